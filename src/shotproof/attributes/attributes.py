@@ -1,0 +1,98 @@
+"""Which words hold of which item."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.errors import Mismatch
+from shotproof.tables import Meta, conform, digest, read_table, require_unique, write_table
+
+REQUIRED = {"item": "string", "attributes": "strings"}
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """A row an item: `item` and `attributes`, its list of words.
+
+    A null list means that nothing is known of the item (its image was broken, say); an empty list, that no word holds.
+    """
+
+    table: pa.Table
+    meta: Meta = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "table", conform(self.table, REQUIRED, "attributes"))
+        require_unique(self.table.column("item"), "attributes, column 'item'")
+
+    @classmethod
+    def from_words(cls, words: Mapping[str, Iterable[str] | None], meta: Meta | None = None) -> Attributes:
+        """From {item: words}; each item's words are made unique and sorted."""
+        lists = [None if held is None else sorted(set(held)) for held in words.values()]
+        columns = {"item": pa.array(list(words), pa.string()), "attributes": pa.array(lists, pa.list_(pa.string()))}
+        return cls(pa.table(columns), meta or {})
+
+    @classmethod
+    def read(cls, path: str | Path) -> Attributes:
+        """Read attributes.parquet."""
+        table, meta = read_table(Path(path), "attributes", REQUIRED)
+        return cls(table, meta)
+
+    def write(self, path: str | Path) -> None:
+        """Write attributes.parquet."""
+        write_table(Path(path), self.table, {**self.meta, "kind": "attributes", "digest": self.digest})
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of the content."""
+        return digest(self.table, ["item", "attributes"])
+
+    def to_words(self) -> dict[str, list[str] | None]:
+        """As {item: words}."""
+        rows = zip(self.table.column("item").to_pylist(), self.table.column("attributes").to_pylist(), strict=True)
+        return dict(rows)
+
+    def of(self, catalog: Catalog) -> HeldWords:
+        """The words of each item of a catalog, in the catalog's order; an item without a row is an error."""
+        rows = pc.index_in(catalog.items, value_set=self.table.column("item"))
+        if rows.null_count:
+            lacking = catalog.items.filter(pc.is_null(rows))[0].as_py()
+            raise Mismatch(
+                f"the attributes lack {rows.null_count} of the {len(catalog)} items, e.g. '{lacking}': "
+                "were they made from another catalog? (shotproof detect makes them anew)"
+            )
+        lists = self.table.column("attributes").combine_chunks().take(rows)
+        flat = lists.flatten().dictionary_encode()
+        # Codes in the order of the words, so that nothing depends on which word a file happens to name first.
+        order = np.argsort(np.asarray(flat.dictionary.to_pylist(), dtype=object), kind="stable")
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = np.arange(len(order))
+        codes = rank[flat.indices.to_numpy(zero_copy_only=False).astype(np.int64)] if len(flat) else np.zeros(0, np.int64)
+        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        item = np.repeat(np.arange(len(catalog)), lengths)
+        pairs = np.unique(item * max(len(order), 1) + codes)
+        item, codes = np.divmod(pairs, max(len(order), 1))
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(item, minlength=len(catalog)))]).astype(np.int64)
+        words = [flat.dictionary[int(i)].as_py() for i in order]
+        return HeldWords(words, offsets, codes, lists.is_valid().to_numpy(zero_copy_only=False))
+
+
+@dataclass(frozen=True)
+class HeldWords:
+    """Words by item in compressed rows: item i holds `words[c]` for c in `codes[offsets[i]:offsets[i + 1]]`, ascending.
+
+    `words` is sorted; `known[i]` is False where nothing is known of the item.
+    """
+
+    words: list[str]
+    offsets: npt.NDArray[np.int64]
+    codes: npt.NDArray[np.int64]
+    known: npt.NDArray[np.bool_]

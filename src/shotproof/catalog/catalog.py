@@ -1,0 +1,105 @@
+"""The table of items: what exists, with its label, its split and, where known, its context."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shotproof.errors import InputError, UnknownName
+from shotproof.tables import Meta, conform, digest, read_table, require_unique, write_table
+
+REQUIRED = {"item": "string", "path": "string", "label": "string", "split": "string"}
+OPTIONAL = {"context": "string", "source": "string"}
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Items in rows: `item` (unique), `path`, `label`, `split`, optionally `context` and `source`, and any other column.
+
+    A relative path is relative to `root`, the folder of the catalog's file.
+    """
+
+    table: pa.Table
+    root: Path = field(default_factory=Path)
+    meta: Meta = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        required = REQUIRED | {name: kind for name, kind in OPTIONAL.items() if name in self.table.column_names}
+        object.__setattr__(self, "table", conform(self.table, required, "catalog"))
+        require_unique(self.table.column("item"), "catalog, column 'item'")
+
+    @classmethod
+    def read(cls, path: str | Path) -> Catalog:
+        """Read catalog.parquet."""
+        path = Path(path)
+        table, meta = read_table(path, "catalog", REQUIRED)
+        return cls(table, path.parent, meta)
+
+    def write(self, path: str | Path) -> None:
+        """Write catalog.parquet, with the paths made relative to it."""
+        path = Path(path)
+        moved = Catalog(self._with_paths_from(path.parent), path.parent, self.meta)
+        write_table(path, moved.table, {**self.meta, "kind": "catalog", "digest": self.digest})
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of all columns but the path: the same data elsewhere on disk is the same catalog."""
+        first = ["item", "label", "split"]
+        return digest(self.table, first + sorted(set(self.table.column_names) - {*first, "path"}))
+
+    @cached_property
+    def items(self) -> pa.Array:
+        """The items' identifiers, in the order of the table."""
+        return self.table.column("item").combine_chunks()
+
+    @cached_property
+    def paths(self) -> list[Path]:
+        """The items' files, each joined to the root where it is relative."""
+        return [self.root / path for path in self.table.column("path").to_pylist()]
+
+    @property
+    def splits(self) -> list[str]:
+        """The names of the splits, sorted."""
+        return sorted(value for value in pc.unique(self.table.column("split")).to_pylist() if value is not None)
+
+    def in_split(self, split: str | None) -> Catalog:
+        """Only the items of one split; None means all, and is refused where there is more than one."""
+        if split is None:
+            if len(self.splits) > 1:
+                raise InputError(f"the catalog has the splits {', '.join(self.splits)}: choose one (--split)")
+            return self
+        if split not in self.splits:
+            raise UnknownName("split", split, self.splits)
+        return Catalog(self.table.filter(pc.equal(self.table.column("split"), split)), self.root, self.meta)
+
+    def rows_of(self, items: pa.Array | pa.ChunkedArray, what: str) -> npt.NDArray[np.int64]:
+        """The row of each given item; an item that the catalog lacks is an error that names it."""
+        rows = pc.index_in(items, value_set=self.items)
+        if rows.null_count:
+            missing = items.filter(pc.is_null(rows))
+            raise InputError(
+                f"{what}: {rows.null_count} of {len(items)} items are not in the catalog, e.g. '{missing[0].as_py()}'"
+            )
+        found: npt.NDArray[np.int64] = rows.to_numpy(zero_copy_only=False).astype(np.int64)
+        return found
+
+    def __len__(self) -> int:
+        return int(self.table.num_rows)
+
+    def _with_paths_from(self, folder: Path) -> pa.Table:
+        """The table with its relative paths rewritten to start from another folder."""
+        if os.path.realpath(folder) == os.path.realpath(self.root):
+            return self.table
+        old, new = os.path.realpath(self.root), os.path.realpath(folder)
+        relative = [
+            path if os.path.isabs(path) else Path(os.path.relpath(os.path.join(old, path), new)).as_posix()
+            for path in self.table.column("path").to_pylist()
+        ]
+        return self.table.set_column(self.table.column_names.index("path"), "path", pa.array(relative, pa.string()))

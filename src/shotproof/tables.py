@@ -1,0 +1,201 @@
+"""Reading and writing Shotproof's files: Parquet with zstd, whole or not at all, with a digest of the content."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from shotproof.errors import InputError, WriteFailed, did_you_mean
+from shotproof.version import __version__
+
+METADATA_KEY = b"shotproof"
+FORMAT = 1
+
+Meta = dict[str, Any]
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give a temporary path beside `path`; move it there when the block ends well, remove it when it does not."""
+    temporary: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        os.close(handle)
+        temporary = Path(name)
+        yield temporary
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        # mkstemp makes private files; an output gets the permissions that any new file would have.
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(path)
+    except OSError as error:
+        raise WriteFailed(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_table(path: Path, table: pa.Table, meta: Meta) -> None:
+    """Write a Parquet file with `meta` as its `shotproof` metadata; the same table and meta give the same bytes."""
+    stamped = {"format": FORMAT, "shotproof": __version__, **meta}
+    text = json.dumps(stamped, sort_keys=True, ensure_ascii=False)
+    stored = table.replace_schema_metadata({METADATA_KEY: text.encode()})
+    with whole_file(path) as temporary:
+        pq.write_table(stored, temporary, compression="zstd")
+
+
+def read_table(
+    path: Path, kind: str, required: Mapping[str, str], columns: Sequence[str] | None = None
+) -> tuple[pa.Table, Meta]:
+    """Read a Parquet file and check that it is a `kind` file.
+
+    `required` maps column names to `string`, `integer`, `strings` (list of string) or `floats` (fixed-size list).
+    A file without Shotproof's metadata is accepted if its columns are right.
+    """
+    if not path.is_file():
+        raise InputError(f"{kind} file {path} does not exist{_similar_files(path)}")
+    try:
+        table = pq.read_table(path, columns=list(columns) if columns else None)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        raise InputError(f"{kind} file {path} is not readable as Parquet: {_first_line(error)}") from error
+    meta = read_meta(table.schema)
+    if meta.get("format", FORMAT) > FORMAT:
+        raise InputError(
+            f"{kind} file {path} has format {meta['format']}, newer than {FORMAT}, the newest that this version reads"
+        )
+    if meta.get("kind", kind) != kind:
+        raise InputError(f"{path} is a {meta['kind']} file, expected a {kind} file")
+    return conform(table, required, f"{kind} file {path}"), meta
+
+
+def read_meta(schema: pa.Schema) -> Meta:
+    """Shotproof's metadata of a schema; empty when there is none."""
+    raw = (schema.metadata or {}).get(METADATA_KEY)
+    if raw is None:
+        return {}
+    try:
+        meta = json.loads(raw)
+    except ValueError:
+        return {}
+    return meta if isinstance(meta, dict) else {}
+
+
+def conform(table: pa.Table, required: Mapping[str, str], what: str) -> pa.Table:
+    """Check that the required columns are there, with the right kind of values, and give them our own types."""
+    for name, kind in required.items():
+        if name not in table.column_names:
+            raise InputError(f"{what} has no column '{name}'{did_you_mean(name, table.column_names)}")
+        column = table.column(name)
+        if kind == "floats":
+            _check_features(column, f"{what}, column '{name}'")
+            continue
+        wanted = {"string": pa.string(), "integer": pa.int64(), "strings": pa.list_(pa.string())}[kind]
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        right = {
+            "string": lambda t: pa.types.is_string(t) or pa.types.is_large_string(t) or pa.types.is_null(t),
+            "integer": pa.types.is_integer,
+            "strings": lambda t: pa.types.is_list(t) or pa.types.is_large_list(t),
+        }[kind](column.type)
+        try:
+            if not right:
+                raise pa.ArrowInvalid("another type")
+            column = column.cast(wanted)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise InputError(
+                f"{what}, column '{name}': expected {wanted}, found {table.column(name).type}"
+            ) from error
+        table = table.set_column(table.column_names.index(name), name, column)
+    return table
+
+
+def require_unique(column: pa.ChunkedArray, what: str) -> None:
+    """Refuse nulls, empty strings and repeated values in a column of identifiers."""
+    if column.null_count or pc.any(pc.equal(column, "")).as_py():
+        raise InputError(f"{what} has an empty value")
+    if pc.count_distinct(column).as_py() != len(column):
+        counts = column.value_counts()
+        repeated = counts.filter(pc.greater(counts.field("counts"), 1))
+        first = repeated.field("values")[0].as_py()
+        raise InputError(f"{what} must be unique: '{first}' occurs {repeated.field('counts')[0].as_py()} times")
+
+
+def digest(table: pa.Table, columns: Sequence[str]) -> str:
+    """A digest of the content of some columns, the same whatever the chunking or encoding of the table."""
+    hasher = hashlib.sha256()
+    for name in columns:
+        hasher.update(f"{name}:{table.num_rows};".encode())
+        _hash_array(hasher, table.column(name).combine_chunks())
+    return hasher.hexdigest()[:32]
+
+
+def _hash_array(hasher: Any, array: Any) -> None:
+    """Feed validity, lengths and values of an array to the hasher."""
+    if isinstance(array, pa.ChunkedArray):  # combine_chunks keeps chunks only where a string array would overflow
+        array = pa.concat_arrays([c.cast(pa.large_string()) if pa.types.is_string(c.type) else c for c in array.chunks])
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if array.null_count:
+        hasher.update(np.packbits(array.is_valid().to_numpy(zero_copy_only=False)).tobytes())
+    kind = array.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        lengths = pc.fill_null(pc.binary_length(array), -1).to_numpy(zero_copy_only=False).astype("<i8")
+        hasher.update(lengths.tobytes())
+        joined = pc.fill_null(array, "").cast(pa.large_string())
+        offsets = np.frombuffer(joined.buffers()[1], dtype=np.int64)[joined.offset : joined.offset + len(joined) + 1]
+        data = joined.buffers()[2]
+        if data is not None and len(offsets):
+            hasher.update(memoryview(data)[offsets[0] : offsets[-1]])
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        hasher.update(pc.fill_null(pc.list_value_length(array), -1).to_numpy(zero_copy_only=False).astype("<i8").tobytes())
+        _hash_array(hasher, array.flatten())
+    elif pa.types.is_fixed_size_list(kind):
+        hasher.update(str(kind.list_size).encode())
+        _hash_array(hasher, array.flatten())
+    elif pa.types.is_null(kind):
+        pass
+    elif pa.types.is_boolean(kind):
+        hasher.update(np.packbits(pc.fill_null(array, False).to_numpy(zero_copy_only=False)).tobytes())
+    elif pa.types.is_floating(kind) or pa.types.is_integer(kind):
+        values = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
+        width = "<i8" if pa.types.is_integer(kind) else values.dtype.newbyteorder("<")
+        hasher.update(np.ascontiguousarray(values.astype(width, copy=False)).data)
+    else:
+        _hash_array(hasher, array.cast(pa.string()))
+
+
+def _check_features(column: pa.ChunkedArray, what: str) -> None:
+    if not pa.types.is_fixed_size_list(column.type) or not pa.types.is_floating(column.type.value_type):
+        raise InputError(f"{what}: expected a fixed-size list of float32 or float16, found {column.type}")
+
+
+def _similar_files(path: Path) -> str:
+    try:
+        names = [p.name for p in path.parent.iterdir() if p.suffix == path.suffix]
+    except OSError:
+        return ""
+    return did_you_mean(path.name, names) if names else ""
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
