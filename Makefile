@@ -1,0 +1,32 @@
+PYTHON ?= python3
+BIN := .venv/bin
+# Everything that decides what is installed: when one of these changes, the environment is made anew.
+STAMP := .venv/.installed
+
+.PHONY: demo test test-browser lint bench clean
+
+demo: $(STAMP)
+	$(BIN)/shotproof demo
+
+test: $(STAMP)
+	$(BIN)/pytest -n auto
+
+test-browser: $(STAMP)
+	$(BIN)/pytest -m browser
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	$(BIN)/python -m benchmarks
+
+$(STAMP): pyproject.toml constraints.txt
+	rm -rf .venv
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,browser]'
+	touch $(STAMP)
+
+clean:
+	rm -rf .venv build dist src/*.egg-info shotproof-demo

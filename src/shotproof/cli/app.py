@@ -1,0 +1,64 @@
+"""The `shotproof` command: its verbs, and how errors end it."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+import typer
+
+from shotproof.cli.catalog import catalog
+from shotproof.cli.check import check
+from shotproof.cli.demo import demo
+from shotproof.cli.detect import detect
+from shotproof.cli.encode import encode
+from shotproof.cli.evaluate import evaluate
+from shotproof.cli.report import report
+from shotproof.cli.run import run
+from shotproof.cli.sample import sample
+from shotproof.errors import ShotproofError
+from shotproof.version import __version__
+
+app = typer.Typer(
+    name="shotproof",
+    help="Stress-tests few-shot classifiers: builds tasks that expose what an average accuracy hides.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for verb in (demo, catalog, detect, encode, sample, check, evaluate, report, run):
+    app.command()(verb)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"shotproof {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
+) -> None:
+    """Stress-tests few-shot classifiers: builds tasks that expose what an average accuracy hides."""
+
+
+def main() -> None:
+    """Run the command; bad input is one line on standard error and exit status 2."""
+    try:
+        status = app(standalone_mode=False)
+    except ShotproofError as error:
+        _stop(str(error), 2)
+    except click.ClickException as error:
+        _stop(error.format_message(), 2)
+    except (KeyboardInterrupt, click.Abort):
+        _stop("interrupted; finished parts are kept, the same command continues", 130)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output went away; nothing is left to say
+        sys.exit(141)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _stop(message: str, status: int) -> None:
+    typer.echo(f"error: {' '.join(message.split())}", err=True)
+    sys.exit(status)

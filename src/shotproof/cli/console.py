@@ -1,0 +1,29 @@
+"""Tables and JSON on the terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table; the first column is left-aligned, the others right-aligned. Markup in the cells is not read."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for index, column in enumerate(columns):
+        table.add_column(Text(column), justify="left" if index == 0 else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console(soft_wrap=False).print(table)
+
+
+def print_json(value: Any) -> None:
+    """Print a JSON document."""
+    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))

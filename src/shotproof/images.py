@@ -1,0 +1,29 @@
+"""Opening image files that may be anything: broken, rotated, palettised, or a bomb."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+from PIL import Image, ImageOps
+
+from shotproof.errors import UnreadableItem
+
+MAX_PIXELS = 100_000_000
+
+
+def open_image(path: Path, max_pixels: int = MAX_PIXELS) -> Image.Image:
+    """The image as RGB, upright. A file that is missing, broken or larger than `max_pixels` raises UnreadableItem."""
+    try:
+        # Pillow warns of large images by itself; our own limit, checked before any pixel is decoded, decides.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(path) as image:
+                width, height = image.size
+                if width * height > max_pixels:
+                    raise UnreadableItem(f"image {path} has {width} x {height} pixels, more than {max_pixels:,}")
+                return ImageOps.exif_transpose(image).convert("RGB")
+    except FileNotFoundError as error:
+        raise UnreadableItem(f"image {path} does not exist") from error
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise UnreadableItem(f"image {path} cannot be read: {error}") from error
