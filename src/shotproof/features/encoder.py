@@ -104,8 +104,8 @@ def encode(
 ) -> Features:
     """The features of all items of a catalog.
 
-    `cache` is a folder, True for the default one, or False for none. `options` go to the encoder that a string
-    names. `tally`, where given, receives how many items were encoded anew.
+    `cache` is a folder, True for the default one, or False for none. `options` go to the encoder that a
+    string names. `tally`, where given, receives how many items were encoded anew.
     """
     if isinstance(encoder, str):
         encoder = make_encoder(encoder, **options)

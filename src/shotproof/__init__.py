@@ -1,0 +1,101 @@
+"""Shotproof stress-tests few-shot classifiers.
+
+    data on disk -> Catalog -> Attributes -> Tasks -> Results -> Report
+                       \\-> Features (encoder) --------^
+
+In the order of the flow: `catalog`, `attributes`, `features`, `tasks`, `methods`, `evaluation`, `report`. `run` goes
+through all of it from one file; `cli` is a thin layer over the same functions; `worlds` makes data with a known truth.
+
+    import shotproof as sp
+
+    catalog = sp.read_layout("birds/", "folder")
+    attributes = sp.detect(catalog, "photometric")
+    features = sp.encode(catalog, "lite0")
+    random = sp.sample(catalog, "random", split="test", tasks=600, seed=0)
+    biased = sp.sample(catalog, "fewstab", attributes=attributes, split="test", tasks=600, seed=0)
+    results = [sp.evaluate(tasks, features, ["ncc", "logistic"]) for tasks in (random, biased)]
+    sp.write_report("report.html", results, tasks=[random, biased], catalog=catalog)
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from shotproof.version import __version__
+
+if TYPE_CHECKING:
+    from shotproof.attributes.attributes import Attributes as Attributes
+    from shotproof.attributes.detector import Detector as Detector
+    from shotproof.attributes.detector import detect as detect
+    from shotproof.attributes.detector import detectors as detectors
+    from shotproof.catalog.catalog import Catalog as Catalog
+    from shotproof.catalog.check import check_catalog as check_catalog
+    from shotproof.catalog.layout import Layout as Layout
+    from shotproof.catalog.layout import layouts as layouts
+    from shotproof.catalog.layout import read_layout as read_layout
+    from shotproof.errors import ShotproofError as ShotproofError
+    from shotproof.evaluation.evaluate import evaluate as evaluate
+    from shotproof.evaluation.results import Results as Results
+    from shotproof.features.encoder import Encoder as Encoder
+    from shotproof.features.encoder import encode as encode
+    from shotproof.features.encoder import encoders as encoders
+    from shotproof.features.features import Features as Features
+    from shotproof.methods.method import Method as Method
+    from shotproof.methods.method import methods as methods
+    from shotproof.report.comparison import compare_results as compare_results
+    from shotproof.report.page import write_report as write_report
+    from shotproof.run import run as run
+    from shotproof.tasks.check import check_tasks as check_tasks
+    from shotproof.tasks.sampler import Sampler as Sampler
+    from shotproof.tasks.sampler import sample as sample
+    from shotproof.tasks.sampler import samplers as samplers
+    from shotproof.tasks.taskset import TaskSet as TaskSet
+    from shotproof.worlds.dial import DialEncoder as DialEncoder
+    from shotproof.worlds.shapes import ShapesWorld as ShapesWorld
+
+# Where each public name lives. Names are imported when first used, so that `import shotproof` stays light.
+_HOME = {
+    "Attributes": "attributes.attributes",
+    "Catalog": "catalog.catalog",
+    "Detector": "attributes.detector",
+    "DialEncoder": "worlds.dial",
+    "Encoder": "features.encoder",
+    "Features": "features.features",
+    "Layout": "catalog.layout",
+    "Method": "methods.method",
+    "Results": "evaluation.results",
+    "Sampler": "tasks.sampler",
+    "ShapesWorld": "worlds.shapes",
+    "ShotproofError": "errors",
+    "TaskSet": "tasks.taskset",
+    "check_catalog": "catalog.check",
+    "check_tasks": "tasks.check",
+    "compare_results": "report.comparison",
+    "detect": "attributes.detector",
+    "detectors": "attributes.detector",
+    "encode": "features.encoder",
+    "encoders": "features.encoder",
+    "evaluate": "evaluation.evaluate",
+    "layouts": "catalog.layout",
+    "methods": "methods.method",
+    "read_layout": "catalog.layout",
+    "run": "run",
+    "sample": "tasks.sampler",
+    "samplers": "tasks.sampler",
+    "write_report": "report.page",
+}
+
+__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'shotproof' has no attribute '{name}'")
+    value = getattr(importlib.import_module(f"shotproof.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

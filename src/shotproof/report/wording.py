@@ -1,0 +1,128 @@
+"""How the page and the terminal say things: numbers in percent, intervals with their name, the finding in a sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from shotproof.evaluation.metrics import Interval
+from shotproof.report.comparison import RANDOM, UNKNOWN, Comparison, Design, Row
+
+# FewSTAB's names of the metrics: wAcc-R on random tasks, wAcc-A on tasks with biased attributes.
+SYMBOLS = {RANDOM: "R", "fewstab": "A"}
+
+SAMPLER_INTERVAL = (
+    "The sampler interval covers what would change if new tasks were drawn from the same items: Student's t over "
+    "tasks, 95%. It does not cover new images or new classes. Biased samplers reuse items heavily, so theirs is the "
+    "least trustworthy."
+)
+
+
+def percent(share: float) -> str:
+    """A share in percent, with one decimal, without the sign."""
+    if math.isnan(share):
+        return "n/a"
+    text = f"{100 * share:.1f}"
+    return "0.0" if text == "-0.0" else text
+
+
+def bounds(interval: Interval) -> str:
+    """The interval's ends in percent, in brackets."""
+    if math.isnan(interval.low):
+        return "[no interval from a single task]"
+    return f"[{percent(interval.low)}, {percent(interval.high)}]"
+
+
+def metric(name: str, sampler: str) -> str:
+    """E.g. `wAcc-A`: the metric with the symbol of the tasks that it was measured on."""
+    return f"{name}-{SYMBOLS.get(sampler, sampler)}"
+
+
+def biased_metric(name: str, comparison: Comparison) -> str:
+    """The metric on the tasks that are not random; by the sampler's symbol where there is only one such sampler."""
+    samplers = comparison.biased_samplers or ["fewstab"]
+    return metric(name, samplers[0]) if len(samplers) == 1 else f"{name} (biased)"
+
+
+def classifier(encoder: str, method: str) -> str:
+    """A classifier in words."""
+    return method if encoder == UNKNOWN else f"{method} on {encoder}"
+
+
+def headline(comparison: Comparison) -> list[str]:
+    """What was measured and what came out, in plain sentences."""
+    sentences = [_measured(comparison)]
+    with_gap = [row for row in comparison.rows if row.gap]
+    if not with_gap:
+        sentences.append(
+            "There is no gap to report: that needs the same classifiers on random tasks and on biased tasks of the "
+            "same catalog, split, way, shot and query."
+        )
+    for agreement in comparison.agreements:
+        rows = [
+            row
+            for row in with_gap
+            if row.design == agreement.design and row.biased and row.biased.sampler == agreement.sampler
+        ]
+        sentences.append(_extremes(comparison, agreement.design, agreement.sampler, rows))
+    return sentences
+
+
+def _measured(comparison: Comparison) -> str:
+    classifiers = len({(row.encoder, row.method) for row in comparison.rows})
+    encoders, methods = len(comparison.encoders), len(comparison.methods)
+    kinds = f"{_count(encoders, 'encoder')} × {_count(methods, 'method')}"
+    if classifiers != encoders * methods:
+        kinds = f"{_count(encoders, 'encoder')}, {_count(methods, 'method')}"
+    designs = _listed([comparison.design_name(design) for design in comparison.designs])
+    sizes: dict[str, set[int]] = {}
+    for row in comparison.rows:
+        for measurement in (row.random, row.biased):
+            if measurement:
+                sizes.setdefault(measurement.sampler, set()).add(measurement.tasks)
+    sets = _listed([f"{_range(sizes[name])} {_sampler_words(name)}" for name in sorted(sizes, key=_random_first)])
+    tested = "was tested" if classifiers == 1 else "were tested"
+    each = " each" if len(comparison.designs) > 1 else ""
+    return f"{_count(classifiers, 'classifier')} ({kinds}) {tested} on {designs} tasks: {sets}{each}."
+
+
+def _extremes(comparison: Comparison, design: Design, sampler: str, rows: Sequence[Row]) -> str:
+    """Which classifier loses most and which least, on one design and sampler."""
+    ranked = sorted(rows, key=lambda row: row.gap.mean if row.gap else 0.0)
+    worst = metric("wAcc", sampler)
+    start = f"On {comparison.design_name(design)} tasks"
+    if len(ranked) == 1:
+        return f"{start}, from wAcc-R to {worst}, {_loss(ranked[0])}."
+    return f"{start}, from wAcc-R to {worst}, {_loss(ranked[-1])}, the most; {_loss(ranked[0])}, the least."
+
+
+def _loss(row: Row) -> str:
+    assert row.gap is not None
+    who = classifier(row.encoder, row.method)
+    if row.gap.mean < 0:
+        gained = Interval(-row.gap.mean, -row.gap.high, -row.gap.low)
+        return f"{who} gains {percent(gained.mean)} points {bounds(gained)}"
+    return f"{who} loses {percent(row.gap.mean)} points {bounds(row.gap)}"
+
+
+def _sampler_words(sampler: str) -> str:
+    if sampler == UNKNOWN:
+        return "tasks of an unknown sampler"
+    return f"{sampler} tasks"
+
+
+def _random_first(sampler: str) -> tuple[bool, str]:
+    return sampler != RANDOM, sampler
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _range(numbers: set[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -1,0 +1,191 @@
+"""Does a task set keep the constraints that it claims? Written from the definitions, with plain sets.
+
+Nothing here is shared with the samplers: a fault of theirs must not hide itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from shotproof.attributes.attributes import Attributes
+from shotproof.catalog.catalog import Catalog
+from shotproof.errors import InputError
+from shotproof.tasks.taskset import TaskSet
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A constraint that does not hold: of which task (None: of the whole file) and class, and how."""
+
+    task: int | None
+    label: str | None
+    message: str
+
+    def __str__(self) -> str:
+        where = "the file" if self.task is None else f"task {self.task}"
+        return f"{where}{'' if self.label is None else f', class {self.label!r}'}: {self.message}"
+
+
+@dataclass(frozen=True)
+class _World:
+    """What is known of every item, as plain dictionaries."""
+
+    label: dict[str, str]
+    split: dict[str, str]
+    source: dict[str, str | None]
+    words: dict[str, set[str]]
+    of_class: dict[str, list[str]]
+
+
+def check_tasks(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None = None) -> list[Violation]:
+    """Every constraint that a task set breaks; an empty list means that it keeps them all.
+
+    All task sets: items exist, have the class's label and the split, occur once, and no source is on both sides.
+    Tasks that plant an attribute (`fewstab`) need `attributes`: all constraints of the paper's sections 4.1 and 4.3.
+    """
+    made = tasks.meta.get("made_by", {})
+    rows: list[Row] = tasks.table.to_pylist()
+    planted = any(row["attribute"] is not None for row in rows)
+    if planted and attributes is None:
+        raise InputError("these tasks plant attributes: checking them needs the attributes (--attributes)")
+    world = _world(catalog, attributes, made.get("split"))
+    found = list(_check_origin(tasks, catalog, attributes))
+    for start, stop in zip(tasks.starts[:-1], tasks.starts[1:], strict=True):
+        task = rows[start:stop]
+        found.extend(_check_shape(task, world, made))
+        if planted and all(item in world.words for row in task for item in row["support"] + row["query"]):
+            found.extend(_check_planted(task, world, made))
+    return found
+
+
+def _world(catalog: Catalog, attributes: Attributes | None, split: str | None) -> _World:
+    columns = catalog.table.to_pydict()
+    items: list[str] = columns["item"]
+    words = {} if attributes is None else {i: set(w) for i, w in attributes.to_words().items() if w is not None}
+    split_of = dict(zip(items, columns["split"], strict=True))
+    of_class: dict[str, list[str]] = {}
+    for item, label in zip(items, columns["label"], strict=True):
+        if (split is None or split_of[item] == split) and (attributes is None or item in words):
+            of_class.setdefault(label, []).append(item)
+    sources = columns.get("source", [None] * len(items))
+    return _World(
+        label=dict(zip(items, columns["label"], strict=True)),
+        split=split_of,
+        source=dict(zip(items, sources, strict=True)),
+        words=words,
+        of_class=of_class,
+    )
+
+
+def _check_origin(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None) -> Iterator[Violation]:
+    """The digests in the metadata, where there are any."""
+    stated = tasks.meta.get("digest")
+    if stated is not None and stated != tasks.digest:
+        yield Violation(None, None, f"its content has digest {tasks.digest}, its metadata say {stated}: it was changed")
+    origin = tasks.meta.get("from", {})
+    for name, given in (("catalog", catalog), ("attributes", attributes)):
+        if given is not None and origin.get(name) not in (None, given.digest):
+            message = f"it was made from {name} with digest {origin[name]}, not from the given one, {given.digest}"
+            yield Violation(None, None, message)
+
+
+def _check_shape(task: list[Row], world: _World, made: dict[str, Any]) -> Iterator[Violation]:
+    """What holds of tasks of every sampler."""
+    number = task[0]["task"]
+    labels = [row["label"] for row in task]
+    for label, times in Counter(labels).items():
+        if times > 1:
+            yield Violation(number, label, f"the class occurs {times} times")
+    if made.get("way") not in (None, len(task)):
+        yield Violation(number, None, f"{len(task)} classes, the design says {made['way']}")
+    for row in task:
+        for side, size in (("support", made.get("shot")), ("query", made.get("query"))):
+            if size not in (None, len(row[side])):
+                yield Violation(number, row["label"], f"{len(row[side])} {side} items, the design says {size}")
+        for item, times in Counter(row["support"] + row["query"]).items():
+            if times > 1:
+                yield Violation(number, row["label"], f"item '{item}' occurs {times} times")
+            if item not in world.label:
+                yield Violation(number, row["label"], f"item '{item}' is not in the catalog")
+            elif world.label[item] != row["label"]:
+                yield Violation(number, row["label"], f"item '{item}' has the label '{world.label[item]}'")
+            elif made.get("split") not in (None, world.split[item]):
+                yield Violation(number, row["label"], f"item '{item}' is of split '{world.split[item]}'")
+        supported = {world.source.get(item) for item in row["support"]} - {None}
+        for item in row["query"]:
+            if world.source.get(item) in supported:
+                yield Violation(number, row["label"], f"query item '{item}' shares its source with a support item")
+
+
+def _check_planted(task: list[Row], world: _World, made: dict[str, Any]) -> Iterator[Violation]:
+    """FewSTAB's constraints on a task whose items are all known."""
+    number = task[0]["task"]
+    planted = [row["attribute"] for row in task]
+    if len(set(planted)) < len(planted):
+        yield Violation(number, None, f"the planted attributes {planted} are not all different")
+    for row in task:
+        own, others = row["attribute"], set(planted) - {row["attribute"]}
+        messages = [
+            *_check_eligible(row, own, world),
+            *_check_support(row, own, others, world, made.get("support", "exclusive")),
+            *_check_query(row, own, others, world, made),
+        ]
+        yield from (Violation(number, row["label"], message) for message in messages)
+
+
+def _check_eligible(row: Row, own: str, world: _World) -> Iterator[str]:
+    items = world.of_class.get(row["label"], [])
+    holding = sum(own in world.words[item] for item in items)
+    if holding < len(row["support"]) or len(items) - holding < len(row["query"]):
+        yield f"attribute '{own}' is not eligible: held by {holding} of {len(items)} items"
+
+
+def _check_support(row: Row, own: str, others: set[str], world: _World, variant: str) -> Iterator[str]:
+    for item in row["support"]:
+        if variant != "random" and own not in world.words[item]:
+            yield f"support item '{item}' lacks the class's attribute '{own}'"
+        if variant == "exclusive" and world.words[item] & others:
+            shared = ", ".join(sorted(world.words[item] & others))
+            yield f"support item '{item}' holds another class's attribute ({shared})"
+
+
+def _check_query(row: Row, own: str, others: set[str], world: _World, made: dict[str, Any]) -> Iterator[str]:
+    selection = made.get("query_selection", "lowest")
+    taken = set(row["support"])
+    supported = {world.source.get(item) for item in row["support"]} - {None}
+    intra = [
+        item
+        for item in world.of_class.get(row["label"], [])
+        if own not in world.words[item] and item not in taken and world.source.get(item) not in supported
+    ]
+    inter = [item for item in intra if world.words[item] & others]
+    fell_back = selection != "intra" and len(inter) < len(row["query"])
+    if row.get("fallback") not in (None, fell_back):
+        yield f"fallback is recorded as {row['fallback']}, there are {len(inter)} inter-class candidates"
+    candidates = intra if selection == "intra" or fell_back else inter
+    strangers = sorted(set(row["query"]) - set(candidates))
+    for item in strangers:
+        why = f"holds the class's attribute '{own}'" if own in world.words[item] else "is no candidate"
+        yield f"query item '{item}' {why}"
+    if selection == "lowest" and not strangers:
+        yield from _check_lowest(row, candidates, {own, *others}, world)
+
+
+def _check_lowest(row: Row, candidates: list[str], selected: set[str], world: _World) -> Iterator[str]:
+    """Eq. 6, in exact fractions: no candidate that was left out has a lower score than one that was taken."""
+    held = Counter(word for item in candidates for word in world.words[item] - selected)
+    share = {word: Fraction(times, len(candidates)) for word, times in held.items()}
+    score = {item: sum((share[word] for word in world.words[item] - selected), Fraction(0)) for item in candidates}
+    taken = set(row["query"])
+    worst = max(taken, key=lambda item: (score[item], item))
+    for item in candidates:
+        if item not in taken and score[item] < score[worst]:
+            low, high = float(score[item]), float(score[worst])
+            yield f"candidate '{item}' scores {low:.4f}, less than query item '{worst}' with {high:.4f}"
+            return

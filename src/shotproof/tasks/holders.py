@@ -1,0 +1,100 @@
+"""Which items of a class hold a word, as sets of bits: intersections, unions and counts by whole machine words."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from shotproof.attributes.attributes import HeldWords
+from shotproof.draws import IntArray, UInt64Array
+from shotproof.tasks.pool import Pool
+
+_BUDGET = 64 * 1024 * 1024  # 64-bit words kept as bit sets: 512 MB
+
+
+class Holders:
+    """For each pair of a class and a word that occurs in it, the items of the class that hold the word.
+
+    Pairs are numbered by class, then by word. `items[starts[p]:starts[p + 1]]` are the holders of pair p, as positions
+    within the class. Bit sets are made from these when first asked for, and forgotten when they outgrow the budget.
+    """
+
+    def __init__(self, pool: Pool, held: HeldWords, budget: int = _BUDGET) -> None:
+        self.words_known = max(len(held.words), 1)
+        lengths = np.diff(held.offsets)[pool.rows]
+        first = held.offsets[:-1][pool.rows]
+        entry = np.repeat(first - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+        position = np.repeat(np.arange(len(pool.items)) - np.repeat(pool.offsets[:-1], pool.sizes), lengths)
+        key = np.repeat(pool.class_of, lengths) * self.words_known + held.codes[entry]
+        order = np.argsort(key, kind="stable")
+        key = key[order]
+        new = np.flatnonzero(np.diff(key, prepend=-1))
+        self.keys = key[new]
+        self.items = position[order].astype(np.int32)
+        self.starts = np.append(new, len(key))
+        self.counts = np.diff(self.starts)
+        self.pair_class, self.pair_word = np.divmod(self.keys, self.words_known)
+        self.first_pair = np.searchsorted(self.pair_class, np.arange(len(pool.classes) + 1))
+        self.class_sizes = pool.sizes
+        self.class_blocks = (pool.sizes + 63) // 64
+        self.budget = budget
+        self._forget()
+
+    def pairs(self, classes: IntArray, words: IntArray) -> IntArray:
+        """The number of each pair, -1 where the word does not occur in the class."""
+        wanted = classes * self.words_known + words
+        found = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+        return np.where(self.keys[found] == wanted, found, -1)
+
+    def incidence(self, chosen: int) -> sparse.csr_matrix:
+        """Word by item of one class, [words of the class, items of the class], entries 1."""
+        low, high = self.first_pair[chosen : chosen + 2]
+        pointers = self.starts[low : high + 1]
+        indices = self.items[pointers[0] : pointers[-1]]
+        shape = (high - low, self.class_sizes[chosen])
+        return sparse.csr_matrix((np.ones(len(indices), np.int32), indices, pointers - pointers[0]), shape)
+
+    def bit_starts(self, pairs: IntArray) -> IntArray:
+        """Where each pair's bits begin in `bits`; -1, the pair without holders, begins a run of zeros."""
+        if self._at[pairs].min() < 0:
+            self._make(np.unique(pairs[self._at[pairs] < 0]))
+        starts: IntArray = self._at[pairs]
+        return starts
+
+    def _forget(self) -> None:
+        zeros = int(self.class_blocks.max(initial=1))
+        self.bits: UInt64Array = np.zeros(zeros, dtype=np.uint64)
+        self._used = zeros
+        self._at = np.full(len(self.keys) + 1, -1, dtype=np.int64)
+        self._at[-1] = 0  # the last entry is that of pair -1
+
+    def _make(self, pairs: IntArray) -> None:
+        blocks = self.class_blocks[self.pair_class[pairs]]
+        begin = self._used + np.cumsum(blocks) - blocks
+        end = self._used + int(blocks.sum())
+        if end > len(self.bits):
+            grown = np.zeros(max(end, 2 * len(self.bits)), dtype=np.uint64)
+            grown[: self._used] = self.bits[: self._used]
+            self.bits = grown
+        counts = self.counts[pairs]
+        entry = np.repeat(self.starts[:-1][pairs] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        item = self.items[entry].astype(np.int64)
+        one = np.left_shift(np.uint64(1), (item & 63).astype(np.uint64))
+        block = np.repeat(begin, counts) + (item >> 6)
+        new = np.flatnonzero(np.diff(block, prepend=-1))  # holders ascend, so equal blocks are neighbours
+        self.bits[block[new]] = np.bitwise_or.reduceat(one, new)
+        self._at[pairs] = begin
+        self._used = end
+
+    def forget_if_large(self) -> None:
+        """Drop all bit sets once they take more than the budget; the next ones are made anew."""
+        if self._used > self.budget:
+            self._forget()
+
+
+def unpack(bits: UInt64Array, items: int) -> npt.NDArray[np.bool_]:
+    """Bit sets [m, blocks] to membership [m, items]."""
+    flat = np.unpackbits(bits.astype("<u8", copy=False).view(np.uint8), axis=1, bitorder="little")
+    member: npt.NDArray[np.bool_] = flat[:, :items].view(np.bool_)
+    return member

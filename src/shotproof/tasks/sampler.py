@@ -1,0 +1,121 @@
+"""Sampling: from a catalog to a task set. A sampler draws; this file asks it for all tasks and keeps the record."""
+
+from __future__ import annotations
+
+import multiprocessing
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from shotproof.attributes.attributes import Attributes
+from shotproof.catalog.catalog import Catalog
+from shotproof.errors import InputError
+from shotproof.progress import progress
+from shotproof.registry import Registry
+from shotproof.tables import Meta
+from shotproof.tasks.pool import Design
+from shotproof.tasks.taskset import TaskSet
+
+BLOCK = 256  # tasks that are drawn, and shown as progress, at a time
+
+
+class Sampler(ABC):
+    """Draws tasks from a catalog. Task t must depend on the seed and on t alone, never on what was drawn before.
+
+    The constructor takes the catalog (already of one split), the design and the seed, and as keywords what this
+    sampler needs beside them. A sampler must be picklable: worker processes get a copy.
+    """
+
+    about: ClassVar[str]
+
+    @abstractmethod
+    def draw(self, tasks: range) -> pa.Table:
+        """The rows of these tasks, in the schema of a task set, with further columns if the sampler records more."""
+
+    def parameters(self) -> Meta:
+        """What else than design and seed decided the tasks, for the file's metadata."""
+        return {}
+
+    def summary(self, tasks: TaskSet) -> Meta:
+        """What happened while drawing (retries, fallbacks, classes left out), for the file's metadata."""
+        return {}
+
+
+samplers: Registry[Sampler] = Registry(
+    "sampler",
+    {
+        "fewstab": "shotproof.tasks.fewstab:FewStabSampler",
+        "random": "shotproof.tasks.random:RandomSampler",
+    },
+)
+
+
+def sample(
+    catalog: Catalog,
+    sampler: str = "fewstab",
+    *,
+    split: str | None = None,
+    way: int = 5,
+    shot: int = 5,
+    query: int = 15,
+    tasks: int = 600,
+    seed: int = 0,
+    workers: int = 1,
+    **options: Any,
+) -> TaskSet:
+    """Draw a task set.
+
+    `options` go to the sampler, e.g. `attributes=` for `fewstab`. The result is the same for any number of workers,
+    and its first tasks are the same for any number of tasks.
+    """
+    if tasks < 1:
+        raise InputError(f"tasks must be at least 1, not {tasks}")
+    design = Design(way, shot, query)
+    drawer = samplers.make(sampler, catalog.in_split(split), design, seed, **options)
+    blocks = [range(start, min(start + BLOCK, tasks)) for start in range(0, tasks, BLOCK)]
+    drawn = []
+    with progress(f"sampling {sampler} tasks", tasks) as advance:
+        for block in _draw(drawer, blocks, workers):
+            drawn.append(block)
+            advance(min(BLOCK, tasks))
+    inputs = {name: value.digest for name, value in options.items() if isinstance(value, Attributes)}
+    meta = {
+        "made_by": {
+            "sampler": sampler,
+            "split": split,
+            "way": way,
+            "shot": shot,
+            "query": query,
+            "tasks": tasks,
+            **drawer.parameters(),
+        },
+        "seed": seed,
+        "from": {"catalog": catalog.digest, **inputs},
+    }
+    taskset = TaskSet(pa.concat_tables(drawn).combine_chunks(), meta)
+    return TaskSet(taskset.table, {**meta, "summary": drawer.summary(taskset)})
+
+
+def _draw(sampler: Sampler, blocks: list[range], workers: int) -> Iterator[pa.Table]:
+    if workers <= 1 or len(blocks) == 1:
+        yield from map(sampler.draw, blocks)
+        return
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, context, initializer=_keep_sampler, initargs=(sampler,)) as pool:
+        yield from pool.map(_draw_in_worker, blocks)
+
+
+_sampler: Sampler | None = None  # of this worker process
+
+
+def _keep_sampler(sampler: Sampler) -> None:
+    global _sampler
+    _sampler = sampler
+
+
+def _draw_in_worker(tasks: range) -> pa.Table:
+    assert _sampler is not None
+    return _sampler.draw(tasks)

@@ -1,0 +1,148 @@
+"""Outlines of the shapes that a world draws, each a list of polygons [points, 2] within the unit circle.
+
+A class shape is a family with a number: a star with n points, a gear with n teeth. As the number may grow, there is a
+shape for any number of classes. Signs are the few small pictures for stickers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Polygon = npt.NDArray[np.float64]
+Outline = list[Polygon]
+
+_FULL = 2 * np.pi
+
+
+def class_shape(index: int) -> tuple[str, Outline]:
+    """The name and the outline of the index-th class shape; neighbours in the list are of different families."""
+    family = list(_FAMILIES)[index % len(_FAMILIES)]
+    draw, first, step = _FAMILIES[family]
+    number = first + step * (index // len(_FAMILIES))
+    return f"{family}-{number}", draw(number)
+
+
+def place(outline: Outline, centre: tuple[float, float], radius: float, turn: float = 0.0) -> Outline:
+    """The outline turned by an angle, scaled to a radius and moved to a centre."""
+    turned = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]]) * radius
+    return [polygon @ turned + centre for polygon in outline]
+
+
+def disc(radius: float = 1.0) -> Polygon:
+    """A disc around the origin."""
+    return _polar(radius, _angles(32))
+
+
+def _polar(radius: Any, angle: npt.ArrayLike) -> Polygon:
+    """Points from radii and angles; angle 0 is up, since y grows downwards in an image."""
+    return np.stack([radius * np.sin(angle), -radius * np.cos(angle)], axis=-1)
+
+
+def _angles(count: int) -> npt.NDArray[np.float64]:
+    return np.arange(count) * (_FULL / count)
+
+
+def _around(part: Polygon, count: int) -> Outline:
+    """Copies of a part, turned around the origin."""
+    return [copy for angle in _angles(count) for copy in place([part], (0.0, 0.0), 1.0, angle)]
+
+
+def _sector(inner: float, start: float, end: float) -> Polygon:
+    """A piece of a ring from an inner radius to 1, between two angles."""
+    arc = np.linspace(start, end, 24)
+    return np.concatenate([_polar(1.0, arc), _polar(inner, arc[::-1])])
+
+
+def _polygon(corners: int) -> Outline:
+    return [_polar(1.0, _angles(corners))]
+
+
+def _star(points: int) -> Outline:
+    return [_polar(np.tile([1.0, 0.45], points), _angles(2 * points))]
+
+
+def _gear(teeth: int) -> Outline:
+    return [_polar(np.tile([1.0, 1.0, 0.74, 0.74], teeth), _angles(4 * teeth))]
+
+
+def _flower(petals: int) -> Outline:
+    angle = _angles(120)
+    return [_polar(0.62 + 0.38 * np.cos(petals * angle), angle)]
+
+
+def _cross(arms: int) -> Outline:
+    return _around(np.array([[-0.2, 0.2], [-0.2, -1.0], [0.2, -1.0], [0.2, 0.2]]), arms)
+
+
+def _ring(gaps: int) -> Outline:
+    return _around(_sector(0.55, 0.38, _FULL / gaps - 0.38), gaps)
+
+
+def _pinwheel(blades: int) -> Outline:
+    return [_polar(np.tile([1.0, 0.35], blades), np.repeat(_angles(blades), 2) + np.tile([0.0, 0.12], blades))]
+
+
+def _beads(count: int) -> Outline:
+    size = min(0.34, 0.62 * np.sin(np.pi / count))
+    return [disc(size) + centre for centre in _polar(1.0 - size, _angles(count))]
+
+
+def _bars(count: int) -> Outline:
+    width = 2 / (2 * count - 1)
+    lefts = -1 + 2 * width * np.arange(count)
+    return [0.8 * np.array([[x, -1.0], [x + width, -1.0], [x + width, 1.0], [x, 1.0]]) for x in lefts]
+
+
+def _wedges(count: int) -> Outline:
+    return _around(_sector(0.12, 0.0, _FULL / count * 0.62), count)
+
+
+# Family: how it is drawn, its first number, and the step to the next one, wide enough to be seen.
+_FAMILIES: dict[str, tuple[Callable[[int], Outline], int, int]] = {
+    "polygon": (_polygon, 3, 1),
+    "star": (_star, 5, 3),
+    "gear": (_gear, 8, 4),
+    "flower": (_flower, 3, 2),
+    "cross": (_cross, 4, 1),
+    "ring": (_ring, 1, 1),
+    "pinwheel": (_pinwheel, 3, 2),
+    "beads": (_beads, 3, 2),
+    "bars": (_bars, 2, 1),
+    "wedges": (_wedges, 3, 2),
+}
+
+
+def _heart() -> Polygon:
+    t = _angles(40)
+    across = 16 * np.sin(t) ** 3
+    down = -13 * np.cos(t) + 5 * np.cos(2 * t) + 2 * np.cos(3 * t) + np.cos(4 * t)
+    return np.stack([across, down], axis=-1) / 17
+
+
+def _moon() -> Polygon:
+    # A disc less a smaller one that covers it from the right; the two circles meet at these angles.
+    outer = _polar(1.0, np.linspace(0.675, 0.675 - 4.492, 24))
+    inner = _polar(0.8, np.linspace(0.221 - 3.583, 0.221, 24)) + [0.45, 0.0]
+    return np.concatenate([outer, inner])
+
+
+def _drop() -> Polygon:
+    return np.concatenate([[[0.0, -1.0]], [0.0, 0.35] + _polar(0.65, np.linspace(0.3 * np.pi, 1.7 * np.pi, 24))])
+
+
+def _points(*pairs: Sequence[float]) -> Polygon:
+    return np.array(pairs, dtype=np.float64)
+
+
+SIGNS: dict[str, Polygon] = {
+    "heart": _heart(),
+    "moon": _moon(),
+    "drop": _drop(),
+    "bolt": _points((0.25, -1), (-0.6, 0.15), (-0.05, 0.15), (-0.25, 1), (0.6, -0.2), (0.05, -0.2)),
+    "house": _points((0, -0.9), (0.95, -0.05), (0.65, -0.05), (0.65, 0.8), (-0.65, 0.8), (-0.65, -0.05), (-0.95, -0.05)),
+    "arrow": _points((0, -1), (0.8, -0.1), (0.3, -0.1), (0.3, 0.95), (-0.3, 0.95), (-0.3, -0.1), (-0.8, -0.1)),
+}

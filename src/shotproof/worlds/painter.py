@@ -1,0 +1,127 @@
+"""Paints one picture of the world of shapes: a background with a texture, a shape, a sticker and a frame.
+
+Everything is painted four times too large and reduced at the end, which smooths the edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from shotproof.worlds.glyphs import SIGNS, Outline, Polygon, disc, place
+
+BACKGROUNDS = {
+    "blue": "#7db8ee",
+    "green": "#8fce8a",
+    "yellow": "#f6dc6b",
+    "pink": "#f5a3c7",
+    "orange": "#f7ab62",
+    "grey": "#b3b8bd",
+}
+# Which points of a plane are painted in the lighter tone; a pattern repeats at every integer, so x and y count its tiles.
+TEXTURES: dict[str, Callable[[Any, Any], Any]] = {
+    "plain": lambda x, y: np.zeros_like(x, dtype=bool),
+    "striped": lambda x, y: (x + y) % 1 < 0.5,
+    "dotted": lambda x, y: np.hypot(x % 1 - 0.5, y % 1 - 0.5) < 0.3,
+    "checked": lambda x, y: (x % 1 < 0.5) ^ (y % 1 < 0.5),
+    "gridded": lambda x, y: (x % 1 < 0.16) | (y % 1 < 0.16),
+    "wavy": lambda x, y: (y + 0.22 * np.sin(2 * np.pi * x)) % 1 < 0.5,
+}
+FILLS = {
+    "red": "#c62828",
+    "blue": "#1c4fb0",
+    "green": "#1f7a34",
+    "purple": "#6f2da0",
+    "brown": "#6b4226",
+    "black": "#22252a",
+}
+STICKERS = {
+    "heart": "#d81b60",
+    "moon": "#3949ab",
+    "drop": "#0288d1",
+    "bolt": "#ef6c00",
+    "house": "#6d4c41",
+    "arrow": "#2e7d32",
+}
+FRAMES = {
+    "white": "#ffffff",
+    "black": "#15171a",
+    "red": "#b71c1c",
+    "teal": "#00796b",
+    "gold": "#c9971c",
+    "navy": "#1a2a6c",
+}
+
+_OVERSIZE = 4
+_TILES = 6  # how often a texture repeats across a picture
+
+
+@dataclass(frozen=True)
+class Look:
+    """What a picture shows, apart from its shape: one value of each factor."""
+
+    background: str
+    texture: str
+    fill: str
+    sticker: str
+    frame: str
+
+
+@dataclass(frozen=True)
+class Pose:
+    """Where things are in a picture; every part is between 0 and 1, and 0.5 is the middle of its range."""
+
+    across: float
+    down: float
+    scale: float
+    turn: float
+    corner: float
+    slide_across: float
+    slide_down: float
+
+
+def paint(outline: Outline, look: Look, pose: Pose, size: int) -> Image.Image:
+    """A picture of size x size pixels, RGB."""
+    canvas = size * _OVERSIZE
+    slide = (int(pose.slide_across * canvas / _TILES), int(pose.slide_down * canvas / _TILES))
+    image = _backdrop(look.background, look.texture, canvas).crop((*slide, slide[0] + canvas, slide[1] + canvas))
+    draw = ImageDraw.Draw(image)
+    centre = (canvas * (0.5 + 0.1 * (pose.across - 0.5)), canvas * (0.5 + 0.1 * (pose.down - 0.5)))
+    radius = canvas * (0.3 + 0.08 * (pose.scale - 0.5))
+    shape = place(outline, centre, radius, turn=0.7 * (pose.turn - 0.5))
+    # A light rim keeps a shape visible on a background of its own colour.
+    for polygon in shape:
+        draw.line([*_corners(polygon), *_corners(polygon[:2])], fill="white", width=canvas // 21, joint="curve")
+    for polygon in shape:
+        draw.polygon(_corners(polygon), fill=FILLS[look.fill])
+    corner = int(pose.corner * 4)
+    badge = (canvas * (0.22, 0.78)[corner % 2], canvas * (0.22, 0.78)[corner // 2])
+    for part, part_radius, colour in (
+        (disc(), 0.14, "#00000055"),
+        (disc(), 0.13, "white"),
+        (SIGNS[look.sticker], 0.085, STICKERS[look.sticker]),
+    ):
+        for polygon in place([part], badge, canvas * part_radius):
+            draw.polygon(_corners(polygon), fill=colour)
+    draw.rectangle((0, 0, canvas - 1, canvas - 1), outline=FRAMES[look.frame], width=canvas * 5 // 64)
+    return image.reduce(_OVERSIZE)
+
+
+@lru_cache(maxsize=len(BACKGROUNDS) * len(TEXTURES))
+def _backdrop(background: str, texture: str, canvas: int) -> Image.Image:
+    """A textured plane, one tile larger than the canvas, so that the texture can be slid."""
+    plane = canvas + canvas // _TILES + 1
+    y, x = np.mgrid[:plane, :plane] * (_TILES / canvas)
+    tone = np.array([int(BACKGROUNDS[background][i : i + 2], 16) for i in (1, 3, 5)])
+    lighter = tone + (255 - tone) * 0.45
+    pixels = np.where(TEXTURES[texture](x, y)[..., None], lighter, tone)
+    return Image.fromarray(pixels.astype(np.uint8))
+
+
+def _corners(polygon: Polygon) -> list[tuple[float, float]]:
+    return [(x, y) for x, y in polygon.tolist()]

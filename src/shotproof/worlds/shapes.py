@@ -1,0 +1,119 @@
+"""A world of shapes with planted shortcuts: the class is the shape, all else is context, and every word is known exactly.
+
+Each picture shows a class shape and one value of each context factor. The values are drawn independently of the class,
+so a classifier that looks at them learns nothing of use; `correlation` ties them to the class.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from shotproof.attributes.attributes import Attributes
+from shotproof.catalog.catalog import Catalog
+from shotproof.draws import below, bits
+from shotproof.errors import InputError
+from shotproof.progress import progress
+from shotproof.tables import Meta, whole_file
+from shotproof.worlds import painter
+from shotproof.worlds.glyphs import class_shape
+
+FACTORS: dict[str, tuple[str, ...]] = {
+    "background": tuple(painter.BACKGROUNDS),
+    "texture": tuple(painter.TEXTURES),
+    "fill": tuple(painter.FILLS),
+    "sticker": tuple(painter.STICKERS),
+    "frame": tuple(painter.FRAMES),
+}
+
+# What a random number is drawn for: the first counter of every draw.
+_VALUE, _TIED, _OWN_VALUE, _POSE, _TRAINING = range(5)
+
+
+@dataclass(frozen=True)
+class ShapesWorld:
+    """`classes` shapes with `items` pictures each, of `size` x `size` pixels; the seed decides everything else.
+
+    With probability `correlation` a factor takes the value that its class prefers instead of a random one.
+    With `train_classes` so many classes, at random, form the split `train` and the others `test`; with 0 the only
+    split is `all`.
+    """
+
+    classes: int = 20
+    items: int = 60
+    size: int = 64
+    seed: int = 0
+    correlation: float = 0.0
+    train_classes: int = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("classes", 1), ("items", 1), ("size", 16), ("train_classes", 0)):
+            if getattr(self, name) < least:
+                raise InputError(f"world of shapes: {name} is {getattr(self, name)}, expected {least} or more")
+        if not 0 <= self.correlation <= 1:
+            raise InputError(f"world of shapes: correlation is {self.correlation}, expected 0 to 1")
+        if self.train_classes > self.classes:
+            raise InputError(f"world of shapes: {self.train_classes} training classes of {self.classes} in all")
+
+    def catalog(self, root: Path | None = None) -> Catalog:
+        """The table of items with a column a factor, and paths relative to `root`; draws no picture."""
+        labels = [class_shape(index)[0] for index in range(self.classes)]
+        items = [f"{label}/{number:04d}" for label in labels for number in range(self.items)]
+        columns: dict[str, pa.Array] = {
+            "item": pa.array(items, pa.string()),
+            "path": pa.array([f"{item}.png" for item in items], pa.string()),
+            "label": pa.array(np.repeat(labels, self.items).tolist(), pa.string()),
+            "split": pa.array(np.repeat(self._splits(), self.items).tolist(), pa.string()),
+        }
+        values = self._values().reshape(len(items), len(FACTORS))
+        for column, (name, names) in zip(values.T, FACTORS.items(), strict=True):
+            columns[name] = pa.array(np.asarray(names)[column].tolist(), pa.string())
+        return Catalog(pa.table(columns), root or Path(), {"made_by": self._made_by()})
+
+    def attributes(self) -> Attributes:
+        """The exact words of each item: the value of each factor, e.g. `blue background`, `heart sticker`."""
+        catalog = self.catalog()
+        rows = catalog.table.select(["item", *FACTORS]).to_pylist()
+        words = {row["item"]: [f"{row[factor]} {factor}" for factor in FACTORS] for row in rows}
+        return Attributes.from_words(words, {"made_by": [self._made_by()], "from": {"catalog": catalog.digest}})
+
+    def write(self, folder: str | Path) -> Catalog:
+        """Draw every picture into a folder a class, and return the catalog of them."""
+        catalog = self.catalog(Path(folder))
+        outlines = dict(class_shape(index) for index in range(self.classes))
+        # One draw a part of the pose, as a share of its range: [classes * items, parts].
+        parts = np.arange(len(fields(painter.Pose)))
+        random = bits(self.seed, _POSE, np.arange(len(catalog))[:, None], parts)
+        poses = (random >> np.uint64(40)).astype(np.float64) / 2**24
+        rows = catalog.table.select(["label", *FACTORS]).to_pylist()
+        with progress("drawing", len(rows)) as advance:
+            for path, row, pose in zip(catalog.paths, rows, poses.tolist(), strict=True):
+                outline = outlines[row.pop("label")]
+                image = painter.paint(outline, painter.Look(**row), painter.Pose(*pose), self.size)
+                with whole_file(path) as temporary:
+                    image.save(temporary, format="png")
+                advance(1)
+        return catalog
+
+    def _values(self) -> npt.NDArray[np.int64]:
+        """The number of each item's value of each factor: [classes, items, factors]."""
+        label, item, factor = np.ogrid[: self.classes, : self.items, : len(FACTORS)]
+        choices = np.array([len(names) for names in FACTORS.values()])
+        free = below(bits(self.seed, _VALUE, label, item, factor), choices)
+        own = below(bits(self.seed, _OWN_VALUE, label, factor), choices)
+        tied = below(bits(self.seed, _TIED, label, item, factor), 2**30) < self.correlation * 2**30
+        return np.where(tied, own, free)
+
+    def _splits(self) -> list[str]:
+        """The split of each class."""
+        if not self.train_classes:
+            return ["all"] * self.classes
+        rank = np.argsort(np.argsort(bits(self.seed, _TRAINING, np.arange(self.classes))))
+        return np.where(rank < self.train_classes, "train", "test").tolist()
+
+    def _made_by(self) -> Meta:
+        return {"world": "shapes", **asdict(self)}
