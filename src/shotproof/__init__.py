@@ -86,7 +86,7 @@ _HOME = {
     "write_report": "report.page",
 }
 
-__all__ = ["__version__", *_HOME]  # noqa: PLE0604
+__all__ = ["__version__", *_HOME]
 
 
 def __getattr__(name: str) -> Any:

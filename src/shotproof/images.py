@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 import warnings
 from pathlib import Path
 
@@ -10,6 +11,19 @@ from PIL import Image, ImageOps
 from shotproof.errors import UnreadableItem
 
 MAX_PIXELS = 100_000_000
+
+# What Pillow's decoders raise on broken files; the documented ones and those that slip through.
+_BROKEN = (
+    OSError,
+    ValueError,
+    SyntaxError,
+    Image.DecompressionBombError,
+    EOFError,
+    LookupError,
+    NotImplementedError,
+    TypeError,
+    struct.error,
+)
 
 
 def open_image(path: Path, max_pixels: int = MAX_PIXELS) -> Image.Image:
@@ -25,5 +39,5 @@ def open_image(path: Path, max_pixels: int = MAX_PIXELS) -> Image.Image:
                 return ImageOps.exif_transpose(image).convert("RGB")
     except FileNotFoundError as error:
         raise UnreadableItem(f"image {path} does not exist") from error
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+    except _BROKEN as error:
         raise UnreadableItem(f"image {path} cannot be read: {error}") from error

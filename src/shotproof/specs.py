@@ -5,15 +5,13 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterable, Mapping
 from typing import Any
 
 from shotproof.errors import InputError
 
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*")
-_ALLOWED = (
-    "expected NAME or NAME(option=value, ...), values: numbers, strings, True, False, None, tuples and lists"
-)
+_ALLOWED = "expected NAME or NAME(option=value, ...), values: numbers, strings, True, False, None, tuples and lists"
 
 
 def parse_call(text: str) -> tuple[str, dict[str, Any]]:
@@ -31,12 +29,33 @@ def write_call(name: str, options: Mapping[str, Any]) -> str:
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in options.items())})" if options else name
 
 
-def parse_value(text: str) -> Any:
-    """An option's value as typed on a command line: a literal where it is one, else the text itself."""
+def parse_options(pairs: Iterable[str]) -> dict[str, Any]:
+    """`key=value` pairs of a command line to options; a value that is no literal is a string as it stands."""
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = (part.strip() for part in pair.partition("="))
+        if not equals or not key.isidentifier() or key in options:
+            raise InputError(f"option '{pair}': expected key=value, each key once")
+        options[key] = _value(value)
+    return options
+
+
+def _value(text: str) -> Any:
     try:
         return _keyword_arguments(f"(value={text})", text)["value"]
     except InputError:
         return text
+
+
+def parse_options(texts: Iterable[str]) -> dict[str, Any]:
+    """Options as typed on a command line, each `KEY=VALUE`."""
+    options: dict[str, Any] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip().isidentifier():
+            raise InputError(f"cannot read the option '{text}': expected KEY=VALUE")
+        options[key.strip()] = parse_value(value)
+    return options
 
 
 def _keyword_arguments(parenthesised: str, text: str) -> dict[str, Any]:

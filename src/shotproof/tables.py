@@ -122,9 +122,7 @@ def conform(table: pa.Table, required: Mapping[str, str], what: str) -> pa.Table
                 raise pa.ArrowInvalid("another type")
             column = column.cast(wanted)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise InputError(
-                f"{what}, column '{name}': expected {wanted}, found {table.column(name).type}"
-            ) from error
+            raise InputError(f"{what}, column '{name}': expected {wanted}, found {table.column(name).type}") from error
         table = table.set_column(table.column_names.index(name), name, column)
     return table
 
@@ -167,7 +165,9 @@ def _hash_array(hasher: Any, array: Any) -> None:
         if data is not None and len(offsets):
             hasher.update(memoryview(data)[offsets[0] : offsets[-1]])
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        hasher.update(pc.fill_null(pc.list_value_length(array), -1).to_numpy(zero_copy_only=False).astype("<i8").tobytes())
+        hasher.update(
+            pc.fill_null(pc.list_value_length(array), -1).to_numpy(zero_copy_only=False).astype("<i8").tobytes()
+        )
         _hash_array(hasher, array.flatten())
     elif pa.types.is_fixed_size_list(kind):
         hasher.update(str(kind.list_size).encode())

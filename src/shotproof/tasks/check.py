@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from shotproof.attributes.attributes import Attributes
@@ -178,14 +177,13 @@ def _check_query(row: Row, own: str, others: set[str], world: _World, made: dict
 
 
 def _check_lowest(row: Row, candidates: list[str], selected: set[str], world: _World) -> Iterator[str]:
-    """Eq. 6, in exact fractions: no candidate that was left out has a lower score than one that was taken."""
+    """Eq. 6 times the number of candidates, in whole numbers: nothing left out scores lower than something taken."""
     held = Counter(word for item in candidates for word in world.words[item] - selected)
-    share = {word: Fraction(times, len(candidates)) for word, times in held.items()}
-    score = {item: sum((share[word] for word in world.words[item] - selected), Fraction(0)) for item in candidates}
+    score = {item: sum(held[word] for word in world.words[item] - selected) for item in candidates}
     taken = set(row["query"])
     worst = max(taken, key=lambda item: (score[item], item))
     for item in candidates:
         if item not in taken and score[item] < score[worst]:
-            low, high = float(score[item]), float(score[worst])
+            low, high = score[item] / len(candidates), score[worst] / len(candidates)
             yield f"candidate '{item}' scores {low:.4f}, less than query item '{worst}' with {high:.4f}"
             return

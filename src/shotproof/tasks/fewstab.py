@@ -27,10 +27,10 @@ from shotproof import draws
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.draws import IntArray, UInt64Array
-from shotproof.errors import InputError, Starved
+from shotproof.errors import InputError, UnknownName
 from shotproof.tables import Meta
 from shotproof.tasks.holders import Holders, unpack
-from shotproof.tasks.pool import Design, Pool, choose
+from shotproof.tasks.pool import Design, Pool
 from shotproof.tasks.sampler import Sampler
 from shotproof.tasks.starvation import Starvation, refuse_unusable
 from shotproof.tasks.taskset import TaskSet
@@ -75,10 +75,14 @@ class FewStabSampler(Sampler):
     ) -> None:
         if attributes is None:
             raise InputError("sampler 'fewstab' needs attributes (--attributes attributes.parquet)")
-        self.support = choose("support", support, SUPPORTS)
-        self.query_selection = choose("query_selection", query_selection, QUERY_SELECTIONS)
+        if support not in SUPPORTS:
+            raise UnknownName("support", support, SUPPORTS)
+        if query_selection not in QUERY_SELECTIONS:
+            raise UnknownName("query selection", query_selection, QUERY_SELECTIONS)
         if max_tries < 1:
             raise InputError(f"max_tries must be at least 1, not {max_tries}")
+        self.support = support
+        self.query_selection = query_selection
         self.max_tries = max_tries
         self.design = design
         self.seed = seed
@@ -118,12 +122,13 @@ class FewStabSampler(Sampler):
             found = self._first_successes(tasks.start + batch, tried[batch], depth, starvation)
             tried[batch] += depth
             if len(found.task):
-                chosen, drawn_support, drawn_query, intra, complete = self._items(found)
+                drawn_support, drawn_query, intra, complete = self._items(found)
                 index = found.task - tasks.start
-                # An incomplete task (sources ate up its queries) goes on after the try that failed.
+                # An incomplete task (its support ate up the queries) goes on after the try that failed.
                 tried[index[~complete]] = found.attempt[~complete] + 1
+                starvation.saw_incomplete(found.task[~complete])
                 index = index[complete]
-                classes[index], words[index] = chosen.classes[complete], chosen.words[complete]
+                classes[index], words[index] = found.classes[complete], found.words[complete]
                 support[index], query[index] = drawn_support[complete], drawn_query[complete]
                 fallback[index], tries[index] = intra[complete], found.attempt[complete] + 1
                 open_tasks = open_tasks[~np.isin(open_tasks, index)]
@@ -163,20 +168,18 @@ class FewStabSampler(Sampler):
         blocks = int(self.holders.class_blocks[self.usable].max())
         return max(16, _CELLS // (self.design.way * blocks))
 
-    def _first_successes(
-        self, task: IntArray, tried: IntArray, depth: int, starvation: Starvation
-    ) -> _Tries:
+    def _first_successes(self, task: IntArray, tried: IntArray, depth: int, starvation: Starvation) -> _Tries:
         """Of each task's next `depth` tries the first whose words differ and whose supports are large enough."""
         attempt = (tried[:, None] + np.arange(depth)).ravel()
         attempts = self._draw_tries(np.repeat(task, depth), attempt)
         ordered = np.sort(attempts.words, axis=1)
-        differ = (ordered[:, 1:] != ordered[:, :-1]).all(axis=1)
+        differ = np.all(ordered[:, 1:] != ordered[:, :-1], axis=1)
         starvation.saw_tries(len(differ), int((~differ).sum()))
         attempts = attempts.only(differ)
         if self.support == "exclusive" and len(attempts.task):
             counts = self._exclusive_counts(attempts)
             starvation.saw_supports(attempts.classes, counts)
-            attempts = attempts.only((counts >= self.design.shot).all(axis=1))
+            attempts = attempts.only(np.all(counts >= self.design.shot, axis=1))
         first = np.flatnonzero(np.diff(attempts.task, prepend=-1))  # tries come task by task, in order
         found = attempts.only(first)
         starvation.saw_successes(len(found.task))
@@ -200,12 +203,11 @@ class FewStabSampler(Sampler):
         blocks = self.holders.class_blocks[tries.classes].ravel()
         begin = np.cumsum(blocks) - blocks
         within = np.arange(blocks.sum()) - np.repeat(begin, blocks)
-        own = self.holders.bits[np.repeat(self.holders.bit_starts(tries.pairs.ravel()), blocks) + within]
+        own = self.holders.bits(tries.pairs.ravel(), blocks, within)
         others = np.zeros(len(within), dtype=np.uint64)
         for shift in range(1, way):
             pairs = self.holders.pairs(tries.classes, np.roll(tries.words, shift, axis=1)).ravel()
-            starts = self.holders.bit_starts(pairs)  # before `bits` is read: it may grow
-            others |= self.holders.bits[np.repeat(starts, blocks) + within]
+            others |= self.holders.bits(pairs, blocks, within)
         return own, others, begin
 
     def _exclusive_counts(self, tries: _Tries) -> IntArray:
@@ -214,9 +216,7 @@ class FewStabSampler(Sampler):
         counts = np.add.reduceat(np.bitwise_count(own & ~others).astype(np.int64), begin)
         return counts.reshape(tries.classes.shape)
 
-    def _items(
-        self, tries: _Tries
-    ) -> tuple[_Tries, IntArray, IntArray, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    def _items(self, tries: _Tries) -> tuple[IntArray, IntArray, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Support and query positions of successful tries, whether a query fell back, and which tries are complete."""
         count, way = tries.classes.shape
         support = np.zeros((count * way, self.design.shot), dtype=np.int64)
@@ -248,11 +248,10 @@ class FewStabSampler(Sampler):
             support[places] += self.pool.offsets[chosen]
             query[places] += self.pool.offsets[chosen]
         return (
-            tries,
             support.reshape(count, way, -1),
             query.reshape(count, way, -1),
             fallback.reshape(count, way),
-            complete.reshape(count, way).all(axis=1),
+            np.all(complete.reshape(count, way), axis=1),
         )
 
     def _support(
@@ -292,9 +291,7 @@ class FewStabSampler(Sampler):
         return scores
 
 
-def _lowest(
-    scores: IntArray, random: UInt64Array, candidates: npt.NDArray[np.bool_], count: int
-) -> IntArray:
+def _lowest(scores: IntArray, random: UInt64Array, candidates: npt.NDArray[np.bool_], count: int) -> IntArray:
     """Positions of the `count` candidates with the lowest scores, ties at random, lowest first: [m, count]."""
     keys = (scores.astype(np.uint64) << np.uint64(32)) | (random >> np.uint64(32))
     keys[~candidates] = np.iinfo(np.uint64).max

@@ -55,16 +55,21 @@ class Holders:
         shape = (high - low, self.class_sizes[chosen])
         return sparse.csr_matrix((np.ones(len(indices), np.int32), indices, pointers - pointers[0]), shape)
 
-    def bit_starts(self, pairs: IntArray) -> IntArray:
-        """Where each pair's bits begin in `bits`; -1, the pair without holders, begins a run of zeros."""
-        if self._at[pairs].min() < 0:
-            self._make(np.unique(pairs[self._at[pairs] < 0]))
-        starts: IntArray = self._at[pairs]
-        return starts
+    def bits(self, pairs: IntArray, blocks: IntArray, within: IntArray) -> UInt64Array:
+        """The bit sets of the pairs one after the other; pair -1 has no holders.
+
+        `blocks` is the number of 64-bit blocks of each pair's class, `within` counts 0, 1, ... in each pair's blocks.
+        """
+        begin = self._at[pairs]
+        if begin.min() < 0:
+            self._make(np.unique(pairs[begin < 0]))
+            begin = self._at[pairs]
+        found: UInt64Array = self._bits[np.repeat(begin, blocks) + within]
+        return found
 
     def _forget(self) -> None:
         zeros = int(self.class_blocks.max(initial=1))
-        self.bits: UInt64Array = np.zeros(zeros, dtype=np.uint64)
+        self._bits: UInt64Array = np.zeros(zeros, dtype=np.uint64)
         self._used = zeros
         self._at = np.full(len(self.keys) + 1, -1, dtype=np.int64)
         self._at[-1] = 0  # the last entry is that of pair -1
@@ -73,17 +78,17 @@ class Holders:
         blocks = self.class_blocks[self.pair_class[pairs]]
         begin = self._used + np.cumsum(blocks) - blocks
         end = self._used + int(blocks.sum())
-        if end > len(self.bits):
-            grown = np.zeros(max(end, 2 * len(self.bits)), dtype=np.uint64)
-            grown[: self._used] = self.bits[: self._used]
-            self.bits = grown
+        if end > len(self._bits):
+            grown = np.zeros(max(end, 2 * len(self._bits)), dtype=np.uint64)
+            grown[: self._used] = self._bits[: self._used]
+            self._bits = grown
         counts = self.counts[pairs]
         entry = np.repeat(self.starts[:-1][pairs] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
         item = self.items[entry].astype(np.int64)
         one = np.left_shift(np.uint64(1), (item & 63).astype(np.uint64))
         block = np.repeat(begin, counts) + (item >> 6)
         new = np.flatnonzero(np.diff(block, prepend=-1))  # holders ascend, so equal blocks are neighbours
-        self.bits[block[new]] = np.bitwise_or.reduceat(one, new)
+        self._bits[block[new]] = np.bitwise_or.reduceat(one, new)
         self._at[pairs] = begin
         self._used = end
 

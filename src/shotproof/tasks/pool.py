@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.errors import InputError, Starved, did_you_mean
+from shotproof.errors import InputError, Starved
 from shotproof.tasks.taskset import SCHEMA
 
 IntArray = npt.NDArray[np.int64]
@@ -128,7 +128,9 @@ class Pool:
             "task": pa.array(np.repeat(np.arange(tasks.start, tasks.stop), way), pa.int32()),
             "slot": pa.array(np.tile(np.arange(way), count), pa.int16()),
             "label": pa.array(self.classes, pa.string()).take(pa.array(classes.ravel())),
-            "attribute": pa.nulls(count * way, pa.string()) if attributes is None else pa.array(attributes, pa.string()),
+            "attribute": pa.nulls(count * way, pa.string())
+            if attributes is None
+            else pa.array(attributes, pa.string()),
             "support": self._lists(support),
             "query": self._lists(query),
         }
@@ -138,13 +140,6 @@ class Pool:
         width = positions.shape[-1]
         offsets = np.arange(0, positions.size + 1, width, dtype=np.int32)
         return pa.ListArray.from_arrays(pa.array(offsets), self.items.take(pa.array(positions.ravel())))
-
-
-def choose(what: str, value: str, options: tuple[str, ...]) -> str:
-    """A value that must be one of a few."""
-    if value not in options:
-        raise InputError(f"{what} must be one of the known ones, not '{value}'{did_you_mean(value, options)}")
-    return value
 
 
 def _extended(table: pa.Table, extra: Mapping[str, Any]) -> pa.Table:
@@ -158,7 +153,9 @@ def _source_codes(catalog: Catalog, order: pa.Array) -> IntArray | None:
     if "source" not in catalog.table.column_names:
         return None
     sources = catalog.table.column("source").combine_chunks().take(order)
-    codes: IntArray = pc.fill_null(sources.dictionary_encode().indices.cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+    codes: IntArray = pc.fill_null(sources.dictionary_encode().indices.cast(pa.int64()), -1).to_numpy(
+        zero_copy_only=False
+    )
     alone = codes < 0
     codes = np.where(alone, codes.max(initial=-1) + 1 + np.cumsum(alone), codes)
     return None if len(np.unique(codes)) == len(codes) else codes

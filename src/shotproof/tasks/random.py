@@ -36,16 +36,18 @@ class RandomSampler(Sampler):
         """Rows of these tasks."""
         task = np.arange(tasks.start, tasks.stop)
         way, shot, query = self.design.way, self.design.shot, self.design.query
-        classes = draws.distinct(
-            draws.bits(self.seed, task[:, None], _CLASSES, np.arange(way)), len(self.pool.classes)
-        )
+        classes = draws.distinct(draws.bits(self.seed, task[:, None], _CLASSES, np.arange(way)), len(self.pool.classes))
         if self.pool.sources is None:
             slot, position = np.arange(way)[:, None], np.arange(shot + query)
             random = draws.bits(self.seed, task[:, None, None], _ITEMS, slot, position)
             items = draws.distinct(random, self.pool.sizes[classes]) + self.pool.offsets[classes][..., None]
         else:
-            items = np.array([[self._of_different_sources(t, s, c) for s, c in enumerate(row)]
-                              for t, row in zip(task, classes, strict=True)])  # fmt: skip
+            items = np.array(
+                [
+                    [self._of_different_sources(t, slot, c) for slot, c in enumerate(row)]
+                    for t, row in zip(tasks, classes.tolist(), strict=True)
+                ]
+            )
         return self.pool.task_rows(tasks, classes, items[..., :shot], items[..., shot:])
 
     def _of_different_sources(self, task: int, slot: int, chosen: int) -> IntArray:
@@ -59,7 +61,7 @@ class RandomSampler(Sampler):
             order = np.argsort(keys, kind="stable")
             rest = order[shot:][~np.isin(sources[order[shot:]], sources[order[:shot]])]
             if len(rest) >= query:
-                return start + np.concatenate([order[:shot], rest[:query]])
+                return np.concatenate([order[:shot], rest[:query]]) + int(start)
         raise Starved(
             f"class '{self.pool.classes[chosen]}' has {len(np.unique(sources))} sources in {len(sources)} items: in "
             f"{_TRIES} draws no {shot} support items left {query} query items of other sources; lower --shot or --query"

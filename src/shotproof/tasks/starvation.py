@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,6 +13,7 @@ from shotproof.errors import InputError, Starved
 if TYPE_CHECKING:
     from shotproof.tasks.fewstab import FewStabSampler
 
+_MOST_INCOMPLETE = 200  # supports of one task that leave too few queries
 _HELP = "lower --way, --shot or --query, give more attributes or items, or try --support attribute"
 
 
@@ -23,6 +25,7 @@ class Starvation:
         self.tries = 0
         self.successes = 0
         self.same_words = 0
+        self.incomplete: Counter[int] = Counter()
         self.class_drawn = np.zeros(len(sampler.pool.classes), dtype=np.int64)
         self.class_starved = np.zeros(len(sampler.pool.classes), dtype=np.int64)
 
@@ -41,6 +44,16 @@ class Starvation:
         """So many tries succeeded."""
         self.successes += successes
 
+    def saw_incomplete(self, tasks: IntArray) -> None:
+        """The supports drawn for these tasks left too few queries: with sources, or with support at random."""
+        self.incomplete.update(tasks.tolist())
+        for task, times in self.incomplete.most_common(1):
+            if times >= _MOST_INCOMPLETE:
+                raise Starved(
+                    f"task {task}: {times} supports in a row left fewer than {self.sampler.design.query} query items of "
+                    f"other sources in some class: {_HELP}"
+                )
+
     def tries_a_task(self) -> int:
         """How many tries of a task to draw in the next round: about as many as one success takes."""
         expected = 4 if not self.tries else int(np.ceil(self.tries / max(self.successes, 0.5)))
@@ -58,13 +71,11 @@ class Starvation:
 
     def _cause(self) -> str:
         sampler = self.sampler
-        if not self.class_starved.any():
-            if self.same_words > self.tries / 2:
-                return (
-                    f"two classes drew the same word in {self.same_words} of {self.tries} tries: the classes have too "
-                    f"few different eligible words ({len(set(sampler.holders.pair_word[sampler.eligible]))} in all)"
-                )
-            return "items of the support's sources left too few queries"
+        if self.same_words > self.tries / 2 or not self.class_starved.any():
+            return (
+                f"two classes drew the same word in {self.same_words} of {self.tries} tries: the classes have too few "
+                f"different eligible words ({len(np.unique(sampler.holders.pair_word[sampler.eligible]))} in all)"
+            )
         share = self.class_starved / np.maximum(self.class_drawn, 1)
         worst = int(np.argmax(share))
         first = sampler.first_eligible[worst]

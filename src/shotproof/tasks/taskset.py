@@ -44,12 +44,16 @@ class TaskSet:
     def __post_init__(self) -> None:
         table = conform(self.table, REQUIRED, "tasks")
         for index, name in enumerate(["task", "slot"]):
-            table = table.set_column(table.column_names.index(name), name, table.column(name).cast(SCHEMA.field(index).type))
+            table = table.set_column(
+                table.column_names.index(name), name, table.column(name).cast(SCHEMA.field(index).type)
+            )
         object.__setattr__(self, "table", table)
         task, slot = self.task_of_row, self.slot_of_row
         follows = (task[1:] == task[:-1]) & (slot[1:] == slot[:-1] + 1) | (task[1:] > task[:-1]) & (slot[1:] == 0)
         if not (len(task) and slot[0] == 0 and follows.all()):
-            raise InputError("tasks: expected rows ordered by task, with slots 0, 1, 2, ... in each, and at least one task")
+            raise InputError(
+                "tasks: expected rows ordered by task, with slots 0, 1, 2, ... in each, and at least one task"
+            )
         for name in ("support", "query"):
             lengths = pc.list_value_length(table.column(name))
             if lengths.null_count or pc.min(lengths).as_py() == 0:
@@ -73,12 +77,12 @@ class TaskSet:
     @cached_property
     def task_of_row(self) -> npt.NDArray[np.int64]:
         """The task's number of each row."""
-        return self.table.column("task").to_numpy().astype(np.int64)
+        return np.asarray(self.table.column("task").to_numpy(), dtype=np.int64)
 
     @cached_property
     def slot_of_row(self) -> npt.NDArray[np.int64]:
         """The slot of each row, 0 to way - 1."""
-        return self.table.column("slot").to_numpy().astype(np.int64)
+        return np.asarray(self.table.column("slot").to_numpy(), dtype=np.int64)
 
     @cached_property
     def starts(self) -> npt.NDArray[np.int64]:

@@ -1,0 +1,96 @@
+"""`shotproof sample`: from a catalog to a task set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def sample(
+    catalog: Annotated[Path, typer.Argument(help="catalog.parquet")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The task set to write.")],
+    sampler: Annotated[
+        str, typer.Option(help="How tasks are drawn: fewstab, random, or a registered one.")
+    ] = "fewstab",
+    attributes: Annotated[Path | None, typer.Option(help="attributes.parquet, for samplers that need it.")] = None,
+    split: Annotated[
+        str | None, typer.Option(help="The split to draw from; needed where there is more than one.")
+    ] = None,
+    way: Annotated[int, typer.Option(help="Classes a task.")] = 5,
+    shot: Annotated[int, typer.Option(help="Support items a class.")] = 5,
+    query: Annotated[int, typer.Option(help="Query items a class.")] = 15,
+    tasks: Annotated[int, typer.Option(help="Number of tasks.")] = 600,
+    seed: Annotated[int, typer.Option(help="Task t depends on the seed and on t alone.")] = 0,
+    workers: Annotated[int, typer.Option(help="Processes; the tasks are the same for any number.")] = 1,
+    support: Annotated[
+        str | None, typer.Option(help="fewstab: exclusive (default, SC3), attribute (SC2), random (SC1).")
+    ] = None,
+    query_selection: Annotated[
+        str | None, typer.Option(help="fewstab: lowest (default, QC3), inter (QC2), intra (QC1).")
+    ] = None,
+    max_tries: Annotated[int | None, typer.Option(help="fewstab: tries a task before giving up (50,000).")] = None,
+    skip_small_classes: Annotated[
+        bool,
+        typer.Option("--skip-small-classes", help="Leave out classes with fewer than shot + query items."),
+    ] = False,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", "-O", help="KEY=VALUE for a sampler of your own; may be repeated."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
+) -> None:
+    """Draw few-shot tasks into a file that anybody can evaluate later.
+
+    shotproof sample catalog.parquet --sampler fewstab --attributes attributes.parquet --split test
+    --way 5 --shot 5 --query 15 --tasks 3000 --seed 0 -o tasks.parquet
+    """
+    from shotproof.attributes.attributes import Attributes
+    from shotproof.catalog.catalog import Catalog
+    from shotproof.cli.console import print_json
+    from shotproof.specs import parse_options
+    from shotproof.tasks.sampler import sample as draw_tasks
+    from shotproof.tasks.sampler import samplers
+
+    samplers.factory(sampler)  # a misspelt name is told before any file is read
+    given: dict[str, Any] = {
+        "support": support,
+        "query_selection": query_selection,
+        "max_tries": max_tries,
+        "skip_small_classes": skip_small_classes or None,
+    }
+    options = {name: value for name, value in given.items() if value is not None} | parse_options(option or [])
+    if attributes is not None:
+        options["attributes"] = Attributes.read(attributes)
+    taskset = draw_tasks(
+        Catalog.read(catalog),
+        sampler,
+        split=split,
+        way=way,
+        shot=shot,
+        query=query,
+        tasks=tasks,
+        seed=seed,
+        workers=workers,
+        **options,
+    )
+    taskset.write(output)
+    summary = taskset.meta["summary"]
+    if as_json:
+        print_json({"tasks": len(taskset), "digest": taskset.digest, **summary})
+        return
+    typer.echo(
+        f"{output}: {len(taskset)} {sampler} tasks, {way} ways, {shot} shots, {query} queries; digest {taskset.digest}"
+    )
+    notes = [f"{name.replace('_', ' ')} {_brief(value)}" for name, value in summary.items() if value not in ([], 0)]
+    if notes:
+        typer.echo("  " + "; ".join(notes))
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.3g}"
+    if isinstance(value, list):
+        return f"{len(value)} ({', '.join(map(str, value[:3]))}{', ...' if len(value) > 3 else ''})"
+    return str(value)
