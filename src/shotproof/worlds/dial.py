@@ -1,13 +1,13 @@
-"""An encoder that leans on the context to a known degree, to see whether an instrument reads what was dialled.
+"""An encoder that leans on the context to a known degree: does an instrument read what was dialled?
 
 It looks at the catalog's columns, not at pictures. With a share s of context, an item's feature is
 
     sqrt(1 - s) * code(label)  +  sqrt(s) * sum of code(factor, value) / sqrt(number of factors)  +  noise
 
-where a code is a random vector of length 1. Whatever the share, context and noise together have `noise` times the
-variance of the label's part: the label stands out equally well, so accuracy on random tasks hardly moves, and only
-what disturbs it changes, from pure chance (s = 0: nothing in a feature depends on the context) to the context.
-From s = noise / (noise + 1) on there is no room for noise, and the label fades.
+where a code is a random vector of length 1. Whatever the share, context and noise together have `noise` times
+the variance of the label's part: the label stands out equally well, so accuracy on random tasks hardly moves,
+and only what disturbs it changes, from pure chance (at s = 0 nothing in a feature depends on the context) to
+the context. From s = noise / (noise + 1) on there is no room for noise, and the label fades.
 """
 
 from __future__ import annotations
@@ -69,11 +69,12 @@ class DialEncoder(Encoder):
 
     def encode(self, catalog: Catalog, settings: EncodeSettings) -> Features:
         """A feature an item, [items, dimensions]; each depends on its own row alone."""
+        columns = catalog.table.column_names
         for factor in self.factors:
-            if factor not in catalog.table.column_names:
+            if factor not in columns:
                 raise InputError(
-                    f"dial encoder: the catalog has no column '{factor}'{did_you_mean(factor, catalog.table.column_names)}"
-                    "; it reads the context factors of a synthetic world"
+                    "dial encoder: it reads the context factors of a synthetic world, and the catalog "
+                    f"has no column '{factor}'{did_you_mean(factor, columns)}"
                 )
         label = self._codes(catalog, "label")
         context = sum(self._codes(catalog, factor) for factor in self.factors) / np.sqrt(len(self.factors))
@@ -86,15 +87,15 @@ class DialEncoder(Encoder):
         encoded = pc.dictionary_encode(catalog.table.column(column).combine_chunks())
         random = self._bits([f"{column}={value}" for value in encoded.dictionary.to_pylist()])
         signs = (random >> np.uint64(63)).astype(np.float64) * 2 - 1
-        codes: FloatArray = signs / np.sqrt(self.dimensions)
-        return codes[encoded.indices.to_numpy()]
+        codes: FloatArray = (signs / np.sqrt(self.dimensions))[encoded.indices.to_numpy()]
+        return codes
 
     def _noise(self, catalog: Catalog) -> FloatArray:
         """Nearly normal noise of total variance 1, from nothing but the items' names: [items, dimensions]."""
         random = self._bits([f"item={item}" for item in catalog.items.to_pylist()])
-        # The sum of four uniform numbers of 16 bits is close to normal, and the same to the bit on any machine.
-        quarters = sum((random >> np.uint64(shift)) & np.uint64(0xFFFF) for shift in (0, 16, 32, 48))
-        centred = (quarters.astype(np.float64) - 2 * 0xFFFF) / 2**16
+        # Four uniform numbers of 16 bits add up to a nearly normal one, the same to the bit on any machine.
+        quarters = random.view(np.uint16).reshape(*random.shape, 4).sum(axis=-1, dtype=np.int64)
+        centred = (quarters - 2 * 0xFFFF) / 2**16
         noise: FloatArray = centred * np.sqrt(3 / self.dimensions)
         return noise
 

@@ -1,7 +1,7 @@
 """Outlines of the shapes that a world draws, each a list of polygons [points, 2] within the unit circle.
 
-A class shape is a family with a number: a star with n points, a gear with n teeth. As the number may grow, there is a
-shape for any number of classes. Signs are the few small pictures for stickers.
+A class shape is a family with a number: a star with n points, a gear with n teeth. As the number may grow,
+there is a shape for any number of classes. Signs are the small pictures on stickers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _FULL = 2 * np.pi
 
 
 def class_shape(index: int) -> tuple[str, Outline]:
-    """The name and the outline of the index-th class shape; neighbours in the list are of different families."""
+    """The name and the outline of the index-th class shape; neighbours are of different families."""
     family = list(_FAMILIES)[index % len(_FAMILIES)]
     draw, first, step = _FAMILIES[family]
     number = first + step * (index // len(_FAMILIES))
@@ -32,9 +32,9 @@ def place(outline: Outline, centre: tuple[float, float], radius: float, turn: fl
     return [polygon @ turned + centre for polygon in outline]
 
 
-def disc(radius: float = 1.0) -> Polygon:
+def disc(radius: float = 1.0, corners: int = 32) -> Polygon:
     """A disc around the origin."""
-    return _polar(radius, _angles(32))
+    return _polar(radius, _angles(corners))
 
 
 def _polar(radius: Any, angle: npt.ArrayLike) -> Polygon:
@@ -43,7 +43,7 @@ def _polar(radius: Any, angle: npt.ArrayLike) -> Polygon:
 
 
 def _angles(count: int) -> npt.NDArray[np.float64]:
-    return np.arange(count) * (_FULL / count)
+    return np.linspace(0.0, _FULL, count, endpoint=False)
 
 
 def _around(part: Polygon, count: int) -> Outline:
@@ -83,7 +83,7 @@ def _ring(gaps: int) -> Outline:
 
 
 def _pinwheel(blades: int) -> Outline:
-    return [_polar(np.tile([1.0, 0.35], blades), np.repeat(_angles(blades), 2) + np.tile([0.0, 0.12], blades))]
+    return [_polar(np.tile([1.0, 0.42], blades), np.repeat(_angles(blades), 2) + np.tile([0.0, 0.12], blades))]
 
 
 def _beads(count: int) -> Outline:
@@ -126,12 +126,13 @@ def _heart() -> Polygon:
 def _moon() -> Polygon:
     # A disc less a smaller one that covers it from the right; the two circles meet at these angles.
     outer = _polar(1.0, np.linspace(0.675, 0.675 - 4.492, 24))
-    inner = _polar(0.8, np.linspace(0.221 - 3.583, 0.221, 24)) + [0.45, 0.0]
+    inner = _polar(0.8, np.linspace(0.221 - 3.583, 0.221, 24)) + np.array([0.45, 0.0])
     return np.concatenate([outer, inner])
 
 
 def _drop() -> Polygon:
-    return np.concatenate([[[0.0, -1.0]], [0.0, 0.35] + _polar(0.65, np.linspace(0.3 * np.pi, 1.7 * np.pi, 24))])
+    round_part = _polar(0.65, np.linspace(0.3 * np.pi, 1.7 * np.pi, 24)) + np.array([0.0, 0.35])
+    return np.concatenate([[[0.0, -1.0]], round_part])
 
 
 def _points(*pairs: Sequence[float]) -> Polygon:
@@ -143,6 +144,8 @@ SIGNS: dict[str, Polygon] = {
     "moon": _moon(),
     "drop": _drop(),
     "bolt": _points((0.25, -1), (-0.6, 0.15), (-0.05, 0.15), (-0.25, 1), (0.6, -0.2), (0.05, -0.2)),
-    "house": _points((0, -0.9), (0.95, -0.05), (0.65, -0.05), (0.65, 0.8), (-0.65, 0.8), (-0.65, -0.05), (-0.95, -0.05)),
+    "house": _points(
+        (0, -0.9), (0.95, -0.05), (0.65, -0.05), (0.65, 0.8), (-0.65, 0.8), (-0.65, -0.05), (-0.95, -0.05)
+    ),
     "arrow": _points((0, -1), (0.8, -0.1), (0.3, -0.1), (0.3, 0.95), (-0.3, 0.95), (-0.3, -0.1), (-0.8, -0.1)),
 }

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from PIL import Image, ImageDraw
 
-from shotproof.worlds.glyphs import SIGNS, Outline, Polygon, disc, place
+from shotproof.worlds.glyphs import SIGNS, Outline, disc, place
 
 BACKGROUNDS = {
     "blue": "#7db8ee",
@@ -23,9 +23,9 @@ BACKGROUNDS = {
     "orange": "#f7ab62",
     "grey": "#b3b8bd",
 }
-# Which points of a plane are painted in the lighter tone; a pattern repeats at every integer, so x and y count its tiles.
+# Which points (x, y) are painted in the lighter tone; a pattern repeats at every integer.
 TEXTURES: dict[str, Callable[[Any, Any], Any]] = {
-    "plain": lambda x, y: np.zeros_like(x, dtype=bool),
+    "plain": lambda x, y: x + y < 0,
     "striped": lambda x, y: (x + y) % 1 < 0.5,
     "dotted": lambda x, y: np.hypot(x % 1 - 0.5, y % 1 - 0.5) < 0.3,
     "checked": lambda x, y: (x % 1 < 0.5) ^ (y % 1 < 0.5),
@@ -59,6 +59,7 @@ FRAMES = {
 
 _OVERSIZE = 4
 _TILES = 6  # how often a texture repeats across a picture
+_RIM = disc(0.024, corners=8)
 
 
 @dataclass(frozen=True)
@@ -92,22 +93,23 @@ def paint(outline: Outline, look: Look, pose: Pose, size: int) -> Image.Image:
     image = _backdrop(look.background, look.texture, canvas).crop((*slide, slide[0] + canvas, slide[1] + canvas))
     draw = ImageDraw.Draw(image)
     centre = (canvas * (0.5 + 0.1 * (pose.across - 0.5)), canvas * (0.5 + 0.1 * (pose.down - 0.5)))
-    radius = canvas * (0.3 + 0.08 * (pose.scale - 0.5))
+    radius = canvas * (0.32 + 0.08 * (pose.scale - 0.5))
     shape = place(outline, centre, radius, turn=0.7 * (pose.turn - 0.5))
-    # A light rim keeps a shape visible on a background of its own colour.
+    # A light rim, the shape moved a little to all sides, keeps it visible on a background of its own colour.
     for polygon in shape:
-        draw.line([*_corners(polygon), *_corners(polygon[:2])], fill="white", width=canvas // 21, joint="curve")
+        for shift in _RIM * canvas:
+            draw.polygon((polygon + shift).ravel().tolist(), fill="white")
     for polygon in shape:
-        draw.polygon(_corners(polygon), fill=FILLS[look.fill])
+        draw.polygon(polygon.ravel().tolist(), fill=FILLS[look.fill])
     corner = int(pose.corner * 4)
     badge = (canvas * (0.22, 0.78)[corner % 2], canvas * (0.22, 0.78)[corner // 2])
     for part, part_radius, colour in (
-        (disc(), 0.14, "#00000055"),
+        (disc(), 0.14, "black"),
         (disc(), 0.13, "white"),
         (SIGNS[look.sticker], 0.085, STICKERS[look.sticker]),
     ):
         for polygon in place([part], badge, canvas * part_radius):
-            draw.polygon(_corners(polygon), fill=colour)
+            draw.polygon(polygon.ravel().tolist(), fill=colour)
     draw.rectangle((0, 0, canvas - 1, canvas - 1), outline=FRAMES[look.frame], width=canvas * 5 // 64)
     return image.reduce(_OVERSIZE)
 
@@ -116,12 +118,8 @@ def paint(outline: Outline, look: Look, pose: Pose, size: int) -> Image.Image:
 def _backdrop(background: str, texture: str, canvas: int) -> Image.Image:
     """A textured plane, one tile larger than the canvas, so that the texture can be slid."""
     plane = canvas + canvas // _TILES + 1
-    y, x = np.mgrid[:plane, :plane] * (_TILES / canvas)
+    y, x = (axis * (_TILES / canvas) for axis in np.ogrid[:plane, :plane])
     tone = np.array([int(BACKGROUNDS[background][i : i + 2], 16) for i in (1, 3, 5)])
     lighter = tone + (255 - tone) * 0.45
     pixels = np.where(TEXTURES[texture](x, y)[..., None], lighter, tone)
     return Image.fromarray(pixels.astype(np.uint8))
-
-
-def _corners(polygon: Polygon) -> list[tuple[float, float]]:
-    return [(x, y) for x, y in polygon.tolist()]

@@ -1,7 +1,7 @@
-"""A world of shapes with planted shortcuts: the class is the shape, all else is context, and every word is known exactly.
+"""A world of shapes with planted shortcuts: the class is the shape, all else is context, every word is known.
 
-Each picture shows a class shape and one value of each context factor. The values are drawn independently of the class,
-so a classifier that looks at them learns nothing of use; `correlation` ties them to the class.
+Each picture shows a class shape and one value of each context factor. The values are drawn independently of
+the class, so a classifier that looks at them learns nothing of use; `correlation` ties them to the class.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _VALUE, _TIED, _OWN_VALUE, _POSE, _TRAINING = range(5)
 
 @dataclass(frozen=True)
 class ShapesWorld:
-    """`classes` shapes with `items` pictures each, of `size` x `size` pixels; the seed decides everything else.
+    """`classes` shapes with `items` pictures each, of `size` x `size` pixels; the seed decides the rest.
 
     With probability `correlation` a factor takes the value that its class prefers instead of a random one.
-    With `train_classes` so many classes, at random, form the split `train` and the others `test`; with 0 the only
-    split is `all`.
+    With `train_classes` so many classes, at random, form the split `train` and the others `test`; with 0 the
+    only split is `all`.
     """
 
     classes: int = 20
@@ -95,7 +95,7 @@ class ShapesWorld:
                 outline = outlines[row.pop("label")]
                 image = painter.paint(outline, painter.Look(**row), painter.Pose(*pose), self.size)
                 with whole_file(path) as temporary:
-                    image.save(temporary, format="png")
+                    image.save(temporary, format="png", compress_level=1)
                 advance(1)
         return catalog
 
@@ -113,7 +113,7 @@ class ShapesWorld:
         if not self.train_classes:
             return ["all"] * self.classes
         rank = np.argsort(np.argsort(bits(self.seed, _TRAINING, np.arange(self.classes))))
-        return np.where(rank < self.train_classes, "train", "test").tolist()
+        return ["train" if place < self.train_classes else "test" for place in rank.tolist()]
 
     def _made_by(self) -> Meta:
         return {"world": "shapes", **asdict(self)}
