@@ -42,20 +42,9 @@ def parse_options(pairs: Iterable[str]) -> dict[str, Any]:
 
 def _value(text: str) -> Any:
     try:
-        return _keyword_arguments(f"(value={text})", text)["value"]
+        return _keyword_arguments(f"(value=({text}))", text)["value"] if text else text
     except InputError:
         return text
-
-
-def parse_options(texts: Iterable[str]) -> dict[str, Any]:
-    """Options as typed on a command line, each `KEY=VALUE`."""
-    options: dict[str, Any] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not equals or not key.strip().isidentifier():
-            raise InputError(f"cannot read the option '{text}': expected KEY=VALUE")
-        options[key.strip()] = parse_value(value)
-    return options
 
 
 def _keyword_arguments(parenthesised: str, text: str) -> dict[str, Any]:

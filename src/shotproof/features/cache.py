@@ -1,7 +1,7 @@
 """What was computed once is kept: values by key, in immutable Parquet files that appear whole or not at all.
 
-Features are kept by the digest of the file that they were made from, so that a moved, renamed or copied file is
-known again, in a folder for each encoder. The digests themselves are kept by a file's path, size and time.
+Features are kept by the digest of the file that they were made from, so that a moved, renamed or copied file
+is known again, in a folder for each encoder. The digests themselves are kept by a file's path, size and time.
 
 Processes need not wait for each other. A segment is named after its content and never changes; merging writes
 the new segment before it removes the old ones. At worst, something is computed twice.
@@ -15,7 +15,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -38,7 +38,7 @@ FLUSH_SECONDS = 20.0
 
 
 class Store:
-    """Values by key, in a folder of segments: tables of `key` (string) and `value` (one type in all of them)."""
+    """Values by key, in a folder of segments: tables of `key` (string) and `value` (any one type)."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder  # None: nothing is kept
@@ -46,7 +46,7 @@ class Store:
     def find(self, keys: pa.Array) -> pa.Table:
         """The rows of those keys that are known; a key may occur more than once."""
         tables = [table for path in self._paths() if (table := _read(path, keys)) is not None]
-        return pa.concat_tables(tables) if tables else pa.table({"key": pa.array([], pa.string())})
+        return pa.concat_tables(tables) if tables else pa.table({"key": pa.array([], pa.string()), "value": []})
 
     def add(self, table: pa.Table) -> Path | None:
         """Keep a segment."""
@@ -90,12 +90,13 @@ class Store:
 
 
 class Writer:
-    """Adds to a store as the work goes on: a segment every so many rows or seconds, and what is left at the end."""
+    """Adds to a store as the work goes on: a segment every so many rows or seconds, the rest at the end."""
 
     def __init__(self, store: Store, every: int) -> None:
         self.store = store
         self.every = every
         self._pending: list[pa.Table] = []
+        self._rows = 0
         self._flushed = time.monotonic()
 
     def __enter__(self) -> Self:
@@ -104,8 +105,8 @@ class Writer:
     def add(self, table: pa.Table) -> None:
         """Take rows of `key` and `value`."""
         self._pending.append(table)
-        rows = sum(pending.num_rows for pending in self._pending)
-        if rows >= self.every or time.monotonic() - self._flushed > FLUSH_SECONDS:
+        self._rows += table.num_rows
+        if self._rows >= self.every or time.monotonic() - self._flushed > FLUSH_SECONDS:
             self._flush()
 
     def __exit__(
@@ -116,9 +117,10 @@ class Writer:
             self.store.merge()
 
     def _flush(self) -> None:
-        if self._pending:
+        if self._rows:
             self.store.add(pa.concat_tables(self._pending).combine_chunks())
         self._pending = []
+        self._rows = 0
         self._flushed = time.monotonic()
 
 
@@ -131,26 +133,28 @@ def feature_store(cache: Path | None, fingerprint: str) -> Store:
 
 
 def file_digests(paths: Sequence[Path], cache: Path | None) -> pa.Array:
-    """SHA-256 of the content of each file, [n]; a file that did not change since it was last read is not read."""
+    """SHA-256 of each file's content, [n]; a file that has not changed since it was last read is not read."""
     store = Store(cache / "digests" if cache else None)
     now = time.time_ns()
     stats = [_stat(path) for path in paths]
     keys = [_stat_key(path, stat) for path, stat in zip(paths, stats, strict=True)]
     known = store.find(pa.array(keys, pa.string()))
-    digests = dict(zip(*(column.to_pylist() for column in known.columns), strict=True)) if len(known) else {}
-    unread = {key: row for row, key in enumerate(keys) if key not in digests}
+    digests = dict(zip(known["key"].to_pylist(), known["value"].to_pylist(), strict=True))
+    unread = [row for row, key in enumerate(keys) if key not in digests]
     with (
         progress("reading files", len(unread)) as advance,
         Writer(store, every=16_384) as writer,
         ThreadPoolExecutor() as pool,
     ):
-        read = pool.map(lambda row: _file_digest(paths[row]), unread.values())
-        for (key, row), value in zip(unread.items(), read, strict=True):
-            digests[key] = value
+        for start in range(0, len(unread), 512):
+            block = unread[start : start + 512]
+            for row, value in zip(block, pool.map(_file_digest, [paths[row] for row in block]), strict=True):
+                digests[keys[row]] = value
             # A file changed a moment ago may change again without a new time or size: do not trust its key.
-            if stats[row].st_mtime_ns < now - 2 * 10**9:
-                writer.add(pa.table({"key": pa.array([key]), "value": pa.array([value])}))
-            advance(1)
+            settled = [keys[row] for row in block if stats[row].st_mtime_ns < now - 2 * 10**9]
+            values = pa.array([digests[key] for key in settled], pa.string())
+            writer.add(pa.table({"key": pa.array(settled, pa.string()), "value": values}))
+            advance(len(block))
     return pa.array([digests[key] for key in keys], pa.string())
 
 
@@ -181,7 +185,7 @@ def _stat(path: Path) -> os.stat_result:
 
 
 def _stat_key(path: Path, stat: os.stat_result) -> str:
-    text = f"{os.path.abspath(path)}\0{stat.st_size}\0{stat.st_mtime_ns}"
+    text = f"{path.absolute()}\0{stat.st_size}\0{stat.st_mtime_ns}"
     return hashlib.sha256(os.fsencode(text)).hexdigest()
 
 

