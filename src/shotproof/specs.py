@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Iterable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from shotproof.errors import InputError

@@ -50,7 +50,7 @@ class Starvation:
         for task, times in self.incomplete.most_common(1):
             if times >= _MOST_INCOMPLETE:
                 raise Starved(
-                    f"task {task}: {times} supports in a row left fewer than {self.sampler.design.query} query items of "
+                    f"task {task}: {times} supports left fewer than {self.sampler.design.query} query items of "
                     f"other sources in some class: {_HELP}"
                 )
 
@@ -85,7 +85,7 @@ class Starvation:
             for p in pairs[np.argsort(-sampler.holders.counts[pairs], kind="stable")][:5]
         )
         return (
-            f"the support constraint starves: class '{sampler.pool.classes[worst]}' ({sampler.pool.sizes[worst]} items) "
+            f"the support starves: class '{sampler.pool.classes[worst]}' ({sampler.pool.sizes[worst]} items) "
             f"lacked {sampler.design.shot} items that hold its word and none of the other "
             f"{sampler.design.way - 1} in {share[worst]:.0%} of its draws; its {len(pairs)} eligible words, with the "
             f"items that hold them: {counts}"
@@ -102,14 +102,14 @@ def refuse_unusable(sampler: FewStabSampler) -> None:
         pairs = np.arange(*sampler.holders.first_pair[barren : barren + 2])
         most = sampler.holders.counts[pairs].max(initial=0)
         raise Starved(
-            f"{way} ways need {way} classes with an eligible word (held by at least {shot} items and lacked by at least "
-            f"{query}), the data has {len(sampler.usable)} of {len(sampler.pool.classes)}; e.g. class "
+            f"{way} ways need {way} classes with an eligible word (held by {shot} items or more and lacked by "
+            f"{query} or more), the data has {len(sampler.usable)} of {len(sampler.pool.classes)}; e.g. class "
             f"'{sampler.pool.classes[barren]}' ({sampler.pool.sizes[barren]} items, {len(pairs)} words, the most "
             f"frequent held by {most}) has none: {_HELP}"
         )
     different = len(np.unique(sampler.holders.pair_word[sampler.eligible]))
     if different < way:
         raise Starved(
-            f"{way} ways need {way} different eligible words (held by at least {shot} items of a class and lacked by at "
-            f"least {query}), the data has {different}: {_HELP}"
+            f"{way} ways need {way} different eligible words (held by {shot} items or more of a class and lacked "
+            f"by {query} or more), the data has {different}: {_HELP}"
         )
