@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from shotproof.attributes.attributes import Attributes
@@ -43,24 +44,38 @@ detectors: Registry[Detector] = Registry(
 def detect(catalog: Catalog, *chosen: str | Detector, **options: Any) -> Attributes:
     """The words of each item of the catalog by the chosen detectors together.
 
-    A detector is given by its name or as an object; `options` go to the one that is given by name, if it is the only
-    one. An item has the union of the detectors' words; nothing is known of it only where no detector knows anything.
+    A detector is given by its name or as an object; `options` are for a single detector given by its name.
     """
     if not chosen:
         raise InputError(f"choose at least one detector: {', '.join(detectors.names())}")
     if options and (len(chosen) > 1 or isinstance(chosen[0], Detector)):
         raise InputError(
-            "options go with a single detector given by name: make the others first, e.g. TableDetector(...)"
+            f"the option '{next(iter(options))}' needs a single detector, given by its name: "
+            "where there are several, make each with its own options first"
         )
-    union: Words = dict.fromkeys(catalog.items.to_pylist())
+    made = [
+        (choice, detectors.make(choice, **options)) if isinstance(choice, str) else (type(choice).__name__, choice)
+        for choice in chosen
+    ]
+    return unite(catalog, made)
+
+
+def unite(catalog: Catalog, named: Iterable[tuple[str, Detector]]) -> Attributes:
+    """The union of the words of several detectors, each with the name that the metadata gives it.
+
+    Nothing is known of an item only where no detector knows anything of it.
+    """
+    items = catalog.items.to_pylist()
+    union: dict[str, set[str] | None] = dict.fromkeys(items)
     made_by = []
-    for choice in chosen:
-        detector = choice if isinstance(choice, Detector) else detectors.make(choice, **options)
+    for name, detector in named:
         found = detector.detect(catalog)
-        for item, known in union.items():
-            words = found[item]
+        if found.keys() != union.keys():
+            lacking = [item for item in items if item not in found]
+            example = f"lacks '{lacking[0]}'" if lacking else "has items that the catalog lacks"
+            raise InputError(f"detector '{name}' must answer for every item of the catalog, no more: it {example}")
+        for item, words in found.items():
             if words is not None:
-                union[item] = [*(known or []), *words]
-        name = choice if isinstance(choice, str) else type(choice).__name__
+                union[item] = (union[item] or set()).union(words)
         made_by.append({"detector": name, **detector.parameters()})
     return Attributes.from_words(union, {"made_by": made_by, "from": {"catalog": catalog.digest}})

@@ -1,0 +1,156 @@
+"""Words that need no model: what can be said of an image from its light and colour alone.
+
+| word | holds when |
+|---|---|
+| `mostly <colour>` | more than half of the image has that colour |
+| `<colour> border` | more than half of a frame, an eighth of the side wide, has that colour |
+| `dark`, `bright` | the mean lightness is below DARK, above BRIGHT |
+| `low contrast` | the standard deviation of the lightness is below LOW_CONTRAST |
+| `grey`, `vivid` | the mean chroma is below GREY, above VIVID |
+| `plain` | more than PLAIN_SHARE of the steps between neighbouring pixels are smaller than PLAIN_STEP |
+| `cluttered` | more than CLUTTERED_SHARE of these steps are larger than CLUTTERED_STEP |
+| `blurry` | steps change little from pixel to pixel: mean absolute Laplacian below BLURRY times the mean step |
+| `portrait`, `landscape` | the image is more than OBLONG times as high as wide, as wide as high |
+
+`<colour>` is one of black, white, grey, red, orange, yellow, green, blue, purple, pink, brown. Lightness (0 to 100) and
+chroma are CIELAB's, of the image scaled to SIDE x SIDE pixels; an image smaller than that is never called blurry.
+All thresholds are absolute: the words of an image never depend on the other images.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import signal
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from shotproof.attributes.colours import TERMS, Floats, chroma, cielab, colour_terms
+from shotproof.attributes.detector import Detector, Words
+from shotproof.catalog.catalog import Catalog
+from shotproof.errors import InputError, UnreadableItem
+from shotproof.images import open_image
+from shotproof.progress import progress
+
+SIDE = 64
+FRAME = SIDE // 8
+DARK, BRIGHT = 38.0, 65.0
+LOW_CONTRAST = 11.0
+GREY, VIVID = 7.0, 30.0
+PLAIN_STEP, PLAIN_SHARE = 3.0, 0.75
+CLUTTERED_STEP, CLUTTERED_SHARE = 8.0, 0.3
+BLURRY = 2.3
+OBLONG = 1.2
+
+_CHUNK = 64
+_log = logging.getLogger("shotproof")
+
+
+class PhotometricDetector(Detector):
+    """Words from light and colour; `workers` processes decode the images, and never change the words."""
+
+    about = "light and colour of the image, without a model"
+
+    def __init__(self, workers: int = 1) -> None:
+        if workers < 1:
+            raise InputError(f"detector 'photometric': workers must be at least 1, not {workers}")
+        self.workers = workers
+
+    def detect(self, catalog: Catalog) -> Words:
+        """The words of every image; None for one that cannot be read, with a warning."""
+        words: Words = {}
+        broken: list[str] = []
+        with progress("photometric", len(catalog)) as advance:
+            for item, found in zip(catalog.items.to_pylist(), self._each(catalog.paths), strict=True):
+                if isinstance(found, UnreadableItem):
+                    broken.append(f"item '{item}': {found}")
+                words[item] = None if isinstance(found, UnreadableItem) else found
+                advance(1)
+        if len(broken) == len(catalog):
+            raise InputError(f"none of the {len(catalog)} images can be read, e.g. {broken[0]}")
+        for message in broken:
+            _log.warning(message)
+        return words
+
+    def _each(self, paths: Sequence[Path]) -> Iterator[list[str] | UnreadableItem]:
+        """What is found of each path, in order."""
+        chunks = [paths[start : start + _CHUNK] for start in range(0, len(paths), _CHUNK)]
+        workers = min(self.workers, len(chunks))
+        if workers <= 1:
+            yield from map(_words_of_file, paths)
+            return
+        # Spawned, not forked: a fork of a process that runs threads (PyTorch's, Arrow's) can hang.
+        context = multiprocessing.get_context("spawn")
+        # An interrupt is for the process that waits; the workers end with it, without a traceback each.
+        with ProcessPoolExecutor(workers, context, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
+            try:
+                for found in pool.map(_words_of_files, chunks):
+                    yield from found
+            except BrokenProcessPool as error:
+                raise InputError("a process that decodes images died: try a single one (--workers 1)") from error
+
+
+def photometric_words(image: Image.Image) -> list[str]:
+    """The words of an RGB image."""
+    width, height = image.size
+    small = np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BOX))
+    lightness, a, b = cielab(small)
+    holds = {
+        **_colours(colour_terms(lightness, a, b)),
+        **_light(lightness, chroma(a, b)),
+        **_texture(lightness, upscaled=min(width, height) < SIDE),
+        "portrait": height > OBLONG * width,
+        "landscape": width > OBLONG * height,
+    }
+    return [word for word, held in holds.items() if held]
+
+
+def _colours(terms: npt.NDArray[np.int64]) -> dict[str, bool]:
+    """The colours of the image and of its frame, from the pixels' colour terms [SIDE, SIDE]."""
+    everywhere = np.bincount(terms.ravel(), minlength=len(TERMS))
+    inside = np.bincount(terms[FRAME:-FRAME, FRAME:-FRAME].ravel(), minlength=len(TERMS))
+    frame = everywhere - inside
+    return {
+        **{f"mostly {term}": bool(2 * n > everywhere.sum()) for term, n in zip(TERMS, everywhere, strict=True)},
+        **{f"{term} border": bool(2 * n > frame.sum()) for term, n in zip(TERMS, frame, strict=True)},
+    }
+
+
+def _light(lightness: Floats, strength: Floats) -> dict[str, bool]:
+    mean = lightness.mean()
+    variance = (lightness**2).mean() - mean**2
+    return {
+        "dark": bool(mean < DARK),
+        "bright": bool(mean > BRIGHT),
+        "low contrast": bool(variance < LOW_CONTRAST**2),
+        "grey": bool(strength.mean() < GREY),
+        "vivid": bool(strength.mean() > VIVID),
+    }
+
+
+def _texture(lightness: Floats, upscaled: bool) -> dict[str, bool]:
+    steps = np.abs(np.concatenate([np.diff(lightness, axis=0).ravel(), np.diff(lightness, axis=1).ravel()]))
+    around = lightness[:-2, 1:-1] + lightness[2:, 1:-1] + lightness[1:-1, :-2] + lightness[1:-1, 2:]
+    laplacian = np.abs(4 * lightness[1:-1, 1:-1] - around)
+    return {
+        "plain": bool((steps < PLAIN_STEP).mean() > PLAIN_SHARE),
+        "cluttered": bool((steps > CLUTTERED_STEP).mean() > CLUTTERED_SHARE),
+        "blurry": bool(not upscaled and laplacian.mean() < BLURRY * steps.mean()),
+    }
+
+
+def _words_of_file(path: Path) -> list[str] | UnreadableItem:
+    try:
+        return photometric_words(open_image(path))
+    except UnreadableItem as error:
+        return error
+
+
+def _words_of_files(paths: Sequence[Path]) -> list[list[str] | UnreadableItem]:
+    return [_words_of_file(path) for path in paths]
