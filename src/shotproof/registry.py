@@ -59,16 +59,24 @@ class Registry(Generic[T]):
         check_options(f"{self.kind} '{name}'", factory, options)
         return factory(*arguments, **options)
 
+    def inputs(self, name: str) -> list[str]:
+        """The names of the keyword arguments that the factory takes."""
+        return _keywords(self.factory(name))
+
     def _plugins(self) -> dict[str, Any]:
         return {point.name: point for point in entry_points(group=f"shotproof.{self.kind}s")}
 
 
 def check_options(what: str, factory: Callable[..., Any], options: Mapping[str, Any]) -> None:
     """Refuse options that the factory's signature does not name."""
-    parameters = inspect.signature(factory).parameters.values()
-    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        return
-    known = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    known = _keywords(factory)
     for name in options:
-        if name not in known:
+        if name not in known and "**" not in known:
             raise InputError(f"{what} has no option '{name}'{did_you_mean(name, known)}")
+
+
+def _keywords(factory: Callable[..., Any]) -> list[str]:
+    """The names that a factory takes as keywords; `**` where it takes any."""
+    parameters = inspect.signature(factory).parameters.values()
+    named = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return named + ["**" for p in parameters if p.kind is p.VAR_KEYWORD]

@@ -1,0 +1,244 @@
+"""A whole experiment from one file, top to bottom: catalog, attributes, features, tasks, results, report.
+
+Each step writes one file, and is skipped when that file was made from the same inputs by the same parameters.
+What a long step has done is kept when it is interrupted: features in their cache, captions in their log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from shotproof.attributes.attributes import Attributes
+from shotproof.attributes.detector import detect, detectors
+from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.layout import layouts, read_layout
+from shotproof.errors import InputError
+from shotproof.evaluation.results import Results
+from shotproof.experiment import Experiment
+from shotproof.features.encoder import encode, make_encoder
+from shotproof.features.features import Features
+from shotproof.report.comparison import Comparison
+from shotproof.tables import write_text
+from shotproof.tasks.sampler import sample, samplers
+from shotproof.tasks.taskset import TaskSet
+from shotproof.version import __version__
+
+T = TypeVar("T", Catalog, Attributes, Features, TaskSet, Results)
+Tell = Callable[[str], None]
+
+LEDGER = ".shotproof.json"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run gave: the comparison (None in a dry run), the page, and which steps were run and which were reused."""
+
+    comparison: Comparison | None
+    report: Path
+    made: list[str]
+    reused: list[str]
+
+
+def run(experiment: str | Path | Experiment, *, dry_run: bool = False, tell: Tell = lambda line: None) -> Outcome:
+    """Run an experiment. `tell` receives a line a step; with `dry_run` nothing is written and nothing is made."""
+    if not isinstance(experiment, Experiment):
+        experiment = Experiment.read(experiment)
+    _check_names(experiment)
+    steps = _Steps(experiment.folder, dry_run, tell)
+    catalog = _catalog(experiment, steps)
+    attributes = _attributes(experiment, steps, catalog)
+    features = {encoder: _features(experiment, steps, catalog, encoder) for encoder in experiment.encoders}
+    tasks = _tasks(experiment, steps, catalog, attributes)
+    results = _results(experiment, steps, tasks, features)
+    page = experiment.folder / "report.html"
+    comparison = None
+    if dry_run:
+        tell(f"would write  {page.name}")
+    else:
+        from shotproof.report.page import write_report
+
+        known = [task_set for task_set in tasks.values() if task_set is not None]
+        made = [result for result in results if result is not None]
+        comparison = write_report(page, made, tasks=known, catalog=catalog, title=experiment.title)
+    return Outcome(comparison, page, steps.made, steps.reused)
+
+
+@dataclass
+class _Steps:
+    """The steps of a run, and the ledger of what each file in the output folder was made from."""
+
+    folder: Path
+    dry_run: bool
+    tell: Tell
+    made: list[str] = field(default_factory=list)
+    reused: list[str] = field(default_factory=list)
+
+    def step(self, kind: type[T], name: str, inputs: list[Any], make: Callable[[], T], parameters: Any) -> T | None:
+        """The file `name` of the output folder: read where it is up to date, else made and written.
+
+        In a dry run a file that would be made is None, and so is whatever needs it.
+        """
+        path = self.folder / name
+        if not any(value is None for value in inputs):
+            key = _key(name, [getattr(value, "digest", value) for value in inputs], parameters)
+            if self._up_to_date(path, key):
+                self.reused.append(name)
+                self.tell(f"up to date   {name}")
+                return kind.read(path)
+        self.made.append(name)
+        self.tell(f"{'would make' if self.dry_run else 'making'}  {name}".replace("making ", "making     "))
+        if self.dry_run:
+            return None
+        value = make()
+        value.write(path)
+        self._record(path, key)
+        return value
+
+    def _up_to_date(self, path: Path, key: str) -> bool:
+        return path.is_file() and self._ledger().get(path.name) == [key, *_stamp(path)]
+
+    def _ledger(self) -> dict[str, Any]:
+        try:
+            ledger = json.loads((self.folder / LEDGER).read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return {}
+        return ledger if isinstance(ledger, dict) else {}
+
+    def _record(self, path: Path, key: str) -> None:
+        ledger = self._ledger() | {path.name: [key, *_stamp(path)]}
+        write_text(self.folder / LEDGER, json.dumps(ledger, indent=1, sort_keys=True))
+
+
+def _catalog(experiment: Experiment, steps: _Steps) -> Catalog:
+    """The data is looked at in every run: new or changed files must be seen."""
+    given = dict(experiment.catalog)
+    if "file" in given:
+        return Catalog.read(given["file"])
+    catalog = read_layout(given.pop("root"), given.pop("layout", "folder"), splits=given.pop("splits", None), **given)
+    written = steps.step(Catalog, "catalog.parquet", [catalog], lambda: catalog, None)
+    return catalog if written is None else written
+
+
+def _attributes(experiment: Experiment, steps: _Steps, catalog: Catalog) -> Attributes | None:
+    if experiment.attributes_file is not None:
+        return Attributes.read(experiment.attributes_file)
+    if not experiment.detectors:
+        return None
+
+    def make() -> Attributes:
+        made = [
+            detectors.make(name, **_resumable(name, options, steps.folder)) for name, options in experiment.detectors
+        ]
+        return detect(catalog, *made)
+
+    stamps = [_stamp(Path(options["file"])) for _, options in experiment.detectors if "file" in options]
+    inputs = [catalog, _files(catalog), stamps]
+    return steps.step(Attributes, "attributes.parquet", inputs, make, experiment.detectors)
+
+
+def _resumable(name: str, options: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Detectors that write captions as they go keep them in the output folder."""
+    if name not in ("vlm", "endpoint"):
+        return options
+    folder.mkdir(parents=True, exist_ok=True)
+    return {"resume": folder / f"captions-{name}.jsonl", **options}
+
+
+def _features(experiment: Experiment, steps: _Steps, catalog: Catalog, encoder: str) -> Features | None:
+    def make() -> Features:
+        return encode(catalog, encoder, **experiment.encode_settings)
+
+    inputs = [catalog, _files(catalog)]
+    return steps.step(Features, f"features-{_file_name(encoder)}.parquet", inputs, make, encoder)
+
+
+def _tasks(
+    experiment: Experiment, steps: _Steps, catalog: Catalog, attributes: Attributes | None
+) -> dict[str, TaskSet | None]:
+    """Task sets by name: one for each sampler and number of shots."""
+    tasks: dict[str, TaskSet | None] = {}
+    design = {"way": experiment.way, "query": experiment.query, "tasks": experiment.tasks, "seed": experiment.seed}
+    for sampler, options in experiment.samplers:
+        needs_words = "attributes" in samplers.inputs(sampler)
+        if needs_words and attributes is None and not steps.dry_run:
+            raise InputError(f"sampler '{sampler}' needs attributes: add a section [attributes] with detectors or file")
+        for shot in experiment.shots:
+            given = {**design, "shot": shot, "split": experiment.split, **options}
+
+            def make(sampler: str = sampler, given: dict[str, Any] = given, needs_words: bool = needs_words) -> TaskSet:
+                words = {"attributes": attributes} if needs_words else {}
+                return sample(catalog, sampler, workers=experiment.workers, **given, **words)
+
+            variant = "-".join(_file_name(str(part)) for part in [sampler, *options.values()])
+            name = f"{variant}-{experiment.way}way-{shot}shot"
+            inputs = [catalog, *([attributes] if needs_words else [])]
+            tasks[name] = steps.step(TaskSet, f"tasks-{name}.parquet", inputs, make, [sampler, given])
+    return tasks
+
+
+def _results(
+    experiment: Experiment, steps: _Steps, tasks: dict[str, TaskSet | None], features: dict[str, Features | None]
+) -> list[Results | None]:
+    results = []
+    for name, task_set in tasks.items():
+        for encoder, encoded in features.items():
+
+            def make(task_set: TaskSet | None = task_set, encoded: Features | None = encoded) -> Results:
+                from shotproof.evaluation.evaluate import evaluate
+
+                assert task_set is not None
+                assert encoded is not None
+                return evaluate(task_set, encoded, experiment.methods, device=experiment.device, seed=experiment.seed)
+
+            inputs = [task_set, encoded]
+            file = f"results-{name}-{_file_name(encoder)}.parquet"
+            results.append(steps.step(Results, file, inputs, make, [experiment.methods, experiment.seed]))
+    return results
+
+
+def _check_names(experiment: Experiment) -> None:
+    """Every name in the file is looked up before anything long begins."""
+    from shotproof.methods.method import make_method
+
+    if "layout" in experiment.catalog:
+        layouts.factory(experiment.catalog["layout"])
+    for name, _ in experiment.detectors:
+        detectors.factory(name)
+    for name, _ in experiment.samplers:
+        samplers.factory(name)
+    for encoder in experiment.encoders:
+        make_encoder(encoder)
+    for method in experiment.methods:
+        make_method(method)
+
+
+def _key(name: str, inputs: list[Any], parameters: Any) -> str:
+    """What a file depends on, as one digest."""
+    text = json.dumps([__version__, name, inputs, parameters], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _files(catalog: Catalog) -> str:
+    """A digest of the sizes and times of a catalog's files: cheap to make, and another one when a file changes."""
+    stamps = [_stamp(path) for path in catalog.paths]
+    return hashlib.sha256(json.dumps(stamps).encode()).hexdigest()[:32]
+
+
+def _stamp(path: Path) -> list[int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return [-1, -1]  # whoever needs the file says that it is missing
+    return [status.st_size, status.st_mtime_ns]
+
+
+def _file_name(spec: str) -> str:
+    """A spec such as `hf:facebook/dinov2` as part of a file name: readable, and different for different specs."""
+    plain = re.sub(r"[^A-Za-z0-9.]+", "-", spec).strip("-.")[:40]
+    return plain if plain == spec else f"{plain}-{hashlib.sha256(spec.encode()).hexdigest()[:6]}"
