@@ -85,14 +85,14 @@ class _Steps:
         In a dry run a file that would be made is None, and so is whatever needs it.
         """
         path = self.folder / name
-        if not any(value is None for value in inputs):
-            key = _key(name, [getattr(value, "digest", value) for value in inputs], parameters)
-            if self._up_to_date(path, key):
-                self.reused.append(name)
-                self.tell(f"up to date   {name}")
-                return kind.read(path)
+        known = not any(value is None for value in inputs)
+        key = _key(name, [getattr(value, "digest", value) for value in inputs], parameters)
+        if known and self._up_to_date(path, key):
+            self.reused.append(name)
+            self.tell(f"up to date   {name}")
+            return kind.read(path)
         self.made.append(name)
-        self.tell(f"{'would make' if self.dry_run else 'making'}  {name}".replace("making ", "making     "))
+        self.tell(f"{'would make' if self.dry_run else 'making':12} {name}")
         if self.dry_run:
             return None
         value = make()
@@ -172,7 +172,7 @@ def _tasks(
             given = {**design, "shot": shot, "split": experiment.split, **options}
 
             def make(sampler: str = sampler, given: dict[str, Any] = given, needs_words: bool = needs_words) -> TaskSet:
-                words = {"attributes": attributes} if needs_words else {}
+                words: dict[str, Any] = {"attributes": attributes} if needs_words else {}
                 return sample(catalog, sampler, workers=experiment.workers, **given, **words)
 
             variant = "-".join(_file_name(str(part)) for part in [sampler, *options.values()])

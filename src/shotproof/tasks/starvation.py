@@ -71,7 +71,7 @@ class Starvation:
 
     def _cause(self) -> str:
         sampler = self.sampler
-        if self.same_words > self.tries / 2 or not self.class_starved.any():
+        if not self.class_starved.any():
             return (
                 f"two classes drew the same word in {self.same_words} of {self.tries} tries: the classes have too few "
                 f"different eligible words ({len(np.unique(sampler.holders.pair_word[sampler.eligible]))} in all)"

@@ -1,0 +1,5 @@
+"""`python -m shotproof` is `shotproof`."""
+
+from shotproof.cli.app import main
+
+main()

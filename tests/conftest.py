@@ -1,0 +1,43 @@
+"""Small data that tests draw for themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from shotproof.attributes.attributes import Attributes
+from shotproof.catalog.catalog import Catalog
+
+Data = tuple[Catalog, Attributes]
+
+
+def draw_data(
+    seed: int = 0, classes: int = 8, items: int = 40, words: int = 12, held: int = 4, source_of: int | None = None
+) -> Data:
+    """A catalog and attributes: every item holds a few of the words; `source_of` items in a row share a source."""
+    rng = np.random.default_rng(seed)
+    names = [f"class{c:02d}/item{i:03d}" for c in range(classes) for i in range(items)]
+    labels = [name.split("/")[0] for name in names]
+    columns = {"item": names, "path": [f"{n}.png" for n in names], "label": labels, "split": ["test"] * len(names)}
+    if source_of is not None:
+        columns["source"] = [f"source{i // source_of}" for i in range(len(names))]
+    vocabulary = np.array([f"word{w:02d}" for w in range(words)])
+    share = 1 / (np.arange(words) + 2)
+    lists = {
+        name: rng.choice(vocabulary, size=rng.integers(0, held + 1), replace=False, p=share / share.sum()).tolist()
+        for name in names
+    }
+    return Catalog(pa.table(columns)), Attributes.from_words(lists)
+
+
+@pytest.fixture
+def data() -> Data:
+    return draw_data()
+
+
+@pytest.fixture
+def make_data() -> Callable[..., Data]:
+    return draw_data
