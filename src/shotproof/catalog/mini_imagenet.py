@@ -1,0 +1,47 @@
+"""miniImageNet as three CSV files beside a folder of images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.csv_file import read_csv
+from shotproof.catalog.layout import Layout, require_files, sorted_catalog
+from shotproof.errors import InputError
+from shotproof.tables import conform, require_unique
+
+SPLITS = ("train", "val", "test")
+
+
+class MiniImageNetLayout(Layout):
+    """`train.csv`, `val.csv` and `test.csv` (columns filename, label) and the folder `images`."""
+
+    about = "train.csv, val.csv and test.csv (filename, label) beside an images folder"
+    licence = "ImageNet terms of access: non-commercial research and education"
+    citation = (
+        "Vinyals et al., Matching Networks for One Shot Learning, NeurIPS 2016 (data set); "
+        "Ravi and Larochelle, Optimization as a Model for Few-Shot Learning, ICLR 2017 (split)"
+    )
+
+    def read(self, root: Path) -> Catalog:
+        """The items that the three files list."""
+        table = pa.concat_tables([_read_split(root, split) for split in SPLITS])
+        require_unique(table.column("item"), f"column 'filename' of {', '.join(f'{s}.csv' for s in SPLITS)} in {root}")
+        return sorted_catalog({name: table.column(name) for name in table.column_names}, root)
+
+
+def _read_split(root: Path, split: str) -> pa.Table:
+    path = root / f"{split}.csv"
+    table = read_csv(path, str(path), is_text=lambda name: True)
+    table = conform(table, {"filename": "string", "label": "string"}, str(path))
+    for column in ("filename", "label"):
+        empty = pc.index(table.column(column), "").as_py()
+        if empty >= 0:
+            raise InputError(f"{path}, line {empty + 2}: empty {column}")
+    items = pc.binary_join_element_wise("images", table.column("filename"), "/")
+    require_files(root, items.to_pylist(), path, first_line=2)
+    splits = pa.array([split] * table.num_rows, pa.string())
+    return pa.table({"item": items, "label": table.column("label"), "split": splits})

@@ -1,0 +1,120 @@
+"""`shotproof catalog`: from data on disk to a catalog, and what would go wrong with it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shotproof.cli.console import print_json, print_table
+from shotproof.errors import InputError
+
+if TYPE_CHECKING:
+    from shotproof.catalog.catalog import Catalog
+    from shotproof.catalog.check import Problem
+
+SHOWN_PER_KIND = 10
+
+
+def catalog(
+    root: Annotated[Path, typer.Argument(help="The data: a folder, or a table; with --check also a catalog.parquet.")],
+    layout: Annotated[
+        str, typer.Option(help="How the data lies: folder, cub, mini-imagenet, tiered-imagenet, table.")
+    ] = "folder",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The catalog file to write.")] = None,
+    splits: Annotated[
+        Path | None, typer.Option(help="CSV with the columns label and split: assigns splits by class.")
+    ] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Report what would go wrong later; exit status 1 if anything would."),
+    ] = False,
+    way: Annotated[int, typer.Option(min=1, help="Check for tasks of so many classes.")] = 5,
+    shot: Annotated[int, typer.Option(min=1, help="Check for so many support items a class.")] = 5,
+    query: Annotated[int, typer.Option(min=1, help="Check for so many query items a class.")] = 15,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+) -> None:
+    """Make the table of items: what exists, with its label and split.
+
+    Example: shotproof catalog birds/ --layout folder -o catalog.parquet
+    """
+    from shotproof.catalog.catalog import Catalog
+    from shotproof.catalog.check import check_catalog
+    from shotproof.catalog.layout import read_layout
+    from shotproof.catalog.splits import apply_splits
+
+    if output is None and not check:
+        raise InputError("nothing to do: give --output FILE, or --check")
+    # The layout 'folder' cannot read a file, so a file is a catalog that exists already.
+    if layout == "folder" and root.is_file():
+        made = Catalog.read(root)
+        made = made if splits is None else apply_splits(made, splits)
+    else:
+        made = read_layout(root, layout, splits=splits)
+    if output is not None:
+        made.write(output)
+    problems = check_catalog(made, way=way, shot=shot, query=query) if check else []
+    if json:
+        print_json(_as_json(made, problems if check else None))
+    else:
+        _print_summary(made)
+        if check:
+            _print_problems(problems)
+    if problems:
+        raise typer.Exit(1)
+
+
+def _split_sizes(made: Catalog) -> list[dict[str, Any]]:
+    """A record a split: split, classes, items, smallest_class, smallest_class_items."""
+    from shotproof.catalog.check import class_sizes
+
+    sizes: dict[str, dict[str, int]] = {}
+    for row in class_sizes(made).to_pylist():
+        sizes.setdefault(row["split"], {})[row["label"]] = row["items"]
+    return [
+        {
+            "split": split,
+            "classes": len(labels),
+            "items": sum(labels.values()),
+            "smallest_class": min(labels, key=lambda label: labels[label]),
+            "smallest_class_items": min(labels.values()),
+        }
+        for split, labels in sizes.items()
+    ]
+
+
+def _as_json(made: Catalog, problems: list[Problem] | None) -> dict[str, Any]:
+    document: dict[str, Any] = {"items": len(made), "digest": made.digest, "splits": _split_sizes(made)}
+    if problems is not None:
+        document["problems"] = [asdict(problem) for problem in problems]
+    return document
+
+
+def _print_summary(made: Catalog) -> None:
+    rows = [
+        [
+            size["split"],
+            f"{size['classes']:,}",
+            f"{size['items']:,}",
+            f"{size['smallest_class_items']:,} ({size['smallest_class']})",
+        ]
+        for size in _split_sizes(made)
+    ]
+    print_table(f"{len(made):,} items", ["split", "classes", "items", "smallest class"], rows)
+
+
+def _print_problems(problems: list[Problem]) -> None:
+    """A line a problem, the first few of each kind."""
+    typer.echo(f"\n{len(problems):,} problem{'' if len(problems) == 1 else 's'} found")
+    count_of = Counter(problem.kind for problem in problems)
+    width = max(map(len, count_of), default=0)
+    shown: Counter[str] = Counter()
+    for problem in problems:
+        shown[problem.kind] += 1
+        if shown[problem.kind] <= SHOWN_PER_KIND:
+            typer.echo(f"{problem.kind:<{width}}  {problem.where}: {problem.message}")
+        elif shown[problem.kind] == count_of[problem.kind]:
+            typer.echo(f"{problem.kind:<{width}}  ... and {count_of[problem.kind] - SHOWN_PER_KIND:,} more (--json)")
