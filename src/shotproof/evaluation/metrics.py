@@ -23,9 +23,6 @@ class Counts:
     n_query: npt.NDArray[np.int64]
     n_correct: npt.NDArray[np.int64]
 
-    def _starts(self) -> npt.NDArray[np.int64]:
-        return np.flatnonzero(np.diff(self.task, prepend=self.task[0] - 1))
-
     def accuracy_by_task(self) -> FloatArray:
         """The mean over a task's classes of M_c, the accuracy on class c's queries: [tasks]."""
         starts = self._starts()
@@ -37,6 +34,10 @@ class Counts:
         """The lowest M_c of each task (FewSTAB, Eq. 2): [tasks]."""
         worst: FloatArray = np.minimum.reduceat(self.n_correct / self.n_query, self._starts())
         return worst
+
+    def _starts(self) -> npt.NDArray[np.int64]:
+        """The first entry of each task."""
+        return np.flatnonzero(np.diff(self.task, prepend=self.task[0] - 1))
 
 
 @dataclass(frozen=True)
@@ -56,29 +57,35 @@ class Interval:
 
 
 def sampler_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
-    """Student's t interval of the mean over tasks. It covers a new draw of tasks from the same items, no more."""
+    """Student's t interval of the mean over tasks: it covers a new draw of tasks from the same items, no more.
+
+    One task has no interval: its bounds are NaN. Accuracies near 0 or 1 make it too narrow.
+    """
     array = np.asarray(values, dtype=np.float64)
-    mean = float(array.mean())
-    if len(array) < 2:
-        return Interval(mean, float("nan"), float("nan"), level=level)
-    half = float(stats.t.ppf((1 + level) / 2, len(array) - 1) * array.std(ddof=1) / np.sqrt(len(array)))
-    return Interval(mean, mean - half, mean + half, level=level)
+    return _student(float(array.mean()), _variance_of_mean(array), len(array) - 1, level)
 
 
 def gap_interval(random: npt.ArrayLike, biased: npt.ArrayLike, level: float = 0.95) -> Interval:
     """The difference of two means over different tasks, random minus biased, with Welch's t interval."""
     a, b = np.asarray(random, dtype=np.float64), np.asarray(biased, dtype=np.float64)
-    difference = float(a.mean() - b.mean())
-    if min(len(a), len(b)) < 2:
-        return Interval(difference, float("nan"), float("nan"), level=level)
-    if a.std() == 0 and b.std() == 0:
-        return Interval(difference, difference, difference, level=level)
-    bounds = stats.ttest_ind(a, b, equal_var=False).confidence_interval(level)
-    return Interval(difference, float(bounds.low), float(bounds.high), level=level)
+    of_a, of_b = _variance_of_mean(a), _variance_of_mean(b)
+    variance, spread = of_a + of_b, of_a**2 / max(len(a) - 1, 1) + of_b**2 / max(len(b) - 1, 1)
+    freedom = variance**2 / spread if spread > 0 else 1.0  # where nothing varies, any will do
+    return _student(float(a.mean() - b.mean()), variance, freedom, level)
+
+
+def _variance_of_mean(values: FloatArray) -> float:
+    return float(values.var(ddof=1)) / len(values) if len(values) > 1 else float("nan")
+
+
+def _student(mean: float, variance: float, freedom: float, level: float) -> Interval:
+    """Student's t interval of an estimate with this variance; NaN where the variance is not known."""
+    half = float(stats.t.ppf((1 + level) / 2, max(freedom, 1)) * np.sqrt(variance))
+    return Interval(mean, mean - half, mean + half, level=level)
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's correlation between the orders that two metrics give to the same methods; NaN where one is constant."""
+    """Spearman's correlation between the orders that two metrics give to methods; NaN where one is constant."""
     if len(first) < 2 or len(set(first)) == 1 or len(set(second)) == 1:
         return float("nan")
     return float(stats.spearmanr(first, second).statistic)

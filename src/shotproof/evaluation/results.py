@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shotproof.errors import InputError
+from shotproof.errors import InputError, UnknownName
 from shotproof.evaluation.metrics import Counts
 from shotproof.tables import Meta, conform, digest, read_table, write_table
 
@@ -30,7 +30,7 @@ SCHEMA = pa.schema(
         ("label", pa.string()),
         ("n_query", pa.int32()),
         ("n_correct", pa.int32()),
-        ("missed", pa.list_(pa.int16())),  # positions in the task set's query list that were labelled wrongly
+        ("missed", pa.list_(pa.int32())),  # positions in the task set's query list that were labelled wrongly
     ]
 )
 
@@ -44,11 +44,10 @@ class Results:
 
     def __post_init__(self) -> None:
         table = conform(self.table, REQUIRED, "results")
-        wrong = pc.or_(
-            pc.less(table.column("n_query"), 1), pc.greater(table.column("n_correct"), table.column("n_query"))
-        )
-        if table.num_rows == 0 or pc.any(wrong).as_py():
-            raise InputError("results: expected rows with n_query >= 1 and n_correct <= n_query")
+        for name in table.column_names:
+            if name in SCHEMA.names:
+                table = table.set_column(table.column_names.index(name), name, _cast(table, name))
+        _check(table)
         object.__setattr__(self, "table", table)
 
     @classmethod
@@ -74,7 +73,33 @@ class Results:
 
     def counts(self, method: str) -> Counts:
         """The counts of one method, ordered by task and slot."""
+        if method not in self.methods:
+            raise UnknownName("method of these results", method, self.methods)
         rows = self.table.filter(pc.equal(self.table.column("method"), method))
         rows = rows.sort_by([("task", "ascending"), ("slot", "ascending")])
-        task, queries, correct = (rows.column(name).to_numpy() for name in ("task", "n_query", "n_correct"))
-        return Counts(np.asarray(task), np.asarray(queries), np.asarray(correct))
+        return Counts(*(rows.column(name).to_numpy().astype(np.int64) for name in ("task", "n_query", "n_correct")))
+
+
+def _cast(table: pa.Table, name: str) -> pa.ChunkedArray:
+    try:
+        return table.column(name).cast(SCHEMA.field(name).type)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(f"results, column '{name}': expected {SCHEMA.field(name).type}") from error
+
+
+def _check(table: pa.Table) -> None:
+    """Refuse counts that cannot be, and two rows for the same class of a task."""
+    if table.num_rows == 0:
+        raise InputError("results: expected at least one row")
+    for name in REQUIRED:
+        if table.column(name).null_count:
+            raise InputError(f"results, column '{name}' has an empty value")
+    queries, correct = (table.column(name).to_numpy() for name in ("n_query", "n_correct"))
+    if not ((queries >= 1) & (correct >= 0) & (correct <= queries)).all():
+        raise InputError("results: expected n_query >= 1 and 0 <= n_correct <= n_query")
+    if "missed" in table.column_names:
+        missed = pc.list_value_length(table.column("missed"))
+        if not pc.all(pc.equal(missed, queries - correct)).as_py():
+            raise InputError("results, column 'missed': expected n_query - n_correct positions in each row")
+    if table.group_by(["method", "task", "slot"]).aggregate([]).num_rows != table.num_rows:
+        raise InputError("results: a method has two rows for the same class of a task")

@@ -1,0 +1,80 @@
+"""A task set as arrays: tasks of one shape in batches, their items as rows of a feature array."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shotproof.features.features import Features
+from shotproof.tasks.taskset import TaskSet
+
+IntArray = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The support or the query lists of a task set, end to end."""
+
+    items: IntArray  # row in the feature array of each entry
+    slot: IntArray  # class of each entry within its task
+    count: IntArray  # entries of each row of the task set
+    first: IntArray  # first entry of each task, and the number of entries at the end
+
+    def positions(self, tasks: IntArray) -> IntArray:
+        """The entries of tasks that have equally many: [tasks, entries]."""
+        start = self.first[tasks]
+        return start[:, None] + np.arange(self.first[tasks[0] + 1] - start[0])
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Tasks of one shape; `support` [B, n] and `query` [B, m] are positions in the two parts."""
+
+    tasks: IntArray
+    way: int
+    support: IntArray
+    query: IntArray
+
+
+@dataclass(frozen=True)
+class TaskArrays:
+    """Both parts of a task set, and the features [items, d] of the items that occur in it."""
+
+    way: IntArray
+    support: Part
+    query: Part
+    values: npt.NDArray[Any]
+
+    @classmethod
+    def of(cls, tasks: TaskSet, features: Features) -> TaskArrays:
+        """Look every item up in the features, and keep the rows that are used."""
+        columns = [tasks.table.column(name) for name in ("support", "query")]
+        flat = [pc.list_flatten(column) for column in columns]
+        rows = features.rows_of(pa.chunked_array([chunk for column in flat for chunk in column.chunks], pa.string()))
+        used, position = np.unique(rows, return_inverse=True)
+        parts = np.split(position, [len(flat[0])])
+        support, query = (_part(tasks, column, part) for column, part in zip(columns, parts, strict=True))
+        return cls(np.diff(tasks.starts), support, query, features.array[used])
+
+    def shapes(self) -> IntArray:
+        """Way, number of support rows, number of query rows, a task: [tasks, 3]."""
+        return np.stack([self.way, np.diff(self.support.first), np.diff(self.query.first)], axis=1)
+
+    def batches(self, shape: IntArray, size: int) -> Iterator[Batch]:
+        """The tasks of one shape, at most `size` at a time."""
+        members = np.flatnonzero((self.shapes() == shape).all(axis=1))
+        for start in range(0, len(members), size):
+            tasks = members[start : start + size]
+            yield Batch(tasks, int(shape[0]), self.support.positions(tasks), self.query.positions(tasks))
+
+
+def _part(tasks: TaskSet, column: pa.ChunkedArray, items: IntArray) -> Part:
+    count = pc.list_value_length(column).to_numpy().astype(np.int64)
+    ends = np.concatenate([[0], np.cumsum(count)])
+    return Part(items, np.repeat(tasks.slot_of_row, count), count, ends[tasks.starts])

@@ -1,0 +1,123 @@
+"""Tasks times methods to counts: batched over tasks of one shape, on features that were made once."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from shotproof import draws
+from shotproof.errors import InputError
+from shotproof.evaluation.batches import TaskArrays
+from shotproof.evaluation.results import SCHEMA, Results
+from shotproof.features.features import Features
+from shotproof.methods.method import Estimator, Method, make_method
+from shotproof.progress import progress
+from shotproof.tables import Meta
+from shotproof.tasks.taskset import TaskSet
+
+FILE_KEYS = ("format", "shotproof", "kind", "digest")  # of the file that the task set was read from
+
+
+def evaluate(
+    tasks: TaskSet,
+    features: Features,
+    methods: Iterable[str | Method | Estimator],
+    *,
+    device: str | None = None,
+    seed: int = 0,
+    chunk: int | None = None,
+) -> Results:
+    """Count each method's correct answers on each class of each task.
+
+    `device` is `cpu` or `cuda` (default: a GPU where there is one). `seed` matters to methods that draw. `chunk`
+    tasks are computed at a time (default: by memory); no result depends on it.
+    """
+    made = [make_method(method) for method in ([methods] if isinstance(methods, str) else methods)]
+    _require_distinct([method.name for method in made])
+    if chunk is not None and chunk < 1:
+        raise InputError(f"chunk: expected a number of tasks above 0, found {chunk}")
+    arrays = TaskArrays.of(tasks, features)
+    seeds = (draws.bits(seed, tasks.task_of_row[tasks.starts[:-1]]) >> np.uint64(33)).astype(np.int64)
+    predicted, warned = _predict(arrays, made, seeds, device, chunk)
+    for method, messages in zip(made, warned, strict=True):
+        if messages:
+            times = f"{len(messages)} times" if len(messages) > 1 else "once"
+            warnings.warn(f"method '{method.name}' warned {times}: {messages[0]}", RuntimeWarning, stacklevel=2)
+    records = [
+        {"name": method.name, "parameters": _plain(method.parameters()), "warnings": len(messages)}
+        for method, messages in zip(made, warned, strict=True)
+    ]
+    table = _count(tasks, [method.name for method in made], arrays.query.count, predicted != arrays.query.slot)
+    return Results(table, _provenance(tasks, features, records, seed))
+
+
+def _predict(
+    arrays: TaskArrays, methods: list[Method], seeds: npt.NDArray[np.int64], device: str | None, chunk: int | None
+) -> tuple[npt.NDArray[np.int16], list[list[str]]]:
+    """The label that each method gives to each query, [methods, queries], and what each method warned of."""
+    from shotproof.evaluation.scoring import Gathered, Items, choose_device, predict, tasks_at_a_time
+
+    items = Items(arrays, choose_device(device))
+    predicted = np.empty((len(methods), len(arrays.query.slot)), dtype=np.int16)
+    warned: list[list[str]] = [[] for _ in methods]
+    with progress("evaluate", len(arrays.way) * len(methods)) as advance:
+        for shape in np.unique(arrays.shapes(), axis=0):
+            size = chunk or tasks_at_a_time(shape, items, methods)
+            for batch in arrays.batches(shape, size):
+                gathered = Gathered(items, arrays, batch, seeds)
+                for index, method in enumerate(methods):
+                    with warnings.catch_warnings(record=True) as raised:
+                        warnings.simplefilter("always")
+                        scores = gathered.scores(method)
+                    predicted[index, batch.query] = predict(scores).cpu().numpy()
+                    warned[index] += [" ".join(f"{w.category.__name__}: {w.message}".split()) for w in raised]
+                    advance(len(batch.tasks))
+    return predicted, warned
+
+
+def _count(tasks: TaskSet, names: list[str], queries: npt.NDArray[np.int64], wrong: npt.NDArray[np.bool_]) -> pa.Table:
+    """Counts and missed positions from `wrong` [methods, all queries] and the number of queries of each row."""
+    rows, methods = len(queries), len(names)
+    first = np.cumsum(queries) - queries
+    n_wrong = np.add.reduceat(wrong, first, axis=1, dtype=np.int64).ravel()
+    position = np.arange(wrong.shape[1]) - np.repeat(first, queries)
+    offsets = np.concatenate([[0], np.cumsum(n_wrong)])
+    missed = np.broadcast_to(position, wrong.shape)[wrong]
+    columns = {
+        "method": np.repeat(np.asarray(names, dtype=object), rows),
+        "task": np.tile(tasks.task_of_row, methods),
+        "slot": np.tile(tasks.slot_of_row, methods),
+        "label": pa.chunked_array(tasks.table.column("label").chunks * methods),
+        "n_query": np.tile(queries, methods),
+        "n_correct": np.tile(queries, methods) - n_wrong,
+        "missed": pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(missed, pa.int32())),
+    }
+    return pa.table(columns).cast(SCHEMA)
+
+
+def _provenance(tasks: TaskSet, features: Features, methods: list[dict[str, Any]], seed: int) -> Meta:
+    design = {key: value for key, value in tasks.meta.items() if key not in FILE_KEYS}
+    return {
+        "made_by": {"methods": methods, "seed": seed},
+        "tasks": {**design, "digest": tasks.digest},
+        "features": {"encoder": features.name, "digest": features.digest},
+    }
+
+
+def _require_distinct(names: list[str]) -> None:
+    if not names:
+        raise InputError("no method to evaluate: name at least one, e.g. ncc")
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            raise InputError(f"method '{name}' is given twice: results are told apart by the method's name")
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold of a value: an object in a parameter becomes its description."""
+    return json.loads(json.dumps(value, default=lambda held: " ".join(repr(held).split())))

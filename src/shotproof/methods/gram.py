@@ -1,0 +1,69 @@
+"""Methods that need only inner products between items, and the primitives that they share.
+
+The inner products of a task fill two small blocks, [n, n] and [m, n], instead of features of [n + m, d], and the same
+pairs of items meet in many tasks. The blocks are in float64: in float32, |x|^2 - 2xy + |y|^2 loses small distances.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import torch
+from torch import Tensor
+
+from shotproof.methods.method import Method
+
+# A squared length below this share of what it was computed from is rounding error, and taken as zero.
+NEGLIGIBLE = 1e-12
+
+
+class GramMethod(Method):
+    """A method that sees its items through their inner products only."""
+
+    @abstractmethod
+    def scores_from_gram(
+        self, support_gram: Tensor, query_gram: Tensor, query_norm2: Tensor, labels: Tensor, way: int
+    ) -> Tensor:
+        """The scores [B, m, way] from float64 inner products.
+
+        Support with support [B, n, n], query with support [B, m, n], |query|^2 [B, m], and the labels [B, n].
+        """
+
+    def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
+        """The scores from features, through their inner products."""
+        rows = torch.cat([support.double(), query.double()], 1)
+        return self.scores_from_gram(*gram_blocks(rows, support.shape[1]), labels, way)
+
+
+def gram_blocks(rows: Tensor, support: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Float64 rows [B, n + m, d], of which the first n are the support, to what `scores_from_gram` takes."""
+    products = rows @ rows[:, :support].mT
+    return products[:, :support], products[:, support:], torch.linalg.vector_norm(rows[:, support:], dim=-1).square()
+
+
+def one_hot(labels: Tensor, way: int) -> Tensor:
+    """Labels [B, n] to float64 [B, n, way]."""
+    return torch.nn.functional.one_hot(labels, way).double()
+
+
+def unit_rows(support_gram: Tensor, query_gram: Tensor, query_norm2: Tensor) -> tuple[Tensor, Tensor]:
+    """The blocks of the rows scaled to length 1; a zero row stays zero."""
+    support_scale = inverse_root(support_gram.diagonal(dim1=-2, dim2=-1))
+    query_scale = inverse_root(query_norm2)
+    return (
+        support_gram * support_scale.unsqueeze(-1) * support_scale.unsqueeze(-2),
+        query_gram * query_scale.unsqueeze(-1) * support_scale.unsqueeze(-2),
+    )
+
+
+def centroid_products(support_gram: Tensor, query_gram: Tensor, labels: Tensor, way: int) -> tuple[Tensor, Tensor]:
+    """Each query times each class's mean support row, [B, m, way], and the squared norms of these means, [B, way]."""
+    members = one_hot(labels, way)
+    weights = members / members.sum(1, keepdim=True)
+    return query_gram @ weights, (weights * (support_gram @ weights)).sum(1)
+
+
+def inverse_root(squares: Tensor, scale: Tensor | float = 0.0) -> Tensor:
+    """1 / sqrt, and 0 where a square is negligible beside `scale`."""
+    usable = squares > NEGLIGIBLE * torch.as_tensor(scale, dtype=squares.dtype, device=squares.device)
+    return torch.where(usable, squares, torch.ones_like(squares)).rsqrt() * usable

@@ -1,0 +1,97 @@
+"""What a method is: it learns from a support set and scores a query set, many tasks at a time."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
+
+from shotproof.errors import InputError
+from shotproof.registry import Registry
+from shotproof.specs import parse_call, write_call
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Method(ABC):
+    """A few-shot classifier on features, batched over B tasks of one shape.
+
+    Every class 0 to way - 1 has at least one support row; classes may have unequal numbers of rows, in any order.
+    A task's scores depend on that task alone; a query's, in an inductive method, not on the other queries.
+    """
+
+    about: ClassVar[str]
+    family: ClassVar[Literal["inductive", "transductive"]] = "inductive"
+    name: str = ""  # in tables and files: the specification it was made from
+
+    @abstractmethod
+    def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
+        """Support [B, n, d] with labels [B, n] in 0 to way - 1, query [B, m, d] to scores [B, m, way]: larger is better."""
+
+    def parameters(self) -> dict[str, Any]:
+        """The options that it was made with, for the record."""
+        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters if hasattr(self, name)}
+
+
+class SeededMethod(Method):
+    """A method that draws random numbers: each task brings its own seed, so that its batch-mates never matter."""
+
+    @abstractmethod
+    def seeded_scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int, seeds: Tensor) -> Tensor:
+        """As `scores`, with a seed for each task: [B], 0 <= seed < 2**31."""
+
+    def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
+        """The scores under seed 0."""
+        return self.seeded_scores(support, labels, query, way, labels.new_zeros(len(labels)))
+
+
+@runtime_checkable
+class Estimator(Protocol):
+    """Anything with scikit-learn's `fit` and `predict`."""
+
+    def fit(self, X: Any, y: Any) -> Any:  # noqa: N803 - scikit-learn's names
+        """Learn from rows X and labels y."""
+
+    def predict(self, X: Any) -> Any:  # noqa: N803
+        """The label of each row of X."""
+
+
+_BUILTIN = {
+    "ncc": "shotproof.methods.ncc:NearestCentroid",
+    "cosine": "shotproof.methods.cosine:CosineCentroid",
+    "logistic": "shotproof.methods.logistic:LogisticRegression",
+    "ridge": "shotproof.methods.ridge:RidgeRegression",
+    "knn": "shotproof.methods.knn:NearestNeighbours",
+}
+DEFAULT_METHODS = tuple(_BUILTIN)
+
+methods: Registry[Method] = Registry("method", _BUILTIN)
+
+
+def make_method(spec: str | Method | Estimator) -> Method:
+    """A method from `ncc`, `ridge(penalty=1)`, `sklearn:sklearn.svm.SVC(C=10)` or an object with `fit` and `predict`."""
+    from shotproof.methods.sklearn_estimator import PREFIX, SklearnEstimator, parse_estimator
+
+    if isinstance(spec, str):
+        if spec.strip().startswith(PREFIX):
+            return parse_estimator(spec)
+        name, options = parse_call(spec)
+        method = methods.make(name, **options)
+        method.name = write_call(name, options)
+        return method
+    if isinstance(spec, Method):
+        spec.name = spec.name or write_call(type(spec).__name__, spec.parameters())
+        return spec
+    if isinstance(spec, Estimator) and not isinstance(spec, type):
+        return SklearnEstimator(spec)
+    kind = f"the class {spec.__name__}" if isinstance(spec, type) else f"an object of {type(spec).__name__}"
+    raise InputError(f"expected a method's name, a Method or an object with fit and predict, found {kind}")
+
+
+def require_positive(option: str, value: Any, kind: type[int] | type[float]) -> None:
+    """Refuse an option's value that is not a positive, finite number of the kind."""
+    numeric = isinstance(value, int if kind is int else (int, float)) and not isinstance(value, bool)
+    if not numeric or not 0 < value < float("inf"):
+        what = "a whole number" if kind is int else "a number"
+        raise InputError(f"{option}: expected {what} above 0, found {value!r}")
