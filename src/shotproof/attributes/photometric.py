@@ -64,6 +64,8 @@ class PhotometricDetector(Detector):
 
     def detect(self, catalog: Catalog) -> Words:
         """The words of every image; None for one that cannot be read, with a warning."""
+        if not len(catalog):
+            raise InputError("the catalog has no items")
         words: Words = {}
         broken: list[str] = []
         with progress("photometric", len(catalog)) as advance:

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import colorsys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import ImageColor
+
+from shotproof.attributes.colours import TERMS, chroma, cielab, colour_terms
+
+CHANNEL = st.integers(0, 255)
+
+# CSS colours whose names end in a basic term that they are not.
+MISNAMED = {
+    "aliceblue": "white",
+    "darkslategray": "blue",
+    "darkslategrey": "blue",
+    "greenyellow": "green",
+    "indianred": "brown",
+    "lightseagreen": "blue",
+    "mediumvioletred": "purple",
+    "navajowhite": "yellow",
+    "orangered": "orange",
+    "palevioletred": "pink",
+    "rosybrown": "pink",
+}
+
+
+def term_of(*rgb: int) -> str:
+    return TERMS[int(colour_terms(*cielab(np.array([rgb], dtype=np.uint8)))[0])]
+
+
+@pytest.mark.parametrize(
+    ("rgb", "lab"),
+    [  # CIE 1976 L*a*b* of sRGB colours under D65, as published
+        ((255, 255, 255), (100, 0, 0)),
+        ((0, 0, 0), (0, 0, 0)),
+        ((255, 0, 0), (53.24, 80.09, 67.20)),
+        ((0, 255, 0), (87.73, -86.18, 83.18)),
+        ((0, 0, 255), (32.30, 79.19, -107.86)),
+        ((255, 255, 0), (97.14, -21.55, 94.48)),
+        ((0, 255, 255), (91.11, -48.09, -14.13)),
+        ((255, 0, 255), (60.32, 98.23, -60.82)),
+        ((128, 128, 128), (53.59, 0, 0)),
+    ],
+)
+def test_cielab_gives_the_published_values(rgb: tuple[int, ...], lab: tuple[float, ...]) -> None:
+    assert [float(value) for value in cielab(np.array(rgb, dtype=np.uint8))] == pytest.approx(lab, abs=0.03)
+
+
+def test_css_colours_have_the_term_that_their_name_ends_in() -> None:
+    named = {
+        name: next(term for term in TERMS if name.replace("gray", "grey").endswith(term))
+        for name in ImageColor.colormap
+        if name.replace("gray", "grey").endswith(TERMS)
+    }
+    assert len(named) > 60
+    assert {name: term_of(*ImageColor.getrgb(name)) for name in named} == named | MISNAMED
+
+
+@given(CHANNEL)
+def test_equal_channels_are_black_grey_or_white(level: int) -> None:
+    assert term_of(level, level, level) == ("black" if level < 48 else "grey" if level < 212 else "white")
+
+
+@given(st.integers(0, 359), st.sampled_from([1.0, 0.9]))
+def test_pure_hues_run_through_the_spectrum_in_order(degrees: int, value: float) -> None:
+    order = ["red", "orange", "yellow", "green", "blue", "purple", "pink", "red"]
+
+    def place(at: int) -> int:
+        rgb = colorsys.hsv_to_rgb(at / 360, 1, value)
+        term = term_of(*(round(255 * channel) for channel in rgb))
+        return order.index(term) if at < 300 or term != "red" else len(order) - 1
+
+    assert place(degrees) <= place((degrees + 1) if degrees < 359 else degrees)
+
+
+@given(CHANNEL, CHANNEL, CHANNEL)
+def test_every_colour_has_one_term_and_no_chroma_means_no_hue(red: int, green: int, blue: int) -> None:
+    lightness, a, b = cielab(np.array([[red, green, blue]], dtype=np.uint8))
+    term = term_of(red, green, blue)
+    assert term in TERMS
+    if chroma(a, b)[0] < 12:
+        assert term in ("black", "grey", "white")
+    if lightness[0] > 90:
+        assert term not in ("black", "purple", "red")

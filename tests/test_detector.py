@@ -1,0 +1,99 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from shotproof.attributes.detector import Detector, Words, detect, detectors, unite
+from shotproof.catalog.catalog import Catalog
+from shotproof.errors import InputError, UnknownName
+
+
+class LettersDetector(Detector):
+    """The letters of an item's name among some; nothing is known of names that start with `?`."""
+
+    about = "letters of the name"
+
+    def __init__(self, among: str = "abc") -> None:
+        self.among = among
+
+    def detect(self, catalog: Catalog) -> Words:
+        return {
+            item: None if item.startswith("?") else [letter for letter in item if letter in self.among]
+            for item in catalog.items.to_pylist()
+        }
+
+    def parameters(self) -> dict[str, Any]:
+        return {"among": self.among}
+
+
+class DotDetector(Detector):
+    """`dot` for names with a dot, and nothing for those without."""
+
+    about = "dots of the name"
+
+    def detect(self, catalog: Catalog) -> Words:
+        return {item: ["dot"] if "." in item else None for item in catalog.items.to_pylist()}
+
+
+@pytest.fixture
+def letters() -> Iterator[None]:
+    detectors.register("letters", LettersDetector)
+    yield
+    detectors.unregister("letters")
+
+
+@pytest.fixture
+def catalog() -> Catalog:
+    items = ["cab", "xyz", "?a.b", "?c"]
+    return Catalog(pa.table({"item": items, "path": items, "label": ["l"] * 4, "split": ["s"] * 4}))
+
+
+@pytest.mark.usefixtures("letters")
+def test_a_registered_detector_is_found_by_its_name_and_recorded_with_its_options(catalog: Catalog) -> None:
+    found = detect(catalog, "letters", among="ax")
+    assert found.to_words() == {"cab": ["a"], "xyz": ["x"], "?a.b": None, "?c": None}
+    assert found.meta == {
+        "made_by": [{"detector": "letters", "among": "ax"}],
+        "from": {"catalog": catalog.digest},
+    }
+
+
+def test_several_detectors_give_the_union_and_null_only_where_all_give_null(catalog: Catalog) -> None:
+    found = detect(catalog, LettersDetector("ab"), DotDetector(), LettersDetector("bz"))
+    assert found.to_words() == {"cab": ["a", "b"], "xyz": ["z"], "?a.b": ["dot"], "?c": None}
+    assert [made["detector"] for made in found.meta["made_by"]] == ["LettersDetector", "DotDetector", "LettersDetector"]
+
+
+@pytest.mark.usefixtures("letters")
+def test_options_need_a_single_detector_given_by_name(catalog: Catalog) -> None:
+    with pytest.raises(InputError, match="'among' needs a single detector"):
+        detect(catalog, "letters", DotDetector(), among="a")
+    with pytest.raises(InputError, match="'among' needs a single detector"):
+        detect(catalog, LettersDetector(), among="a")
+    with pytest.raises(InputError, match="detector 'letters' has no option 'amung': did you mean 'among'"):
+        detect(catalog, "letters", amung="a")
+
+
+def test_unknown_names_are_told_with_the_nearest(catalog: Catalog) -> None:
+    with pytest.raises(UnknownName, match="unknown detector 'fotometric': did you mean 'photometric'"):
+        detect(catalog, "fotometric")
+    with pytest.raises(InputError, match="choose at least one detector: captions, endpoint, photometric, table, vlm"):
+        detect(catalog)
+
+
+def test_a_detector_must_answer_for_exactly_the_items_of_the_catalog(catalog: Catalog) -> None:
+    class Forgetful(LettersDetector):
+        def detect(self, catalog: Catalog) -> Words:
+            return {"cab": ["a"]}
+
+    class Talkative(LettersDetector):
+        def detect(self, catalog: Catalog) -> Words:
+            return super().detect(catalog) | {"stranger": []}
+
+    with pytest.raises(InputError, match=r"detector 'mine' must answer for every item .* lacks 'xyz'"):
+        unite(catalog, [("mine", Forgetful())])
+    with pytest.raises(InputError, match="has items that the catalog lacks"):
+        unite(catalog, [("mine", Talkative())])
