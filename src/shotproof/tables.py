@@ -76,12 +76,13 @@ def read_table(
         raise InputError(f"{kind} file {path} does not exist{_similar_files(path)}")
     try:
         table = pq.read_table(path, columns=list(columns) if columns else None)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        table.validate(full=True)  # text that is not UTF-8 would fail later, and anywhere
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{kind} file {path} is not readable as Parquet: {_first_line(error)}") from error
     meta = read_meta(table.schema)
-    if meta.get("format", FORMAT) > FORMAT:
+    if meta.get("format", FORMAT) not in range(1, FORMAT + 1):
         raise InputError(
-            f"{kind} file {path} has format {meta['format']}, newer than {FORMAT}, the newest that this version reads"
+            f"{kind} file {path} has format {meta['format']!r}; the newest that this version reads is {FORMAT}"
         )
     if meta.get("kind", kind) != kind:
         raise InputError(f"{path} is a {meta['kind']} file, expected a {kind} file")
@@ -156,10 +157,10 @@ def _hash_array(hasher: Any, array: Any) -> None:
     if array.null_count:
         hasher.update(np.packbits(array.is_valid().to_numpy(zero_copy_only=False)).tobytes())
     kind = array.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()):
         lengths = pc.fill_null(pc.binary_length(array), -1).to_numpy(zero_copy_only=False).astype("<i8")
         hasher.update(lengths.tobytes())
-        joined = pc.fill_null(array, "").cast(pa.large_string())
+        joined = pc.fill_null(array.cast(pa.large_binary()), b"")
         offsets = np.frombuffer(joined.buffers()[1], dtype=np.int64)[joined.offset : joined.offset + len(joined) + 1]
         data = joined.buffers()[2]
         if data is not None and len(offsets):
@@ -180,8 +181,15 @@ def _hash_array(hasher: Any, array: Any) -> None:
         values = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
         width = "<i8" if pa.types.is_integer(kind) else values.dtype.newbyteorder("<")
         hasher.update(np.ascontiguousarray(values.astype(width, copy=False)).data)
+    elif pa.types.is_struct(kind):
+        for child in array.flatten():
+            _hash_array(hasher, child)
     else:
-        _hash_array(hasher, array.cast(pa.string()))
+        try:
+            text = array.cast(pa.string())
+        except pa.ArrowException as error:
+            raise InputError(f"columns of type {kind} are not supported") from error
+        _hash_array(hasher, text)
 
 
 def _check_features(column: pa.ChunkedArray, what: str) -> None:

@@ -33,8 +33,13 @@ class Catalog:
 
     def __post_init__(self) -> None:
         required = REQUIRED | {name: kind for name, kind in OPTIONAL.items() if name in self.table.column_names}
-        object.__setattr__(self, "table", conform(self.table, required, "catalog"))
-        require_unique(self.table.column("item"), "catalog, column 'item'")
+        table = conform(self.table, required, "catalog")
+        require_unique(table.column("item"), "catalog, column 'item'")
+        for name in ("path", "split"):
+            if table.column(name).null_count:
+                raise InputError(f"catalog, column '{name}' has an empty value")
+        labels = pc.fill_null(table.column("label"), "")
+        object.__setattr__(self, "table", table.set_column(table.column_names.index("label"), "label", labels))
 
     @classmethod
     def read(cls, path: str | Path) -> Catalog:
@@ -68,7 +73,7 @@ class Catalog:
     @property
     def splits(self) -> list[str]:
         """The names of the splits, sorted."""
-        return sorted(value for value in pc.unique(self.table.column("split")).to_pylist() if value is not None)
+        return sorted(pc.unique(self.table.column("split")).to_pylist())
 
     def in_split(self, split: str | None) -> Catalog:
         """Only the items of one split; None means all, and is refused where there is more than one."""

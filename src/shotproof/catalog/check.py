@@ -104,7 +104,7 @@ def _read_content(path: Path) -> FileContent:
 
 
 def _is_empty(labels: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.equal(pc.utf8_trim_whitespace(pc.fill_null(labels, "")), "")
+    return pc.equal(pc.utf8_trim_whitespace(labels), "")
 
 
 def _empty_labels(catalog: Catalog) -> Iterator[Problem]:

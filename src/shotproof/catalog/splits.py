@@ -18,7 +18,7 @@ def apply_splits(catalog: Catalog, path: Path) -> Catalog:
     """The catalog with each item's split replaced by that of its label; both must name the same labels."""
     split_of = read_splits(path)
     labels = catalog.table.column("label")
-    present = {label or "" for label in pc.unique(labels).to_pylist()}
+    present = set(pc.unique(labels).to_pylist())
     for label in sorted(present - split_of.keys()):
         raise InputError(f"splits file {path} has no line for label '{label}'{did_you_mean(label, split_of)}")
     for label in sorted(split_of.keys() - present):

@@ -45,7 +45,6 @@ class TableLayout(Layout):
             if name in table.column_names:
                 _refuse_empty(table.column(name), f"{what}, column '{name}'")
         columns = {name: table.column(name) for name in table.column_names}
-        columns["label"] = pc.fill_null(columns["label"], "")
         columns.setdefault("split", pa.array(["all"] * table.num_rows, pa.string()))
         if "item" not in columns:
             paths = columns["path"].to_pylist()
