@@ -6,7 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from shotproof.attributes.detector import Detector, Words, detect, detectors, unite
+from shotproof.attributes.detector import Detector, Words, detect, detectors
+from shotproof.attributes.table import TableDetector
 from shotproof.catalog.catalog import Catalog
 from shotproof.errors import InputError, UnknownName
 
@@ -64,7 +65,14 @@ def test_a_registered_detector_is_found_by_its_name_and_recorded_with_its_option
 def test_several_detectors_give_the_union_and_null_only_where_all_give_null(catalog: Catalog) -> None:
     found = detect(catalog, LettersDetector("ab"), DotDetector(), LettersDetector("bz"))
     assert found.to_words() == {"cab": ["a", "b"], "xyz": ["z"], "?a.b": ["dot"], "?c": None}
-    assert [made["detector"] for made in found.meta["made_by"]] == ["LettersDetector", "DotDetector", "LettersDetector"]
+    assert [made.get("among") for made in found.meta["made_by"]] == ["ab", None, "bz"]
+
+
+@pytest.mark.usefixtures("letters")
+def test_an_object_is_recorded_under_the_name_of_its_class_in_the_registry(catalog: Catalog) -> None:
+    items = catalog.table.append_column("wet", pa.array([True, False, False, False]))
+    found = detect(Catalog(items), LettersDetector("ab"), TableDetector(), DotDetector())
+    assert [made["detector"] for made in found.meta["made_by"]] == ["letters", "table", "DotDetector"]
 
 
 @pytest.mark.usefixtures("letters")
@@ -75,6 +83,11 @@ def test_options_need_a_single_detector_given_by_name(catalog: Catalog) -> None:
         detect(catalog, LettersDetector(), among="a")
     with pytest.raises(InputError, match="detector 'letters' has no option 'amung': did you mean 'among'"):
         detect(catalog, "letters", amung="a")
+
+
+def test_an_option_that_a_detector_needs_is_asked_for(catalog: Catalog) -> None:
+    with pytest.raises(InputError, match="detector 'captions': missing a required argument: 'file'"):
+        detect(catalog, "captions")
 
 
 def test_unknown_names_are_told_with_the_nearest(catalog: Catalog) -> None:
@@ -93,7 +106,7 @@ def test_a_detector_must_answer_for_exactly_the_items_of_the_catalog(catalog: Ca
         def detect(self, catalog: Catalog) -> Words:
             return super().detect(catalog) | {"stranger": []}
 
-    with pytest.raises(InputError, match=r"detector 'mine' must answer for every item .* lacks 'xyz'"):
-        unite(catalog, [("mine", Forgetful())])
+    with pytest.raises(InputError, match=r"detector 'Forgetful' must answer for every item .* lacks 'xyz'"):
+        detect(catalog, Forgetful())
     with pytest.raises(InputError, match="has items that the catalog lacks"):
-        unite(catalog, [("mine", Talkative())])
+        detect(catalog, Talkative())

@@ -174,5 +174,5 @@ def test_a_catalog_without_a_readable_image_is_an_error(tmp_path: Path) -> None:
         detect(catalog_of(tmp_path, ["a", "b"]), "photometric")
     with pytest.raises(InputError, match="the catalog has no items"):
         detect(catalog_of(tmp_path, []), "photometric")
-    with pytest.raises(InputError, match="workers must be at least 1, not 0"):
+    with pytest.raises(InputError, match="workers must be a number from 1, not 0"):
         detect(catalog_of(tmp_path, ["a"]), "photometric", workers=0)

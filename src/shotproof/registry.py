@@ -54,10 +54,22 @@ class Registry(Generic[T]):
         raise UnknownName(self.kind, name, self.names())
 
     def make(self, name: str, *arguments: Any, **options: Any) -> T:
-        """Call the factory, with a clear error for an option that it does not take."""
+        """Call the factory, with a clear error for an option that it does not take, or that it needs."""
         factory = self.factory(name)
         check_options(f"{self.kind} '{name}'", factory, options)
+        try:
+            inspect.signature(factory).bind(*arguments, **options)
+        except TypeError as error:
+            raise InputError(f"{self.kind} '{name}': {error}") from error
         return factory(*arguments, **options)
+
+    def name_of(self, made: T) -> str:
+        """The name under which an object's class is registered; the name of the class where it is not."""
+        own = type(made)
+        paths = {**self._builtin, **{name: point.value for name, point in self._plugins().items()}}
+        by_path = (name for name, path in paths.items() if path == f"{own.__module__}:{own.__qualname__}")
+        added = (name for name, factory in self._added.items() if factory is own)
+        return next(added, None) or next(by_path, own.__name__)
 
     def inputs(self, name: str) -> list[str]:
         """The names of the keyword arguments that the factory takes."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from shotproof.attributes.attributes import Attributes
@@ -45,6 +44,7 @@ def detect(catalog: Catalog, *chosen: str | Detector, **options: Any) -> Attribu
     """The words of each item of the catalog by the chosen detectors together.
 
     A detector is given by its name or as an object; `options` are for a single detector given by its name.
+    An item has the union of their words; nothing is known of it only where none of them knows anything of it.
     """
     if not chosen:
         raise InputError(f"choose at least one detector: {', '.join(detectors.names())}")
@@ -53,22 +53,12 @@ def detect(catalog: Catalog, *chosen: str | Detector, **options: Any) -> Attribu
             f"the option '{next(iter(options))}' needs a single detector, given by its name: "
             "where there are several, make each with its own options first"
         )
-    made = [
-        (choice, detectors.make(choice, **options)) if isinstance(choice, str) else (type(choice).__name__, choice)
-        for choice in chosen
-    ]
-    return unite(catalog, made)
-
-
-def unite(catalog: Catalog, named: Iterable[tuple[str, Detector]]) -> Attributes:
-    """The union of the words of several detectors, each with the name that the metadata gives it.
-
-    Nothing is known of an item only where no detector knows anything of it.
-    """
     items = catalog.items.to_pylist()
     union: dict[str, set[str] | None] = dict.fromkeys(items)
     made_by = []
-    for name, detector in named:
+    for choice in chosen:
+        detector = choice if isinstance(choice, Detector) else detectors.make(choice, **options)
+        name = detectors.name_of(detector) if isinstance(choice, Detector) else choice
         found = detector.detect(catalog)
         if found.keys() != union.keys():
             lacking = [item for item in items if item not in found]

@@ -58,8 +58,8 @@ class PhotometricDetector(Detector):
     about = "light and colour of the image, without a model"
 
     def __init__(self, workers: int = 1) -> None:
-        if workers < 1:
-            raise InputError(f"detector 'photometric': workers must be at least 1, not {workers}")
+        if not isinstance(workers, int) or workers < 1:
+            raise InputError(f"detector 'photometric': workers must be a number from 1, not {workers!r}")
         self.workers = workers
 
     def detect(self, catalog: Catalog) -> Words:

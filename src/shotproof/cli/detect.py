@@ -70,7 +70,7 @@ def detect(
     Of a file that exists: shotproof detect attributes.parquet --catalog catalog.parquet --stats --against other.parquet
     """
     from shotproof.attributes.attributes import Attributes
-    from shotproof.attributes.detector import unite
+    from shotproof.attributes.detector import detect as detect_words
     from shotproof.catalog.catalog import Catalog
     from shotproof.specs import parse_options
 
@@ -99,15 +99,15 @@ def detect(
             raise InputError(f"--catalog goes with an attributes file, and {source} is none")
         items = _items(Catalog.read(source), split)
         file = _output(output, source)
-        found = unite(items, _detectors(detector or [], options, file))
+        found = detect_words(items, *_detectors(detector or [], options, file))
         if split is not None:
             found = Attributes(found.table, {**found.meta, "split": split})
         found.write(file)
     _report(file, found, items if stats else None, (against, other) if against and other else None, json)
 
 
-def _detectors(names: Sequence[str], options: dict[str, Any], output: Path) -> list[tuple[str, Detector]]:
-    """The detectors by name, each made with those of the options that are its own."""
+def _detectors(names: Sequence[str], options: dict[str, Any], output: Path) -> list[Detector]:
+    """The detectors of these names, each made with those of the options that are its own."""
     from shotproof.attributes.detector import detectors
 
     if not names:
@@ -133,7 +133,7 @@ def _detectors(names: Sequence[str], options: dict[str, Any], output: Path) -> l
         lacking = [key for key, needed in taken[name].items() if needed and key not in own[name]]
         if lacking:
             raise InputError(f"detector '{name}' needs {' and '.join(map(_flag, lacking))}")
-    return [(name, detectors.make(name, **own[name])) for name in names]
+    return [detectors.make(name, **own[name]) for name in names]
 
 
 def _parameters(factory: Any) -> dict[str, bool]:
