@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -25,6 +25,7 @@ from shotproof.tables import Meta
 
 RANDOM = "random"
 UNKNOWN = "unknown"
+_NOT_OPTIONS = {"sampler", "split", "way", "shot", "query", "tasks"}
 
 
 @dataclass(frozen=True)
@@ -40,17 +41,19 @@ class Design:
 
 @dataclass(frozen=True)
 class Source:
-    """What a results file says that it was made from."""
+    """What a results file says that it was made from; `options` are the sampler's, as (name, value), sorted."""
 
     design: Design
     sampler: str
+    options: tuple[tuple[str, str], ...]
     tasks_digest: str | None
     encoder: str
 
     @classmethod
     def of(cls, results: Results) -> Source:
         """From the metadata; the way and the query size are read off the counts where the metadata lacks them."""
-        made_by = lookup(results.meta, "tasks", "made_by") or {}
+        made_by = lookup(results.meta, "tasks", "made_by")
+        options = made_by if isinstance(made_by, dict) else {}
         columns = {name: results.table.column(name).to_numpy() for name in ("slot", "n_query")}
         design = Design(
             catalog=_text(lookup(results.meta, "tasks", "from", "catalog")),
@@ -62,6 +65,7 @@ class Source:
         return cls(
             design,
             sampler=_text(lookup(made_by, "sampler")) or UNKNOWN,
+            options=tuple(sorted((name, str(value)) for name, value in options.items() if name not in _NOT_OPTIONS)),
             tasks_digest=_text(lookup(results.meta, "tasks", "digest")),
             encoder=_text(lookup(results.meta, "features", "encoder")) or UNKNOWN,
         )
@@ -176,6 +180,26 @@ class _Evaluated:
         )
 
 
+def sources_of(results: Sequence[Results]) -> list[Source]:
+    """What each results file was made from, variants of a sampler told apart by the options in which they differ.
+
+    So `fewstab` tasks with two ways to choose the support become `fewstab (support=attribute)` and so on.
+    """
+    sources = [Source.of(given) for given in results]
+    variants: dict[tuple[Design, str], set[tuple[tuple[str, str], ...]]] = {}
+    for source in sources:
+        variants.setdefault((source.design, source.sampler), set()).add(source.options)
+    named = []
+    for source in sources:
+        options = variants[source.design, source.sampler]
+        differing = [option for option in source.options if any(option not in other for other in options)]
+        if differing and source.sampler != RANDOM:
+            listed = ", ".join(f"{name}={value}" for name, value in differing)
+            source = replace(source, sampler=f"{source.sampler} ({listed})")
+        named.append(source)
+    return named
+
+
 def compare_results(results: Sequence[Results]) -> Comparison:
     """Pair each classifier's results on random tasks with those on other samplers' tasks of the same design.
 
@@ -185,8 +209,7 @@ def compare_results(results: Sequence[Results]) -> Comparison:
         raise InputError("no results to compare: give at least one results file")
     classifiers: dict[tuple[Design, str, str], dict[str, _Evaluated]] = {}
     task_sets: dict[tuple[Design, str], Source] = {}
-    for given in results:
-        source = Source.of(given)
+    for given, source in zip(results, sources_of(results), strict=True):
         _require_same_tasks(source, task_sets.setdefault((source.design, source.sampler), source))
         for method in given.methods:
             evaluated = _Evaluated(source, method, given.counts(method))

@@ -1,12 +1,13 @@
-"""How the page and the terminal say things: numbers in percent, intervals with their name, the finding in a sentence."""
+"""How the page and the terminal say things: numbers in percent, named intervals, the finding in a sentence."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 from shotproof.evaluation.metrics import Interval
-from shotproof.report.comparison import RANDOM, UNKNOWN, Comparison, Design, Row
+from shotproof.report.comparison import RANDOM, UNKNOWN, Comparison, Design
 
 # FewSTAB's names of the metrics: wAcc-R on random tasks, wAcc-A on tasks with biased attributes.
 SYMBOLS = {RANDOM: "R", "fewstab": "A"}
@@ -33,6 +34,11 @@ def bounds(interval: Interval) -> str:
     return f"[{percent(interval.low)}, {percent(interval.high)}]"
 
 
+def typeset(text: str) -> str:
+    """With minus signs instead of hyphens before numbers, as wide as a digit on the page."""
+    return re.sub(r"(?<!\w)-(?=\d)", "\u2212", text)
+
+
 def metric(name: str, sampler: str) -> str:
     """E.g. `wAcc-A`: the metric with the symbol of the tasks that it was measured on."""
     return f"{name}-{SYMBOLS.get(sampler, sampler)}"
@@ -52,20 +58,12 @@ def classifier(encoder: str, method: str) -> str:
 def headline(comparison: Comparison) -> list[str]:
     """What was measured and what came out, in plain sentences."""
     sentences = [_measured(comparison)]
-    with_gap = [row for row in comparison.rows if row.gap]
-    if not with_gap:
+    if not comparison.agreements:
         sentences.append(
             "There is no gap to report: that needs the same classifiers on random tasks and on biased tasks of the "
             "same catalog, split, way, shot and query."
         )
-    for agreement in comparison.agreements:
-        rows = [
-            row
-            for row in with_gap
-            if row.design == agreement.design and row.biased and row.biased.sampler == agreement.sampler
-        ]
-        sentences.append(_extremes(comparison, agreement.design, agreement.sampler, rows))
-    return sentences
+    return sentences + [_extremes(comparison, one.design, one.sampler) for one in comparison.agreements]
 
 
 def _measured(comparison: Comparison) -> str:
@@ -86,23 +84,21 @@ def _measured(comparison: Comparison) -> str:
     return f"{_count(classifiers, 'classifier')} ({kinds}) {tested} on {designs} tasks: {sets}{each}."
 
 
-def _extremes(comparison: Comparison, design: Design, sampler: str, rows: Sequence[Row]) -> str:
+def _extremes(comparison: Comparison, design: Design, sampler: str) -> str:
     """Which classifier loses most and which least, on one design and sampler."""
-    ranked = sorted(rows, key=lambda row: row.gap.mean if row.gap else 0.0)
-    worst = metric("wAcc", sampler)
-    start = f"On {comparison.design_name(design)} tasks"
-    if len(ranked) == 1:
-        return f"{start}, from wAcc-R to {worst}, {_loss(ranked[0])}."
-    return f"{start}, from wAcc-R to {worst}, {_loss(ranked[-1])}, the most; {_loss(ranked[0])}, the least."
-
-
-def _loss(row: Row) -> str:
-    assert row.gap is not None
-    who = classifier(row.encoder, row.method)
-    if row.gap.mean < 0:
-        gained = Interval(-row.gap.mean, -row.gap.high, -row.gap.low)
-        return f"{who} gains {percent(gained.mean)} points {bounds(gained)}"
-    return f"{who} loses {percent(row.gap.mean)} points {bounds(row.gap)}"
+    losses = sorted(
+        (row.gap.mean, f"{percent(row.gap.mean)} points {bounds(row.gap)}", classifier(row.encoder, row.method))
+        for row in comparison.rows
+        if row.gap and row.biased and (row.design, row.biased.sampler) == (design, sampler)
+    )
+    (_, least, most_robust), (_, most, least_robust) = losses[0], losses[-1]
+    start = f"On {comparison.design_name(design)} tasks, {least_robust}"
+    if len(losses) == 1:
+        return f"{start} loses {most} of worst-class accuracy ({sampler} against random)."
+    return (
+        f"{start} leans on shortcuts most: its worst-class accuracy is {most} lower on {sampler} tasks than on random "
+        f"ones; {most_robust} leans on them least: {least}."
+    )
 
 
 def _sampler_words(sampler: str) -> str:

@@ -1,0 +1,72 @@
+"""`shotproof report`: the comparison on the terminal, and as a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from shotproof.report.comparison import Comparison, Design, Row
+
+
+def report(
+    results: Annotated[
+        list[Path], typer.Argument(help="Results files, of any encoders, methods, designs and samplers.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
+    tasks: Annotated[
+        list[Path] | None, typer.Option(help="A task file that results are on, for the gallery; may be repeated.")
+    ] = None,
+    catalog: Annotated[Path | None, typer.Option(help="The catalog, for the gallery's thumbnails.")] = None,
+    title: Annotated[str | None, typer.Option(help="The page's title.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+) -> None:
+    """Compare results on random and on biased tasks; print the table and write it as a page that opens offline.
+
+    Example: shotproof report random.parquet fewstab.parquet --tasks fewstab-tasks.parquet
+    --catalog catalog.parquet -o report.html
+    """
+    from shotproof.catalog.catalog import Catalog
+    from shotproof.cli.console import print_json
+    from shotproof.evaluation.results import Results
+    from shotproof.report.page import write_report
+    from shotproof.tasks.taskset import TaskSet
+
+    comparison = write_report(
+        output,
+        [Results.read(path) for path in results],
+        tasks=[TaskSet.read(path) for path in tasks or []],
+        catalog=Catalog.read(catalog) if catalog else None,
+        title=title,
+    )
+    if as_json:
+        print_json(comparison.to_json())
+    else:
+        print_comparison(comparison)
+        typer.echo(f"report: {output}")
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """Print a table for each design and sampler, with a row a classifier, and what was found in a sentence or two."""
+    from shotproof.cli.console import print_table
+    from shotproof.report.wording import bounds, classifier, headline, metric, percent
+
+    tables: dict[tuple[Design, str], list[Row]] = {}
+    for row in comparison.rows:
+        tables.setdefault((row.design, row.biased.sampler if row.biased else "fewstab"), []).append(row)
+    for (design, sampler), rows in tables.items():
+        cells = []
+        for row in rows:
+            sides = (row.random, row.biased)
+            accuracy = [percent(side.accuracy.mean) if side else "-" for side in sides]
+            worst = [percent(side.worst.mean) if side else "-" for side in sides]
+            gap = [percent(row.gap.mean), bounds(row.gap)] if row.gap else ["-", "-"]
+            cells.append([classifier(row.encoder, row.method), *accuracy, *worst, *gap])
+        metrics = [metric(name, side) for name in ("Acc", "wAcc") for side in ("random", sampler)]
+        columns = ["classifier", *metrics, "gap", "interval"]
+        print_table(f"{comparison.design_name(design)} tasks: percent, 95% sampler interval", columns, cells)
+        typer.echo()
+    for sentence in headline(comparison):
+        typer.echo(sentence)

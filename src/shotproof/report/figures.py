@@ -1,0 +1,196 @@
+"""The page's figures: Acc against wAcc-A (FewSTAB, Fig. 5), gaps with intervals (Fig. 4), attributes that cost most."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from shotproof.evaluation.metrics import Interval
+from shotproof.report.attribute_costs import AttributeCosts
+from shotproof.report.svg import (
+    COLOURS,
+    FONT_SIZE,
+    Box,
+    Scale,
+    element,
+    line,
+    marker,
+    nearest,
+    picture,
+    place_labels,
+    shortened,
+    text,
+    text_width,
+)
+from shotproof.report.wording import bounds, percent, typeset
+
+# Narrow enough to be read on a phone without shrinking its text.
+WIDTH = 360
+LABEL_LENGTH = 20
+
+
+@dataclass(frozen=True)
+class Point:
+    """A classifier in the scatter: `series` is its encoder's number."""
+
+    label: str
+    name: str
+    series: int
+    x: Interval
+    y: Interval
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A gap in the bars: `series` is its design's number."""
+
+    series: int
+    name: str
+    gap: Interval
+
+
+def scatter(points: Sequence[Point], x_label: str, y_label: str, description: str) -> Markup:
+    """Points with whiskers and direct labels; both axes in percent."""
+    frame = Box(44, 8, WIDTH - 8, 304)
+    x_scale = Scale.around([end for point in points for end in _ends(point.x)], frame.left, frame.right, 0.12)
+    y_scale = Scale.around([end for point in points for end in _ends(point.y)], frame.bottom, frame.top, 0.08)
+    places = [(x_scale(point.x.mean), y_scale(point.y.mean)) for point in points]
+    parts = [*_x_axis(x_scale, frame, x_label), *_y_axis(y_scale, frame, y_label)]
+    for point, (x, y) in zip(points, places, strict=True):
+        parts += _whisker(x_scale, point.x, y, f"whisker c{point.series % COLOURS}")
+        low, high = map(y_scale, _ends(point.y))
+        parts.append(line(x, low, x, high, f"whisker c{point.series % COLOURS}"))
+    labels = [shortened(point.label, LABEL_LENGTH) for point in points]
+    boxes = place_labels(places, labels, frame)
+    for point, (x, y), label, box in zip(points, places, labels, boxes, strict=True):
+        if box:
+            parts += _label(x, y, label, box, point.series % COLOURS)
+    for point, (x, y) in zip(points, places, strict=True):
+        tooltip = (
+            f"{point.name}: {x_label} {percent(point.x.mean)} {bounds(point.x)}, "
+            f"{y_label} {percent(point.y.mean)} {bounds(point.y)}"
+        )
+        parts.append(marker(x, y, point.series, tooltip))
+    return picture(WIDTH, 344, description, parts)
+
+
+def gap_domain(gaps: Sequence[Interval]) -> tuple[float, float]:
+    """The range of all gaps and zero, so that several panels share one axis."""
+    ends = [0.0, *(end for gap in gaps for end in _ends(gap))]
+    return min(ends), max(ends)
+
+
+def gap_bars(
+    groups: Sequence[tuple[str, Sequence[Bar]]], domain: tuple[float, float], x_label: str, description: str
+) -> Markup:
+    """A group of bars a method, a bar a design, with whiskers and values; the axis in percentage points."""
+    names = [shortened(name, LABEL_LENGTH) for name, _ in groups]
+    left = 10 + max(text_width(name) for name in names)
+    bar, space = 12.0, 8.0
+    bottom = 4 + sum(len(bars) * bar + space for _, bars in groups)
+    frame = Box(left, 4, WIDTH - 36, bottom)
+    scale = Scale.around(domain, frame.left, frame.right, 0.02)
+    parts = _x_axis(scale, frame, x_label)
+    top = frame.top + space / 2
+    for name, (full_name, bars) in zip(names, groups, strict=True):
+        middle = top + len(bars) * bar / 2
+        parts.append(element("text", name, element("title", full_name), x=left - 6, y=middle + 3.5, **_END))
+        for one in bars:
+            parts += _gap_bar(scale, one, f"{full_name}, {one.name}", top, bar)
+            top += bar
+        top += space
+    parts.append(line(scale(0), frame.top, scale(0), frame.bottom, "axis"))
+    return picture(WIDTH, bottom + 40, description, parts)
+
+
+def attribute_dots(costs: AttributeCosts, shown: int, description: str) -> Markup:
+    """The class accuracy with each attribute planted, as a dot with its whisker, against the overall accuracy."""
+    rows = costs.costs[:shown]
+    names = [shortened(cost.attribute, 22) for cost in rows]
+    left = 10 + max(text_width(name) for name in names)
+    step = 18.0
+    frame = Box(left, 18, WIDTH - 12, 18 + step * len(rows))
+    ends = [end for cost in rows for end in _ends(cost.accuracy)]
+    scale = Scale.around([*ends, costs.overall], frame.left, frame.right)
+    parts = _x_axis(scale, frame, "class accuracy (%)")
+    overall = scale(costs.overall)
+    anchor = "end" if overall > (frame.left + frame.right) / 2 else "start"
+    parts += [
+        line(overall, frame.top, overall, frame.bottom, "reference"),
+        text(overall, 12, f"overall {percent(costs.overall)}", anchor, "value"),
+    ]
+    for index, (name, cost) in enumerate(zip(names, rows, strict=True)):
+        y = frame.top + step * (index + 0.5)
+        tooltip = f"{cost.attribute}: {percent(cost.accuracy.mean)} {bounds(cost.accuracy)}, {cost.tasks} tasks"
+        parts.append(element("text", name, element("title", cost.attribute), x=left - 6, y=y + 3.5, **_END))
+        parts += _whisker(scale, cost.accuracy, y, "whisker strong c0")
+        parts.append(marker(scale(cost.accuracy.mean), y, 0, tooltip))
+    return picture(WIDTH, frame.bottom + 40, description, parts)
+
+
+_END: dict[str, str] = {"text_anchor": "end", "class_": "name"}
+
+
+def _gap_bar(scale: Scale, bar: Bar, name: str, top: float, height: float) -> list[Markup]:
+    zero, end = scale(0), scale(bar.gap.mean)
+    tooltip = element("title", f"{name}: {percent(bar.gap.mean)} points {bounds(bar.gap)}")
+    rectangle = element(
+        "rect",
+        tooltip,
+        x=min(zero, end),
+        y=top + 1,
+        width=abs(end - zero),
+        height=height - 2,
+        class_=f"bar t{bar.series % 6}",
+    )
+    middle = top + height / 2
+    beyond = max(zero, scale(_ends(bar.gap)[1])) + 4
+    value = text(beyond, middle + 3.5, typeset(percent(bar.gap.mean)), class_="value")
+    return [rectangle, *_whisker(scale, bar.gap, middle, "whisker ink"), value]
+
+
+def _label(x: float, y: float, label: str, box: Box, colour: int) -> list[Markup]:
+    """The label in its box, tied to its point by a line where it is not right beside it."""
+    end_x, end_y = nearest(x, y, box)
+    leader = [line(x, y, end_x, end_y, f"leader c{colour}")] if math.hypot(end_x - x, end_y - y) > 7 else []
+    middle = (box.left + box.right) / 2
+    return [*leader, text(middle, box.bottom - 2.5, label, "middle", f"point-label c{colour}")]
+
+
+def _x_axis(scale: Scale, frame: Box, label: str) -> list[Markup]:
+    parts = [line(frame.left, frame.bottom, frame.right, frame.bottom, "axis")]
+    for value in scale.ticks():
+        x = scale(value)
+        parts += [line(x, frame.top, x, frame.bottom, "grid"), text(x, frame.bottom + 14, _tick(value), "middle")]
+    parts.append(text((frame.left + frame.right) / 2, frame.bottom + 31, label, "middle", "axis-label"))
+    return parts
+
+
+def _y_axis(scale: Scale, frame: Box, label: str) -> list[Markup]:
+    parts = [line(frame.left, frame.top, frame.left, frame.bottom, "axis")]
+    for value in scale.ticks():
+        y = scale(value)
+        parts += [line(frame.left, y, frame.right, y, "grid"), text(frame.left - 6, y + 3.5, _tick(value), "end")]
+    x, y = FONT_SIZE, (frame.top + frame.bottom) / 2
+    turned = f"rotate(-90 {x} {y:g})"
+    parts.append(element("text", label, x=x, y=y, transform=turned, text_anchor="middle", class_="axis-label"))
+    return parts
+
+
+def _whisker(scale: Scale, interval: Interval, y: float, class_: str) -> list[Markup]:
+    low, high = map(scale, _ends(interval))
+    return [line(low, y, high, y, class_)]
+
+
+def _ends(interval: Interval) -> tuple[float, float]:
+    """The interval's ends; a single task gives none, and its mean stands for both."""
+    if math.isnan(interval.low):
+        return interval.mean, interval.mean
+    return interval.low, interval.high
+
+
+def _tick(value: float) -> str:
+    return typeset(f"{round(100 * value, 6):g}")

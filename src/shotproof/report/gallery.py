@@ -1,0 +1,202 @@
+"""Tasks with thumbnails: support and query of each class, its planted attribute, and which queries were missed."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from PIL import Image
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.errors import UnreadableItem
+from shotproof.images import open_image
+from shotproof.progress import progress
+from shotproof.report.answers import Answers
+from shotproof.tasks.taskset import TaskSet
+
+MAX_TASKS = 6
+# Keeps the page at about 3 MB; a task that would go beyond it is left out, except the first.
+MAX_IMAGES = 900
+THUMBNAIL_SIDE = 96
+JPEG_QUALITY = 72
+
+
+@dataclass(frozen=True)
+class Thumbnail:
+    """An item in the page: `image` is its number among the embedded images, None where its file cannot be shown."""
+
+    item: str
+    image: int | None
+
+
+@dataclass(frozen=True)
+class ShownClass:
+    """One class of a shown task."""
+
+    label: str
+    attribute: str | None
+    support: list[Thumbnail]
+    query: list[Thumbnail]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One classifier on one shown task, a value a class: correct answers, and missed positions where they are known."""
+
+    correct: list[int]
+    missed: list[list[int] | None]
+
+
+@dataclass(frozen=True)
+class ShownTask:
+    """One task: its number, the set that it is from, its mean accuracy over all classifiers and its rank by that.
+
+    `outcomes` has an entry a classifier of the gallery; None where that classifier was not evaluated on this set.
+    """
+
+    number: int
+    set_name: str
+    accuracy: float
+    rank: int
+    tasks_in_set: int
+    classes: list[ShownClass]
+    outcomes: list[Outcome | None]
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """The shown tasks, the classifiers to choose from, the embedded images and why some could not be shown."""
+
+    tasks: list[ShownTask]
+    classifiers: list[tuple[str, str]]
+    images: list[str]
+    unreadable: list[str]
+
+    def marks(self) -> list[list[dict[str, Any] | None]]:
+        """What the page's script needs to switch classifiers: outcomes by task, then by classifier."""
+        return [[asdict(outcome) if outcome else None for outcome in task.outcomes] for task in self.tasks]
+
+
+@dataclass(frozen=True)
+class AnsweredTasks:
+    """A task set under the name that the page gives it, with the answers of every classifier on it."""
+
+    name: str
+    tasks: TaskSet
+    answers: list[Answers]
+
+
+def make_gallery(sets: Sequence[AnsweredTasks], catalog: Catalog, max_tasks: int = MAX_TASKS) -> Gallery:
+    """Show up to `max_tasks` tasks in all, evenly spaced in each set from the hardest task to the easiest."""
+    classifiers = list(dict.fromkeys((one.encoder, one.method) for given in sets for one in given.answers))
+    sets = sets[:max_tasks]
+    chosen = [
+        (given, position)
+        for index, given in enumerate(sets)
+        for position in choose_tasks(given, max_tasks // len(sets) + (index < max_tasks % len(sets)))
+    ]
+    album = _Album(catalog)
+    shown: list[ShownTask] = []
+    with progress("thumbnails", len(chosen)) as advance:
+        for given, (rank, position) in chosen:
+            if not shown or album.size_with(_items(given.tasks, position)) <= MAX_IMAGES:
+                shown.append(_show(given, position, rank, classifiers, album))
+            advance(1)
+    return Gallery(shown, classifiers, album.images, album.unreadable)
+
+
+def choose_tasks(given: AnsweredTasks, count: int) -> list[tuple[int, int]]:
+    """Rank (1 = hardest) and position of `count` tasks, evenly spaced from hardest to easiest; of one, the median.
+
+    A task is as hard as its mean accuracy over all classifiers; equally hard tasks are in the order of the file.
+    """
+    order = np.argsort(_accuracy_by_task(given), kind="stable")
+    count = min(count, len(order))
+    spaced = [0.5] if count == 1 else np.linspace(0, 1, count)
+    ranks = [round(float(place) * (len(order) - 1)) for place in spaced]
+    return [(rank + 1, int(order[rank])) for rank in ranks]
+
+
+def thumbnail(path: Path) -> str:
+    """A JPEG of at most 96 x 96 pixels as a data URI."""
+    image = open_image(path)
+    image.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE), Image.Resampling.LANCZOS)
+    encoded = io.BytesIO()
+    image.save(encoded, "JPEG", quality=JPEG_QUALITY, optimize=True)
+    return "data:image/jpeg;base64," + base64.b64encode(encoded.getvalue()).decode()
+
+
+@dataclass
+class _Album:
+    """Embeds each distinct item once."""
+
+    catalog: Catalog
+    images: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    _numbers: dict[str, int | None] = field(default_factory=dict)
+
+    def thumbnails(self, items: Sequence[str]) -> list[Thumbnail]:
+        new = [item for item in dict.fromkeys(items) if item not in self._numbers]
+        rows = self.catalog.rows_of(pa.array(new, pa.string()), "tasks")
+        for item, row in zip(new, rows, strict=True):
+            try:
+                uri = thumbnail(self.catalog.paths[row])
+            except UnreadableItem:
+                self._numbers[item] = None
+                self.unreadable.append(item)
+            else:
+                self._numbers[item] = len(self.images)
+                self.images.append(uri)
+        return [Thumbnail(item, self._numbers[item]) for item in items]
+
+    def size_with(self, items: Sequence[str]) -> int:
+        return len({*self._numbers, *items})
+
+
+def _show(
+    given: AnsweredTasks, position: int, rank: int, classifiers: Sequence[tuple[str, str]], album: _Album
+) -> ShownTask:
+    rows = _rows(given.tasks, position)
+    table = given.tasks.table.slice(rows[0], len(rows))
+    classes = [
+        ShownClass(row["label"], row["attribute"], album.thumbnails(row["support"]), album.thumbnails(row["query"]))
+        for row in table.to_pylist()
+    ]
+    outcomes = {
+        (one.encoder, one.method): Outcome(
+            [int(one.n_correct[row]) for row in rows], [one.missed_at(row) for row in rows]
+        )
+        for one in given.answers
+    }
+    return ShownTask(
+        number=int(given.tasks.task_of_row[rows[0]]),
+        set_name=given.name,
+        accuracy=float(_accuracy_by_task(given)[position]),
+        rank=rank,
+        tasks_in_set=len(given.tasks),
+        classes=classes,
+        outcomes=[outcomes.get(classifier) for classifier in classifiers],
+    )
+
+
+def _rows(tasks: TaskSet, position: int) -> range:
+    return range(int(tasks.starts[position]), int(tasks.starts[position + 1]))
+
+
+def _items(tasks: TaskSet, position: int) -> list[str]:
+    rows = _rows(tasks, position)
+    table = tasks.table.slice(rows[0], len(rows))
+    return [item for name in ("support", "query") for items in table.column(name).to_pylist() for item in items]
+
+
+def _accuracy_by_task(given: AnsweredTasks) -> Any:
+    """The mean over classifiers and classes of the class accuracy: [tasks]."""
+    share = np.mean([one.share for one in given.answers], axis=0)
+    starts = given.tasks.starts
+    return np.add.reduceat(share, starts[:-1]) / np.diff(starts)

@@ -1,0 +1,176 @@
+"""The report: one HTML file that opens offline and asks for nothing outside itself."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.evaluation.metrics import Interval
+from shotproof.evaluation.results import Results
+from shotproof.report import wording
+from shotproof.report.answers import answers_on
+from shotproof.report.attribute_costs import MIN_TASKS, attribute_costs
+from shotproof.report.comparison import RANDOM, UNKNOWN, Comparison, compare_results, sources_of
+from shotproof.report.figures import Bar, Point, attribute_dots, gap_bars, gap_domain, scatter
+from shotproof.report.gallery import AnsweredTasks, make_gallery
+from shotproof.report.provenance import notes_of, provenance
+from shotproof.report.svg import marker
+from shotproof.tables import write_text
+from shotproof.tasks.taskset import TaskSet
+from shotproof.version import __version__
+
+HERE = Path(__file__).parent
+SHOWN_ATTRIBUTES = 10
+
+
+def write_report(
+    path: str | Path,
+    results: Sequence[Results],
+    *,
+    tasks: Sequence[TaskSet] = (),
+    catalog: Catalog | None = None,
+    title: str | None = None,
+) -> Comparison:
+    """Write the page and return the numbers on it.
+
+    The task sets, matched to the results by their digests, and the catalog are needed for the gallery; the task sets
+    alone for the attributes that cost most. Without them the page says what is missing.
+    """
+    comparison = compare_results(results)
+    answered = _answered(comparison, results, tasks)
+    context = {
+        "title": title or "How much do these classifiers lean on shortcuts?",
+        "version": __version__,
+        "comparison": comparison,
+        "headline": [wording.typeset(sentence) for sentence in wording.headline(comparison)],
+        "scatters": _scatters(comparison),
+        "gaps": _gap_panels(comparison),
+        "costs": _costs(answered),
+        "min_tasks": MIN_TASKS,
+        "has_tasks": bool(tasks),
+        "gallery": make_gallery(answered, catalog) if answered and catalog is not None else None,
+        "notes": notes_of(results, tasks, catalog),
+        "provenance": provenance(results, tasks, catalog),
+    }
+    write_text(Path(path), _render(context))
+    return comparison
+
+
+def _render(context: dict[str, Any]) -> str:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "percent": lambda share: wording.typeset(wording.percent(share)),
+        "bounds": lambda interval: wording.typeset(wording.bounds(interval)),
+        "half": _half_width,
+    }
+    style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    policy = (
+        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    template = environment.get_template("page.html")
+    page: str = template.render(context, wording=wording, style=Markup(style), script=Markup(script), policy=policy)
+    return page
+
+
+def _answered(comparison: Comparison, results: Sequence[Results], tasks: Sequence[TaskSet]) -> list[AnsweredTasks]:
+    """The task sets with their answers, smallest design first; random ones only where there is no other."""
+    sources = {source.tasks_digest: source for source in sources_of(results)}
+    sets = []
+    for given in {one.digest: one for one in tasks}.values():
+        answers = answers_on(given, results)
+        source = sources[given.digest]
+        name = f"{source.sampler}, {comparison.design_name(source.design)}"
+        order = (source.sampler == RANDOM, comparison.designs.index(source.design), source.sampler)
+        sets.append((order, AnsweredTasks(name, given, answers)))
+    sets.sort(key=lambda entry: entry[0])
+    biased = [answered for (is_random, *_), answered in sets if not is_random]
+    return biased or [answered for _, answered in sets]
+
+
+def _scatters(comparison: Comparison) -> dict[str, Any]:
+    """Acc-R against the biased wAcc, a panel a design and sampler, with the encoders' legend."""
+    panels = []
+    for agreement in comparison.agreements:
+        worst = wording.metric("wAcc", agreement.sampler)
+        points = [
+            Point(
+                row.method,
+                wording.classifier(row.encoder, row.method),
+                comparison.encoders.index(row.encoder),
+                row.random.accuracy,
+                row.biased.worst,
+            )
+            for row in comparison.rows
+            if row.design == agreement.design and row.random and row.biased and row.biased.sampler == agreement.sampler
+        ]
+        name = _set_name(comparison, agreement.sampler, comparison.design_name(agreement.design))
+        described = f"Scatter plot of {len(points)} classifiers on {name} tasks: Acc-R against {worst}."
+        panels.append((name, scatter(points, "Acc-R (%)", f"{worst} (%)", f"{described} The table has the values.")))
+    keys = [(marker(5, 5, index), name) for index, name in enumerate(comparison.encoders)]
+    return {"panels": panels, "keys": keys}
+
+
+def _gap_panels(comparison: Comparison) -> dict[str, Any]:
+    """Gaps as bars, a panel an encoder, a bar a design and sampler, all on one scale."""
+    rows = [row for row in comparison.rows if row.gap]
+    series = {
+        (one.design, one.sampler): _set_name(comparison, one.sampler, comparison.design_name(one.design))
+        for one in comparison.agreements
+    }
+    numbers = {key: index for index, key in enumerate(series)}
+    domain = gap_domain([row.gap for row in rows if row.gap])
+    panels = []
+    for encoder in dict.fromkeys(row.encoder for row in rows):
+        groups: dict[str, list[Bar]] = {}
+        for row in rows:
+            if row.encoder == encoder and row.gap and row.biased:
+                key = (row.design, row.biased.sampler)
+                groups.setdefault(row.method, []).append(Bar(numbers[key], series[key], row.gap))
+        described = f"Bars of the gap of {len(groups)} methods on encoder {encoder}. The table has the values."
+        panels.append((encoder, gap_bars(list(groups.items()), domain, "gap (percentage points)", described)))
+    keys = [(f"t{index % 6}", name) for index, name in enumerate(series.values())]
+    return {"panels": panels, "keys": keys, "named": comparison.encoders != [UNKNOWN]}
+
+
+def _costs(answered: Sequence[AnsweredTasks]) -> list[dict[str, Any]]:
+    """The costliest attributes of each task set that has planted ones."""
+    shown = []
+    for given in answered:
+        costs = attribute_costs(given.tasks, given.answers)
+        rows = costs.costs[:SHOWN_ATTRIBUTES]
+        if costs.planted:
+            described = (
+                f"Class accuracy with each of {len(rows)} attributes planted. The table beside it has the values."
+            )
+            figure = attribute_dots(costs, SHOWN_ATTRIBUTES, described) if rows else None
+            shown.append({"name": given.name, "costs": costs, "rows": rows, "figure": figure})
+    return shown
+
+
+def _set_name(comparison: Comparison, sampler: str, design_name: str) -> str:
+    """A design's name, with the sampler's where there is more than one to tell apart."""
+    return design_name if len(comparison.biased_samplers) == 1 else f"{sampler}, {design_name}"
+
+
+def _half_width(interval: Interval) -> str:
+    """E.g. `±1.2`; nothing where a single task gives no interval."""
+    text = wording.percent(interval.half_width)
+    return "" if text == "n/a" else f"±{text}"
+
+
+def _hash(content: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
