@@ -30,7 +30,7 @@ def test_of_gives_each_catalog_item_its_own_words_whatever_the_order(words, rand
 
     assert held.words == sorted({word for item in wanted for word in words[item] or []})
     for row, item in enumerate(wanted):
-        codes = held.codes[held.offsets[row] : held.offsets[row + 1]]
+        codes = held.matrix[row].indices
         assert [held.words[code] for code in codes] == sorted(set(words[item] or []))
         assert held.known[row] == (words[item] is not None)
 
@@ -40,7 +40,7 @@ def test_repeated_words_of_a_foreign_file_count_once(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "theirs.parquet")
     held = Attributes.read(tmp_path / "theirs.parquet").of(catalog_of(["b", "a"]))
     assert held.words == ["x", "y"]
-    assert held.offsets.tolist() == [0, 0, 2]
+    assert held.matrix.indptr.tolist() == [0, 0, 2]
 
 
 def test_a_file_keeps_null_apart_from_empty_and_its_bytes_are_the_same_each_time(tmp_path: Path) -> None:

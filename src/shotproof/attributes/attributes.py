@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from scipy import sparse
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.errors import Mismatch
@@ -69,30 +70,32 @@ class Attributes:
                 f"the attributes lack {rows.null_count} of the {len(catalog)} items, e.g. '{lacking}': "
                 "were they made from another catalog? (shotproof detect makes them anew)"
             )
-        lists = self.table.column("attributes").combine_chunks().take(rows)
-        flat = lists.flatten().dictionary_encode()
+        lists = self.table.column("attributes").combine_chunks()
+        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
+        encoded = lists.flatten().dictionary_encode()
         # Codes in the order of the words, so that nothing depends on which word a file happens to name first.
-        order = np.argsort(np.asarray(flat.dictionary.to_pylist(), dtype=object), kind="stable")
-        rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = np.arange(len(order))
-        codes = rank[flat.indices.to_numpy(zero_copy_only=False).astype(np.int64)] if len(flat) else np.zeros(0, np.int64)
-        lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.int64)
-        item = np.repeat(np.arange(len(catalog)), lengths)
-        pairs = np.unique(item * max(len(order), 1) + codes)
-        item, codes = np.divmod(pairs, max(len(order), 1))
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(item, minlength=len(catalog)))]).astype(np.int64)
-        words = [flat.dictionary[int(i)].as_py() for i in order]
-        return HeldWords(words, offsets, codes, lists.is_valid().to_numpy(zero_copy_only=False))
+        order = pc.array_sort_indices(encoded.dictionary)
+        rank = np.empty(len(order), dtype=np.int32)
+        rank[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
+        codes = rank[encoded.indices.to_numpy(zero_copy_only=False)]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        shape = (len(lengths), len(order))
+        matrix = sparse.csr_matrix((np.ones(len(codes), np.bool_), codes, offsets), shape)
+        matrix = matrix[rows.to_numpy(zero_copy_only=False)]
+        matrix.sum_duplicates()  # a word that a file names twice holds once
+        used = np.flatnonzero(np.bincount(matrix.indices, minlength=matrix.shape[1]))
+        words = encoded.dictionary.take(order).take(pa.array(used)).to_pylist()
+        known = lists.is_valid().take(rows).to_numpy(zero_copy_only=False)
+        return HeldWords(words, matrix if len(used) == matrix.shape[1] else matrix[:, used], known)
 
 
 @dataclass(frozen=True)
 class HeldWords:
-    """Words by item in compressed rows: item i holds `words[c]` for c in `codes[offsets[i]:offsets[i + 1]]`, ascending.
+    """Words by item: `matrix` [items, words] is sparse, True where the item holds the word.
 
-    `words` is sorted; `known[i]` is False where nothing is known of the item.
+    `words` is sorted, and each of them holds of some item. `known[i]` is False where nothing is known of the item.
     """
 
     words: list[str]
-    offsets: npt.NDArray[np.int64]
-    codes: npt.NDArray[np.int64]
+    matrix: sparse.csr_matrix
     known: npt.NDArray[np.bool_]

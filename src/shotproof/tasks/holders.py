@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
@@ -21,20 +23,15 @@ class Holders:
     """
 
     def __init__(self, pool: Pool, held: HeldWords, budget: int = _BUDGET) -> None:
-        self.words_known = max(len(held.words), 1)
-        lengths = np.diff(held.offsets)[pool.rows]
-        first = held.offsets[:-1][pool.rows]
-        entry = np.repeat(first - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
-        position = np.repeat(np.arange(len(pool.items)) - np.repeat(pool.offsets[:-1], pool.sizes), lengths)
-        key = np.repeat(pool.class_of, lengths) * self.words_known + held.codes[entry]
-        order = np.argsort(key, kind="stable")
-        key = key[order]
-        new = np.flatnonzero(np.diff(key, prepend=-1))
-        self.keys = key[new]
-        self.items = position[order].astype(np.int32)
-        self.starts = np.append(new, len(key))
-        self.counts = np.diff(self.starts)
-        self.pair_class, self.pair_word = np.divmod(self.keys, self.words_known)
+        self.words_known = len(held.words)
+        rows = held.matrix[pool.rows]
+        by_class = [rows[start:stop].tocsc() for start, stop in itertools.pairwise(pool.offsets)]
+        counts = np.concatenate([np.diff(columns.indptr) for columns in by_class])
+        self.keys = np.flatnonzero(counts)  # class * words + word, ascending
+        self.counts = counts[self.keys]
+        self.starts = np.concatenate([[0], np.cumsum(self.counts)])
+        self.items = np.concatenate([columns.indices for columns in by_class])
+        self.pair_class, self.pair_word = np.divmod(self.keys, max(self.words_known, 1))
         self.first_pair = np.searchsorted(self.pair_class, np.arange(len(pool.classes) + 1))
         self.class_sizes = pool.sizes
         self.class_blocks = (pool.sizes + 63) // 64

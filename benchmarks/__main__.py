@@ -1,0 +1,20 @@
+"""Run all benchmarks, or those named: `python -m benchmarks [sampling scale evaluation calibration]`."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+ALL = ["sampling", "scale", "evaluation", "calibration"]
+
+
+def main() -> None:
+    """Run the benchmarks named on the command line, by default all of them."""
+    for name in sys.argv[1:] or ALL:
+        if name not in ALL:
+            sys.exit(f"unknown benchmark '{name}'; known: {', '.join(ALL)}")
+        print(f"\n== {name} ==", flush=True)
+        importlib.import_module(f"benchmarks.{name}").run()
+
+
+main()

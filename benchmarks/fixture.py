@@ -1,0 +1,47 @@
+"""Data for benchmarks: words like those of captions of miniImageNet, and the birds where they are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from shotproof.attributes.attributes import Attributes
+from shotproof.catalog.catalog import Catalog
+
+
+def caption_like(
+    classes: int = 20,
+    items: int = 600,
+    vocabulary: int = 1111,
+    words_a_class: int = 490,
+    held: tuple[int, int] = (3, 8),
+) -> tuple[Catalog, Attributes]:
+    """Classes x items with the numbers of words that ViT-GPT2's captions gave (FewSTAB, Table 2); few are frequent."""
+    rng = np.random.default_rng(0)
+    names = pa.array([f"word{w:05d}" for w in range(vocabulary)])
+    share = 1 / (np.arange(words_a_class) + 3.0)
+    total = classes * items
+    counts = rng.integers(held[0], held[1] + 1, size=total)
+    lists = []
+    for start in range(0, total, items):
+        own = rng.choice(vocabulary, words_a_class, replace=False)
+        # The k largest of these keys are k draws without replacement, weighed by the share (Efraimidis and Spirakis).
+        keys = np.log(rng.random((items, words_a_class))) / share
+        ranked = own[np.argsort(-keys, axis=1)[:, : held[1]]]
+        kept = np.arange(held[1]) < counts[start : start + items, None]
+        lists.append(ranked[kept])
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+    words = pa.ListArray.from_arrays(pa.array(offsets), names.take(pa.array(np.concatenate(lists))))
+    ids = [f"{c:04d}/{i:06d}" for c in range(classes) for i in range(items)]
+    labels = np.repeat([f"class{c:04d}" for c in range(classes)], items)
+    catalog = Catalog(pa.table({"item": ids, "path": ids, "label": labels, "split": np.repeat("test", total)}))
+    return catalog, Attributes(pa.table({"item": ids, "attributes": words}))
+
+
+def birds() -> Path | None:
+    """The folder CUB_200_2011, in $SHOTPROOF_DATA or beside the project; None where it is not there."""
+    root = Path(os.environ.get("SHOTPROOF_DATA", "../shared/data")) / "CUB_200_2011"
+    return root if root.is_dir() else None
