@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import numpy as np
@@ -103,7 +103,12 @@ class Catalog:
         """The table with its relative paths rewritten to start from another folder."""
         if os.path.realpath(folder) == os.path.realpath(self.root):
             return self.table
-        # The way from the new folder to the old one, found once: catalogs have a million rows.
-        way = Path(os.path.relpath(os.path.realpath(self.root), os.path.realpath(folder))).as_posix()
-        relative = [posixpath.normpath(posixpath.join(way, path)) for path in self.table.column("path").to_pylist()]
+        old, new = Path(os.path.realpath(self.root)), os.path.realpath(folder)
+
+        @cache  # a catalog of a million items has far fewer folders
+        def moved(parent: str) -> str:
+            return parent if Path(parent).is_absolute() else Path(os.path.relpath(old / parent, new)).as_posix()
+
+        split_paths = map(posixpath.split, self.table.column("path").to_pylist())
+        relative = [posixpath.normpath(posixpath.join(moved(parent), name)) for parent, name in split_paths]
         return self.table.set_column(self.table.column_names.index("path"), "path", pa.array(relative, pa.string()))
