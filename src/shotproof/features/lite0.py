@@ -46,15 +46,14 @@ class Lite0(NetworkEncoder):
 
     @cached_property
     def network(self) -> Any:
-        """The network, in evaluation mode."""
+        """The network, in evaluation mode; with the channels last, a CPU takes two thirds of the time."""
         network = self._architecture.from_name("efficientnet-lite0")
         network.load_state_dict(torch.load(self._weights, map_location="cpu", weights_only=True))
-        return network.eval()
+        return network.eval().to(memory_format=torch.channels_last)
 
     def load(self, path: Path) -> npt.NDArray[np.uint8]:
-        """The image, resized, [3, 224, 224]."""
-        image = open_image(path).resize((SIZE, SIZE), Image.Resampling.BICUBIC)
-        return np.ascontiguousarray(np.asarray(image).transpose(2, 0, 1))
+        """The image, resized, [224, 224, 3]."""
+        return np.asarray(open_image(path).resize((SIZE, SIZE), Image.Resampling.BICUBIC))
 
     def move(self, device: torch.device) -> torch.device:
         """Move the network."""
@@ -62,6 +61,7 @@ class Lite0(NetworkEncoder):
         return device
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
-        """Images, [b, 3, 224, 224], to features, [b, 1280]."""
-        features: torch.Tensor = self.network.extract_features((batch.float() - 127) / 128).mean(dim=(2, 3))
+        """Images, [b, 224, 224, 3], to features, [b, 1280]."""
+        images = (batch.permute(0, 3, 1, 2).float() - 127) / 128
+        features: torch.Tensor = self.network.extract_features(images).mean(dim=(2, 3))
         return features

@@ -1,0 +1,69 @@
+"""`shotproof encode`: from a catalog to features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def encode(
+    catalog: Annotated[Path, typer.Argument(help="catalog.parquet")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The features to write.")],
+    encoder: Annotated[
+        str,
+        typer.Option(help="pixels, lite0, hf:NAME_OR_FOLDER, onnx:FILE, file:FILE, or a registered one."),
+    ] = "lite0",
+    split: Annotated[str | None, typer.Option(help="Only the items of one split; otherwise all.")] = None,
+    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1; a GPU is used if there is one.")] = None,
+    batch_size: Annotated[int, typer.Option(help="Images that the network takes at once.")] = 32,
+    workers: Annotated[int | None, typer.Option(help="Processes that decode images; one a core.")] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Where features are kept; $SHOTPROOF_CACHE or ~/.cache/shotproof.")
+    ] = None,
+    hub: Annotated[
+        bool, typer.Option("--hub", help="hf: allow to download the model from the Hugging Face hub.")
+    ] = False,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            "-O",
+            help="KEY=VALUE for the encoder; may be repeated. pixels: size. hf: pooling (auto, pooler, cls, mean). "
+            "onnx: size (of the model's input, else 224), scale (1/255), mean and std (ImageNet's), "
+            "layout (nchw, nhwc), output.",
+        ),
+    ] = None,
+) -> None:
+    """Turn every item into a feature; what was encoded before comes from the cache.
+
+    shotproof encode catalog.parquet --encoder lite0 -o features.parquet
+    """
+    import time
+
+    from shotproof.catalog.catalog import Catalog
+    from shotproof.features.encoder import Tally, make_encoder
+    from shotproof.features.encoder import encode as encode_items
+    from shotproof.specs import parse_options
+
+    started = time.perf_counter()
+    options: dict[str, Any] = parse_options(option or []) | ({"hub": True} if hub else {})
+    made = make_encoder(encoder, **options)
+    items = Catalog.read(catalog)
+    tally = Tally()
+    features = encode_items(
+        items if split is None else items.in_split(split),
+        made,
+        cache=cache or True,
+        device=device,
+        batch_size=batch_size,
+        workers=workers,
+        tally=tally,
+    )
+    features.write(output)
+    made_of = f"{tally.encoded:,} encoded, {tally.reused:,} from the cache, " if tally.encoded + tally.reused else ""
+    typer.echo(
+        f"{output}: {len(features):,} items, {features.array.shape[1]:,} dimensions by {features.name}; "
+        f"{made_of}{time.perf_counter() - started:.1f} s"
+    )
