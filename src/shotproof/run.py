@@ -95,10 +95,9 @@ class _Steps:
         self.tell(f"{'would make' if self.dry_run else 'making':12} {name}")
         if self.dry_run:
             return None
-        value = make()
-        value.write(path)
+        make().write(path)
         self._record(path, key)
-        return value
+        return kind.read(path)  # as a later run will see it, so that both go on alike
 
     def _up_to_date(self, path: Path, key: str) -> bool:
         return path.is_file() and self._ledger().get(path.name) == [key, *_stamp(path)]
@@ -216,6 +215,8 @@ def _check_names(experiment: Experiment) -> None:
         make_encoder(encoder)
     for method in experiment.methods:
         make_method(method)
+    if len({_file_name(encoder) for encoder in experiment.encoders}) < len(experiment.encoders):
+        raise InputError(f"the encoders {', '.join(experiment.encoders)} would write files of the same name")
 
 
 def _key(name: str, inputs: list[Any], parameters: Any) -> str:
@@ -239,6 +240,5 @@ def _stamp(path: Path) -> list[int]:
 
 
 def _file_name(spec: str) -> str:
-    """A spec such as `hf:facebook/dinov2` as part of a file name: readable, and different for different specs."""
-    plain = re.sub(r"[^A-Za-z0-9.]+", "-", spec).strip("-.")[:40]
-    return plain if plain == spec else f"{plain}-{hashlib.sha256(spec.encode()).hexdigest()[:6]}"
+    """A spec such as `hf:facebook/dinov2` as part of a file name."""
+    return re.sub(r"[^A-Za-z0-9.]+", "-", spec).strip("-.")[:60]

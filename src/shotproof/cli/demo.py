@@ -19,7 +19,7 @@ detectors = [{ name = "table", file = "world/attributes.parquet" }]
 
 [features]
 # Three synthetic encoders that see the shape (the class) and its surroundings in different proportions.
-encoders = ["dial(share=0.2)", "dial(share=0.5)", "dial(share=0.8)"]
+encoders = ["dial(share=0.1)", "dial(share=0.4)", "dial(share=0.7)"]
 
 [tasks]
 way = 5
