@@ -62,7 +62,7 @@ def test_css_colours_have_the_term_that_their_name_ends_in() -> None:
 
 @given(CHANNEL)
 def test_equal_channels_are_black_grey_or_white(level: int) -> None:
-    assert term_of(level, level, level) == ("black" if level < 48 else "grey" if level < 212 else "white")
+    assert term_of(level, level, level) == ("black" if level < 49 else "grey" if level < 213 else "white")
 
 
 @given(st.integers(0, 359), st.sampled_from([1.0, 0.9]))

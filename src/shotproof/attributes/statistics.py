@@ -41,11 +41,12 @@ def attribute_statistics(attributes: Attributes, catalog: Catalog, split: str | 
         raise InputError("the catalog has no items")
     held = attributes.of(catalog)
     labels = pc.fill_null(catalog.table.column("label"), "").combine_chunks().dictionary_encode()
-    label_of_item = labels.indices.to_numpy(zero_copy_only=False)
+    label_of_item = labels.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     label_of_pair = np.repeat(label_of_item, np.diff(held.matrix.indptr))
     n_words, n_labels = len(held.words), len(labels.dictionary)
-    in_class = np.unique(label_of_pair * max(n_words, 1) + held.matrix.indices)  # a class and a word it holds, as one number
-    items = np.bincount(held.matrix.indices, minlength=n_words)
+    word_of_pair = held.matrix.indices
+    in_class = np.unique(label_of_pair * max(n_words, 1) + word_of_pair)  # a class and a word it holds, as one number
+    items = np.bincount(word_of_pair, minlength=n_words)
     classes = np.bincount(in_class % max(n_words, 1), minlength=n_words)
     order = np.lexsort([np.arange(n_words), -items])
     known = int(held.known.sum())
@@ -55,7 +56,7 @@ def attribute_statistics(attributes: Attributes, catalog: Catalog, split: str | 
         classes=n_labels,
         distinct=n_words,
         per_class=len(in_class) / n_labels,
-        per_item=len(held.matrix.indices) / max(known, 1),
+        per_item=len(word_of_pair) / max(known, 1),
         words=pa.table(
             {
                 "attribute": pa.array([held.words[code] for code in order], pa.string()),
