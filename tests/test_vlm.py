@@ -302,6 +302,18 @@ def test_a_folder_with_a_model_of_another_kind(catalog: Catalog, tmp_path: Path)
         VlmDetector(folder, device="cpu").detect(catalog)
 
 
+def test_a_model_that_keeps_the_shapes_of_images_cannot_batch_them(
+    model: Path, catalog: Catalog, tmp_path: Path
+) -> None:
+    folder = tmp_path / "shapes"
+    folder.mkdir()
+    for path in model.iterdir():
+        (folder / path.name).write_bytes(path.read_bytes())
+    ViTImageProcessorPil(do_resize=False).save_pretrained(folder)
+    with pytest.raises(InputError, match="images of different shapes, which cannot be one batch"):
+        VlmDetector(folder, device="cpu").detect(catalog)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

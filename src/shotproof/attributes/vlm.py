@@ -111,7 +111,7 @@ class VlmDetector(Detector):
             yield from self._caption(batch, log)
 
     def _caption(self, batch: list[tuple[Captioned, torch.Tensor]], log: CaptionLog) -> list[Captioned]:
-        captions = self._captioner.captions(torch.stack([pixels for _, pixels in batch]))
+        captions = self._captioner.captions([pixels for _, pixels in batch])
         rows = [Captioned(row.item, row.digest, text) for (row, _), text in zip(batch, captions, strict=True)]
         log.append(rows)
         return rows
@@ -146,13 +146,14 @@ class _Captioner:
         pixels: torch.Tensor = prepared.pixel_values[0]
         return pixels
 
-    def captions(self, pixels: torch.Tensor) -> list[str]:
-        """[n, 3, height, width] to n captions."""
+    def captions(self, pixels: list[torch.Tensor]) -> list[str]:
+        """n x [3, height, width] to n captions."""
+        if len({image.shape for image in pixels}) > 1:
+            raise InputError(f"model {self._model}: it wants images of different shapes, which cannot be one batch")
+        batch = torch.stack(pixels).to(self._device)
         with _quiet(), torch.inference_mode():
             try:
-                tokens = self._network.generate(
-                    pixel_values=pixels.to(self._device), do_sample=False, **self._generation
-                )
+                tokens = self._network.generate(pixel_values=batch, do_sample=False, **self._generation)
             except torch.OutOfMemoryError as error:
                 raise InputError(
                     f"detector 'vlm': {len(pixels)} images at once are too many for the memory of {self._device}: "
