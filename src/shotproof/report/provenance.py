@@ -37,7 +37,8 @@ def notes_of(results: Sequence[Results], tasks: Sequence[TaskSet], catalog: Cata
         summary = _flatten(lookup(given.meta, "tasks", "summary"))
         if summary:
             notes.append(f"{name}: {', '.join(f'{_words(key)} {value}' for key, value in summary)}.")
-        for method in lookup(given.meta, "made_by", "methods") or []:
+        methods = lookup(given.meta, "made_by", "methods")
+        for method in methods if isinstance(methods, list) else []:
             if isinstance(method, dict) and method.get("warnings"):
                 notes.append(f"{method.get('name')} on {source.encoder}, {name}: {method['warnings']} warnings.")
     for task_set in tasks:

@@ -127,32 +127,22 @@ class Box:
 def place_labels(points: Sequence[tuple[float, float]], labels: Sequence[str], frame: Box) -> list[Box | None]:
     """A box near each point for its label, clear of all points, labels and leaders; None where there is no room."""
     marks = [_square(x, y, 5) for x, y in points]
-    taken: list[Box] = []
+    placed: list[Box] = []
+    leaders: list[Box] = []
     boxes: list[Box | None] = [None] * len(points)
     # The most crowded first: those in the open find room later.
     for index in sorted(range(len(points)), key=lambda i: -sum(math.dist(points[i], other) < 40 for other in points)):
-        point, width = points[index], text_width(labels[index])
-        free = [
-            box
-            for distance in (6, 10, 16, 24, 34, 46, 60, 76)
-            for box in _boxes_around(*point, distance, width, FONT_SIZE + 1)
-            if box.inside(frame)
-            and not any(map(box.overlaps, [*marks, *taken]))
+        point = points[index]
+        for box in _boxes_around(point, text_width(labels[index]), points):
+            leader = _leader(*point, box)
+            taken = any(box.overlaps(other) for group in (marks, placed, leaders) for other in group)
             # A leader may pass over marks, which are drawn above it, but not over another label.
-            and not any(part.overlaps(other) for part in _leader(*point, box) for other in taken)
-        ]
-        if free:
-            box = min(free, key=lambda box: _unclearness(box, point, points))
-            boxes[index] = box
-            taken += [box, *_leader(*point, box)]
+            if box.inside(frame) and not taken and not any(a.overlaps(b) for a in leader for b in placed):
+                boxes[index] = box
+                placed.append(box)
+                leaders += leader
+                break
     return boxes
-
-
-def _unclearness(box: Box, point: tuple[float, float], points: Sequence[tuple[float, float]]) -> float:
-    """How far a label is from its point, and worse where it is nearer to another one."""
-    own = math.dist(point, nearest(*point, box))
-    nearer = any(math.dist(other, nearest(*other, box)) < own for other in points)
-    return own + 20 * nearer
 
 
 def nearest(x: float, y: float, box: Box) -> tuple[float, float]:
@@ -171,14 +161,23 @@ def _square(x: float, y: float, half: float) -> Box:
     return Box(x - half, y - half, x + half, y + half)
 
 
-def _boxes_around(x: float, y: float, distance: float, width: float, height: float) -> Iterable[Box]:
-    """Boxes at a distance from a point: right, left, above, below, then between them."""
-    sides = ((1, 0), (-1, 0), (0, -1), (0, 1))
+def _boxes_around(point: tuple[float, float], width: float, points: Sequence[tuple[float, float]]) -> list[Box]:
+    """Boxes for the label of a point, the clearest first: near to it, and nearer to it than to any other."""
+    height = FONT_SIZE + 1.0
+    sides = [(1.0, 0.0), (-1.0, 0.0), (0.0, -1.0), (0.0, 1.0)]
     between = [(a * c, b * d) for a, b in ((1, 1), (1, 0.5), (0.5, 1)) for c in (1, -1) for d in (-1, 1)]
-    for horizontal, vertical in (*sides, *between):
-        centre_x = x + horizontal * (distance + width / 2)
-        centre_y = y + vertical * (distance + height / 2)
-        yield Box(centre_x - width / 2, centre_y - height / 2, centre_x + width / 2, centre_y + height / 2)
+    boxes = []
+    for distance in (6, 10, 16, 24, 34, 46, 60, 76):
+        for horizontal, vertical in sides + between:
+            x = point[0] + horizontal * (distance + width / 2)
+            y = point[1] + vertical * (distance + height / 2)
+            boxes.append(Box(x - width / 2, y - height / 2, x + width / 2, y + height / 2))
+
+    def unclearness(box: Box) -> float:
+        own = math.dist(point, nearest(*point, box))
+        return own + 20 * any(math.dist(other, nearest(*other, box)) < own for other in points)
+
+    return sorted(boxes, key=unclearness)
 
 
 def _value(value: str | float) -> str:

@@ -1,0 +1,153 @@
+"""The report in a real browser: it asks for nothing, runs nothing but its own script, and works by keyboard."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from shotproof.report.page import write_report
+from tests.report_files import make_experiment
+
+pytestmark = pytest.mark.browser
+
+SCRIPT = "<script>window.broken = true</script>"
+IMAGE = '"><img src=x onerror="window.broken = true">'
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    found = shutil.which("chromium") or shutil.which("google-chrome")
+    assert found, "these tests need chromium"
+    with sync_playwright() as playwright:
+        yield playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report")
+    names = ("ant", SCRIPT, IMAGE, "an extraordinarily-long_label_without_any_space_in_it_at_all/and/more")
+    results, tasks, catalog = make_experiment(folder, labels=names, attributes=names, encoder=IMAGE)
+    (folder / "0-1.png").write_text("broken")
+    write_report(folder / "report.html", results, tasks=tasks, catalog=catalog, title=SCRIPT)
+    return folder / "report.html"
+
+
+@pytest.fixture
+def page(browser: Browser, report: Path) -> Iterator[Page]:
+    """The opened report; in the end nothing may have been requested, logged or broken."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    opened = context.new_page()
+    said: list[str] = []
+    opened.on("console", lambda message: said.append(message.text))
+    opened.on("pageerror", lambda error: said.append(str(error)))
+    opened.on("request", lambda request: said.append(request.url) if not request.url.startswith("data:") else None)
+    opened.goto(report.as_uri())
+    yield opened
+    assert said == [report.as_uri()]
+    assert opened.evaluate("window.broken") is None
+    context.close()
+
+
+def column(page: Page, number: int) -> list[float]:
+    cells = page.locator("#results table.sortable tbody tr")
+    return [float(value) for value in cells.evaluate_all(f"rows => rows.map(r => r.cells[{number}].dataset.value)")]
+
+
+def test_labels_are_shown_as_text(page: Page) -> None:
+    assert page.locator("h1").inner_text() == SCRIPT
+    page.locator("details.task summary").nth(1).click()
+    for name in (SCRIPT, IMAGE):
+        assert page.locator(".about strong", has_text=name).first.inner_text() == name
+
+
+def test_the_table_sorts_by_keyboard(page: Page) -> None:
+    heading = page.locator("#results table.sortable thead th", has_text="Gap")
+    number = heading.evaluate("cell => cell.cellIndex")
+    heading.locator("button").focus()
+    page.keyboard.press("Enter")
+    assert heading.get_attribute("aria-sort") == "ascending"
+    assert column(page, number) == sorted(column(page, number))
+    page.keyboard.press("Space")
+    assert heading.get_attribute("aria-sort") == "descending"
+    assert column(page, number) == sorted(column(page, number), reverse=True)
+    assert page.locator(".announce").inner_text() == "Sorted by Gap, descending."
+
+
+def test_choosing_a_classifier_by_keyboard_changes_the_marks(page: Page) -> None:
+    def missed() -> list[list[int]]:
+        marked: list[list[int]] = page.evaluate(
+            "[...document.querySelectorAll('.task .query ul')].map(list =>"
+            " [...list.children].flatMap((item, i) => item.classList.contains('missed') ? [i] : []))"
+        )
+        return marked
+
+    marks = page.evaluate("JSON.parse(document.getElementById('gallery-marks').textContent)")
+    assert missed() == [positions for task in marks for positions in task[0]["missed"]]
+    page.locator("#classifier").focus()
+    page.keyboard.press("ArrowDown")
+    assert page.locator("#classifier").input_value() == "1"
+    assert missed() == [positions for task in marks for positions in task[1]["missed"]]
+    scores = page.locator(".task .score").all_text_contents()
+    assert scores == [f"{correct} of 4 correct" for task in marks for correct in task[1]["correct"]]
+
+
+def test_thumbnails_are_drawn(page: Page) -> None:
+    for summary in page.locator("details.task summary").all()[1:]:
+        summary.focus()
+        page.keyboard.press("Enter")
+    page.wait_for_function("[...document.images].every(image => image.complete)")
+    widths = page.locator("img").evaluate_all("images => images.map(image => image.naturalWidth)")
+    assert set(widths) == {96}
+    assert page.locator(".broken").first.inner_text() == "ant/1"
+
+
+def test_the_interval_is_explained_on_focus_and_closed_by_escape(page: Page) -> None:
+    tip = page.locator("#tip-lead")
+    assert not tip.is_visible()
+    page.locator("[aria-describedby=tip-lead]").focus()
+    assert tip.is_visible()
+    page.keyboard.press("Escape")
+    assert not tip.is_visible()
+
+
+def test_the_first_tab_stop_skips_to_the_results(page: Page) -> None:
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    assert page.locator(".skip").bounding_box()["x"] >= 0  # type: ignore[index]
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "content"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_in_both_themes(page: Page, scheme: str) -> None:
+    page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+    ratios = page.evaluate(
+        """() => {
+        const light = (colour) => {
+          const parts = colour.match(/[\\d.]+/g).slice(0, 3).map((v) => v / 255);
+          const [r, g, b] = parts.map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4));
+          return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+        };
+        const paper = light(getComputedStyle(document.body).backgroundColor);
+        const contrast = (colour) => {
+          const [a, b] = [light(colour), paper].sort((x, y) => y - x);
+          return (a + 0.05) / (b + 0.05);
+        };
+        return [...document.querySelectorAll("p, td, th, dd, .half, a, summary, svg text")].map((element) => {
+          const style = getComputedStyle(element);
+          return contrast(element instanceof SVGElement ? style.fill : style.color);
+        });
+      }"""
+    )
+    assert min(ratios) >= 4.5
+
+
+@pytest.mark.parametrize("width", [360, 768])
+def test_a_narrow_page_does_not_scroll_sideways(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 740})
+    page.evaluate("for (const closed of document.querySelectorAll('details')) closed.open = true")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import math
+from xml.etree import ElementTree
+
+import pytest
+
+from shotproof.evaluation.metrics import Interval
+from shotproof.report.attribute_costs import AttributeCost, AttributeCosts
+from shotproof.report.figures import Bar, Point, attribute_dots, gap_bars, gap_domain, scatter
+
+NASTY = '"><img src=x onerror=alert(1)> <script>alert(1)</script>'
+
+
+def around(mean: float, half: float = 0.02) -> Interval:
+    return Interval(mean, mean - half, mean + half)
+
+
+def elements(figure: str, tag: str, class_: str) -> list[ElementTree.Element]:
+    root = ElementTree.fromstring(figure)
+    return [found for found in root.iter(tag) if class_ in found.get("class", "").split()]
+
+
+def place(mark: ElementTree.Element) -> tuple[float, float]:
+    x, y = mark.get("transform", "").removeprefix("translate(").removesuffix(")").split()
+    return float(x), float(y)
+
+
+def test_scatter_places_points_in_proportion() -> None:
+    points = [
+        Point("m", f"m{i}", i, around(x), around(y)) for i, (x, y) in enumerate([(0.5, 0.2), (0.6, 0.4), (0.8, 0.3)])
+    ]
+    marks = [place(mark) for mark in elements(scatter(points, "Acc-R (%)", "wAcc-A (%)", "d"), "path", "mark")]
+    (x0, y0), (x1, y1), (x2, y2) = marks
+    assert (x2 - x0) / (x1 - x0) == pytest.approx(3, rel=0.01)
+    assert (y2 - y0) / (y1 - y0) == pytest.approx(0.5, rel=0.01)
+    assert y1 < y0  # higher is further up
+
+
+def test_bars_are_as_long_as_gaps_and_start_at_zero() -> None:
+    gaps = {"ncc": 0.30, "ridge": 0.15, "knn": -0.05}
+    groups = [(name, [Bar(0, "5-way 5-shot", around(gap))]) for name, gap in gaps.items()]
+    figure = gap_bars(groups, gap_domain([around(gap) for gap in gaps.values()]), "gap", "d")
+    ncc, ridge, knn = ([float(bar.get(name, "")) for name in ("x", "width")] for bar in elements(figure, "rect", "bar"))
+    assert ncc[1] / ridge[1] == pytest.approx(2, rel=0.01)
+    assert ncc[1] / knn[1] == pytest.approx(6, rel=0.02)
+    assert knn[0] + knn[1] == pytest.approx(ncc[0], abs=0.2)
+    assert [value.text for value in elements(figure, "text", "value")] == ["30.0", "15.0", "−5.0"]
+    whisker = elements(figure, "line", "whisker")[1]
+    assert float(whisker.get("x1", "")) < ridge[0] + ridge[1] < float(whisker.get("x2", ""))
+
+
+def test_attributes_are_drawn_against_the_overall_accuracy() -> None:
+    costs = AttributeCosts(
+        0.7, 9, [AttributeCost("water", 12, 3, around(0.5)), AttributeCost("sand", 12, 3, around(0.6))]
+    )
+    figure = attribute_dots(costs, 5, "d")
+    (reference,) = elements(figure, "line", "reference")
+    (water, _), (sand, _) = (place(mark) for mark in elements(figure, "path", "mark"))
+    overall = float(reference.get("x1", ""))
+    assert (overall - water) / (overall - sand) == pytest.approx(2, rel=0.01)
+
+
+def test_a_single_task_is_drawn_without_whiskers_of_its_own() -> None:
+    lone = Interval(0.4, math.nan, math.nan)
+    figure = scatter([Point("ncc", "ncc", 0, lone, lone)], "x", "y", "d")
+    assert "nan" not in figure
+    assert "nan" not in gap_bars([("ncc", [Bar(0, "s", lone)])], gap_domain([lone]), "gap", "d")
+
+
+def test_names_from_files_are_text_only() -> None:
+    gap = around(0.1)
+    figures = [
+        scatter([Point(NASTY, NASTY, 0, gap, gap)], "x", "y", NASTY),
+        gap_bars([(NASTY, [Bar(0, NASTY, gap)])], gap_domain([gap]), "gap", NASTY),
+        attribute_dots(AttributeCosts(0.5, 1, [AttributeCost(NASTY, 12, 1, gap)]), 5, NASTY),
+    ]
+    for figure in figures:
+        root = ElementTree.fromstring(figure)
+        assert root.get("aria-label") == NASTY
+        assert {found.tag for found in root.iter()} <= {"svg", "line", "text", "path", "rect", "title"}
+        assert any(NASTY in (found.text or "") for found in root.iter("title"))
