@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from shotproof.attributes.attributes import Attributes
-from shotproof.attributes.detector import detect, detectors
+from shotproof.attributes.detector import Detector, detect, detectors
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import layouts, read_layout
 from shotproof.errors import InputError
@@ -131,22 +132,21 @@ def _attributes(experiment: Experiment, steps: _Steps, catalog: Catalog) -> Attr
         return None
 
     def make() -> Attributes:
-        made = [
-            detectors.make(name, **_resumable(name, options, steps.folder)) for name, options in experiment.detectors
-        ]
-        return detect(catalog, *made)
+        return detect(catalog, *(_detector(name, options, steps.folder) for name, options in experiment.detectors))
 
     stamps = [_stamp(Path(options["file"])) for _, options in experiment.detectors if "file" in options]
     inputs = [catalog, _files(catalog), stamps]
     return steps.step(Attributes, "attributes.parquet", inputs, make, experiment.detectors)
 
 
-def _resumable(name: str, options: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Detectors that write captions as they go keep them in the output folder."""
-    if name not in ("vlm", "endpoint"):
-        return options
-    folder.mkdir(parents=True, exist_ok=True)
-    return {"resume": folder / f"captions-{name}.jsonl", **options}
+def _detector(name: str, options: dict[str, Any], folder: Path) -> Detector:
+    """A detector that uses all cores, and keeps captions in the output folder as they come."""
+    takes = detectors.inputs(name)
+    given: dict[str, Any] = {"workers": os.cpu_count()} if "workers" in takes else {}
+    if "resume" in takes:
+        folder.mkdir(parents=True, exist_ok=True)
+        given["resume"] = folder / f"captions-{name}.jsonl"
+    return detectors.make(name, **{**given, **options})
 
 
 def _features(experiment: Experiment, steps: _Steps, catalog: Catalog, encoder: str) -> Features | None:

@@ -85,7 +85,7 @@ def read_table(
             f"{kind} file {path} has format {meta['format']!r}; the newest that this version reads is {FORMAT}"
         )
     if meta.get("kind", kind) != kind:
-        raise InputError(f"{path} is a {meta['kind']} file, expected a {kind} file")
+        raise InputError(f"{path} is no {kind} file but one of kind '{meta['kind']}'")
     return conform(table, required, f"{kind} file {path}"), meta
 
 

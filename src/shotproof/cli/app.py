@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 
-import click
 import typer
 
 from shotproof.cli.catalog import catalog
@@ -22,7 +21,6 @@ from shotproof.version import __version__
 app = typer.Typer(
     name="shotproof",
     help="Stress-tests few-shot classifiers: builds tasks that expose what an average accuracy hides.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -46,12 +44,12 @@ def options(
 def main() -> None:
     """Run the command; bad input is one line on standard error and exit status 2."""
     try:
-        status = app(standalone_mode=False)
+        status = app(args=sys.argv[1:] or ["--help"], standalone_mode=False)
     except ShotproofError as error:
         _stop(str(error), 2)
-    except click.ClickException as error:
-        _stop(error.format_message(), 2)
-    except (KeyboardInterrupt, click.Abort):
+    except typer.TyperException as error:
+        _stop(getattr(error, "format_message", error.__str__)(), 2)
+    except (KeyboardInterrupt, typer.Abort):
         _stop("interrupted; finished parts are kept, the same command continues", 130)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away; nothing is left to say

@@ -50,12 +50,12 @@ class Items:
 
 
 def tasks_at_a_time(shape: IntArray, items: Items, methods: list[Method]) -> int:
-    """How many tasks of a shape to compute at once: few enough that what is held meanwhile stays near the processor."""
+    """How many tasks of a shape to compute at once: memory stays bounded, and large copies near the processor."""
     way, support, query = (int(size) for size in shape)
     held = support * (4 * (support + query) + 6 * way * support)  # logistic regression holds way blocks of n x n
     if not items.gram_pays or not all(isinstance(method, GramMethod) for method in methods):
-        held += (support + query) * items.values.shape[1]
-    budget = 2**24 if items.device.type == "cpu" else 2**31
+        held += 4 * (support + query) * items.values.shape[1]
+    budget = 2**26 if items.device.type == "cpu" else 2**31
     return max(1, budget // (8 * held))
 
 

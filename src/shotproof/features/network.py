@@ -68,7 +68,8 @@ class NetworkEncoder(Encoder):
         table = pa.concat_tables(tables)
         rows = pc.index_in(digests, value_set=table.column("key")).to_numpy(zero_copy_only=False)
         values = table.column("value").combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        return Features.from_array(catalog.items, values.reshape(len(table), -1)[rows])
+        array = values.reshape(len(table), -1)[rows]
+        return Features.from_array(catalog.items, array, {"fingerprint": self.fingerprint})
 
     def _encode_files(self, files: Mapping[str, Path], settings: EncodeSettings) -> Iterator[pa.Table]:
         """Files by digest to tables of `key` (the digest) and `value` (the feature), a table a batch."""

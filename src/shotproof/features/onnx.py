@@ -92,10 +92,8 @@ class Onnx(NetworkEncoder):
         """The image as the model wants it, [3, height, width] or [height, width, 3]."""
         height, width = self.size
         image = open_image(path).resize((width, height), Image.Resampling.BICUBIC)
-        scaled = np.asarray(image, dtype=np.float32) * np.float32(self.scale)
-        normalised: npt.NDArray[np.float32] = (scaled - np.array(self.mean, np.float32)) / np.array(
-            self.std, np.float32
-        )
+        mean, std = np.array([self.mean, self.std], dtype=np.float32)
+        normalised: npt.NDArray[np.float32] = (np.asarray(image, np.float32) * np.float32(self.scale) - mean) / std
         return normalised if self.layout == "nhwc" else np.ascontiguousarray(normalised.transpose(2, 0, 1))
 
     def move(self, device: torch.device) -> torch.device:

@@ -27,7 +27,7 @@ class Method(ABC):
 
     @abstractmethod
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """Support [B, n, d] with labels [B, n] in 0 to way - 1, query [B, m, d] to scores [B, m, way]: larger is better."""
+        """Support [B, n, d] with labels [B, n] in 0 to way - 1, query [B, m, d] to scores [B, m, way]; largest wins."""
 
     def parameters(self) -> dict[str, Any]:
         """The options that it was made with, for the record."""
@@ -70,7 +70,7 @@ methods: Registry[Method] = Registry("method", _BUILTIN)
 
 
 def make_method(spec: str | Method | Estimator) -> Method:
-    """A method from `ncc`, `ridge(penalty=1)`, `sklearn:sklearn.svm.SVC(C=10)` or an object with `fit` and `predict`."""
+    """A method from `ncc`, `ridge(penalty=1)`, `sklearn:sklearn.svm.SVC(C=10)`, or an object with fit and predict."""
     from shotproof.methods.sklearn_estimator import PREFIX, SklearnEstimator, parse_estimator
 
     if isinstance(spec, str):

@@ -52,9 +52,9 @@ FRAMES = {
     "white": "#ffffff",
     "black": "#15171a",
     "red": "#b71c1c",
-    "teal": "#00796b",
-    "gold": "#c9971c",
-    "navy": "#1a2a6c",
+    "green": "#00796b",
+    "yellow": "#c9971c",
+    "blue": "#1a2a6c",
 }
 
 _OVERSIZE = 4
