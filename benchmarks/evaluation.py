@@ -1,0 +1,142 @@
+"""Evaluation on ready features: 3,000 tasks, 5-way 5-shot with 15 queries a class, on 3,000 x 1,280 features.
+
+Each method is timed from the task set to the results, all included, beside a plain loop over tasks of the same maths.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from shotproof.evaluation.evaluate import evaluate
+from shotproof.evaluation.results import Results
+from shotproof.features.features import Features
+from shotproof.methods.method import DEFAULT_METHODS
+from shotproof.tasks.taskset import TaskSet
+
+TASKS, WAY, SHOT, QUERY = 3000, 5, 5, 15
+CLASSES, ITEMS, DIMENSIONS = 50, 60, 1280
+LOOPED = 100  # tasks of the plain loop
+REPEATS = 3
+
+Array = npt.NDArray[np.float64]
+Scores = Callable[[Array, Array, Array], Array]
+
+
+def run() -> None:
+    """Print the time of each method and of its plain loop."""
+    tasks, features = draw()
+    rows = features.rows_of(pa.array([i for name in ("support", "query") for i in items_of(tasks, name)]))
+    support, query = (part.reshape(TASKS, WAY, -1) for part in np.split(rows, [TASKS * WAY * SHOT]))
+    print(f"{TASKS} tasks, {WAY}-way {SHOT}-shot {QUERY}-query, {len(features)} x {DIMENSIONS} features")
+    print(f"{'method':<10}{'time':>9}{'a task':>11}{'plain loop':>13}{'ratio':>8}{'same answers':>14}")
+    for name in DEFAULT_METHODS:
+        seconds, results = fastest(tasks, features, [name])
+        each, correct = loop(PLAIN[name], features.array.astype(np.float64), support[:LOOPED], query[:LOOPED])
+        same = np.mean(results.counts(name).n_correct[: LOOPED * WAY] == correct)
+        here = seconds / TASKS
+        print(
+            f"{name:<10}{seconds:>7.2f} s{1e6 * here:>8.0f} us{1e6 * each:>10.0f} us{each / here:>7.1f}x{same:>13.1%}"
+        )
+    seconds, _ = fastest(tasks, features, DEFAULT_METHODS)
+    print(f"{'all five':<10}{seconds:>7.2f} s{1e6 * seconds / TASKS:>8.0f} us")
+
+
+def draw() -> tuple[TaskSet, Features]:
+    """Random tasks on Gaussian classes, hard enough that methods differ."""
+    random = np.random.default_rng(0)
+    centres = 0.12 * random.normal(size=(CLASSES, 1, DIMENSIONS))
+    values = centres + random.normal(size=(CLASSES, ITEMS, DIMENSIONS))
+    names = np.array([[f"class {c:02d}/item {i:02d}" for i in range(ITEMS)] for c in range(CLASSES)], dtype=object)
+    classes = np.stack([random.permutation(CLASSES)[:WAY] for _ in range(TASKS)]).ravel()
+    chosen = np.stack([names[c][random.permutation(ITEMS)[: SHOT + QUERY]] for c in classes])
+    columns = {
+        "task": np.repeat(np.arange(TASKS), WAY),
+        "slot": np.tile(np.arange(WAY), TASKS),
+        "label": [f"class {c:02d}" for c in classes],
+        "attribute": pa.nulls(len(classes), pa.string()),
+        "support": chosen[:, :SHOT].tolist(),
+        "query": chosen[:, SHOT:].tolist(),
+    }
+    features = Features.from_array(names.ravel().tolist(), values.reshape(-1, DIMENSIONS).astype(np.float32))
+    return TaskSet(pa.table(columns)), features
+
+
+def items_of(tasks: TaskSet, name: str) -> list[str]:
+    """All items of a list column, end to end."""
+    return [item for row in tasks.table.column(name).to_pylist() for item in row]
+
+
+def fastest(tasks: TaskSet, features: Features, methods: tuple[str, ...] | list[str]) -> tuple[float, Results]:
+    """The best time of several whole evaluations."""
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        # New objects, so that digests are computed again each time.
+        results = evaluate(TaskSet(tasks.table), Features(features.table), methods)
+        times.append(time.perf_counter() - start)
+    return min(times), results
+
+
+def loop(scores: Scores, values: Array, support: Array, query: Array) -> tuple[float, Array]:
+    """Seconds a task of a plain loop, and the correct answers of each class of each task."""
+    labels, truth = (np.repeat(np.arange(WAY), count) for count in (SHOT, QUERY))
+    correct = []
+    start = time.perf_counter()
+    for of_support, of_query in zip(support, query, strict=True):
+        answers = scores(values[of_support.ravel()], labels, values[of_query.ravel()]).argmax(1)
+        correct.append((answers == truth).reshape(WAY, QUERY).sum(1))
+    return (time.perf_counter() - start) / len(support), np.concatenate(correct)
+
+
+def unit(rows: Array) -> Array:
+    """Rows scaled to length 1."""
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def centroids(support: Array, labels: Array) -> Array:
+    """The mean row of each class."""
+    return np.stack([support[labels == c].mean(0) for c in range(WAY)])
+
+
+def plain_ncc(support: Array, labels: Array, query: Array) -> Array:
+    """Minus the squared distance to each centroid."""
+    return -((query[:, None] - centroids(support, labels)) ** 2).sum(-1)
+
+
+def plain_cosine(support: Array, labels: Array, query: Array) -> Array:
+    """The cosine to each centroid."""
+    return unit(query) @ unit(centroids(unit(support), labels)).T
+
+
+def plain_ridge(support: Array, labels: Array, query: Array) -> Array:
+    """The dual form, which is the fast one here."""
+    return query @ (support.T @ np.linalg.solve(support @ support.T + 50 * np.eye(len(support)), np.eye(WAY)[labels]))
+
+
+def plain_knn(support: Array, labels: Array, query: Array) -> Array:
+    """One-hot of the nearest row's class."""
+    return np.eye(WAY)[labels[(unit(query) @ unit(support).T).argmax(1)]]
+
+
+def plain_logistic(support: Array, labels: Array, query: Array) -> Array:
+    """scikit-learn's solver."""
+    from sklearn.linear_model import LogisticRegression
+
+    return np.asarray(LogisticRegression(max_iter=1000).fit(unit(support), labels).decision_function(unit(query)))
+
+
+PLAIN: dict[str, Scores] = {
+    "ncc": plain_ncc,
+    "cosine": plain_cosine,
+    "logistic": plain_logistic,
+    "ridge": plain_ridge,
+    "knn": plain_knn,
+}
+
+if __name__ == "__main__":
+    run()

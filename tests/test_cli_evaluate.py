@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from shotproof.cli.evaluate import evaluate as verb
+from shotproof.errors import ShotproofError
+from shotproof.evaluation.evaluate import evaluate
+from shotproof.evaluation.metrics import sampler_interval
+from shotproof.evaluation.results import Results
+from shotproof.methods.method import DEFAULT_METHODS
+from tests.drawn_tasks import draw_task_set
+
+app = typer.Typer()
+app.command()(verb)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    tasks, features = draw_task_set()
+    tasks.write(tmp_path / "tasks.parquet")
+    features.write(tmp_path / "features.parquet")
+    return [
+        str(tmp_path / "tasks.parquet"),
+        "--features",
+        str(tmp_path / "features.parquet"),
+        "-o",
+        str(tmp_path / "r"),
+    ]
+
+
+def test_the_table_names_methods_and_interval(files: list[str], tmp_path: Path) -> None:
+    outcome = CliRunner().invoke(app, [*files, "--method", "ncc", "--method", "ridge(penalty=1)"])
+    assert outcome.exit_code == 0, outcome.output
+    interval = sampler_interval(Results.read(tmp_path / "r").counts("ncc").worst_by_task())
+    assert f"{100 * interval.mean:.2f} ± {100 * interval.half_width:.2f}" in outcome.stdout
+    assert "ridge(penalty=1)" in outcome.stdout
+    assert "sampler" in outcome.stdout
+
+
+def test_json_holds_the_same_numbers(files: list[str], tmp_path: Path) -> None:
+    outcome = CliRunner().invoke(app, [*files, "--json"])
+    printed = json.loads(outcome.stdout)
+    assert [row["method"] for row in printed["methods"]] == list(DEFAULT_METHODS)
+    assert (printed["tasks"], printed["interval"]) == (20, "sampler")
+    interval = sampler_interval(Results.read(tmp_path / "r").counts("ncc").accuracy_by_task())
+    assert printed["methods"][0]["acc"] == {"mean": interval.mean, "low": interval.low, "high": interval.high}
+
+
+def test_one_task_has_no_interval(files: list[str], tmp_path: Path) -> None:
+    tasks, _ = draw_task_set()
+    tasks.first(1).write(tmp_path / "tasks.parquet")
+    assert "±" not in CliRunner().invoke(app, files).stdout
+    assert json.loads(CliRunner().invoke(app, [*files, "--json"]).stdout)["methods"][0]["acc"]["low"] is None
+
+
+def test_the_results_are_those_of_the_function(files: list[str], tmp_path: Path) -> None:
+    CliRunner().invoke(app, [*files, "--seed", "3", "--device", "cpu"])
+    expected = evaluate(*draw_task_set(), DEFAULT_METHODS, seed=3)
+    assert Results.read(tmp_path / "r").digest == expected.digest
+    assert Results.read(tmp_path / "r").meta["made_by"] == expected.meta["made_by"]
+
+
+def test_warnings_are_one_line_each_on_standard_error(files: list[str]) -> None:
+    outcome = CliRunner().invoke(
+        app, [*files, "--method", "sklearn:sklearn.linear_model.LogisticRegression(max_iter=1)"]
+    )
+    assert outcome.stderr.startswith(
+        "warning: method 'sklearn:sklearn.linear_model.LogisticRegression(max_iter=1)' warned 20"
+    )
+    assert outcome.stderr.count("\n") == 1
+
+
+def test_bad_input_writes_nothing(files: list[str], tmp_path: Path) -> None:
+    for extra in (["--method", "nccc"], ["--device", "nowhere"], ["--features", str(tmp_path / "missing.parquet")]):
+        outcome = CliRunner().invoke(app, [*files, *extra])
+        assert isinstance(outcome.exception, ShotproofError)
+    assert not (tmp_path / "r").exists()

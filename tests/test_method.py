@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from shotproof.errors import InputError, UnknownName
+from shotproof.methods.method import Method, make_method, methods
+from tests.drawn_tasks import draw, formula
+
+EVERY = [*methods.names(), "cosine(rows='raw')", "knn(k=4)", "logistic(C=30)", "ridge(penalty=1)"]
+EVERY += ["sklearn:sklearn.linear_model.RidgeClassifier(alpha=0.1)"]
+every_method = pytest.mark.parametrize("spec", EVERY)
+
+
+def close(first: Tensor, second: Tensor) -> None:
+    torch.testing.assert_close(first.double(), second.double(), rtol=1e-6, atol=1e-6)
+
+
+@every_method
+def test_classes_that_are_far_apart_are_told_apart(spec: str) -> None:
+    batch, truth = formula(amplitude=0.3)
+    assert torch.equal(make_method(spec).scores(*batch).argmax(-1), truth)
+
+
+@every_method
+def test_the_order_of_the_support_does_not_matter(spec: str) -> None:
+    batch, method = draw(), make_method(spec)
+    order = torch.from_numpy(np.random.default_rng(1).permutation(batch.labels.shape[1]))
+    shuffled = batch._replace(support=batch.support[:, order], labels=batch.labels[:, order])
+    close(method.scores(*shuffled), method.scores(*batch))
+
+
+@every_method
+def test_renaming_the_classes_permutes_the_scores(spec: str) -> None:
+    batch, method = draw(), make_method(spec)
+    renamed = torch.tensor([2, 0, 3, 1])
+    close(method.scores(*batch._replace(labels=renamed[batch.labels]))[..., renamed], method.scores(*batch))
+
+
+@every_method
+def test_the_order_of_the_queries_permutes_the_scores(spec: str) -> None:
+    batch, method = draw(), make_method(spec)
+    order = torch.from_numpy(np.random.default_rng(2).permutation(batch.query.shape[1]))
+    close(method.scores(*batch._replace(query=batch.query[:, order])), method.scores(*batch)[:, order])
+
+
+@every_method
+def test_an_inductive_method_scores_each_query_by_itself(spec: str) -> None:
+    batch, method = draw(), make_method(spec)
+    if method.family == "inductive":
+        close(method.scores(*batch._replace(query=batch.query[:, 3:5])), method.scores(*batch)[:, 3:5])
+
+
+@every_method
+def test_a_task_does_not_depend_on_its_batch_mates(spec: str) -> None:
+    batch, method = draw(tasks=8), make_method(spec)
+    alone = [
+        method.scores(batch.support[t : t + 1], batch.labels[t : t + 1], batch.query[t : t + 1], batch.way)
+        for t in range(8)
+    ]
+    close(torch.cat(alone), method.scores(*batch))
+
+
+@every_method
+def test_the_inputs_are_left_as_they_were(spec: str) -> None:
+    batch = draw()
+    copies = [tensor.clone() for tensor in batch[:3]]
+    make_method(spec).scores(*batch)
+    assert all(torch.equal(copy, tensor) for copy, tensor in zip(copies, batch[:3], strict=True))
+
+
+@every_method
+def test_zero_vectors_give_numbers(spec: str) -> None:
+    batch = draw()
+    batch.support[:, 0] = 0
+    batch.query[:, 0] = 0
+    assert make_method(spec).scores(*batch).isfinite().all()
+    nothing = batch._replace(support=torch.zeros_like(batch.support), query=torch.zeros_like(batch.query))
+    assert make_method(spec).scores(*nothing).isfinite().all()
+
+
+@every_method
+def test_half_and_single_precision_are_taken(spec: str) -> None:
+    batch = draw(tasks=2)
+    for dtype in (torch.float16, torch.float32):
+        scores = make_method(spec).scores(batch.support.to(dtype), batch.labels, batch.query.to(dtype), batch.way)
+        assert scores.shape == (2, batch.query.shape[1], batch.way)
+
+
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), shots=st.lists(st.integers(1, 4), min_size=2, max_size=6), d=st.integers(1, 40))
+def test_every_registered_method_meets_any_shape(seed: int, shots: list[int], d: int) -> None:
+    batch = draw(seed, tasks=2, shots=tuple(shots), queries=3, d=d)
+    for name in methods.names():
+        scores = make_method(name).scores(*batch)
+        assert scores.shape == (2, 3, len(shots))
+        assert scores.isfinite().all()
+
+
+def test_names_are_normalised() -> None:
+    assert make_method(" ridge( penalty = 1 ) ").name == "ridge(penalty=1)"
+    assert make_method("sklearn: sklearn.svm.SVC( C=10 )").name == "sklearn:sklearn.svm.SVC(C=10)"
+    assert make_method(make_method("ridge").__class__(penalty=2.0)).name == "RidgeRegression(penalty=2.0)"
+
+
+def test_parameters_are_those_it_was_made_with() -> None:
+    assert make_method("ridge").parameters() == {"penalty": 50.0}
+    assert make_method("knn(k=3)").parameters() == {"k": 3}
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("nccc", "unknown method 'nccc': did you mean 'ncc'"),
+        ("ridge(penality=1)", "no option 'penality': did you mean 'penalty'"),
+        ("ridge(penalty=0)", "penalty: expected a number above 0, found 0"),
+        ("ridge(penalty='1')", "penalty: expected a number above 0, found '1'"),
+        ("ridge(penalty=1e999)", "penalty: expected a number above 0, found inf"),
+        ("logistic(C=-1)", "C: expected a number above 0, found -1"),
+        ("knn(k=1.5)", "k: expected a whole number above 0, found 1.5"),
+        ("knn(k=True)", "k: expected a whole number above 0, found True"),
+        ("cosine(rows='rwa')", "unknown value of rows 'rwa': did you mean 'raw'"),
+        ("ridge(penalty=__import__('os'))", "not a literal"),
+    ],
+)
+def test_bad_specifications_are_explained(spec: str, message: str) -> None:
+    with pytest.raises(InputError, match=message.replace("(", r"\(")):
+        make_method(spec)
+
+
+def test_what_is_no_method_is_refused() -> None:
+    with pytest.raises(InputError, match="found the class"):
+        make_method(type(make_method("ncc")))  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="found an object of int"):
+        make_method(3)  # type: ignore[arg-type]
+
+
+def test_a_method_can_be_registered() -> None:
+    class First(Method):
+        about = "the first class, always"
+
+        def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
+            return torch.eye(way)[torch.zeros(query.shape[:2], dtype=torch.long)]
+
+    methods.register("first", First)
+    try:
+        assert make_method("first").scores(*draw(tasks=1)).argmax(-1).unique().tolist() == [0]
+    finally:
+        methods.unregister("first")
+    with pytest.raises(UnknownName):
+        make_method("first")
