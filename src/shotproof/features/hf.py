@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -55,7 +56,9 @@ class HuggingFace(NetworkEncoder):
     def fingerprint(self) -> str:
         """Digest of the vision model's weights and settings, pooling, preprocessing."""
         hasher = hashlib.sha256(f"{type(self.network).__name__};{self._processor.to_json_string()}".encode())
-        hasher.update(self.network.config.to_json_string(use_diff=False).encode())
+        config = self.network.config.to_dict()
+        settings = {key: config[key] for key in config if key not in ("_name_or_path", "transformers_version")}
+        hasher.update(json.dumps(settings, sort_keys=True, default=str).encode())
         for name, tensor in sorted(self.network.state_dict().items()):
             hasher.update(f"{name}:{list(tensor.shape)};".encode())
             hasher.update(tensor.cpu().contiguous().numpy().data)

@@ -58,7 +58,8 @@ class Onnx(NetworkEncoder):
         shape = self._input.shape
         self.layout = self._checked_layout(stated["layout"], shape)
         height, width = shape[2:] if self.layout == "nchw" else shape[1:3]
-        self.size = _numbers("size", stated["size"] or [_fixed(height) or 224, _fixed(width) or 224], 2)
+        own_size = [_fixed(height) or 224, _fixed(width) or 224]
+        self.size = _numbers("size", own_size if stated["size"] is None else stated["size"], 2)
         self.scale = _numbers("scale", stated["scale"], 1)[0]
         self.mean = _numbers("mean", stated["mean"], 3)
         self.std = _numbers("std", stated["std"], 3)

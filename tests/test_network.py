@@ -1,0 +1,229 @@
+from __future__ import annotations
+
+import logging
+import os
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import torch
+from PIL import Image
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.errors import InputError, UnreadableItem
+from shotproof.features.encoder import Tally, encode
+from shotproof.features.features import Features
+from shotproof.features.network import NetworkEncoder, choose_device
+from shotproof.images import open_image
+from tests.drawn_images import catalog_of, draw_catalog, draw_image
+
+
+class Projection(NetworkEncoder):
+    """A small network, which notes the sizes of the batches that it was given."""
+
+    about = "a random projection"
+    name = "projection"
+
+    def __init__(self, version: str = "1", dimensions: int = 5) -> None:
+        generator = torch.Generator().manual_seed(0)
+        self.version = version
+        self.network = torch.randn(24 * 16 * 3, dimensions, generator=generator)
+        self.batches: list[int] = []
+
+    @property
+    def fingerprint(self) -> str:
+        return f"projection version={self.version}"
+
+    def load(self, path: Path) -> npt.NDArray[Any]:
+        return np.asarray(open_image(path), dtype=np.float32) / 255
+
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        self.batches.append(len(batch))
+        return batch.flatten(1) @ self.network
+
+
+def expected(catalog: Catalog, encoder: Projection) -> npt.NDArray[Any]:
+    images = [np.asarray(Image.open(path), dtype=np.float64).ravel() / 255 for path in catalog.paths]
+    return np.stack(images) @ encoder.network.numpy().astype(np.float64)
+
+
+@pytest.mark.parametrize("batch_size", [1, 4, 7, 100])
+def test_features_are_the_networks_whatever_the_batch_size(tmp_path: Path, batch_size: int) -> None:
+    catalog = draw_catalog(tmp_path, 10)
+    encoder = Projection()
+    features = encode(catalog, encoder, cache=False, batch_size=batch_size, workers=0)
+    np.testing.assert_allclose(features.array, expected(catalog, encoder), rtol=1e-5, atol=1e-5)
+    assert features.array.dtype == np.float32
+    assert features.table.column("item").to_pylist() == catalog.items.to_pylist()
+    assert max(encoder.batches) <= batch_size
+
+
+def test_the_file_is_the_same_to_the_byte_for_any_number_of_workers(tmp_path: Path) -> None:
+    catalog = draw_catalog(tmp_path / "images", 9)
+    for workers in (0, 1, 2):
+        features = encode(catalog, Projection(), cache=False, batch_size=2, workers=workers)
+        features.write(tmp_path / f"{workers}.parquet")
+    written = {(tmp_path / f"{workers}.parquet").read_bytes() for workers in (0, 1, 2)}
+    assert len(written) == 1
+
+
+def test_a_second_run_encodes_nothing(tmp_path: Path) -> None:
+    catalog = draw_catalog(tmp_path / "images", 6)
+    first = encode(catalog, Projection(), cache=tmp_path / "cache", workers=0)
+    again, tally = Projection(), Tally()
+    second = encode(catalog, again, cache=tmp_path / "cache", workers=0, tally=tally)
+    assert again.batches == []
+    assert tally == Tally(encoded=0, reused=6)
+    assert second.table.equals(first.table)
+    assert second.meta == first.meta
+
+
+def test_after_adding_images_only_those_are_encoded(tmp_path: Path) -> None:
+    encode(draw_catalog(tmp_path / "images", 6), Projection(), cache=tmp_path / "cache", workers=0)
+    catalog, encoder, tally = draw_catalog(tmp_path / "images", 10), Projection(), Tally()
+    features = encode(catalog, encoder, cache=tmp_path / "cache", workers=0, tally=tally)
+    assert sum(encoder.batches) == 4
+    assert tally == Tally(encoded=4, reused=6)
+    np.testing.assert_allclose(features.array, expected(catalog, encoder), rtol=1e-5, atol=1e-5)
+
+
+def test_a_changed_image_is_encoded_again(tmp_path: Path) -> None:
+    catalog = draw_catalog(tmp_path / "images", 3)
+    encode(catalog, Projection(), cache=tmp_path / "cache", workers=0)
+    draw_image(tmp_path / "images" / "001.png", seed=99)
+    os.utime(tmp_path / "images" / "001.png", (1_100_000_000, 1_100_000_000))
+    encoder = Projection()
+    features = encode(catalog, encoder, cache=tmp_path / "cache", workers=0)
+    assert encoder.batches == [1]
+    np.testing.assert_allclose(features.array, expected(catalog, encoder), rtol=1e-5, atol=1e-5)
+
+
+def test_another_fingerprint_never_meets_the_same_entries(tmp_path: Path) -> None:
+    catalog = draw_catalog(tmp_path / "images", 3)
+    encode(catalog, Projection("1"), cache=tmp_path / "cache", workers=0)
+    other = Projection("2", dimensions=7)
+    assert encode(catalog, other, cache=tmp_path / "cache", workers=0).array.shape == (3, 7)
+    assert other.batches == [3]
+
+
+def test_copies_moved_and_renamed_files_are_encoded_once(tmp_path: Path) -> None:
+    draw_catalog(tmp_path / "a", 2)
+    shutil.copy(tmp_path / "a" / "000.png", tmp_path / "a" / "copy.png")
+    encoder, tally = Projection(), Tally()
+    catalog = catalog_of(tmp_path / "a", ["000.png", "001.png", "copy.png"])
+    features = encode(catalog, encoder, cache=tmp_path / "cache", workers=0, tally=tally)
+    assert encoder.batches == [2]
+    assert tally == Tally(encoded=2, reused=1)
+    np.testing.assert_array_equal(features.array[0], features.array[2])
+    (tmp_path / "a").rename(tmp_path / "b")
+    moved = Projection()
+    encode(catalog_of(tmp_path / "b", ["copy.png", "001.png"]), moved, cache=tmp_path / "cache", workers=0)
+    assert moved.batches == []
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_an_unreadable_image_is_named_and_what_was_encoded_is_kept(tmp_path: Path, workers: int) -> None:
+    catalog = draw_catalog(tmp_path / "images", 6)
+    (tmp_path / "images" / "004.png").write_bytes(b"no image at all")
+    with pytest.raises(UnreadableItem, match=r"004\.png cannot be read") as caught:
+        encode(catalog, Projection(), cache=tmp_path / "cache", batch_size=2, workers=workers)
+    assert "\n" not in str(caught.value)
+    draw_image(tmp_path / "images" / "004.png", seed=4)
+    again = Projection()
+    encode(catalog, again, cache=tmp_path / "cache", batch_size=2, workers=0)
+    assert sum(again.batches) == 2
+
+
+def test_an_interrupted_run_continues(tmp_path: Path) -> None:
+    class Interrupted(Projection):
+        def forward(self, batch: torch.Tensor) -> torch.Tensor:
+            if len(self.batches) == 3:
+                raise KeyboardInterrupt
+            return super().forward(batch)
+
+    catalog = draw_catalog(tmp_path / "images", 8)
+    with pytest.raises(KeyboardInterrupt):
+        encode(catalog, Interrupted(), cache=tmp_path / "cache", batch_size=2, workers=0)
+    again = Projection()
+    encode(catalog, again, cache=tmp_path / "cache", batch_size=2, workers=0)
+    assert again.batches == [2]
+
+
+def test_a_broken_segment_is_made_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    catalog = draw_catalog(tmp_path / "images", 3)
+    first = encode(catalog, Projection(), cache=tmp_path / "cache", workers=0)
+    (segment,) = (tmp_path / "cache" / "features").rglob("*.parquet")
+    content = bytearray(segment.read_bytes())
+    content[len(content) // 4] ^= 0xFF
+    segment.write_bytes(content)
+    again = Projection()
+    with caplog.at_level(logging.WARNING, "shotproof"):
+        second = encode(catalog, again, cache=tmp_path / "cache", workers=0)
+    assert again.batches == [3]
+    assert segment.name in caplog.text
+    assert second.table.equals(first.table)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableItem, match=r"gone\.png cannot be read: No such file"):
+        encode(catalog_of(tmp_path, ["gone.png"]), Projection(), cache=False)
+
+
+def test_an_empty_catalog_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="the catalog has no items"):
+        encode(catalog_of(tmp_path, []), Projection(), cache=False)
+
+
+def test_images_of_different_shapes_are_refused(tmp_path: Path) -> None:
+    draw_image(tmp_path / "a.png", 0)
+    draw_image(tmp_path / "b.png", 1, width=30)
+    with pytest.raises(InputError, match=r"different shapes, \[16, 24, 3\] and \[16, 30, 3\]"):
+        encode(catalog_of(tmp_path, ["a.png", "b.png"]), Projection(), cache=False)
+
+
+def test_a_value_that_is_not_finite_never_reaches_the_cache(tmp_path: Path) -> None:
+    encoder = Projection()
+    encoder.network[0, 0] = torch.inf
+    with pytest.raises(InputError, match=r"feature of .*000\.png has a value that is not finite"):
+        encode(draw_catalog(tmp_path / "images", 2), encoder, cache=tmp_path / "cache", workers=0)
+    assert not list((tmp_path / "cache" / "features").rglob("*.parquet"))
+
+
+def test_a_network_without_one_vector_an_image_is_refused(tmp_path: Path) -> None:
+    class Flat(Projection):
+        def forward(self, batch: torch.Tensor) -> torch.Tensor:
+            return super().forward(batch).flatten()
+
+    with pytest.raises(InputError, match=r"expected features of shape \[2, d\], got \[10\]"):
+        encode(draw_catalog(tmp_path, 2), Flat(), cache=False)
+
+
+def test_the_network_is_not_sent_to_the_workers() -> None:
+    sent = pickle.loads(pickle.dumps(Projection()))
+    assert not hasattr(sent, "network")
+    assert sent.fingerprint == Projection().fingerprint
+
+
+def test_the_users_random_state_is_left_alone(tmp_path: Path) -> None:
+    catalog = draw_catalog(tmp_path, 3)
+    before = torch.get_rng_state()
+    encode(catalog, Projection(), cache=False, batch_size=1, workers=1)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_features_say_what_they_were_made_from(tmp_path: Path) -> None:
+    catalog = draw_catalog(tmp_path, 2)
+    features: Features = encode(catalog, Projection("3"), cache=False)
+    assert features.meta["made_by"] == {"encoder": "projection"}
+    assert features.meta["from"] == {"catalog": catalog.digest}
+    assert features.meta["fingerprint"] == "projection version=3"
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda:99", ""])
+def test_a_device_that_is_not_there_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match=f"device '{name}' cannot be used, expected e.g. cpu, cuda"):
+        choose_device(name)
