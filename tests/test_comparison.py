@@ -85,15 +85,6 @@ def test_any_other_sampler_is_compared_with_random(tmp_path: Path) -> None:
     assert all(row.gap for row in comparison.rows)
 
 
-def test_variants_of_a_sampler_are_told_apart_by_what_differs(tmp_path: Path) -> None:
-    catalog = make_catalog(tmp_path)
-    results = [
-        make_results(make_tasks(catalog, seed=i, options={"support": s, "max_tries": 9}), "pixels", {"ncc": 0.6})
-        for i, s in enumerate(("exclusive", "attribute"))
-    ]
-    assert compare_results(results).biased_samplers == ["fewstab (support=exclusive)", "fewstab (support=attribute)"]
-
-
 def test_different_task_sets_of_one_design_are_refused(tmp_path: Path) -> None:
     catalog = make_catalog(tmp_path)
     sets = [make_tasks(catalog, seed=seed) for seed in (1, 2)]

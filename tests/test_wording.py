@@ -40,6 +40,19 @@ def test_headline_names_the_extremes_of_each_design(tmp_path: Path) -> None:
             assert f"{percent(row.gap.mean)} points {bounds(row.gap)}" in sentence
 
 
+def test_headline_of_many_designs_tells_the_largest(tmp_path: Path) -> None:
+    catalog = make_catalog(tmp_path)
+    results = [
+        make_results(make_tasks(catalog, sampler, shot=shot, seed=shot), "pixels", {"ncc": 0.5, "ridge": 0.7}, shot)
+        for shot in (1, 2)
+        for sampler in ("random", "fewstab", "hard_ood")
+    ]
+    told = headline(compare_results(results))[1:]
+    assert [sentence.startswith("On 3-way 2-shot tasks") for sentence in told] == [True, True]
+    assert "on fewstab tasks than" in told[0]
+    assert "on hard_ood tasks than" in told[1]
+
+
 def test_headline_says_what_a_gap_would_need(tmp_path: Path) -> None:
     results = make_results(make_tasks(make_catalog(tmp_path)), "pixels", {"ncc": 0.5})
     measured, missing = headline(compare_results([results]))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from shotproof.report.comparison import Comparison, Design, Row
+    from shotproof.report.comparison import Comparison, Row
+    from shotproof.report.sources import Design
 
 
 def report(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -21,54 +21,7 @@ from shotproof.evaluation.metrics import (
     sampler_interval,
 )
 from shotproof.evaluation.results import Results
-from shotproof.tables import Meta
-
-RANDOM = "random"
-UNKNOWN = "unknown"
-_NOT_OPTIONS = {"sampler", "split", "way", "shot", "query", "tasks"}
-
-
-@dataclass(frozen=True)
-class Design:
-    """What the tasks were drawn from and their size; None where the metadata does not say."""
-
-    catalog: str | None
-    split: str | None
-    way: int | None
-    shot: int | None
-    query: int | None
-
-
-@dataclass(frozen=True)
-class Source:
-    """What a results file says that it was made from; `options` are the sampler's, as (name, value), sorted."""
-
-    design: Design
-    sampler: str
-    options: tuple[tuple[str, str], ...]
-    tasks_digest: str | None
-    encoder: str
-
-    @classmethod
-    def of(cls, results: Results) -> Source:
-        """From the metadata; the way and the query size are read off the counts where the metadata lacks them."""
-        made_by = lookup(results.meta, "tasks", "made_by")
-        options = made_by if isinstance(made_by, dict) else {}
-        columns = {name: results.table.column(name).to_numpy() for name in ("slot", "n_query")}
-        design = Design(
-            catalog=_text(lookup(results.meta, "tasks", "from", "catalog")),
-            split=_text(lookup(made_by, "split")),
-            way=_number(lookup(made_by, "way")) or int(columns["slot"].max()) + 1,
-            shot=_number(lookup(made_by, "shot")),
-            query=_number(lookup(made_by, "query")) or int(columns["n_query"].max()),
-        )
-        return cls(
-            design,
-            sampler=_text(lookup(made_by, "sampler")) or UNKNOWN,
-            options=tuple(sorted((name, str(value)) for name, value in options.items() if name not in _NOT_OPTIONS)),
-            tasks_digest=_text(lookup(results.meta, "tasks", "digest")),
-            encoder=_text(lookup(results.meta, "features", "encoder")) or UNKNOWN,
-        )
+from shotproof.report.sources import RANDOM, UNKNOWN, Design, Source, sources_of
 
 
 @dataclass(frozen=True)
@@ -180,26 +133,6 @@ class _Evaluated:
         )
 
 
-def sources_of(results: Sequence[Results]) -> list[Source]:
-    """What each results file was made from, variants of a sampler told apart by the options in which they differ.
-
-    So `fewstab` tasks with two ways to choose the support become `fewstab (support=attribute)` and so on.
-    """
-    sources = [Source.of(given) for given in results]
-    variants: dict[tuple[Design, str], set[tuple[tuple[str, str], ...]]] = {}
-    for source in sources:
-        variants.setdefault((source.design, source.sampler), set()).add(source.options)
-    named = []
-    for source in sources:
-        options = variants[source.design, source.sampler]
-        differing = [option for option in source.options if any(option not in other for other in options)]
-        if differing and source.sampler != RANDOM:
-            listed = ", ".join(f"{name}={value}" for name, value in differing)
-            source = replace(source, sampler=f"{source.sampler} ({listed})")
-        named.append(source)
-    return named
-
-
 def compare_results(results: Sequence[Results]) -> Comparison:
     """Pair each classifier's results on random tasks with those on other samplers' tasks of the same design.
 
@@ -218,14 +151,6 @@ def compare_results(results: Sequence[Results]) -> Comparison:
     rows = [row for by_sampler in classifiers.values() for row in _rows(by_sampler)]
     rows.sort(key=lambda row: _design_order(row.design))
     return Comparison(rows, _agreements(rows))
-
-
-def lookup(meta: Meta, *keys: str) -> Any:
-    """A value deep in metadata, or None where somebody's own file does not have it."""
-    value: Any = meta
-    for key in keys:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
 
 
 def _rows(by_sampler: dict[str, _Evaluated]) -> list[Row]:
@@ -288,14 +213,6 @@ def _require_same_counts(new: _Evaluated, first: _Evaluated) -> None:
 def _design_order(design: Design) -> tuple[str | int, ...]:
     numbers = [-1 if value is None else value for value in (design.way, design.shot, design.query)]
     return (design.catalog or "", design.split or "", *numbers)
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
-def _number(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _without_nan(value: Any) -> Any:

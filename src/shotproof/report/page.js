@@ -66,7 +66,8 @@ if (chooser) {
 
 // Escape closes an explanation without moving the focus.
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") document.activeElement?.closest(".with-tip")?.classList.add("closed");
+  if (event.key !== "Escape") return;
+  for (const tip of document.querySelectorAll(".with-tip:hover, .with-tip:focus-within")) tip.classList.add("closed");
 });
 for (const tip of document.querySelectorAll(".with-tip")) {
   for (const leaving of ["focusout", "mouseleave"]) tip.addEventListener(leaving, () => tip.classList.remove("closed"));

@@ -17,10 +17,11 @@ from shotproof.evaluation.results import Results
 from shotproof.report import wording
 from shotproof.report.answers import answers_on
 from shotproof.report.attribute_costs import MIN_TASKS, attribute_costs
-from shotproof.report.comparison import RANDOM, UNKNOWN, Comparison, compare_results, sources_of
+from shotproof.report.comparison import Comparison, compare_results
 from shotproof.report.figures import Bar, Point, attribute_dots, gap_bars, gap_domain, scatter
 from shotproof.report.gallery import AnsweredTasks, make_gallery
 from shotproof.report.provenance import notes_of, provenance
+from shotproof.report.sources import RANDOM, UNKNOWN, sources_of
 from shotproof.report.svg import marker
 from shotproof.tables import write_text
 from shotproof.tasks.taskset import TaskSet
@@ -131,7 +132,7 @@ def _gap_panels(comparison: Comparison) -> dict[str, Any]:
         (one.design, one.sampler): _set_name(comparison, one.sampler, comparison.design_name(one.design))
         for one in comparison.agreements
     }
-    numbers = {key: index for index, key in enumerate(series)}
+    tints = {key: index + (len(series) == 1) for index, key in enumerate(series)}  # the first is pale beside others
     domain = gap_domain([row.gap for row in rows if row.gap])
     panels = []
     for encoder in dict.fromkeys(row.encoder for row in rows):
@@ -139,10 +140,10 @@ def _gap_panels(comparison: Comparison) -> dict[str, Any]:
         for row in rows:
             if row.encoder == encoder and row.gap and row.biased:
                 key = (row.design, row.biased.sampler)
-                groups.setdefault(row.method, []).append(Bar(numbers[key], series[key], row.gap))
+                groups.setdefault(row.method, []).append(Bar(tints[key], series[key], row.gap))
         described = f"Bars of the gap of {len(groups)} methods on encoder {encoder}. The table has the values."
         panels.append((encoder, gap_bars(list(groups.items()), domain, "gap (percentage points)", described)))
-    keys = [(f"t{index % 6}", name) for index, name in enumerate(series.values())]
+    keys = [(f"t{tints[key] % 6}", name) for key, name in series.items()]
     return {"panels": panels, "keys": keys, "named": comparison.encoders != [UNKNOWN]}
 
 

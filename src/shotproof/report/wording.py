@@ -7,10 +7,14 @@ import re
 from collections.abc import Sequence
 
 from shotproof.evaluation.metrics import Interval
-from shotproof.report.comparison import RANDOM, UNKNOWN, Comparison, Design
+from shotproof.report.comparison import Comparison
+from shotproof.report.sources import RANDOM, UNKNOWN, Design
 
 # FewSTAB's names of the metrics: wAcc-R on random tasks, wAcc-A on tasks with biased attributes.
 SYMBOLS = {RANDOM: "R", "fewstab": "A"}
+
+# With more designs and samplers than this, the headline speaks of the largest design alone.
+MAX_EXTREMES = 3
 
 SAMPLER_INTERVAL = (
     "The sampler interval covers what would change if new tasks were drawn from the same items: Student's t over "
@@ -63,7 +67,10 @@ def headline(comparison: Comparison) -> list[str]:
             "There is no gap to report: that needs the same classifiers on random tasks and on biased tasks of the "
             "same catalog, split, way, shot and query."
         )
-    return sentences + [_extremes(comparison, one.design, one.sampler) for one in comparison.agreements]
+    told = comparison.agreements
+    if len(told) > MAX_EXTREMES:
+        told = [one for one in told if one.design == comparison.designs[-1]]
+    return sentences + [_extremes(comparison, one.design, one.sampler) for one in told]
 
 
 def _measured(comparison: Comparison) -> str:

@@ -1,0 +1,94 @@
+"""What results were made from, as their metadata says: the design, the sampler, the task set, the encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow.compute as pc
+
+from shotproof.evaluation.results import Results
+from shotproof.tables import Meta
+
+RANDOM = "random"
+UNKNOWN = "unknown"
+_NOT_OPTIONS = {"sampler", "split", "way", "shot", "query", "tasks"}
+
+
+@dataclass(frozen=True)
+class Design:
+    """What the tasks were drawn from and their size; None where the metadata does not say."""
+
+    catalog: str | None
+    split: str | None
+    way: int | None
+    shot: int | None
+    query: int | None
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a results file says that it was made from; `options` are the sampler's, as (name, value), sorted."""
+
+    design: Design
+    sampler: str
+    options: tuple[tuple[str, str], ...]
+    tasks_digest: str | None
+    encoder: str
+
+    @classmethod
+    def of(cls, results: Results) -> Source:
+        """From the metadata; the way and the query size are read off the counts where the metadata lacks them."""
+        made_by = lookup(results.meta, "tasks", "made_by")
+        options = made_by if isinstance(made_by, dict) else {}
+        design = Design(
+            catalog=_text(lookup(results.meta, "tasks", "from", "catalog")),
+            split=_text(lookup(made_by, "split")),
+            way=_number(lookup(made_by, "way")) or pc.max(results.table.column("slot")).as_py() + 1,
+            shot=_number(lookup(made_by, "shot")),
+            query=_number(lookup(made_by, "query")) or pc.max(results.table.column("n_query")).as_py(),
+        )
+        return cls(
+            design,
+            sampler=_text(lookup(made_by, "sampler")) or UNKNOWN,
+            options=tuple(sorted((name, str(value)) for name, value in options.items() if name not in _NOT_OPTIONS)),
+            tasks_digest=_text(lookup(results.meta, "tasks", "digest")),
+            encoder=_text(lookup(results.meta, "features", "encoder")) or UNKNOWN,
+        )
+
+
+def sources_of(results: Sequence[Results]) -> list[Source]:
+    """What each results file was made from, variants of a sampler told apart by the options in which they differ.
+
+    So `fewstab` tasks with two ways to choose the support become `fewstab (support=attribute)` and so on.
+    """
+    sources = [Source.of(given) for given in results]
+    variants: dict[tuple[Design, str], set[tuple[tuple[str, str], ...]]] = {}
+    for source in sources:
+        variants.setdefault((source.design, source.sampler), set()).add(source.options)
+    named = []
+    for source in sources:
+        options = variants[source.design, source.sampler]
+        differing = [option for option in source.options if any(option not in other for other in options)]
+        if differing and source.sampler != RANDOM:
+            listed = ", ".join(f"{name}={value}" for name, value in differing)
+            source = replace(source, sampler=f"{source.sampler} ({listed})")
+        named.append(source)
+    return named
+
+
+def lookup(meta: Meta, *keys: str) -> Any:
+    """A value deep in metadata, or None where somebody's own file does not have it."""
+    value: Any = meta
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _number(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
