@@ -29,6 +29,12 @@ def draw(name: str, data: Data, **changes: Any) -> TaskSet:
     return sample(catalog, name, **{**DESIGN, "split": "test", **options, **changes})
 
 
+def available(name: str, data: Data) -> int | None:
+    """How many tasks there are, of a sampler that uses the data up."""
+    options = {"attributes": data[1]} if "attributes" in samplers.inputs(name) else {}
+    return samplers.make(name, data[0], Design(4, 3, 6), 0, **options).available()
+
+
 @pytest.fixture(params=samplers.names())
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
@@ -36,13 +42,14 @@ def name(request: pytest.FixtureRequest) -> str:
 
 def test_tasks_have_the_design_and_pass_the_checker(name: str, data: Data) -> None:
     tasks = draw(name, data)
-    assert len(tasks) == 30
-    assert np.diff(tasks.starts).tolist() == [4] * 30
+    assert len(tasks) == min(30, available(name, data) or 30)
+    assert np.diff(tasks.starts).tolist() == [4] * len(tasks)
     assert check_tasks(tasks, *data) == []
 
 
 def test_the_first_tasks_do_not_depend_on_how_many_are_drawn(name: str, data: Data) -> None:
-    assert draw(name, data, tasks=600).first(30).digest == draw(name, data).digest
+    for tasks in (4, 30):
+        assert draw(name, data, tasks=600).first(tasks).digest == draw(name, data, tasks=tasks).digest
 
 
 def test_workers_change_nothing(name: str, data: Data, tmp_path: Path) -> None:

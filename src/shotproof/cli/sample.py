@@ -12,7 +12,7 @@ def sample(
     catalog: Annotated[Path, typer.Argument(help="catalog.parquet")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The task set to write.")],
     sampler: Annotated[
-        str, typer.Option(help="How tasks are drawn: fewstab, random, or a registered one.")
+        str, typer.Option(help="How tasks are drawn: fewstab, random, depletion, or a registered one.")
     ] = "fewstab",
     attributes: Annotated[Path | None, typer.Option(help="attributes.parquet, for samplers that need it.")] = None,
     split: Annotated[
@@ -21,7 +21,9 @@ def sample(
     way: Annotated[int, typer.Option(help="Classes a task.")] = 5,
     shot: Annotated[int, typer.Option(help="Support items a class.")] = 5,
     query: Annotated[int, typer.Option(help="Query items a class.")] = 15,
-    tasks: Annotated[int, typer.Option(help="Number of tasks.")] = 600,
+    tasks: Annotated[
+        int | None, typer.Option(help="Number of tasks: 600 unless given; depletion: all that the data gives.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Task t depends on the seed and on t alone.")] = 0,
     workers: Annotated[int, typer.Option(help="Processes; the tasks are the same for any number.")] = 1,
     support: Annotated[

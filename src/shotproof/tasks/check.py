@@ -47,6 +47,7 @@ def check_tasks(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None 
 
     All task sets: items exist, have the class's label and the split, occur once, and no source is on both sides.
     Tasks that plant an attribute (`fewstab`) need `attributes`: all constraints of the paper's sections 4.1 and 4.3.
+    Tasks without replacement (`depletion`): no item twice in the whole set, which ends where the data does.
     """
     made = tasks.meta.get("made_by", {})
     rows: list[Row] = tasks.table.to_pylist()
@@ -60,6 +61,8 @@ def check_tasks(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None 
         found.extend(_check_shape(task, world, made))
         if planted and all(item in world.words for row in task for item in row["support"] + row["query"]):
             found.extend(_check_planted(task, world, made))
+    if made.get("sampler") == "depletion":
+        found.extend(_check_depletion(rows, world, made, tasks.meta.get("summary", {}).get("tasks_in_all"), len(tasks)))
     return found
 
 
@@ -120,6 +123,38 @@ def _check_shape(task: list[Row], world: _World, made: dict[str, Any]) -> Iterat
         for item in row["query"]:
             if world.source.get(item) in supported:
                 yield Violation(number, row["label"], f"query item '{item}' shares its source with a support item")
+
+
+def _check_depletion(
+    rows: list[Row], world: _World, made: dict[str, Any], in_all: int | None, tasks: int
+) -> Iterator[Violation]:
+    """No item in two tasks; and unless the file holds only the first tasks, too little is left for another one."""
+    first: dict[str, int] = {}
+    for row in rows:
+        for item in {*row["support"], *row["query"]}:
+            before = first.setdefault(item, row["task"])
+            if before != row["task"]:
+                yield Violation(row["task"], row["label"], f"item '{item}' is used in task {before} already")
+    if in_all not in (None, tasks):
+        return
+    left: dict[str, Counter[str]] = {}
+    for item, label in world.label.items():
+        if item not in first and made.get("split") in (None, world.split[item]):
+            source = world.source.get(item)
+            left.setdefault(label, Counter())[f"item {item}" if source is None else f"source {source}"] += 1
+    shot, query = len(rows[0]["support"]), len(rows[0]["query"])
+    way = sum(row["task"] == rows[0]["task"] for row in rows)
+    enough = [label for label, sources in sorted(left.items()) if _can_part(sources, shot, query)]
+    if len(enough) >= way:
+        yield Violation(None, None, f"the tasks end while {len(enough)} classes have items for another: {enough[:way]}")
+
+
+def _can_part(sources: Counter[str], shot: int, query: int) -> bool:
+    """Whether these items give support and query without a source on both sides."""
+    sides = {0}  # items on the support's side, for every choice of sources
+    for size in sources.values():
+        sides |= {side + size for side in sides}
+    return any(side >= shot and sources.total() - side >= query for side in sides)
 
 
 def _check_planted(task: list[Row], world: _World, made: dict[str, Any]) -> Iterator[Violation]:

@@ -20,10 +20,11 @@ from shotproof.tasks.pool import Design
 from shotproof.tasks.taskset import TaskSet
 
 BLOCK = 256  # tasks that are drawn, and shown as progress, at a time
+TASKS = 600  # where nothing else is said
 
 
 class Sampler(ABC):
-    """Draws tasks from a catalog. Task t must depend on the seed and on t alone, never on what was drawn before.
+    """Draws tasks from a catalog. Task t must depend on the seed and on t alone, never on what was asked for before.
 
     The constructor takes the catalog (already of one split), the design and the seed, and as keywords what this
     sampler needs beside them. A sampler must be picklable: worker processes get a copy.
@@ -34,6 +35,10 @@ class Sampler(ABC):
     @abstractmethod
     def draw(self, tasks: range) -> pa.Table:
         """The rows of these tasks, in the schema of a task set, with further columns if the sampler records more."""
+
+    def available(self) -> int | None:
+        """How many tasks there are, of a sampler that uses the data up; None: any number."""
+        return None
 
     def parameters(self) -> Meta:
         """What else than design and seed decided the tasks, for the file's metadata."""
@@ -47,6 +52,7 @@ class Sampler(ABC):
 samplers: Registry[Sampler] = Registry(
     "sampler",
     {
+        "depletion": "shotproof.tasks.depletion:DepletionSampler",
         "fewstab": "shotproof.tasks.fewstab:FewStabSampler",
         "random": "shotproof.tasks.random:RandomSampler",
     },
@@ -61,7 +67,7 @@ def sample(
     way: int = 5,
     shot: int = 5,
     query: int = 15,
-    tasks: int = 600,
+    tasks: int | None = None,
     seed: int = 0,
     workers: int = 1,
     **options: Any,
@@ -69,12 +75,15 @@ def sample(
     """Draw a task set.
 
     `options` go to the sampler, e.g. `attributes=` for `fewstab`. The result is the same for any number of workers,
-    and its first tasks are the same for any number of tasks.
+    and its first tasks are the same for any number of tasks: 600 if none is given, or of a sampler that uses the data
+    up all that there are, and never more than these.
     """
-    if tasks < 1:
+    if tasks is not None and tasks < 1:
         raise InputError(f"tasks must be at least 1, not {tasks}")
     design = Design(way, shot, query)
     drawer = samplers.make(sampler, catalog.in_split(split), design, seed, **options)
+    available = drawer.available()
+    tasks = (tasks or TASKS) if available is None else min(tasks or available, available)
     blocks = [range(start, min(start + BLOCK, tasks)) for start in range(0, tasks, BLOCK)]
     drawn = []
     with progress(f"sampling {sampler} tasks", tasks) as advance:
