@@ -47,7 +47,7 @@ class DialEncoder(Encoder):
             raise InputError(f"dial encoder: share is {share}, expected 0 (label only) to 1 (context only)")
         if dimensions < 1:
             raise InputError(f"dial encoder: dimensions is {dimensions}, expected 1 or more")
-        if noise < 0:
+        if not 0 <= noise < np.inf:
             raise InputError(f"dial encoder: noise is {noise}, expected 0 or more")
         if not factors:
             raise InputError("dial encoder: factors is empty, expected at least one column of the catalog")
