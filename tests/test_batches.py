@@ -13,8 +13,8 @@ def test_every_task_is_in_one_batch_of_its_shape_with_its_own_items(size: int) -
     arrays = TaskArrays.of(tasks, features)
     vector = dict(zip(features.table.column("item").to_pylist(), features.array, strict=True))
     seen = []
-    for shape in np.unique(arrays.shapes(), axis=0):
-        for batch in arrays.batches(shape, size):
+    for shape, members in arrays.by_shape():
+        for batch in arrays.batches(members, size):
             assert len(batch.tasks) <= size
             for position, task in enumerate(batch.tasks):
                 rows = tasks.table.slice(tasks.starts[task], tasks.starts[task + 1] - tasks.starts[task]).to_pylist()

@@ -53,7 +53,7 @@ def test_counts_are_those_of_a_loop_over_tasks(spec: str) -> None:
 def test_rows_are_ordered_by_method_task_and_slot() -> None:
     tasks, features = draw_task_set()
     together = evaluate(tasks, features, ["ridge", "ncc"])
-    apart = [evaluate(tasks, features, spec).table for spec in ("ridge", "ncc")]
+    apart = [evaluate(tasks, features, method).table for method in ("ridge", make_method("ncc"))]
     assert together.table.schema.equals(SCHEMA)
     assert together.table.equals(pa.concat_tables(apart))
 

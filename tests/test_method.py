@@ -121,6 +121,7 @@ def test_parameters_are_those_it_was_made_with() -> None:
         ("ridge(penalty='1')", "penalty: expected a number above 0, found '1'"),
         ("ridge(penalty=1e999)", "penalty: expected a number above 0, found inf"),
         ("logistic(C=-1)", "C: expected a number above 0, found -1"),
+        ("logistic(C=1e10)", "C: expected at most 1e.09, found 10000000000.0"),
         ("knn(k=1.5)", "k: expected a whole number above 0, found 1.5"),
         ("knn(k=True)", "k: expected a whole number above 0, found True"),
         ("cosine(rows='rwa')", "unknown value of rows 'rwa': did you mean 'raw'"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from shotproof.evaluation import scoring
 from shotproof.evaluation.batches import TaskArrays
 from shotproof.evaluation.scoring import Items, choose_device, predict, tasks_at_a_time
 from shotproof.methods.method import make_method
@@ -11,7 +12,8 @@ from tests.drawn_tasks import draw_task_set
 
 
 @pytest.mark.parametrize("gram_pays", [True, False])
-def test_blocks_are_the_inner_products_of_the_features(gram_pays: bool) -> None:
+def test_blocks_are_the_inner_products_of_the_features(gram_pays: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scoring, "STRIPE", 2)
     arrays = TaskArrays.of(*draw_task_set())
     items = Items(arrays, torch.device("cpu"))
     items.gram_pays = gram_pays

@@ -42,6 +42,7 @@ def evaluate(
     task_set, read_features = TaskSet.read(tasks), Features.read(features)
     started = time.monotonic()
     with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
         results = evaluate_tasks(task_set, read_features, method or DEFAULT_METHODS, device=device, seed=seed)
     seconds = time.monotonic() - started
     results.write(output)
@@ -51,9 +52,11 @@ def evaluate(
     if as_json:
         print_json(summary)
         return
-    title = f"{len(task_set)} tasks in {seconds:.1f} s. Interval: sampler, 95% (covers new tasks from the same items)"
+    typer.echo(
+        f"{len(task_set)} tasks in {seconds:.1f} s; 95% interval: sampler (covers new tasks from the same items)\n"
+    )
     rows = [[row["method"], _percent(row["acc"]), _percent(row["wacc"])] for row in summary["methods"]]
-    print_table(title, ["method", "Acc %", "wAcc %"], rows)
+    print_table("", ["method", "Acc %", "wAcc %"], rows)
 
 
 def _summary(results: Results, tasks: int, seconds: float) -> dict[str, Any]:

@@ -66,12 +66,17 @@ class TaskArrays:
         """Way, number of support rows, number of query rows, a task: [tasks, 3]."""
         return np.stack([self.way, np.diff(self.support.first), np.diff(self.query.first)], axis=1)
 
-    def batches(self, shape: IntArray, size: int) -> Iterator[Batch]:
-        """The tasks of one shape, at most `size` at a time."""
-        members = np.flatnonzero((self.shapes() == shape).all(axis=1))
+    def by_shape(self) -> Iterator[tuple[IntArray, IntArray]]:
+        """Each shape, and the tasks that have it."""
+        shapes, shape_of_task, count = np.unique(self.shapes(), axis=0, return_inverse=True, return_counts=True)
+        members = np.split(np.argsort(shape_of_task, kind="stable"), np.cumsum(count)[:-1])
+        yield from zip(shapes, members, strict=True)
+
+    def batches(self, members: IntArray, size: int) -> Iterator[Batch]:
+        """Tasks of one shape, at most `size` at a time."""
         for start in range(0, len(members), size):
             tasks = members[start : start + size]
-            yield Batch(tasks, int(shape[0]), self.support.positions(tasks), self.query.positions(tasks))
+            yield Batch(tasks, int(self.way[tasks[0]]), self.support.positions(tasks), self.query.positions(tasks))
 
 
 def _part(tasks: TaskSet, column: pa.ChunkedArray, items: IntArray) -> Part:

@@ -27,7 +27,7 @@ FILE_KEYS = ("format", "shotproof", "kind", "digest")  # of the file that the ta
 def evaluate(
     tasks: TaskSet,
     features: Features,
-    methods: Iterable[str | Method | Estimator],
+    methods: str | Method | Estimator | Iterable[str | Method | Estimator],
     *,
     device: str | None = None,
     seed: int = 0,
@@ -35,10 +35,12 @@ def evaluate(
 ) -> Results:
     """Count each method's correct answers on each class of each task.
 
+    A method is a name such as `ncc` or `ridge(penalty=1)`, a `Method`, or anything with `fit` and `predict`.
     `device` is `cpu` or `cuda` (default: a GPU where there is one). `seed` matters to methods that draw. `chunk`
     tasks are computed at a time (default: by memory); no result depends on it.
     """
-    made = [make_method(method) for method in ([methods] if isinstance(methods, str) else methods)]
+    given = [methods] if isinstance(methods, (str, Method, Estimator)) else methods
+    made = [make_method(method) for method in given]
     _require_distinct([method.name for method in made])
     if chunk is not None and chunk < 1:
         raise InputError(f"chunk: expected a number of tasks above 0, found {chunk}")
@@ -67,18 +69,22 @@ def _predict(
     predicted = np.empty((len(methods), len(arrays.query.slot)), dtype=np.int16)
     warned: list[list[str]] = [[] for _ in methods]
     with progress("evaluate", len(arrays.way) * len(methods)) as advance:
-        for shape in np.unique(arrays.shapes(), axis=0):
+        for shape, members in arrays.by_shape():
             size = chunk or tasks_at_a_time(shape, items, methods)
-            for batch in arrays.batches(shape, size):
+            for batch in arrays.batches(members, size):
                 gathered = Gathered(items, arrays, batch, seeds)
                 for index, method in enumerate(methods):
                     with warnings.catch_warnings(record=True) as raised:
                         warnings.simplefilter("always")
                         scores = gathered.scores(method)
                     predicted[index, batch.query] = predict(scores).cpu().numpy()
-                    warned[index] += [" ".join(f"{w.category.__name__}: {w.message}".split()) for w in raised]
+                    warned[index] += [_first_line(warning) for warning in raised]
                     advance(len(batch.tasks))
     return predicted, warned
+
+
+def _first_line(warning: warnings.WarningMessage) -> str:
+    return f"{warning.category.__name__}: {warning.message}".strip().splitlines()[0]
 
 
 def _count(tasks: TaskSet, names: list[str], queries: npt.NDArray[np.int64], wrong: npt.NDArray[np.bool_]) -> pa.Table:

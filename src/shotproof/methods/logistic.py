@@ -8,9 +8,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from shotproof.errors import InputError
 from shotproof.methods.gram import GramMethod, one_hot, unit_rows
 from shotproof.methods.method import require_positive
 
+MOST_C = 1e9  # beyond it float64 cannot tell the loss from the penalty
 ITERATIONS = 50
 HALVINGS = 30
 TOLERANCE = 1e-10  # of the logits of the support rows
@@ -29,6 +31,8 @@ class LogisticRegression(GramMethod):
 
     def __post_init__(self) -> None:
         require_positive("C", self.C, float)
+        if self.C > MOST_C:
+            raise InputError(f"C: expected at most {MOST_C:g}, found {self.C!r}")
 
     def scores_from_gram(
         self, support_gram: Tensor, query_gram: Tensor, query_norm2: Tensor, labels: Tensor, way: int
@@ -57,7 +61,8 @@ def fit(kernel: Tensor, target: Tensor, strength: float) -> tuple[Tensor, Tensor
         active = active & (change > TOLERANCE)
         if not active.any():
             return weights, bias
-    warnings.warn(f"logistic regression: no convergence after {ITERATIONS} Newton steps", RuntimeWarning, stacklevel=2)
+    for _ in range(int(active.sum())):  # one a task, so that the count does not depend on the batch
+        warnings.warn(f"no convergence after {ITERATIONS} Newton steps", RuntimeWarning, stacklevel=2)
     return weights, bias
 
 
