@@ -38,7 +38,7 @@ def test_agrees_with_scikit_learn(seed: int, strength: float, shots: list[int], 
     torch.testing.assert_close(scores.softmax(-1), expected, rtol=0, atol=2e-5)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), exponent=st.integers(-6, 6))
 def test_the_gradient_vanishes_at_any_strength(seed: int, exponent: int) -> None:
     batch, strength = draw(seed, tasks=2), 10.0**exponent

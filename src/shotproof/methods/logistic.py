@@ -15,7 +15,6 @@ from shotproof.methods.method import require_positive
 MOST_C = 1e9  # beyond it float64 cannot tell the loss from the penalty
 ITERATIONS = 50
 HALVINGS = 30
-TOLERANCE = 1e-10  # of the logits of the support rows
 
 
 @dataclass
@@ -48,6 +47,7 @@ def fit(kernel: Tensor, target: Tensor, strength: float) -> tuple[Tensor, Tensor
 
     Each task has its own step length, and is frozen once it has converged: the batch-mates never matter.
     """
+    tolerance = 1e-10 + 1e-14 * strength  # of the logits; rounding moves them by about 1e-15 C
     weights = torch.zeros_like(target)
     bias = torch.zeros_like(target[:, :1])
     active = torch.ones(len(target), 1, 1, dtype=torch.bool, device=target.device)
@@ -58,7 +58,7 @@ def fit(kernel: Tensor, target: Tensor, strength: float) -> tuple[Tensor, Tensor
         length = _step_length(kernel, target, strength, (weights, bias), (step_weights, step_bias)) * active
         weights, bias = weights + length * step_weights, bias + length * step_bias
         change = (length * (kernel @ step_weights + step_bias)).abs().amax((1, 2), keepdim=True)
-        active = active & (change > TOLERANCE)
+        active = active & (change > tolerance)
         if not active.any():
             return weights, bias
     for _ in range(int(active.sum())):  # one a task, so that the count does not depend on the batch
