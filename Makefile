@@ -8,8 +8,9 @@ STAMP := .venv/.installed
 demo: $(STAMP)
 	$(BIN)/shotproof demo
 
+# A process a core, and a thread a process: more threads than cores would wait for each other.
 test: $(STAMP)
-	$(BIN)/pytest -n auto
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto
 
 test-browser: $(STAMP)
 	$(BIN)/pytest -m browser
