@@ -196,7 +196,7 @@ def test_a_damaged_file_is_read_or_refused(
 def test_metadata_of_another_kind_or_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     write_table(path, ITEMS, {"kind": "tasks"})
-    with pytest.raises(InputError, match="is no catalog file but one of kind .tasks."):
+    with pytest.raises(InputError, match=r"is no catalog file but one of kind .tasks."):
         read_table(path, "catalog", {})
     for newer in (99, "new", None):
         write_raw(path, ITEMS, json.dumps({"format": newer}).encode())
