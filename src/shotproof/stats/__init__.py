@@ -1,0 +1,1 @@
+"""Intervals that name what they cover, paired comparisons, planning: arrays in, records out."""

@@ -1,0 +1,74 @@
+"""What new images, or new classes, would change in means over tasks: the intervals `images` and `classes`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shotproof.attributes.attributes import Attributes
+from shotproof.catalog.catalog import Catalog
+from shotproof.errors import Starved
+from shotproof.features.features import Features
+from shotproof.methods.method import Estimator, Method
+from shotproof.stats.intervals import Estimate
+from shotproof.stats.splits import SPLITS, TASKS_A_HALF, SplitMeans, Units, split_means
+from shotproof.tasks.taskset import TaskSet
+
+# What is split for an interval. Halves of the classes differ by their images too, so `classes` counts the images'
+# variance twice: with few classes their own is often estimated too small, and this makes up for it.
+NEEDED: dict[Units, tuple[Units, ...]] = {"images": ("images",), "classes": ("images", "classes")}
+
+
+@dataclass(frozen=True)
+class DataSpread:
+    """The means on split halves, or the reason why the data cannot be split, for images and for classes."""
+
+    means: dict[Units, SplitMeans] = field(default_factory=dict)
+    refused: dict[Units, str] = field(default_factory=dict)
+
+    def widen(self, estimate: Estimate, covers: Units, weights: Mapping[tuple[int, str, str], float]) -> Estimate:
+        """An estimate over tasks with the variance that the data adds to it.
+
+        `weights` say of which means it is made, by (number of the task set, method, metric): {(0, "ncc", "acc"): 1} is
+        an accuracy, {(0, "ncc", "acc"): 1, (0, "knn", "acc"): -1} a paired difference, and
+        {(0, "ncc", "wacc"): 1, (1, "ncc", "wacc"): -1} the gap between two task sets.
+        """
+        for units in NEEDED[covers]:
+            if units in self.refused:
+                return Estimate(estimate.mean, None, self.refused[units])
+            estimate = estimate.plus(self.means[units].spread(weights))
+        return estimate
+
+
+def data_spread(
+    covers: Iterable[Units],
+    task_sets: Sequence[TaskSet],
+    catalog: Catalog,
+    features: Features,
+    methods: Sequence[str | Method | Estimator],
+    *,
+    attributes: Attributes | None = None,
+    splits: int = SPLITS,
+    tasks: int = TASKS_A_HALF,
+    seed: int = 0,
+    workers: int = 1,
+) -> DataSpread:
+    """Re-evaluate on split halves whatever the intervals need; data that is too small is a reason, not an error."""
+    spread = DataSpread()
+    for units in sorted({unit for name in covers for unit in NEEDED[name]}, reverse=True):
+        try:
+            spread.means[units] = split_means(
+                task_sets,
+                catalog,
+                features,
+                methods,
+                units,
+                attributes=attributes,
+                splits=splits,
+                tasks=tasks,
+                seed=seed,
+                workers=workers,
+            )
+        except Starved as error:
+            spread.refused[units] = str(error)
+    return spread

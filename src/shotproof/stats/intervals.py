@@ -1,0 +1,187 @@
+"""Intervals that say what would be drawn again.
+
+An `Estimate` is a mean with its `Spread`; an `Interval` is what a reader sees. The spreads of independent sources add
+up, and their degrees of freedom combine as Welch and Satterthwaite have it, so one rule serves means over tasks,
+differences between methods, gaps between task sets, and what new images or classes would change.
+
+All values are shares between 0 and 1, or differences of shares.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from shotproof.errors import InputError
+
+FloatArray = npt.NDArray[np.float64]
+Covers = Literal["sampler", "depletion", "images", "classes"]
+
+# What each interval covers, in one sentence.
+MEANING: dict[Covers, str] = {
+    "sampler": "New tasks drawn from the same images; it says nothing about new images or new classes.",
+    "depletion": "New tasks, on tasks that never share an image: safe for new images, and wider than it need be.",
+    "images": "New images of the same classes, and new tasks.",
+    "classes": "New classes with new images, and new tasks.",
+}
+
+# A spread below this share of the values is rounding error: the values are constant.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean with its interval; `covers` names what would be drawn again.
+
+    Where no interval can be given, `refused` says why and both bounds are NaN, which is never to be shown.
+    """
+
+    mean: float
+    low: float
+    high: float
+    covers: str = "sampler"
+    level: float = 0.95
+    refused: str | None = None
+
+    @property
+    def half_width(self) -> float:
+        """Half of the interval's width."""
+        return (self.high - self.low) / 2
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether zero lies outside; False where the interval is refused."""
+        return self.low > 0 or self.high < 0
+
+
+@dataclass(frozen=True)
+class Spread:
+    """One source of a mean's variance; independent sources add up.
+
+    `uncertainty` is the variance of the variance, itself an estimate; `third` is the third cumulant, 0 where the
+    source is symmetric.
+    """
+
+    variance: float
+    uncertainty: float
+    third: float = 0.0
+
+    def __add__(self, other: Spread) -> Spread:
+        return Spread(self.variance + other.variance, self.uncertainty + other.uncertainty, self.third + other.third)
+
+    @property
+    def freedom(self) -> float:
+        """The degrees of freedom of the variance, after Satterthwaite."""
+        return 2 * self.variance**2 / self.uncertainty
+
+    @property
+    def skewness(self) -> float:
+        """The skewness of the mean."""
+        return float(self.third / self.variance**1.5)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean and its spread; where there is no spread to estimate, `refused` says why and no interval can be made."""
+
+    mean: float
+    spread: Spread | None
+    refused: str | None = None
+
+    @classmethod
+    def over_tasks(cls, values: npt.ArrayLike) -> Estimate:
+        """The mean of one value a task, each task drawn independently of the others."""
+        array = np.asarray(values, dtype=np.float64)
+        count = len(array)
+        if count == 0:
+            raise InputError("no tasks: a mean needs at least one")
+        mean = float(array.mean())
+        if count == 1:
+            return cls(mean, None, "one task has no variance: evaluate at least two")
+        variance = float(array.var(ddof=1)) / count
+        if np.ptp(array) <= ROUNDING * max(1.0, abs(mean)):
+            return cls(mean, None, f"all {count} tasks have the same value: there is no variance to estimate")
+        return cls(mean, Spread(variance, 2 * variance**2 / (count - 1)))
+
+    def minus(self, other: Estimate) -> Estimate:
+        """The difference of two independent estimates over tasks, as in Welch's test."""
+        mean = self.mean - other.mean
+        if self.spread is None or other.spread is None:
+            return Estimate(mean, None, self.refused or other.refused)
+        return Estimate(
+            mean, self.spread + Spread(other.spread.variance, other.spread.uncertainty, -other.spread.third)
+        )
+
+    def plus(self, source: Spread) -> Estimate:
+        """The same mean with a further, independent source of variance."""
+        return self if self.spread is None else Estimate(self.mean, self.spread + source)
+
+    def interval(self, covers: str = "sampler", level: float = 0.95) -> Interval:
+        """Student's t interval; of a skewed mean, on Hall's scale, where the skewness is gone.
+
+        Hall's y = x + a x^2 / 3 + a^2 x^3 / 27 + a / 6 of the studentised mean x with skewness a has none, to second
+        order (P. Hall, On the removal of skewness by transformation, JRSS B 54, 1992). Without skewness y = x.
+        """
+        from scipy import stats
+
+        check_level(level)
+        if self.spread is None:
+            return Interval(self.mean, math.nan, math.nan, covers, level, self.refused)
+        bound = float(stats.t.ppf((1 + level) / 2, self.spread.freedom))
+        error, skewness = math.sqrt(self.spread.variance), self.spread.skewness
+        low, high = (self.mean - _from_symmetric(end, skewness) * error for end in (bound, -bound))
+        return Interval(self.mean, low, high, covers, level)
+
+    def p_value(self) -> float:
+        """The two-sided p-value of the test that the mean is zero, which rejects where the interval excludes zero.
+
+        1 where there is no variance to test by.
+        """
+        from scipy import stats
+
+        if self.spread is None:
+            return 1.0
+        studentised = self.mean / math.sqrt(self.spread.variance)
+        return float(2 * stats.t.sf(abs(_to_symmetric(studentised, self.spread.skewness)), self.spread.freedom))
+
+
+def refuse(mean: float, reason: str, covers: str, level: float = 0.95) -> Interval:
+    """A mean without its interval."""
+    return Estimate(mean, None, reason).interval(covers, level)
+
+
+def sampler_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
+    """Student's t interval of the mean over tasks: it covers a new draw of tasks from the same items, no more."""
+    return Estimate.over_tasks(values).interval("sampler", level)
+
+
+def depletion_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
+    """Student's t interval of the mean over tasks of the sampler `depletion`, none of which share an item."""
+    return Estimate.over_tasks(values).interval("depletion", level)
+
+
+def gap_interval(random: npt.ArrayLike, biased: npt.ArrayLike, level: float = 0.95) -> Interval:
+    """The difference of two means over different tasks, random minus biased, with Welch's t interval."""
+    return Estimate.over_tasks(random).minus(Estimate.over_tasks(biased)).interval("sampler", level)
+
+
+def check_level(level: float) -> None:
+    """Refuse a level that is not a share between 0 and 1."""
+    if not 0 < level < 1:
+        hint = f": did you mean {level / 100:g}?" if 1 < level < 100 else ""
+        raise InputError(f"level: expected a share above 0 and below 1, e.g. 0.95, found {level:g}{hint}")
+
+
+def _to_symmetric(x: float, skewness: float) -> float:
+    return x + skewness * x**2 / 3 + skewness**2 * x**3 / 27 + skewness / 6
+
+
+def _from_symmetric(y: float, skewness: float) -> float:
+    """The inverse of `_to_symmetric`, which is (1 + a x / 3)^3 up to scale and shift."""
+    if abs(skewness) < ROUNDING:
+        return y
+    return 3 / skewness * (math.cbrt(1 + skewness * (y - skewness / 6)) - 1)
