@@ -1,11 +1,11 @@
-"""Run all benchmarks, or those named: `python -m benchmarks [sampling scale evaluation calibration]`."""
+"""Run all benchmarks, or those named: `python -m benchmarks [sampling scale evaluation calibration task_size]`."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 
-ALL = ["sampling", "scale", "evaluation", "calibration"]
+ALL = ["sampling", "scale", "evaluation", "calibration", "task_size"]
 
 
 def main() -> None:

@@ -46,6 +46,11 @@ if TYPE_CHECKING:
     from shotproof.report.comparison import compare_results as compare_results
     from shotproof.report.page import write_report as write_report
     from shotproof.run import run as run
+    from shotproof.stats.pilot import Pilot as Pilot
+    from shotproof.stats.plan import Moments as Moments
+    from shotproof.stats.plan import estimate_moments as estimate_moments
+    from shotproof.stats.plan import plan as plan
+    from shotproof.stats.power import tasks_needed as tasks_needed
     from shotproof.tasks.check import check_tasks as check_tasks
     from shotproof.tasks.sampler import Sampler as Sampler
     from shotproof.tasks.sampler import sample as sample
@@ -64,6 +69,8 @@ _HOME = {
     "Features": "features.features",
     "Layout": "catalog.layout",
     "Method": "methods.method",
+    "Moments": "stats.plan",
+    "Pilot": "stats.pilot",
     "Results": "evaluation.results",
     "Sampler": "tasks.sampler",
     "ShapesWorld": "worlds.shapes",
@@ -76,13 +83,16 @@ _HOME = {
     "detectors": "attributes.detector",
     "encode": "features.encoder",
     "encoders": "features.encoder",
+    "estimate_moments": "stats.plan",
     "evaluate": "evaluation.evaluate",
     "layouts": "catalog.layout",
     "methods": "methods.method",
+    "plan": "stats.plan",
     "read_layout": "catalog.layout",
     "run": "run",
     "sample": "tasks.sampler",
     "samplers": "tasks.sampler",
+    "tasks_needed": "stats.power",
     "write_report": "report.page",
 }
 

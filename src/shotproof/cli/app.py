@@ -12,6 +12,7 @@ from shotproof.cli.demo import demo
 from shotproof.cli.detect import detect
 from shotproof.cli.encode import encode
 from shotproof.cli.evaluate import evaluate
+from shotproof.cli.plan import plan
 from shotproof.cli.report import report
 from shotproof.cli.run import run
 from shotproof.cli.sample import sample
@@ -24,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (demo, catalog, detect, encode, sample, check, evaluate, report, run):
+for verb in (demo, catalog, detect, encode, sample, check, evaluate, plan, report, run):
     app.command()(verb)
 
 
