@@ -10,7 +10,7 @@ from shotproof.tasks.sampler import sample
 from shotproof.worlds.calibration import calibrate
 from shotproof.worlds.shapes import ShapesWorld
 
-TASKS, SEEDS = 600, 20
+TASKS, SEEDS = 600, 12
 
 
 def run() -> None:

@@ -40,7 +40,7 @@ def readings(request: pytest.FixtureRequest, shot: int) -> list[Reading]:
 def test_no_gap_without_a_lean_on_the_context(readings: list[Reading], method: str) -> None:
     unbiased = next(reading for reading in readings if reading.method == method and reading.share == 0)
     gap = unbiased.gap(level=0.99)
-    # Zero is inside, and not because the interval is wide: a gap of two points would be seen.
+    # Zero is inside, and not because the interval is wide.
     assert gap.half_width < 0.015
     assert gap.low <= 0 <= gap.high
 
