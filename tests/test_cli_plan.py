@@ -75,7 +75,7 @@ def test_the_plan_as_json(folder: Path) -> None:
 def test_the_plan_on_the_terminal(folder: Path) -> None:
     same = ["--catalog", "catalog.parquet", "--query", "4", "--query", "100", "--level", "0.9"]
     shown = run(folder, *same)
-    assert "ncc on 100 random tasks of 5 ways, 3 shots, 8 queries" in shown
+    assert "ncc on 100 tasks (random) of 5 ways, 3 shots, 8 queries" in shown
     assert "90% interval of the mean over tasks without replacement" in shown
     bars = {int(line.split()[0]): line.count("#") for line in shown.splitlines() if "#" in line}
     assert {4, 8} <= set(bars)
@@ -117,6 +117,7 @@ def test_methods_that_never_differ(folder: Path) -> None:
         (["--classes", "0", "--items", "9"], "expected at least 1 class"),
         (["--classes", "3", "--items", "900"], "do not give two tasks of 5 ways"),
         (["--catalog", "catalog.parquet", "--split", "tset"], "did you mean 'test'"),
+        (["--shot", "0"], "shot: expected at least 1, found 0"),
         (["--query", "0"], "queries: expected at least 1, found 0"),
     ],
 )

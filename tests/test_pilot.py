@@ -13,7 +13,7 @@ from shotproof.stats.plan import estimate_moments
 
 
 def results_of(right: dict[str, np.ndarray], missed: bool = True) -> Results:
-    """Results from which queries each method got right, [tasks, way, query]; the rows in a random order."""
+    """Results from which queries each method got right, [tasks, way, query]; rows 1, 2, ... shuffled."""
     rows = [
         {
             **{"method": method, "task": t, "slot": c, "label": f"class{c}"},
@@ -24,8 +24,8 @@ def results_of(right: dict[str, np.ndarray], missed: bool = True) -> Results:
         for t, task in enumerate(answers)
         for c, row in enumerate(task)
     ]
-    order = np.random.default_rng(0).permutation(len(rows))
-    return Results(pa.Table.from_pylist([rows[i] for i in order]))
+    order = np.random.default_rng(0).permutation(len(rows) - 1) + 1
+    return Results(pa.Table.from_pylist([rows[i] for i in (0, *order)]))
 
 
 def answers(tasks: int = 60, way: int = 3, query: int = 6) -> dict[str, np.ndarray]:
@@ -67,7 +67,7 @@ def test_what_the_metadata_say_of_the_tasks() -> None:
 
 
 def test_tasks_of_several_shapes_are_refused() -> None:
-    table = results_of(answers()).table
+    table = results_of({"b": answers()["b"]}).table
     with pytest.raises(InputError, match="expected one way in all tasks, found 2 to 3"):
         Pilot.of(Results(table.slice(1)))
     queries = table.column("n_query").to_numpy().copy()
@@ -75,3 +75,9 @@ def test_tasks_of_several_shapes_are_refused() -> None:
     table = table.drop_columns(["missed"]).set_column(4, "n_query", pa.array(queries))
     with pytest.raises(InputError, match="expected one number of queries in all tasks, found 6 to 7"):
         Pilot.of(Results(table))
+
+
+def test_methods_on_different_tasks_are_refused() -> None:
+    right = answers()
+    with pytest.raises(InputError, match="methods 'a' and 'b' were not evaluated on the same tasks"):
+        Pilot.of(results_of({"a": right["a"], "b": right["b"][:50]}))

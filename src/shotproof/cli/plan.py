@@ -44,8 +44,8 @@ def plan(
     require_share("level", level)
     require_share("power", power)
     read = Pilot.of(Results.read(pilot))
-    shot = shot or read.made_by("shot")
-    if not isinstance(shot, int) or shot < 1:
+    shot = read.made_by("shot") if shot is None else shot
+    if not isinstance(shot, int):
         raise InputError(f"{pilot}: its metadata do not say how many shots the tasks have: give --shot")
     sizes = _sizes(read, catalog, split, classes, items)
     chosen = method or read.results.methods[0]
@@ -57,16 +57,16 @@ def plan(
         goal = {"difference": difference, "power": power, "comparisons": comparisons}
         print_json({"pilot": {**design, "query": read.query}, "method": chosen, **made.to_json(), **goal})
         return
-    sampler = read.made_by("sampler") or ""
+    sampler = read.made_by("sampler") or "unknown"
     typer.echo(
-        f"{chosen} on {read.tasks} {sampler} tasks of {read.way} ways, {shot} shots, {read.query} queries: "
+        f"{chosen} on {read.tasks} tasks ({sampler}) of {read.way} ways, {shot} shots, {read.query} queries: "
         f"{made.moments.m1:.1%} correct"
     )
     _print_plan(made)
     title = f"tasks to tell {difference:g} points apart with power {power:.0%}"
     columns = ["methods", "queries", "tasks needed", "the data has", "its power"]
     print_table(title, columns, [[_cell(value) for value in row.values()] for row in comparisons])
-    if sampler not in ("", "random", "depletion"):
+    if sampler not in ("unknown", "random", "depletion"):
         typer.echo(f"The moments are those of {sampler} tasks; the data's tasks are counted without replacement.")
 
 

@@ -27,10 +27,14 @@ class Pilot:
 
     @classmethod
     def of(cls, results: Results) -> Pilot:
-        """Refuse tasks of several shapes."""
-        counts = results.counts(results.methods[0])
+        """Refuse tasks of several shapes, and methods that were evaluated on different tasks."""
+        first, *others = results.methods
+        counts = results.counts(first)
+        for other in others:
+            if not np.array_equal(results.counts(other).task, counts.task):
+                raise InputError(f"pilot: methods '{first}' and '{other}' were not evaluated on the same tasks")
         ways = np.unique(counts.task, return_counts=True)[1]
-        for what, values in (("way", ways), ("number of queries", counts.n_query)):
+        for what, values in (("way", ways), ("number of queries", results.table.column("n_query").to_numpy())):
             if values.min() != values.max():
                 raise InputError(f"pilot: expected one {what} in all tasks, found {values.min()} to {values.max()}")
         return cls(results, len(ways), int(ways[0]), int(counts.n_query[0]))
