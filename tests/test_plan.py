@@ -137,6 +137,22 @@ def test_where_tasks_do_not_differ_in_difficulty_more_queries_are_always_better(
     assert made.query == made.curve[-1].query > 30
 
 
+@pytest.mark.parametrize("way", range(2, 12))
+@pytest.mark.parametrize("correct", [0, 7])
+def test_an_accuracy_that_never_varies_is_refused_whatever_the_rounding(way: int, correct: int) -> None:
+    moments = estimate_moments(np.full((13, way), correct), np.full((13, way), 7))
+    with pytest.raises(InputError, match="never varies"):
+        plan(moments, shot=5, way=way)
+
+
+@given(right=arrays(np.bool_, (5, 3)))
+def test_classes_all_right_or_all_wrong_can_be_planned_from(right: npt.NDArray[np.bool_]) -> None:
+    if len(np.unique(right.mean(axis=1))) > 1:
+        made = plan(estimate_moments(right * 7, np.full(right.shape, 7)), shot=5, way=3, classes=9, items=60)
+        assert made.best_query == 0
+        assert made.query == 1
+
+
 @pytest.mark.parametrize(
     ("scores", "queries", "message"),
     [

@@ -35,6 +35,7 @@ from shotproof.stats.power import require_share
 from shotproof.tasks.depletion import draw_classes
 
 QUERIES = (1, 2, 5, 10, 15, 30)
+ROUNDING = 1e-12  # a variance below this is a zero
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def estimate_moments(
     rate = k / n
     task = rate.mean(axis=1)
     return Moments(
-        m1=float(task.mean()),
+        m1=float(rate.mean()),
         m2=float(((k**2 - squares) / (n * (n - 1))).mean()),
         m3=float((rate.sum(axis=1) ** 2 - (rate**2).sum(axis=1)).mean()) / way**2,
         # Products of different tasks only: the square of the mean would be too large by the mean's own variance.
@@ -181,7 +182,7 @@ def plan(
         if value < least:
             raise InputError(f"{name}: expected at least {least}, found {value}")
     variance = moments.variance(way)
-    if variance.at(1) <= 0:
+    if variance.at(1) < ROUNDING:
         raise InputError(f"the accuracy is {moments.m1:.1%} and never varies: nothing can be planned from it")
     made = Plan(moments, variance, shot, way, level, variance.best_query(shot))
     if items is None:
