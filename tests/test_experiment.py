@@ -43,7 +43,7 @@ def test_paths_are_relative_to_the_file_and_options_go_with_their_names(tmp_path
     assert experiment.encode_settings == {"batch_size": 8}
     assert experiment.samplers == [("random", {}), ("fewstab", {"support": "attribute"})]
     assert experiment.folder == tmp_path / "out"
-    assert (experiment.way, experiment.shots, experiment.query, experiment.tasks) == (5, [1], 15, 600)
+    assert (experiment.way, experiment.shots, experiment.query, experiment.tasks) == (5, [1], 15, None)
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ class Experiment:
     way: int
     shots: list[int]
     query: int
-    tasks: int
+    tasks: int | None
     seed: int
     workers: int
     samplers: list[Named]
@@ -99,7 +99,7 @@ class Experiment:
             way=read.value("tasks", "way", int, 5),
             shots=read.value("tasks", "shots", list, [1, 5]),
             query=read.value("tasks", "query", int, 15),
-            tasks=read.value("tasks", "tasks", int, 600),
+            tasks=read.value("tasks", "tasks", int, None),
             seed=read.value("tasks", "seed", int, 0),
             workers=read.value("tasks", "workers", int, 1),
             samplers=read.named("tasks", "samplers", ["random", "fewstab"]),
