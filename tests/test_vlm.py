@@ -223,7 +223,7 @@ def test_a_log_of_another_model_or_of_other_beams_is_refused(model: Path, catalo
 
 @pytest.mark.parametrize("name", ["nobody/no-such-model", "no such/folder/at/all"])
 def test_the_hub_is_not_asked_unless_allowed(name: str) -> None:
-    with pytest.raises(InputError, match=f"model '{name}' is neither a folder .* allow the download with --hub"):
+    with pytest.raises(InputError, match=f"model '{name}' is neither a folder .* allow the download from the hub with --hub"):
         VlmDetector(name)
 
 
@@ -254,7 +254,7 @@ def test_nothing_that_comes_with_a_model_is_run(model: Path, catalog: Catalog, t
         if path.suffix == ".json":
             (folder / path.name).write_bytes(path.read_bytes())
     (folder / "pytorch_model.bin").write_bytes(pickle.dumps(Harmful(), protocol=2))
-    with pytest.raises(InputError, match=r"model .*harmful: no ModelForImageTextToText can be loaded"):
+    with pytest.raises(InputError, match=r"model .*harmful': no ModelForImageTextToText can be loaded"):
         VlmDetector(folder, device="cpu").detect(catalog)
 
     config = json.loads((folder / "config.json").read_text())
@@ -290,7 +290,7 @@ def test_a_folder_with_a_broken_part(model: Path, catalog: Catalog, tmp_path: Pa
     folder.mkdir()
     for path in model.iterdir():
         (folder / path.name).write_bytes(b"{" if path.name == broken else path.read_bytes())
-    with pytest.raises(InputError, match=r"model .*broken: no \w+ can be loaded: "):
+    with pytest.raises(InputError, match=r"model .*broken': no \w+ can be loaded: "):
         VlmDetector(folder, device="cpu").detect(catalog)
 
 

@@ -64,3 +64,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
         return hint
     listed = ", ".join(options[:12]) + (f", ... ({len(options)} in all)" if len(options) > 12 else "")
     return f"{hint} (known: {listed})"
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, or its kind where it has none."""
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

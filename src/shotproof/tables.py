@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from shotproof.errors import InputError, WriteFailed, did_you_mean
+from shotproof.errors import InputError, WriteFailed, did_you_mean, first_line
 from shotproof.version import __version__
 
 METADATA_KEY = b"shotproof"
@@ -78,7 +78,7 @@ def read_table(
         table = pq.read_table(path, columns=list(columns) if columns else None)
         table.validate(full=True)  # text that is not UTF-8 would fail later, and anywhere
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{kind} file {path} is not readable as Parquet: {_first_line(error)}") from error
+        raise InputError(f"{kind} file {path} is not readable as Parquet: {first_line(error)}") from error
     meta = read_meta(table.schema)
     if meta.get("format", FORMAT) not in range(1, FORMAT + 1):
         raise InputError(
@@ -203,7 +203,3 @@ def _similar_files(path: Path) -> str:
     except OSError:
         return ""
     return did_you_mean(path.name, names) if names else ""
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import logging
-import pickle
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,8 +18,9 @@ from shotproof.attributes.caption_log import Captioned, CaptionLog, file_digest
 from shotproof.attributes.detector import Detector, Words
 from shotproof.attributes.words import make_tagger, words_of_captions
 from shotproof.catalog.catalog import Catalog
-from shotproof.errors import InputError, MissingExtra, UnreadableItem
+from shotproof.errors import InputError, MissingExtra, UnreadableItem, first_line
 from shotproof.features.network import choose_device
+from shotproof.hugging_face import load_part, not_here, quiet
 from shotproof.images import open_image
 from shotproof.progress import progress
 
@@ -127,7 +126,8 @@ class _Captioner:
             raise MissingExtra("detector 'vlm'", "vlm") from error
         self._transformers = transformers
         self._model = model
-        self._source: dict[str, Any] = {"local_files_only": not hub, "trust_remote_code": False}
+        self._hub = hub
+        self._source: dict[str, Any] = {}
         if Path(model).is_dir():
             identity = {"model": Path(model).resolve().name, "digest": _folder_digest(Path(model))}
         else:
@@ -151,7 +151,7 @@ class _Captioner:
         if len({image.shape for image in pixels}) > 1:
             raise InputError(f"model {self._model}: it wants images of different shapes, which cannot be one batch")
         batch = torch.stack(pixels).to(self._device)
-        with _quiet(), torch.inference_mode():
+        with quiet(), torch.inference_mode():
             try:
                 tokens = self._network.generate(pixel_values=batch, do_sample=False, **self._generation)
             except torch.OutOfMemoryError as error:
@@ -181,16 +181,7 @@ class _Captioner:
         return network.eval().to(self._device)
 
     def _load(self, part: Any, **options: Any) -> Any:
-        """A part of the model by transformers: no code that comes with it is run, no pickle but of plain tensors."""
-        from safetensors import SafetensorError
-
-        refusals = (OSError, ValueError, KeyError, ImportError, RuntimeError, pickle.UnpicklingError, SafetensorError)
-        try:
-            with _quiet():
-                return part.from_pretrained(self._model, **self._source, **options)
-        except refusals as error:
-            what = part.__name__.removeprefix("Auto")
-            raise InputError(f"model {self._model}: no {what} can be loaded: {_first_line(error)}") from error
+        return load_part(part, self._model, hub=self._hub, **self._source, **options)
 
 
 def _revision(model: str, hub: bool) -> str:
@@ -201,11 +192,8 @@ def _revision(model: str, hub: bool) -> str:
         return Path(hf_hub_download(model, "config.json", local_files_only=not hub)).parent.name
     except (OSError, ValueError) as error:
         if hub:
-            raise InputError(f"model '{model}' cannot be fetched from the hub: {_first_line(error)}") from error
-        raise InputError(
-            f"model '{model}' is neither a folder nor in the local Hugging Face cache: "
-            "give a folder, or allow the download with --hub"
-        ) from error
+            raise InputError(f"model '{model}' cannot be fetched from the hub: {first_line(error)}") from error
+        raise not_here(model) from error
 
 
 def _folder_digest(folder: Path) -> str:
@@ -214,23 +202,6 @@ def _folder_digest(folder: Path) -> str:
     for path in sorted(path for pattern in MODEL_FILES for path in folder.glob(pattern)):
         hasher.update(f"{path.name}:{file_digest(path)};".encode())
     return hasher.hexdigest()[:32]
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep transformers from drawing bars and from hints that are not for our users."""
-    import transformers
-
-    chatter: Any = transformers.logging
-    verbosity, bars = chatter.get_verbosity(), chatter.is_progress_bar_enabled()
-    chatter.set_verbosity_error()
-    chatter.disable_progress_bar()
-    try:
-        yield
-    finally:
-        chatter.set_verbosity(verbosity)
-        if bars:
-            chatter.enable_progress_bar()
 
 
 def _ahead(work: Callable[[Input], Output], inputs: Iterable[Input], ahead: int) -> Iterator[Output]:
@@ -246,7 +217,3 @@ def _ahead(work: Callable[[Input], Output], inputs: Iterable[Input], ahead: int)
                 yield waiting.popleft().result()
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-
-
-def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import torch
 
 from shotproof.errors import InputError, MissingExtra, UnknownName
 from shotproof.features.network import NetworkEncoder
+from shotproof.hugging_face import load_part
 from shotproof.images import open_image
 
 POOLINGS = ("auto", "cls", "mean", "pooler")
@@ -45,7 +44,7 @@ class HuggingFace(NetworkEncoder):
         self.model = str(model)
         self.pooling = pooling
         self.hub = hub
-        self._processor = self._from_pretrained(transformers.AutoImageProcessor, backend="pil")
+        self._processor = load_part(transformers.AutoImageProcessor, self.model, hub=self.hub, backend="pil")
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -69,7 +68,7 @@ class HuggingFace(NetworkEncoder):
         """The vision model, in evaluation mode."""
         from transformers import AutoModel
 
-        whole, report = self._from_pretrained(AutoModel, use_safetensors=True, output_loading_info=True)
+        whole, report = load_part(AutoModel, self.model, hub=self.hub, use_safetensors=True, output_loading_info=True)
         tower = getattr(whole, "vision_model", whole)
         if getattr(tower, "main_input_name", "") != "pixel_values":
             raise InputError(f"model '{self.model}' is a {type(whole).__name__}, which does not take images")
@@ -107,23 +106,6 @@ class HuggingFace(NetworkEncoder):
             return _mean(hidden, extra_tokens=sum(_count(tokens[name]) for name in EXTRA_TOKENS & tokens.keys()))
         raise InputError(f"model '{self.model}' has nothing for pooling '{self.pooling}': try pooling 'auto'")
 
-    def _from_pretrained(self, part: Any, **options: Any) -> Any:
-        """A part of the model; from the hub only where that is allowed."""
-        try:
-            with _quiet():
-                return part.from_pretrained(
-                    self.model, local_files_only=not self.hub, trust_remote_code=False, **options
-                )
-        except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
-            if not self.hub and not Path(self.model).is_dir():
-                raise InputError(
-                    f"model '{self.model}' is neither a folder nor in the local Hugging Face cache: "
-                    "give a folder, or allow the download from the hub with --hub (hub=True)"
-                ) from error
-            reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-            what = part.__name__.removeprefix("Auto")
-            raise InputError(f"model '{self.model}': no {what} can be loaded: {reason}") from error
-
 
 def _count(token: torch.Tensor) -> int:
     """How many tokens a parameter [d] or [1, n, d] holds."""
@@ -133,20 +115,3 @@ def _count(token: torch.Tensor) -> int:
 def _mean(hidden: torch.Tensor, extra_tokens: int) -> torch.Tensor:
     """The mean over a map [b, d, height, width], or over the patch tokens of [b, t, d], [b, d]."""
     return hidden.mean(dim=(2, 3)) if hidden.ndim == 4 else hidden[:, extra_tokens:].mean(dim=1)
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep transformers from drawing bars and reports of its own."""
-    import transformers
-
-    logging: Any = transformers.logging
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()
