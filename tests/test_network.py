@@ -139,13 +139,15 @@ def test_an_unreadable_image_is_named_and_what_was_encoded_is_kept(tmp_path: Pat
 
 
 def test_an_interrupted_run_continues(tmp_path: Path) -> None:
+    catalog = draw_catalog(tmp_path / "images", 8)
+    sixth = torch.from_numpy(Projection().load(catalog.paths[6]))
+
     class Interrupted(Projection):
         def forward(self, batch: torch.Tensor) -> torch.Tensor:
-            if len(self.batches) == 3:
+            if torch.equal(batch[0], sixth):
                 raise KeyboardInterrupt
             return super().forward(batch)
 
-    catalog = draw_catalog(tmp_path / "images", 8)
     with pytest.raises(KeyboardInterrupt):
         encode(catalog, Interrupted(), cache=tmp_path / "cache", batch_size=2, workers=0)
     again = Projection()
@@ -213,6 +215,19 @@ def test_the_users_random_state_is_left_alone(tmp_path: Path) -> None:
     before = torch.get_rng_state()
     encode(catalog, Projection(), cache=False, batch_size=1, workers=1)
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_features_and_thread_count_are_the_same_for_any_number_of_threads(tmp_path: Path) -> None:
+    catalog, before = draw_catalog(tmp_path, 9), torch.get_num_threads()
+    digests = set()
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            digests.add(encode(catalog, Projection(), cache=False, batch_size=2, workers=0).digest)
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    assert len(digests) == 1
 
 
 def test_features_say_what_they_were_made_from(tmp_path: Path) -> None:

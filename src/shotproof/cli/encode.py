@@ -17,7 +17,9 @@ def encode(
     ] = "lite0",
     split: Annotated[str | None, typer.Option(help="Only the items of one split; otherwise all.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1; a GPU is used if there is one.")] = None,
-    batch_size: Annotated[int, typer.Option(help="Images that the network takes at once.")] = 32,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Images that the network takes at once; 4 on a CPU, 64 on a GPU.")
+    ] = None,
     workers: Annotated[int | None, typer.Option(help="Processes that decode images; one a core.")] = None,
     cache: Annotated[
         Path | None, typer.Option(help="Where features are kept; $SHOTPROOF_CACHE or ~/.cache/shotproof.")

@@ -36,17 +36,18 @@ class Tally:
 class EncodeSettings:
     """How to encode, without a say in what comes out.
 
-    `cache` None: keep nothing. `device` None: a GPU if there is one. `workers` None: one process a core.
+    `cache` None: keep nothing. `device` None: a GPU if there is one. `batch_size` None: what suits the device.
+    `workers` None: one process a core.
     """
 
     cache: Path | None = field(default_factory=default_cache)
     device: str | None = None
-    batch_size: int = 32
+    batch_size: int | None = None
     workers: int | None = None
     tally: Tally = field(default_factory=Tally)
 
     def __post_init__(self) -> None:
-        if self.batch_size < 1:
+        if self.batch_size is not None and self.batch_size < 1:
             raise InputError(f"batch size {self.batch_size}: expected 1 or more")
         if self.workers is not None and self.workers < 0:
             raise InputError(f"workers {self.workers}: expected 0 (none but the main process) or more")
@@ -97,7 +98,7 @@ def encode(
     *,
     cache: str | Path | bool | None = True,
     device: str | None = None,
-    batch_size: int = 32,
+    batch_size: int | None = None,
     workers: int | None = None,
     tally: Tally | None = None,
     **options: Any,

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -73,19 +75,32 @@ class NetworkEncoder(Encoder):
         """Files by digest to tables of `key` (the digest) and `value` (the feature), a table a batch."""
         if not files:
             return []
-        device = self.move(choose_device(settings.device))
+        wanted = choose_device(settings.device)
+        device = self.move(wanted)
+        batch_size = settings.batch_size or (4 if wanted.type == "cpu" else 64)
+        size = torch.get_num_threads() if wanted.type == "cpu" else 1
         digests, paths = list(files), list(files.values())
-        tables: list[pa.Table] = []
-        with progress(f"encoding by {self.name}", len(files)) as advance, Writer(store, SEGMENT_ROWS) as writer:
-            for start, arrays in zip(count(step=settings.batch_size), _decoded(self, paths, settings), strict=False):
-                rows = slice(start, start + len(arrays))
+        loader = _decoding(self, paths, batch_size, settings.workers)
+
+        def features(start: int, arrays: Sequence[Any]) -> npt.NDArray[np.float32]:
+            with torch.inference_mode():
                 batch = torch.from_numpy(self._stack(arrays)).to(device)
-                with torch.inference_mode(), _full_precision():
-                    values = self._checked(self.forward(batch), paths[rows])
+                return self._checked(self.forward(batch), paths[start : start + len(arrays)])
+
+        tables: list[pa.Table] = []
+        with (
+            progress(f"encoding by {self.name}", len(files)) as advance,
+            Writer(store, SEGMENT_ROWS) as writer,
+            _full_precision(),
+            _threads(size) as threads,
+        ):
+            batches = zip(count(step=batch_size), loader, strict=False)
+            for start, values in _in_order(threads, features, batches, ahead=2 * size):
+                keys = pa.array(digests[start : start + len(values)], pa.string())
                 feature = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
-                tables.append(pa.table({"key": pa.array(digests[rows], pa.string()), "value": feature}))
+                tables.append(pa.table({"key": keys, "value": feature}))
                 writer.add(tables[-1])
-                advance(len(arrays))
+                advance(len(values))
         return tables
 
     def _stack(self, arrays: Sequence[Any]) -> npt.NDArray[Any]:
@@ -154,6 +169,38 @@ def _full_precision() -> AbstractContextManager[None]:
     return flags
 
 
+@contextmanager
+def _threads(size: int) -> Iterator[ThreadPoolExecutor]:
+    """So many threads for the network, each with a batch of its own.
+
+    A batch that several threads share makes them wait for each other at every layer, for long on a busy machine,
+    and its features would depend on their number.
+    """
+    before = torch.get_num_threads()
+    try:
+        with ThreadPoolExecutor(size, initializer=torch.set_num_threads, initargs=(1,)) as threads:
+            yield threads
+    finally:
+        torch.set_num_threads(before)
+
+
+def _in_order(
+    threads: ThreadPoolExecutor,
+    work: Callable[[int, Any], npt.NDArray[np.float32]],
+    batches: Iterable[tuple[int, Any]],
+    ahead: int,
+) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
+    """The start and the result of each batch, in order, with so many begun ahead."""
+    begun: deque[tuple[int, Future[npt.NDArray[np.float32]]]] = deque()
+    for start, batch in batches:
+        begun.append((start, threads.submit(work, start, batch)))
+        if len(begun) > ahead:
+            first, result = begun.popleft()
+            yield first, result.result()
+    for first, result in begun:
+        yield first, result.result()
+
+
 def _first_files(digests: pa.Array, paths: Sequence[Path], known: pa.ChunkedArray) -> dict[str, Path]:
     """Of each content that is not known, the first file that has it."""
     seen = set(known.to_pylist())
@@ -164,19 +211,17 @@ def _first_files(digests: pa.Array, paths: Sequence[Path], known: pa.ChunkedArra
     return files
 
 
-def _decoded(encoder: NetworkEncoder, paths: Sequence[Path], settings: EncodeSettings) -> Iterator[list[Any]]:
+def _decoding(encoder: NetworkEncoder, paths: Sequence[Path], batch_size: int, workers: int | None) -> DataLoader[Any]:
     """Batches of decoded files, in order, whatever the number of workers."""
-    workers = settings.workers
     if workers is None:  # a single batch is done sooner than a worker is started
-        workers = min(8, os.cpu_count() or 1) if len(paths) > settings.batch_size else 0
+        workers = min(8, os.cpu_count() or 1) if len(paths) > batch_size else 0
     with warnings.catch_warnings():
         # The number of workers is the user's choice.
         warnings.filterwarnings("ignore", message="This DataLoader will create", category=UserWarning)
-        loader = DataLoader(
+        return DataLoader(
             _Files(encoder, paths),
-            batch_size=settings.batch_size,
+            batch_size=batch_size,
             num_workers=workers,
             collate_fn=list,  # arrays go through a pipe, not through shared memory, which may be small
             generator=torch.Generator(),  # its own, so that the user's random state is left alone
         )
-    yield from loader

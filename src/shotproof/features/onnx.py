@@ -140,7 +140,9 @@ class Onnx(NetworkEncoder):
         if not self.path.is_file():
             raise InputError(f"model {self.path} does not exist")
         try:
-            return onnxruntime.InferenceSession(self.path, providers=[provider])
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = 1  # batches run side by side, each on one thread
+            return onnxruntime.InferenceSession(self.path, options, providers=[provider])
         except _runtime_errors() as error:
             raise InputError(f"model {self.path} cannot be read as ONNX: {_line(error)}") from error
 
