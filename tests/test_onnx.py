@@ -142,6 +142,19 @@ def test_workers_give_the_same_and_another_size_or_model_is_encoded_anew(tmp_pat
     assert [*encoded, tally.encoded] == [0, 3, 3]
 
 
+def test_weights_beside_the_file_are_part_of_the_model(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    spec = convolution(path, ["b", 3, 4, 4])
+    fingerprints = {make_encoder(spec).fingerprint}
+    for factor in (1, 2):
+        model = onnx.load(path)
+        weights = numpy_helper.from_array(WEIGHTS * factor, "weights")
+        model.graph.initializer[0].CopyFrom(weights)
+        onnx.save(model, path, save_as_external_data=True, location="m.onnx.data", size_threshold=20)
+        fingerprints.add(make_encoder(spec).fingerprint)
+    assert len(fingerprints) == 3
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

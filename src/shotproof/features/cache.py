@@ -59,7 +59,10 @@ class Store:
 
     def merge(self) -> None:
         """Where there are many small segments, make few large ones of them."""
-        sizes = {path: path.stat().st_size for path in self._paths() if path.exists()}
+        sizes: dict[Path, int] = {}
+        for path in self._paths():
+            with contextlib.suppress(FileNotFoundError):  # merged by another process
+                sizes[path] = path.stat().st_size
         small = [path for path, size in sizes.items() if size < FULL_SEGMENT]
         if len(small) <= MANY_SEGMENTS:
             return

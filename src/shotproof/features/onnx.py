@@ -80,9 +80,11 @@ class Onnx(NetworkEncoder):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the file, preprocessing, output."""
-        digest = hashlib.sha256(self.path.read_bytes()).hexdigest()
-        return f"onnx sha256={digest} {[value for key, value in self.parameters.items() if key != 'model']}"
+        """Digest of the file and of weights kept beside it, preprocessing, output."""
+        # Exporters put large weights into MODEL.onnx.data or MODEL.onnx_data.
+        files = [self.path, *(self.path.with_name(f"{self.path.name}{end}") for end in (".data", "_data"))]
+        digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.is_file()]
+        return f"onnx sha256={','.join(digests)} {[value for key, value in self.parameters.items() if key != 'model']}"
 
     @cached_property
     def network(self) -> Any:
