@@ -150,7 +150,7 @@ def test_weights_beside_the_file_are_part_of_the_model(tmp_path: Path) -> None:
         model = onnx.load(path)
         weights = numpy_helper.from_array(WEIGHTS * factor, "weights")
         model.graph.initializer[0].CopyFrom(weights)
-        onnx.save(model, path, save_as_external_data=True, location="m.onnx.data", size_threshold=20)
+        onnx.save(model, path, save_as_external_data=True, location="m.onnx.data", size_threshold=64)
         fingerprints.add(make_encoder(spec).fingerprint)
     assert len(fingerprints) == 3
 
