@@ -5,9 +5,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from shotproof.evaluation.metrics import Interval
 from shotproof.report.attribute_costs import AttributeCost, AttributeCosts
 from shotproof.report.figures import Bar, Point, attribute_dots, gap_bars, gap_domain, scatter
+from shotproof.stats.intervals import Interval
 
 NASTY = '"><img src=x onerror=alert(1)> <script>alert(1)</script>'
 

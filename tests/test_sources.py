@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from shotproof.evaluation.results import Results
-from shotproof.report.sources import Design, sources_of
+from shotproof.evaluation.sources import Design, sources_of
 from tests.report_files import make_catalog, make_results, make_tasks
 
 

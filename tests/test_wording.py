@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from shotproof.evaluation.metrics import Interval
 from shotproof.report.comparison import compare_results
 from shotproof.report.wording import bounds, headline, percent, typeset
+from shotproof.stats.intervals import Interval
 from tests.report_files import make_catalog, make_experiment, make_results, make_tasks
 
 

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from shotproof.report.comparison import compare_results as compare_results
     from shotproof.report.page import write_report as write_report
     from shotproof.run import run as run
+    from shotproof.stats.compare import compare as compare
+    from shotproof.stats.material import Material as Material
     from shotproof.stats.pilot import Pilot as Pilot
     from shotproof.stats.plan import Moments as Moments
     from shotproof.stats.plan import estimate_moments as estimate_moments
@@ -68,6 +70,7 @@ _HOME = {
     "Encoder": "features.encoder",
     "Features": "features.features",
     "Layout": "catalog.layout",
+    "Material": "stats.material",
     "Method": "methods.method",
     "Moments": "stats.plan",
     "Pilot": "stats.pilot",
@@ -78,6 +81,7 @@ _HOME = {
     "TaskSet": "tasks.taskset",
     "check_catalog": "catalog.check",
     "check_tasks": "tasks.check",
+    "compare": "stats.compare",
     "compare_results": "report.comparison",
     "detect": "attributes.detector",
     "detectors": "attributes.detector",

@@ -8,6 +8,7 @@ import typer
 
 from shotproof.cli.catalog import catalog
 from shotproof.cli.check import check
+from shotproof.cli.compare import compare
 from shotproof.cli.demo import demo
 from shotproof.cli.detect import detect
 from shotproof.cli.encode import encode
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (demo, catalog, detect, encode, sample, check, evaluate, plan, report, run):
+for verb in (demo, catalog, detect, encode, sample, check, evaluate, compare, plan, report, run):
     app.command()(verb)
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import typer
+
+WIDE = 500
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -21,7 +24,8 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         table.add_column(Text(column), justify="left" if index == 0 else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    Console(soft_wrap=False).print(table)
+    # In a pipe there is no width to keep to: a row stays on one line.
+    Console(soft_wrap=False, width=None if sys.stdout.isatty() else WIDE).print(table)
 
 
 def print_json(value: Any) -> None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from shotproof.evaluation.sources import Design
     from shotproof.report.comparison import Comparison, Row
-    from shotproof.report.sources import Design
 
 
 def report(

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from shotproof.errors import Mismatch
 from shotproof.evaluation.results import Results
-from shotproof.report.sources import UNKNOWN, Source
+from shotproof.evaluation.sources import UNKNOWN, Source
 from shotproof.tasks.taskset import TaskSet
 
 

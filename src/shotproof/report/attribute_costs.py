@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shotproof.evaluation.metrics import Interval, sampler_interval
 from shotproof.report.answers import Answers
+from shotproof.stats.intervals import Interval, sampler_interval
 from shotproof.tasks.taskset import TaskSet
 
 # Below this an interval over tasks says little.

@@ -8,20 +8,11 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
-from shotproof.errors import InputError, Mismatch
-from shotproof.evaluation.metrics import (
-    Counts,
-    FloatArray,
-    Interval,
-    average_drop,
-    gap_interval,
-    rank_correlation,
-    sampler_interval,
-)
+from shotproof.evaluation.evaluated import METRICS, Classifier, Evaluated, evaluated_sets
+from shotproof.evaluation.metrics import average_drop, rank_correlation
 from shotproof.evaluation.results import Results
-from shotproof.report.sources import RANDOM, UNKNOWN, Design, Source, sources_of
+from shotproof.evaluation.sources import RANDOM, UNKNOWN, Design
+from shotproof.stats.intervals import Interval, gap_interval, sampler_interval
 
 
 @dataclass(frozen=True)
@@ -110,70 +101,46 @@ class Comparison:
         return {"unit": "share", **_without_nan(content)}
 
 
-@dataclass(frozen=True)
-class _Evaluated:
-    """The counts of one method, and where they come from."""
-
-    source: Source
-    method: str
-    counts: Counts
-
-    @cached_property
-    def worst_by_task(self) -> FloatArray:
-        return self.counts.worst_by_task()
-
-    @cached_property
-    def measurement(self) -> Measurement:
-        return Measurement(
-            self.source.sampler,
-            self.source.tasks_digest,
-            len(self.worst_by_task),
-            accuracy=sampler_interval(self.counts.accuracy_by_task()),
-            worst=sampler_interval(self.worst_by_task),
-        )
-
-
 def compare_results(results: Sequence[Results]) -> Comparison:
     """Pair each classifier's results on random tasks with those on other samplers' tasks of the same design.
 
     Results of one design and sampler must be on one task set; otherwise they cannot be compared (Mismatch).
     """
-    if not results:
-        raise InputError("no results to compare: give at least one results file")
-    classifiers: dict[tuple[Design, str, str], dict[str, _Evaluated]] = {}
-    task_sets: dict[tuple[Design, str], Source] = {}
-    for given, source in zip(results, sources_of(results), strict=True):
-        _require_same_tasks(source, task_sets.setdefault((source.design, source.sampler), source))
-        for method in given.methods:
-            evaluated = _Evaluated(source, method, given.counts(method))
-            by_sampler = classifiers.setdefault((source.design, source.encoder, method), {})
-            _require_same_counts(evaluated, by_sampler.setdefault(source.sampler, evaluated))
-    rows = [row for by_sampler in classifiers.values() for row in _rows(by_sampler)]
+    classifiers: dict[tuple[Design, Classifier], list[Evaluated]] = {}
+    for one in evaluated_sets(results):
+        for classifier in one.values:
+            classifiers.setdefault((one.source.design, classifier), []).append(one)
+    rows = [row for (_, classifier), sets in classifiers.items() for row in _rows(classifier, sets)]
     rows.sort(key=lambda row: _design_order(row.design))
     return Comparison(rows, _agreements(rows))
 
 
-def _rows(by_sampler: dict[str, _Evaluated]) -> list[Row]:
+def _rows(classifier: Classifier, sets: Sequence[Evaluated]) -> list[Row]:
     """The rows of one classifier on one design: one for each sampler that is not `random`, or one with that alone."""
-    random = by_sampler.get(RANDOM)
-    others = [evaluated for sampler, evaluated in by_sampler.items() if sampler != RANDOM]
-    return [_row(random, biased) for biased in others] or [_row(random, None)]
+    random = next((one for one in sets if one.source.sampler == RANDOM), None)
+    others = [one for one in sets if one is not random]
+    return [_row(classifier, random, biased) for biased in others] or [_row(classifier, random, None)]
 
 
-def _row(random: _Evaluated | None, biased: _Evaluated | None) -> Row:
-    either = random or biased
-    assert either is not None
+def _row(classifier: Classifier, random: Evaluated | None, biased: Evaluated | None) -> Row:
     gap = None
     if random and biased and biased.source.sampler != UNKNOWN:
-        gap = gap_interval(random.worst_by_task, biased.worst_by_task)
+        gap = gap_interval(random.values[classifier]["wacc"], biased.values[classifier]["wacc"])
+    either = random or biased
+    assert either is not None
     return Row(
-        either.source.encoder,
-        either.method,
+        *classifier,
         either.source.design,
-        random.measurement if random else None,
-        biased.measurement if biased else None,
+        _measure(classifier, random) if random else None,
+        _measure(classifier, biased) if biased else None,
         gap,
     )
+
+
+def _measure(classifier: Classifier, on: Evaluated) -> Measurement:
+    values = on.values[classifier]
+    accuracy, worst = (sampler_interval(values[metric]) for metric in METRICS)
+    return Measurement(on.source.sampler, on.source.tasks_digest, on.tasks, accuracy, worst)
 
 
 def _agreements(rows: Sequence[Row]) -> list[Agreement]:
@@ -189,25 +156,6 @@ def _agreements(rows: Sequence[Row]) -> list[Agreement]:
         correlations = (rank_correlation(accuracy, biased), rank_correlation(worst, biased))
         agreements.append(Agreement(design, sampler, len(pairs), *correlations, average_drop(worst, biased)))
     return agreements
-
-
-def _require_same_tasks(new: Source, first: Source) -> None:
-    if new.tasks_digest != first.tasks_digest:
-        raise Mismatch(
-            f"results on different '{new.sampler}' task sets of one design cannot be compared: task set "
-            f"{first.tasks_digest or UNKNOWN} (encoder '{first.encoder}') and {new.tasks_digest or UNKNOWN} "
-            f"(encoder '{new.encoder}'); evaluate both on the same task file"
-        )
-
-
-def _require_same_counts(new: _Evaluated, first: _Evaluated) -> None:
-    """The same results may be given twice; other counts for the same classifier and tasks may not."""
-    pairs = ((getattr(new.counts, name), getattr(first.counts, name)) for name in ("task", "n_query", "n_correct"))
-    if not all(np.array_equal(a, b) for a, b in pairs):
-        raise Mismatch(
-            f"method '{new.method}' on encoder '{new.source.encoder}' was given twice, with different counts, on the "
-            f"'{new.source.sampler}' task set {new.source.tasks_digest or UNKNOWN}"
-        )
 
 
 def _design_order(design: Design) -> tuple[str | int, ...]:

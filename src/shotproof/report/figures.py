@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from shotproof.evaluation.metrics import Interval
 from shotproof.report.attribute_costs import AttributeCosts
 from shotproof.report.svg import (
     COLOURS,
@@ -26,6 +25,7 @@ from shotproof.report.svg import (
     text_width,
 )
 from shotproof.report.wording import bounds, percent, typeset
+from shotproof.stats.intervals import Interval
 
 # Narrow enough to be read on a phone without shrinking its text.
 WIDTH = 360

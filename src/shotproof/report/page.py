@@ -12,8 +12,8 @@ import jinja2
 from markupsafe import Markup
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.evaluation.metrics import Interval
 from shotproof.evaluation.results import Results
+from shotproof.evaluation.sources import RANDOM, UNKNOWN, sources_of
 from shotproof.report import wording
 from shotproof.report.answers import answers_on
 from shotproof.report.attribute_costs import MIN_TASKS, attribute_costs
@@ -21,8 +21,8 @@ from shotproof.report.comparison import Comparison, compare_results
 from shotproof.report.figures import Bar, Point, attribute_dots, gap_bars, gap_domain, scatter
 from shotproof.report.gallery import AnsweredTasks, make_gallery
 from shotproof.report.provenance import notes_of, provenance
-from shotproof.report.sources import RANDOM, UNKNOWN, sources_of
 from shotproof.report.svg import marker
+from shotproof.stats.intervals import Interval
 from shotproof.tables import write_text
 from shotproof.tasks.taskset import TaskSet
 from shotproof.version import __version__

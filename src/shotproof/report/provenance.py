@@ -7,7 +7,7 @@ from typing import Any
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.evaluation.results import Results
-from shotproof.report.sources import UNKNOWN, lookup, sources_of
+from shotproof.evaluation.sources import UNKNOWN, lookup, sources_of
 from shotproof.tasks.taskset import TaskSet
 
 

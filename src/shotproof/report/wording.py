@@ -6,9 +6,9 @@ import math
 import re
 from collections.abc import Sequence
 
-from shotproof.evaluation.metrics import Interval
+from shotproof.evaluation.sources import RANDOM, UNKNOWN, Design
 from shotproof.report.comparison import Comparison
-from shotproof.report.sources import RANDOM, UNKNOWN, Design
+from shotproof.stats.intervals import Interval
 
 # FewSTAB's names of the metrics: wAcc-R on random tasks, wAcc-A on tasks with biased attributes.
 SYMBOLS = {RANDOM: "R", "fewstab": "A"}
