@@ -119,7 +119,8 @@ class _Work:
         shape = (len(self.methods), len(METRICS), len(splits), 2, len(self.drawings), tasks)
         by_half = np.array(values).reshape(shape).transpose(3, 2, 5, 4, 0, 1)
         difference: FloatArray = by_half[0] - by_half[1]
-        return difference.reshape(len(splits), tasks, -1)
+        # In one layout, as an array that comes from another process is: sums over it round alike.
+        return np.ascontiguousarray(difference.reshape(len(splits), tasks, -1))
 
     def _halves(self, split: int) -> Iterator[Catalog]:
         side = self.sides[split, self.unit_of_item]
