@@ -54,7 +54,7 @@ def test_every_encoder_keeps_the_contract(tmp_path: Path, name: str) -> None:
     features = encode(catalog, encoder, cache=tmp_path / "cache", workers=0)
     assert features.array.dtype == np.float32
     assert features.table.column("item").to_pylist() == catalog.items.to_pylist()
-    assert features.meta["made_by"] == {"encoder": spec, **encoder.parameters}
+    assert features.meta["made_by"] == {"encoder": spec, **encoder.parameters()}
     assert features.meta["from"] == {"catalog": catalog.digest}
     features.write(tmp_path / "first.parquet")
     encode(catalog, spec, cache=tmp_path / "cache", workers=0).write(tmp_path / "again.parquet")
@@ -74,7 +74,6 @@ class Lengths(Encoder):
     def __init__(self, power: int = 1) -> None:
         self.power = power
 
-    @property
     def parameters(self) -> dict[str, Any]:
         return {"power": self.power}
 

@@ -186,7 +186,7 @@ def test_bad_input() -> None:
         evaluate(tasks, features, [])
     with pytest.raises(InputError, match="chunk: expected a number of tasks above 0, found 0"):
         evaluate(tasks, features, ["ncc"], chunk=0)
-    with pytest.raises(InputError, match="device 'gpu' cannot be used here"):
+    with pytest.raises(InputError, match="device 'gpu' cannot be used"):
         evaluate(tasks, features, ["ncc"], device="gpu")
     with pytest.raises(Mismatch, match="the features lack"):
         evaluate(tasks, Features(features.table.slice(40)), ["ncc"])

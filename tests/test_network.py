@@ -17,7 +17,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.errors import InputError, UnreadableItem
 from shotproof.features.encoder import Tally, encode
 from shotproof.features.features import Features
-from shotproof.features.network import NetworkEncoder, choose_device
+from shotproof.features.network import NetworkEncoder
 from shotproof.images import open_image
 from tests.drawn_images import catalog_of, draw_catalog, draw_image
 
@@ -236,9 +236,3 @@ def test_features_say_what_they_were_made_from(tmp_path: Path) -> None:
     assert features.meta["made_by"] == {"encoder": "projection"}
     assert features.meta["from"] == {"catalog": catalog.digest}
     assert features.meta["fingerprint"] == "projection version=3"
-
-
-@pytest.mark.parametrize("name", ["gpu", "cuda:99", ""])
-def test_a_device_that_is_not_there_is_refused(name: str) -> None:
-    with pytest.raises(InputError, match=f"device '{name}' cannot be used, expected e.g. cpu, cuda"):
-        choose_device(name)

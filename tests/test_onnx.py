@@ -123,7 +123,7 @@ def test_options_override_the_file_beside_the_model_which_overrides_the_defaults
 
 def test_a_free_size_is_224(tmp_path: Path) -> None:
     spec = identity(tmp_path / "m.onnx", ["b", 3, "h", "w"])
-    assert make_encoder(spec).parameters["size"] == [224, 224]
+    assert make_encoder(spec).parameters()["size"] == [224, 224]
 
 
 def test_workers_give_the_same_and_another_size_or_model_is_encoded_anew(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import torch
 
 from shotproof.evaluation import scoring
 from shotproof.evaluation.batches import TaskArrays
-from shotproof.evaluation.scoring import Items, choose_device, predict, tasks_at_a_time
+from shotproof.evaluation.scoring import Items, predict, tasks_at_a_time
 from shotproof.methods.method import make_method
 from tests.drawn_tasks import draw_task_set
 
@@ -41,6 +41,6 @@ def test_the_lowest_of_tied_classes_wins_and_rounding_does_not_count() -> None:
 
 def test_methods_that_need_the_features_take_fewer_tasks_at_a_time() -> None:
     arrays = TaskArrays.of(*draw_task_set(tasks=60, d=2000))
-    items, shape = Items(arrays, choose_device("cpu")), arrays.shapes()[0]
+    items, shape = Items(arrays, torch.device("cpu")), arrays.shapes()[0]
     gram, estimator = make_method("ncc"), make_method("sklearn:sklearn.svm.SVC")
     assert tasks_at_a_time(shape, items, [gram, estimator]) < tasks_at_a_time(shape, items, [gram])

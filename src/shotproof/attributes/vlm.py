@@ -18,8 +18,8 @@ from shotproof.attributes.caption_log import Captioned, CaptionLog, file_digest
 from shotproof.attributes.detector import Detector, Words
 from shotproof.attributes.words import make_tagger, words_of_captions
 from shotproof.catalog.catalog import Catalog
+from shotproof.devices import choose_device
 from shotproof.errors import InputError, MissingExtra, UnreadableItem, first_line
-from shotproof.features.network import choose_device
 from shotproof.hugging_face import load_part, not_here, quiet
 from shotproof.images import open_image
 from shotproof.progress import progress

@@ -63,9 +63,12 @@ def _predict(
     arrays: TaskArrays, methods: list[Method], seeds: npt.NDArray[np.int64], device: str | None, chunk: int | None
 ) -> tuple[npt.NDArray[np.int16], list[list[str]]]:
     """The label that each method gives to each query, [methods, queries], and what each method warned of."""
-    from shotproof.evaluation.scoring import Gathered, Items, choose_device, predict, tasks_at_a_time
+    import torch
 
-    items = Items(arrays, choose_device(device))
+    from shotproof.devices import choose_device
+    from shotproof.evaluation.scoring import Gathered, Items, predict, tasks_at_a_time
+
+    items = Items(arrays, choose_device(device, torch.float64))  # which MPS, for one, does not have
     predicted = np.empty((len(methods), len(arrays.query.slot)), dtype=np.int16)
     warned: list[list[str]] = [[] for _ in methods]
     with progress("evaluate", len(arrays.way) * len(methods)) as advance:

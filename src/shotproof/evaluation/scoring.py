@@ -110,14 +110,3 @@ def predict(scores: Tensor) -> Tensor:
     """Scores [B, m, way] to labels [B, m]: the best class, the lowest of those that tie."""
     scale = torch.where(scores.isfinite(), scores.abs(), 0.0).amax(-1, keepdim=True)
     return (scores >= scores.amax(-1, keepdim=True) - TIE * scale).int().argmax(-1)
-
-
-def choose_device(device: str | None) -> torch.device:
-    """The device of that name; by default a CUDA GPU where there is one, else the CPU."""
-    name = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        chosen = torch.device(name)
-        torch.zeros(1, dtype=torch.float64, device=chosen)  # float64 is what MPS, for one, does not have
-    except (RuntimeError, TypeError, AssertionError) as error:
-        raise InputError(f"device '{name}' cannot be used here: expected cpu or cuda with float64") from error
-    return chosen

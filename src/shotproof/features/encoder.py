@@ -59,7 +59,6 @@ class Encoder(ABC):
     about: ClassVar[str]  # one line for lists of encoders
     name: str  # as the user spells it, e.g. `lite0`, `hf:dinov2-small`, `pixels(size=4)`
 
-    @property
     def parameters(self) -> dict[str, Any]:
         """All that the features depend on besides the items, as JSON values, for the features' metadata."""
         return {}
@@ -87,7 +86,7 @@ def make_encoder(spec: str, **options: Any) -> Encoder:
     kind, argument, spelled = _parse_spec(spec)
     given = {**spelled, **options}
     encoder = encoders.make(kind, *argument, **given)
-    shown = {key: value for key, value in given.items() if key in encoder.parameters}
+    shown = {key: value for key, value in given.items() if key in encoder.parameters()}
     encoder.name = write_call(":".join([kind, *argument]), shown)
     return encoder
 
@@ -115,7 +114,7 @@ def encode(
     folder = default_cache() if cache is True else Path(cache) if cache else None
     settings = EncodeSettings(folder, device, batch_size, workers, tally or Tally())
     features = encoder.encode(catalog, settings)
-    meta = {"made_by": {"encoder": encoder.name, **encoder.parameters}, "from": {"catalog": catalog.digest}}
+    meta = {"made_by": {"encoder": encoder.name, **encoder.parameters()}, "from": {"catalog": catalog.digest}}
     return Features(features.table, {**features.meta, **meta})
 
 

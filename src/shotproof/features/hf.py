@@ -46,7 +46,6 @@ class HuggingFace(NetworkEncoder):
         self.hub = hub
         self._processor = load_part(transformers.AutoImageProcessor, self.model, hub=self.hub, backend="pil")
 
-    @property
     def parameters(self) -> dict[str, Any]:
         """The model and the pooling, as given."""
         return {"model": self.model, "pooling": self.pooling}

@@ -21,6 +21,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 from shotproof.catalog.catalog import Catalog
+from shotproof.devices import choose_device
 from shotproof.errors import InputError, UnreadableItem
 from shotproof.features.cache import Store, Writer, feature_store, file_digests
 from shotproof.features.encoder import Encoder, EncodeSettings
@@ -146,19 +147,6 @@ class _Files(Dataset[Any]):
             return self.encoder.load(self.paths[index])
         except UnreadableItem as error:
             return error
-
-
-def choose_device(name: str | None) -> torch.device:
-    """The device of this name; None is a GPU if there is one, else the CPU."""
-    if name is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise InputError(f"device '{name}' cannot be used, expected e.g. cpu, cuda or cuda:1: {reason}") from error
-    return device
 
 
 def _full_precision() -> AbstractContextManager[None]:

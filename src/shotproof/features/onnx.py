@@ -14,7 +14,7 @@ import numpy.typing as npt
 import torch
 from PIL import Image
 
-from shotproof.errors import InputError, MissingExtra, UnknownName, did_you_mean
+from shotproof.errors import InputError, MissingExtra, UnknownName, did_you_mean, first_line
 from shotproof.features.network import NetworkEncoder
 from shotproof.images import open_image
 
@@ -65,7 +65,6 @@ class Onnx(NetworkEncoder):
         self.std = _numbers("std", stated["std"], 3)
         self.output = self._checked_output(stated["output"])
 
-    @property
     def parameters(self) -> dict[str, Any]:
         """The file's name and the preprocessing."""
         return {
@@ -84,7 +83,9 @@ class Onnx(NetworkEncoder):
         # Exporters put large weights into MODEL.onnx.data or MODEL.onnx_data.
         files = [self.path, *(self.path.with_name(f"{self.path.name}{end}") for end in (".data", "_data"))]
         digests = [hashlib.sha256(path.read_bytes()).hexdigest() for path in files if path.is_file()]
-        return f"onnx sha256={','.join(digests)} {[value for key, value in self.parameters.items() if key != 'model']}"
+        return (
+            f"onnx sha256={','.join(digests)} {[value for key, value in self.parameters().items() if key != 'model']}"
+        )
 
     @cached_property
     def network(self) -> Any:
@@ -123,7 +124,7 @@ class Onnx(NetworkEncoder):
         try:
             values: npt.NDArray[Any] = self.network.run([self.output], {self._input.name: images})[0]
         except _runtime_errors() as error:
-            raise InputError(f"model {self.path} cannot be run on {list(images.shape)}: {_line(error)}") from error
+            raise InputError(f"model {self.path} cannot be run on {list(images.shape)}: {first_line(error)}") from error
         return values
 
     @property
@@ -146,7 +147,7 @@ class Onnx(NetworkEncoder):
             options.intra_op_num_threads = 1  # batches run side by side, each on one thread
             return onnxruntime.InferenceSession(self.path, options, providers=[provider])
         except _runtime_errors() as error:
-            raise InputError(f"model {self.path} cannot be read as ONNX: {_line(error)}") from error
+            raise InputError(f"model {self.path} cannot be read as ONNX: {first_line(error)}") from error
 
     def _sidecar(self) -> dict[str, Any]:
         """What MODEL.onnx.toml states, if there is one."""
@@ -213,7 +214,3 @@ def _runtime_errors() -> tuple[type[Exception], ...]:
         "RuntimeException",
     )
     return tuple(getattr(state, name) for name in names)
-
-
-def _line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0]

@@ -26,7 +26,6 @@ class Pixels(NetworkEncoder):
             raise InputError(f"encoder 'pixels': size {size!r}: expected a whole number from 1 to 256")
         self.size = size
 
-    @property
     def parameters(self) -> dict[str, Any]:
         """The size."""
         return {"size": self.size}

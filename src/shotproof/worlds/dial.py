@@ -55,7 +55,6 @@ class DialEncoder(Encoder):
         self.factors = tuple(factors)
         self.name = f"dial(share={share:g})"
 
-    @property
     def parameters(self) -> dict[str, Any]:
         """The settings, and that the features are made up."""
         return {

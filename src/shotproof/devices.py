@@ -1,0 +1,20 @@
+"""Where networks and methods run."""
+
+from __future__ import annotations
+
+import torch
+
+from shotproof.errors import InputError, first_line
+
+
+def choose_device(name: str | None, dtype: torch.dtype = torch.float32) -> torch.device:
+    """The device of this name, able to compute in `dtype`; None is a GPU if there is one, else the CPU."""
+    if name is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(0, dtype=dtype, device=device)
+    except (RuntimeError, TypeError, AssertionError, NotImplementedError) as error:
+        reason = first_line(error)
+        raise InputError(f"device '{name}' cannot be used, expected e.g. cpu, cuda or cuda:1: {reason}") from error
+    return device
