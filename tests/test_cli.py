@@ -73,6 +73,23 @@ def test_from_a_folder_of_images_to_a_report(shotproof: Shotproof, world: Path) 
     assert (world / "report.html").stat().st_size > 10_000
 
 
+def test_one_command_on_a_folder_of_images(shotproof: Shotproof, world: Path) -> None:
+    ShapesWorld(classes=6, items=30, size=32).write(world / "my shapes" / "test")
+    ShapesWorld(classes=2, items=2, size=32).write(world / "my shapes" / "train")
+    status, _, err = shotproof("run", "my shapes", "--dry-run")
+    assert status == 0
+    assert "would make   features-lite0.parquet" in err
+    experiment = world / "my shapes-results" / "experiment.toml"
+    assert 'split = "test"' in experiment.read_text()
+    changed = experiment.read_text().replace("lite0", "pixels").replace("tasks = 600", "tasks = 10")
+    experiment.write_text(changed)
+    status, out, _ = shotproof("run", "my shapes")
+    assert status == 0
+    assert experiment.read_text() == changed
+    assert "ncc on pixels" in out
+    assert (world / "my shapes-results" / "report.html").exists()
+
+
 def test_every_verb_has_help(shotproof: Shotproof) -> None:
     status, out, _ = shotproof("--help")
     verbs = [line.split()[1] for line in out.splitlines() if line.startswith("│ ") and "--" not in line.split()[1]]

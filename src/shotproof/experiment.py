@@ -29,13 +29,17 @@ folder = "birds-results"
 
 from __future__ import annotations
 
+import json
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shotproof.catalog.layout import read_layout
 from shotproof.errors import InputError, did_you_mean
+from shotproof.tables import write_text
 
 _SECTIONS = {
     "catalog": {"root", "file", "layout", "splits"},
@@ -48,6 +52,35 @@ _SECTIONS = {
 _FILE_OPTIONS = ("file", "model", "splits", "root", "cache")  # values that may be paths
 
 Named = tuple[str, dict[str, Any]]
+
+_OF_A_FOLDER = """\
+# Made for {root}. Change it and run it again: shotproof run experiment.toml
+# Only what depends on the change is made anew.
+
+[catalog]
+root = {root}
+layout = "folder"
+
+[attributes]
+detectors = ["photometric"]
+
+[features]
+encoders = ["lite0"]
+
+[tasks]
+{split}way = 5
+shots = [1, 5]
+query = 15
+tasks = 600
+seed = 0
+samplers = ["random", "fewstab"]
+
+[evaluate]
+methods = ["ncc", "cosine", "logistic", "ridge", "knn"]
+
+[output]
+folder = "."
+"""
 
 
 @dataclass(frozen=True)
@@ -123,6 +156,18 @@ class Experiment:
         ):
             if not values or not all(type(value) is wanted for value in values):
                 raise InputError(f"{path}: {key} must be a list of {wanted.__name__}, with at least one, not {values}")
+
+
+def experiment_of_folder(root: Path, path: Path) -> None:
+    """Write the experiment that anybody would begin with on a folder of images; one that is there already stays."""
+    if path.exists():
+        return
+    splits = read_layout(root, "folder").splits
+    if len(splits) > 1 and "test" not in splits:
+        raise InputError(f"{root} has the splits {', '.join(splits)} and none called test: write an experiment file")
+    split = 'split = "test"\n' if len(splits) > 1 else ""
+    relative = os.path.relpath(root.resolve(), path.parent.resolve())
+    write_text(path, _OF_A_FOLDER.format(root=json.dumps(relative), split=split))
 
 
 @dataclass(frozen=True)
