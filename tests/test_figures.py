@@ -62,7 +62,7 @@ def test_attributes_are_drawn_against_the_overall_accuracy() -> None:
 
 
 def test_a_single_task_is_drawn_without_whiskers_of_its_own() -> None:
-    lone = Interval(0.4, math.nan, math.nan)
+    lone = Interval(0.4, math.nan, math.nan, refused="one task")
     figure = scatter([Point("ncc", "ncc", 0, lone, lone)], "x", "y", "d")
     assert "nan" not in figure
     assert "nan" not in gap_bars([("ncc", [Bar(0, "s", lone)])], gap_domain([lone]), "gap", "d")

@@ -59,7 +59,8 @@ def test_the_page_has_every_part(tmp_path: Path) -> None:
     assert comparison == compare_results(results)
     assert json.loads(page.find("script", id="comparison")[0]) == json.loads(json.dumps(comparison.to_json()))
     assert page.text.count("<tr>") > len(comparison.rows)
-    assert len(page.find("svg", role="img")) == 2 + 2 + 2  # scatters by design, gaps by encoder, attributes by task set
+    # Scatters by design, gaps by encoder, plans by design, attributes by task set.
+    assert len(page.find("svg", role="img")) == 2 + 2 + 2 + 2
     assert len(page.find("details", **{"class": "task"})) == 6
     for digest in [*(given.digest for given in results), *(given.digest for given in tasks), catalog.digest]:
         assert digest in page.text
@@ -76,7 +77,13 @@ def test_labels_of_any_kind_stay_text(tmp_path: Path) -> None:
     write_report(tmp_path / "r.html", results, tasks=tasks, catalog=catalog, title=SCRIPT)
     page = Page(tmp_path / "r.html")
     scripts = [given for tag, given, _ in page.elements if tag == "script"]
-    assert [given.get("id") for given in scripts] == ["comparison", "gallery-images", "gallery-marks", None]
+    assert [given.get("id") for given in scripts] == [
+        "comparison",
+        "method-tables",
+        "gallery-images",
+        "gallery-marks",
+        None,
+    ]
     assert not any(name.startswith("on") for _, given, _ in page.elements for name in given)
     assert all("data-image" in given and "src" not in given for tag, given, _ in page.elements if tag == "img")
     assert page.find("h1") == [SCRIPT]

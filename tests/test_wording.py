@@ -16,8 +16,8 @@ def test_percent(share: float, text: str) -> None:
     assert percent(share) == text
 
 
-def test_bounds_of_a_single_task_are_not_made_up() -> None:
-    assert bounds(Interval(0.5, math.nan, math.nan)) == "[no interval from a single task]"
+def test_bounds_that_are_refused_are_not_made_up() -> None:
+    assert bounds(Interval(0.5, math.nan, math.nan, refused="one task")) == "[no interval]"
     assert bounds(Interval(0.5, -0.012, 0.6)) == "[-1.2, 60.0]"
 
 

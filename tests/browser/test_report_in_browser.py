@@ -106,9 +106,9 @@ def test_thumbnails_are_drawn(page: Page) -> None:
 
 
 def test_the_interval_is_explained_on_focus_and_closed_by_escape(page: Page) -> None:
-    tip = page.locator("#tip-lead")
+    tip = page.locator("#tip-lead-sampler")
     assert not tip.is_visible()
-    page.locator("[aria-describedby=tip-lead]").focus()
+    page.locator("[aria-describedby=tip-lead-sampler]").focus()
     assert tip.is_visible()
     page.keyboard.press("Escape")
     assert not tip.is_visible()
@@ -151,3 +151,39 @@ def test_a_narrow_page_does_not_scroll_sideways(page: Page, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 740})
     page.evaluate("for (const closed of document.querySelectorAll('details')) closed.open = true")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_every_interval_is_explained_on_hover_and_focus(page: Page) -> None:
+    for term in page.locator("button.term").all():
+        tip = page.locator(f"#{term.get_attribute('aria-describedby')}")
+        assert not tip.is_visible()
+        term.focus()
+        assert tip.is_visible()
+        assert tip.inner_text().count(". ") == 0
+        term.blur()
+        term.hover()
+        assert tip.is_visible()
+        page.mouse.move(0, 0)
+
+
+def test_the_matrix_tells_each_pair(page: Page) -> None:
+    tables = page.evaluate("JSON.parse(document.getElementById('method-tables').textContent)")
+    panel = page.locator("#methods .panel").first
+    pairs = [one for one in tables[0]["pairs"] if one["metric"] == "wacc" and one["tasks"] == "random"]
+    signs = {(one["a"], one["b"]): one["conclusion"] for one in pairs}
+    names = panel.locator("tbody th").all_inner_texts()
+    turned = {"+": "−", "0": "0", "-": "+"}
+    for a, row in zip(names, panel.locator("tbody tr").all(), strict=True):
+        found = [text.strip() for text in row.locator("td.sign").all_inner_texts()]
+        expected = [
+            "" if a == b else signs[a, b].replace("-", "−") if (a, b) in signs else turned[signs[b, a]] for b in names
+        ]
+        assert found == expected
+    conclusive = sum(one["conclusion"] != "0" for one in pairs)
+    assert panel.locator(".aside").inner_text().startswith(f"sampler: {conclusive} of {len(pairs)} pairs conclusive")
+
+
+def test_the_plan_marks_its_best_number_of_queries(page: Page) -> None:
+    figure = page.locator("#plan svg").first
+    assert figure.locator("path.curve").count() == 1
+    assert figure.locator("text.value", has_text="best").count() == 1

@@ -56,7 +56,7 @@ def compare(
         level=level,
         metric=metric,
         correct=holm,
-        material=read_material(tasks, catalog, features, attributes, splits, workers),
+        material=read_material(tasks, catalog, features, attributes, workers, splits),
     )
     if as_json:
         print_json(table.to_json())
@@ -73,8 +73,8 @@ def read_material(
     catalog: Path | None,
     features: list[Path] | None,
     attributes: Path | None,
-    splits: int | None,
     workers: int,
+    splits: int | None = None,
 ) -> Material:
     """What was given for re-evaluation; `workers` 0: one a core."""
     import os

@@ -21,6 +21,18 @@ def report(
         list[Path] | None, typer.Option(help="A task file that results are on, for the gallery; may be repeated.")
     ] = None,
     catalog: Annotated[Path | None, typer.Option(help="The catalog, for the gallery's thumbnails.")] = None,
+    interval: Annotated[
+        list[str] | None,
+        typer.Option(help="sampler, depletion, images or classes; may be repeated. Default: sampler, which is quick."),
+    ] = None,
+    features: Annotated[
+        list[Path] | None, typer.Option(help="An encoder's features, for all intervals but sampler; may be repeated.")
+    ] = None,
+    attributes: Annotated[
+        Path | None,
+        typer.Option(help="The attributes, for images and classes where a sampler needs them."),
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Processes to re-evaluate in. Default: one a core.")] = 0,
     title: Annotated[str | None, typer.Option(help="The page's title.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
 ) -> None:
@@ -29,18 +41,22 @@ def report(
     Example: shotproof report random.parquet fewstab.parquet --tasks fewstab-tasks.parquet
     --catalog catalog.parquet -o report.html
     """
-    from shotproof.catalog.catalog import Catalog
+    from shotproof.cli.compare import read_material
     from shotproof.cli.console import print_json
     from shotproof.evaluation.results import Results
     from shotproof.report.page import write_report
-    from shotproof.tasks.taskset import TaskSet
 
+    material = read_material(tasks, catalog, features, attributes, workers)
     comparison = write_report(
         output,
         [Results.read(path) for path in results],
-        tasks=[TaskSet.read(path) for path in tasks or []],
-        catalog=Catalog.read(catalog) if catalog else None,
+        tasks=material.tasks,
+        catalog=material.catalog,
         title=title,
+        intervals=interval,
+        features=material.features,
+        attributes=material.attributes,
+        workers=material.workers,
     )
     if as_json:
         print_json(comparison.to_json())

@@ -1,4 +1,6 @@
-"""The page's figures: Acc against wAcc-A (FewSTAB, Fig. 5), gaps with intervals (Fig. 4), attributes that cost most."""
+"""The page's figures: Acc against wAcc-A (FewSTAB, Fig. 5), gaps with intervals (Fig. 4), attributes that cost most,
+intervals side by side, the plan's curve.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +11,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from shotproof.report.attribute_costs import AttributeCosts
+from shotproof.report.plan_curve import PlanCurve
 from shotproof.report.svg import (
     COLOURS,
     FONT_SIZE,
@@ -131,6 +134,52 @@ def attribute_dots(costs: AttributeCosts, shown: int, description: str) -> Marku
     return picture(WIDTH, frame.bottom + 40, description, parts)
 
 
+def interval_rows(methods: Sequence[tuple[str, Sequence[Interval]]], x_label: str, description: str) -> Markup:
+    """The intervals of each method below each other, each with its name; a refused one is left out."""
+    shown = [(name, [one for one in intervals if not one.refused]) for name, intervals in methods]
+    shown = [(name, intervals) for name, intervals in shown if intervals]
+    names = [shortened(name, LABEL_LENGTH) for name, _ in shown]
+    left = 10 + max(text_width(name) for name in names)
+    step, space = 12.0, 9.0
+    bottom = 4 + sum(len(intervals) * step + space for _, intervals in shown)
+    frame = Box(left, 4, WIDTH - 56, bottom)
+    scale = Scale.around([end for _, given in shown for one in given for end in _ends(one)], frame.left, frame.right)
+    parts = _x_axis(scale, frame, x_label)
+    top = frame.top + space / 2
+    for name, (full_name, intervals) in zip(names, shown, strict=True):
+        middle = top + len(intervals) * step / 2
+        parts.append(element("text", name, element("title", full_name), x=left - 6, y=middle + 3.5, **_END))
+        for one in intervals:
+            y = top + step / 2
+            parts += _whisker(scale, one, y, "whisker strong c0")
+            parts.append(marker(scale(one.mean), y, 0, f"{full_name}: {percent(one.mean)} {bounds(one)} {one.covers}"))
+            parts.append(text(frame.right + 6, y + 3.5, one.covers))
+            top += step
+        top += space
+    return picture(WIDTH, bottom + 40, description, parts)
+
+
+def plan_figure(curve: PlanCurve, description: str) -> Markup:
+    """The expected half-width against the number of queries; the best number and that of the results are marked."""
+    points = [(point.query, point.half_width) for point in curve.plan.curve if point.half_width is not None]
+    frame = Box(44, 12, WIDTH - 12, 190)
+    x_scale = Scale(0, max(query for query, _ in points) + 1, frame.left, frame.right)
+    y_scale = Scale(0, 1.08 * max(half for _, half in points), frame.bottom, frame.top)
+    parts = _x_axis(x_scale, frame, "queries a class", unit=1) + _y_axis(y_scale, frame, "half-width (points)")
+    places = [(x_scale(query), y_scale(half)) for query, half in points]
+    path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+    parts.append(element("path", d=path, class_="curve c0"))
+    for (query, half), (x, y) in zip(points, places, strict=True):
+        if query in (curve.plan.query, curve.query):
+            name = "best" if query == curve.plan.query else "these results"
+            tasks = next(point.tasks for point in curve.plan.curve if point.query == query)
+            told = f"{name}: {query} queries, {tasks} tasks, ±{percent(half)}"
+            parts.append(marker(x, y, 0 if query == curve.plan.query else 1, told))
+            anchor = "end" if x > (frame.left + frame.right) / 2 else "start"
+            parts.append(text(x, y + 16, f"{name}: {query} (±{percent(half)})", anchor, "value"))
+    return picture(WIDTH, frame.bottom + 40, description, parts)
+
+
 _END: dict[str, str] = {"text_anchor": "end", "class_": "name"}
 
 
@@ -160,11 +209,11 @@ def _label(x: float, y: float, label: str, box: Box, colour: int) -> list[Markup
     return [*leader, text(middle, box.bottom - 2.5, label, "middle", f"point-label c{colour}")]
 
 
-def _x_axis(scale: Scale, frame: Box, label: str) -> list[Markup]:
+def _x_axis(scale: Scale, frame: Box, label: str, unit: float = 100) -> list[Markup]:
     parts = [line(frame.left, frame.bottom, frame.right, frame.bottom, "axis")]
     for value in scale.ticks():
         x = scale(value)
-        parts += [line(x, frame.top, x, frame.bottom, "grid"), text(x, frame.bottom + 14, _tick(value), "middle")]
+        parts += [line(x, frame.top, x, frame.bottom, "grid"), text(x, frame.bottom + 14, _tick(value, unit), "middle")]
     parts.append(text((frame.left + frame.right) / 2, frame.bottom + 31, label, "middle", "axis-label"))
     return parts
 
@@ -192,5 +241,5 @@ def _ends(interval: Interval) -> tuple[float, float]:
     return interval.low, interval.high
 
 
-def _tick(value: float) -> str:
-    return typeset(f"{round(100 * value, 6):g}")
+def _tick(value: float, unit: float = 100) -> str:
+    return typeset(f"{round(unit * value, 6):g}")

@@ -11,18 +11,34 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.evaluation.evaluated import METRICS, Metric
 from shotproof.evaluation.results import Results
-from shotproof.evaluation.sources import RANDOM, UNKNOWN, sources_of
+from shotproof.evaluation.sources import RANDOM, UNKNOWN, Design, sources_of
+from shotproof.features.features import Features
 from shotproof.report import wording
 from shotproof.report.answers import answers_on
 from shotproof.report.attribute_costs import MIN_TASKS, attribute_costs
 from shotproof.report.comparison import Comparison, compare_results
-from shotproof.report.figures import Bar, Point, attribute_dots, gap_bars, gap_domain, scatter
+from shotproof.report.figures import (
+    Bar,
+    Point,
+    attribute_dots,
+    gap_bars,
+    gap_domain,
+    interval_rows,
+    plan_figure,
+    scatter,
+)
 from shotproof.report.gallery import AnsweredTasks, make_gallery
+from shotproof.report.matrix import METRIC, group_name, matrices, method_tables
+from shotproof.report.plan_curve import PlanCurve, plan_curves
 from shotproof.report.provenance import notes_of, provenance
 from shotproof.report.svg import marker
-from shotproof.stats.intervals import Interval
+from shotproof.stats.compare import MethodGroup, MethodTable
+from shotproof.stats.intervals import MEANING, Interval
+from shotproof.stats.material import Material
 from shotproof.tables import write_text
 from shotproof.tasks.taskset import TaskSet
 from shotproof.version import __version__
@@ -38,13 +54,21 @@ def write_report(
     tasks: Sequence[TaskSet] = (),
     catalog: Catalog | None = None,
     title: str | None = None,
+    intervals: Sequence[str] | None = None,
+    features: Sequence[Features] = (),
+    attributes: Attributes | None = None,
+    workers: int = 1,
 ) -> Comparison:
     """Write the page and return the numbers on it.
 
     The task sets, matched to the results by their digests, and the catalog are needed for the gallery; the task sets
-    alone for the attributes that cost most. Without them the page says what is missing.
+    alone for the attributes that cost most; the catalog alone for the plan. Without them the page says what is missing.
+    `intervals` other than `sampler` re-evaluate the methods and need the features too, and the attributes where a
+    sampler does.
     """
     comparison = compare_results(results)
+    material = Material(tasks, catalog, features, attributes, workers=workers)
+    tables = method_tables(results, intervals, material)
     answered = _answered(comparison, results, tasks)
     context = {
         "title": title or "How much do these classifiers lean on shortcuts?",
@@ -53,6 +77,11 @@ def write_report(
         "headline": [wording.typeset(sentence) for sentence in wording.headline(comparison)],
         "scatters": _scatters(comparison),
         "gaps": _gap_panels(comparison),
+        "matrices": matrices(comparison, tables),
+        "method_tables": [table.to_json() for _, table in tables],
+        "intervals": _interval_panels(comparison, tables),
+        "plans": _plans(plan_curves(comparison, results, catalog)),
+        "has_catalog": catalog is not None,
         "costs": _costs(answered),
         "min_tasks": MIN_TASKS,
         "has_tasks": bool(tasks),
@@ -83,7 +112,9 @@ def _render(context: dict[str, Any]) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     template = environment.get_template("page.html")
-    page: str = template.render(context, wording=wording, style=Markup(style), script=Markup(script), policy=policy)
+    page: str = template.render(
+        context, wording=wording, meaning=MEANING, style=Markup(style), script=Markup(script), policy=policy
+    )
     return page
 
 
@@ -145,6 +176,44 @@ def _gap_panels(comparison: Comparison) -> dict[str, Any]:
         panels.append((encoder, gap_bars(list(groups.items()), domain, "gap (percentage points)", described)))
     keys = [(f"t{tints[key] % 6}", name) for key, name in series.items()]
     return {"panels": panels, "keys": keys, "named": comparison.encoders != [UNKNOWN]}
+
+
+def _interval_panels(comparison: Comparison, tables: Sequence[tuple[Design, MethodTable]]) -> dict[str, Any]:
+    """Where there is more than one interval: all of them, a panel a metric and task set, or gap."""
+    covers = list(dict.fromkeys(name for _, table in tables for name in table.covers))
+    panels = []
+    for design, table in tables if len(covers) > 1 else []:
+        for group in [*table.groups, *table.gaps]:
+            name = group_name(comparison, design, group)
+            panels += [
+                _interval_panel(group, metric, name) for metric in METRICS if metric == METRIC or not group.biased
+            ]
+    refused = {name: reason for _, table in tables for name, reason in table.refused.items()}
+    notes = dict.fromkeys(note for _, table in tables for note in table.notes)
+    return {"covers": covers, "panels": panels, "refused": refused, "notes": list(notes)}
+
+
+def _interval_panel(group: MethodGroup, metric: Metric, name: str) -> dict[str, Any]:
+    label = {"acc": "Acc", "wacc": "wAcc"}[metric]
+    unit = f"gap in {label} (percentage points)" if group.biased else f"{label} (%)"
+    rows = sorted(group.methods, key=lambda row: -row.means[metric])
+    drawn = [(row.method, list(row.intervals[metric].values())) for row in rows]
+    figure = None
+    if any(not one.refused for _, intervals in drawn for one in intervals):
+        figure = interval_rows(
+            drawn, unit, f"Intervals of {len(rows)} methods, {name}, {label}. The table has the values."
+        )
+    return {"name": f"{name}: {label}", "metric": metric, "rows": rows, "figure": figure}
+
+
+def _plans(curves: Sequence[PlanCurve]) -> list[dict[str, Any]]:
+    return [
+        {
+            "curve": one,
+            "figure": plan_figure(one, f"Half-width against queries for {one.classifier} on {one.name} tasks."),
+        }
+        for one in curves
+    ]
 
 
 def _costs(answered: Sequence[AnsweredTasks]) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from shotproof.evaluation.sources import RANDOM, UNKNOWN, Design
 from shotproof.report.comparison import Comparison
-from shotproof.stats.intervals import Interval
+from shotproof.stats.intervals import Covers, Interval
 
 # FewSTAB's names of the metrics: wAcc-R on random tasks, wAcc-A on tasks with biased attributes.
 SYMBOLS = {RANDOM: "R", "fewstab": "A"}
@@ -16,11 +16,15 @@ SYMBOLS = {RANDOM: "R", "fewstab": "A"}
 # With more designs and samplers than this, the headline speaks of the largest design alone.
 MAX_EXTREMES = 3
 
-SAMPLER_INTERVAL = (
-    "The sampler interval covers what would change if new tasks were drawn from the same items: Student's t over "
-    "tasks, 95%. It does not cover new images or new classes. Biased samplers reuse items heavily, so theirs is the "
-    "least trustworthy."
-)
+MINUS = "\u2212"
+
+# What to know of an interval beside what it covers.
+CAUTION: dict[Covers, str] = {
+    "sampler": "Student’s t over tasks. Biased samplers reuse items heavily, so theirs is the least trustworthy.",
+    "depletion": "Student’s t over tasks drawn without replacement until the data is used up; their mean is another.",
+    "images": "From re-evaluation on random halves of each class’s images.",
+    "classes": "From re-evaluation on random halves of the classes; with few classes it is wide, honestly.",
+}
 
 
 def percent(share: float) -> str:
@@ -33,14 +37,19 @@ def percent(share: float) -> str:
 
 def bounds(interval: Interval) -> str:
     """The interval's ends in percent, in brackets."""
-    if math.isnan(interval.low):
-        return "[no interval from a single task]"
+    if interval.refused:
+        return "[no interval]"
     return f"[{percent(interval.low)}, {percent(interval.high)}]"
+
+
+def points(difference: float) -> str:
+    """A difference in percentage points, with its sign."""
+    return f"{round(100 * difference, 1) + 0.0:+.1f}"
 
 
 def typeset(text: str) -> str:
     """With minus signs instead of hyphens before numbers, as wide as a digit on the page."""
-    return re.sub(r"(?<!\w)-(?=\d)", "\u2212", text)
+    return re.sub(r"(?<!\w)-(?=\d)", MINUS, text)
 
 
 def metric(name: str, sampler: str) -> str:
