@@ -202,6 +202,13 @@ def test_check_tells_by_its_exit_status(shotproof: Shotproof, world: Path) -> No
     assert json.loads(out)["violations"]
 
 
+def test_attributes_that_a_sampler_does_not_use_are_no_harm(shotproof: Shotproof, world: Path) -> None:
+    status, out, err = shotproof(*FEWSTAB, "--sampler", "random")
+    assert status == 0
+    assert err == "note: sampler 'random' does not use attributes\n"
+    assert "20 random tasks" in out
+
+
 def test_version_and_nothing(shotproof: Shotproof) -> None:
     assert shotproof("--version")[1].startswith("shotproof ")
     status, out, _ = shotproof()

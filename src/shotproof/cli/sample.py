@@ -63,8 +63,10 @@ def sample(
         "skip_small_classes": skip_small_classes or None,
     }
     options = {name: value for name, value in given.items() if value is not None} | parse_options(option or [])
-    if attributes is not None:
+    if attributes is not None and "attributes" in samplers.inputs(sampler):
         options["attributes"] = Attributes.read(attributes)
+    elif attributes is not None:
+        typer.echo(f"note: sampler '{sampler}' does not use attributes", err=True)
     taskset = draw_tasks(
         Catalog.read(catalog),
         sampler,
