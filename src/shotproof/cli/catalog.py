@@ -35,6 +35,10 @@ def catalog(
     way: Annotated[int, typer.Option(min=1, help="Check for tasks of so many classes.")] = 5,
     shot: Annotated[int, typer.Option(min=1, help="Check for so many support items a class.")] = 5,
     query: Annotated[int, typer.Option(min=1, help="Check for so many query items a class.")] = 15,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", "-O", help="KEY=VALUE for the layout, e.g. split_folders=False; may be repeated."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Make the table of items: what exists, with its label and split.
@@ -45,6 +49,7 @@ def catalog(
     from shotproof.catalog.check import check_catalog
     from shotproof.catalog.layout import read_layout
     from shotproof.catalog.splits import apply_splits
+    from shotproof.specs import parse_options
 
     if output is None and not check:
         raise InputError("nothing to do: give --output FILE, or --check")
@@ -53,7 +58,7 @@ def catalog(
         made = Catalog.read(root)
         made = made if splits is None else apply_splits(made, splits)
     else:
-        made = read_layout(root, layout, splits=splits)
+        made = read_layout(root, layout, splits=splits, **parse_options(option or []))
     if output is not None:
         made.write(output)
     problems = check_catalog(made, way=way, shot=shot, query=query) if check else []
