@@ -6,8 +6,19 @@ from xml.etree import ElementTree
 import pytest
 
 from shotproof.report.attribute_costs import AttributeCost, AttributeCosts
-from shotproof.report.figures import Bar, Point, attribute_dots, gap_bars, gap_domain, scatter
-from shotproof.stats.intervals import Interval
+from shotproof.report.figures import (
+    Bar,
+    Point,
+    attribute_dots,
+    gap_bars,
+    gap_domain,
+    interval_rows,
+    plan_figure,
+    scatter,
+)
+from shotproof.report.plan_curve import PlanCurve
+from shotproof.stats.intervals import Interval, refuse
+from shotproof.stats.plan import Moments, plan
 
 NASTY = '"><img src=x onerror=alert(1)> <script>alert(1)</script>'
 
@@ -80,3 +91,28 @@ def test_names_from_files_are_text_only() -> None:
         assert root.get("aria-label") == NASTY
         assert {found.tag for found in root.iter()} <= {"svg", "line", "text", "path", "rect", "title"}
         assert any(NASTY in (found.text or "") for found in root.iter("title"))
+
+
+def test_intervals_are_drawn_with_their_names_and_refused_ones_are_not() -> None:
+    given = [Interval(0.5, 0.4, 0.6, "sampler"), Interval(0.5, 0.3, 0.7, "images"), refuse(0.5, "too small", "classes")]
+    figure = interval_rows([("ncc", given), ("knn", given[2:])], "Acc (%)", "d")
+    sampler, images = elements(figure, "line", "whisker")
+    widths = [float(one.get("x2", "")) - float(one.get("x1", "")) for one in (sampler, images)]
+    assert widths[1] / widths[0] == pytest.approx(2, rel=0.01)
+    words = [one.text for one in ElementTree.fromstring(figure).iter("text")]
+    assert "sampler" in words
+    assert "images" in words
+    assert not {"classes", "knn"} & set(words)
+
+
+def test_the_plan_s_lowest_point_is_marked_as_the_best() -> None:
+    made = plan(Moments(0.85, 0.74, 0.578), shot=5, way=5, classes=50, items=59, queries=range(1, 31))
+    figure = plan_figure(PlanCurve("5-way 5-shot", "ncc", 15, made), "d")
+    (curve,) = elements(figure, "path", "curve")
+    heights = [float(point.split()[1]) for point in curve.get("d", "").removeprefix("M").split("L")]
+    best, own = (place(mark) for mark in elements(figure, "path", "mark"))
+    assert best[1] == pytest.approx(max(heights), abs=0.1)  # lower is further down
+    assert own[1] == pytest.approx(heights[14], abs=0.1)
+    said = [text.text or "" for text in elements(figure, "text", "value")]
+    assert said[0].startswith(f"best: {made.query} (±")
+    assert said[1].startswith("these results: 15 (±")

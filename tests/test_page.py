@@ -11,12 +11,18 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from benchmarks.task_size import gaussian_world
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.errors import Mismatch, WriteFailed
+from shotproof.errors import InputError, Mismatch, WriteFailed
+from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.results import Results
 from shotproof.report.comparison import compare_results
 from shotproof.report.page import write_report
+from shotproof.stats.compare import compare
+from shotproof.stats.intervals import MEANING
+from shotproof.stats.material import Material
+from shotproof.tasks.sampler import sample
 from tests.report_files import make_catalog, make_experiment, make_results, make_tasks
 
 SCRIPT = "<script>alert(1)</script>"
@@ -196,3 +202,20 @@ def test_the_same_files_give_the_same_page_whatever_the_hash_seed(tmp_path: Path
         subprocess.run([sys.executable, "-c", program, tmp_path, output], check=True, env=environment)
         pages.append(output.read_bytes())
     assert pages[0] == pages[1]
+
+
+def test_intervals_that_re_evaluate_are_drawn_with_their_names(tmp_path: Path) -> None:
+    catalog, features = gaussian_world(classes=5, items=30)
+    tasks = sample(catalog, "random", way=3, shot=2, query=5, tasks=40)
+    results = evaluate(tasks, features, ["ncc", "knn"])
+    intervals = ("sampler", "depletion")
+    write_report(tmp_path / "r.html", [results], catalog=catalog, features=[features], intervals=intervals)
+    page = Page(tmp_path / "r.html")
+    table = compare([results], intervals=intervals, metric="wacc", material=Material((), catalog, [features]))
+    assert json.loads(page.find("script", id="method-tables")[0]) == [json.loads(json.dumps(table.to_json()))]
+    for name in intervals:
+        assert len([words for words in page.find("text") if words == name]) == 2 * 2  # methods, metrics
+        assert MEANING[name] in page.find("span", id=f"tip-intervals-{name}")
+    with pytest.raises(InputError, match="the interval 'images' re-evaluates the methods"):
+        write_report(tmp_path / "none.html", [results], intervals=["images"])
+    assert not (tmp_path / "none.html").exists()

@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shotproof.report.comparison import compare_results
+from shotproof.report.plan_curve import plan_curves
+from shotproof.stats.pilot import Pilot
+from shotproof.stats.plan import plan
+from tests.report_files import ITEMS, LABELS, make_catalog, make_results, make_tasks
+
+
+def test_the_pilot_is_the_most_accurate_classifier_on_random_tasks(tmp_path: Path) -> None:
+    catalog = make_catalog(tmp_path)
+    tasks = make_tasks(catalog, "random", tasks=60)
+    results = [make_results(tasks, "a", {"ncc": 0.5, "knn": 0.4}), make_results(tasks, "bb", {"ncc": 0.3, "knn": 0.8})]
+    (curve,) = plan_curves(compare_results(results), results, catalog)
+    assert (curve.classifier, curve.query) == ("knn on bb", 4)
+    moments = Pilot.of(results[1]).moments("knn")
+    assert curve.plan == plan(moments, shot=1, way=3, classes=len(LABELS), items=ITEMS, queries=range(1, 31))
+
+
+@pytest.mark.parametrize(("sampler", "accuracy"), [("fewstab", 0.5), ("random", 1.0)])
+def test_results_that_allow_no_plan_give_none(tmp_path: Path, sampler: str, accuracy: float) -> None:
+    catalog = make_catalog(tmp_path)
+    results = [make_results(make_tasks(catalog, sampler), "pixels", {"ncc": accuracy})]
+    comparison = compare_results(results)
+    assert plan_curves(comparison, results, catalog) == []
+    assert plan_curves(comparison, results, None) == []
