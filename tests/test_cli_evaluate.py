@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 from shotproof.cli.evaluate import evaluate as verb
 from shotproof.errors import ShotproofError
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.metrics import sampler_interval
 from shotproof.evaluation.results import Results
 from shotproof.methods.method import DEFAULT_METHODS
+from shotproof.stats.intervals import sampler_interval
 from tests.drawn_tasks import draw_task_set
 
 app = typer.Typer()

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from shotproof.evaluation.metrics import Counts, average_drop, gap_interval, rank_correlation, sampler_interval
+from shotproof.evaluation.metrics import Counts, average_drop, rank_correlation
 
 shares = st.floats(0, 1).map(lambda value: round(value, 3))
-several_shares = st.lists(shares, min_size=2, max_size=40)
 
 
 def test_accuracies_of_tasks_of_unequal_ways_and_queries() -> None:
@@ -30,36 +29,6 @@ def test_accuracies_agree_with_a_loop(ways: list[int], seed: int) -> None:
     by_task = [correct[task == t] / queries[task == t] for t in range(len(ways))]
     np.testing.assert_allclose(counts.accuracy_by_task(), [each.mean() for each in by_task])
     np.testing.assert_allclose(counts.worst_by_task(), [each.min() for each in by_task])
-
-
-@given(several_shares.filter(lambda values: np.std(values) > 1e-6), st.floats(0.5, 0.999))
-def test_the_sampler_interval_is_students(values: list[float], level: float) -> None:
-    interval = sampler_interval(values, level)
-    low, high = stats.t.interval(level, len(values) - 1, np.mean(values), stats.sem(values))
-    assert (interval.low, interval.high) == pytest.approx((low, high))
-    assert interval.half_width == pytest.approx((high - low) / 2)
-    assert (interval.covers, interval.level) == ("sampler", level)
-
-
-@given(*[several_shares.filter(lambda values: np.std(values) > 1e-6)] * 2)
-def test_the_gap_is_welchs(random: list[float], biased: list[float]) -> None:
-    gap = gap_interval(random, biased)
-    expected = stats.ttest_ind(random, biased, equal_var=False).confidence_interval(0.95)
-    assert (gap.low, gap.high) == pytest.approx((expected.low, expected.high))
-    assert gap.mean == pytest.approx(np.mean(random) - np.mean(biased))
-
-
-def test_values_that_do_not_vary_have_an_interval_of_no_width() -> None:
-    assert sampler_interval([0.1] * 3).half_width == pytest.approx(0, abs=1e-12)
-    gap = gap_interval([0.7] * 3, [0.1] * 5)
-    assert (gap.low, gap.high) == pytest.approx((0.6, 0.6))
-
-
-def test_one_task_has_a_mean_but_no_interval() -> None:
-    assert sampler_interval([0.4]).mean == 0.4
-    assert math.isnan(sampler_interval([0.4]).low)
-    assert math.isnan(gap_interval([0.4], [0.1, 0.2]).high)
-    assert math.isnan(gap_interval([0.4, 0.5], [0.1]).high)
 
 
 @given(st.lists(st.tuples(shares, shares), min_size=2, max_size=12))

@@ -61,7 +61,7 @@ def evaluate(
 
 def _summary(results: Results, tasks: int, seconds: float) -> dict[str, Any]:
     """The printed numbers: shares between 0 and 1, with their intervals; a bound that does not exist is None."""
-    from shotproof.evaluation.metrics import sampler_interval
+    from shotproof.stats.intervals import sampler_interval
 
     def described(values: Any) -> dict[str, float | None]:
         interval = sampler_interval(values)

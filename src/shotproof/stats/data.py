@@ -1,9 +1,13 @@
-"""What new images, or new classes, would change in means over tasks: the intervals `images` and `classes`."""
+"""What new images, or new classes, would change in means over tasks: the intervals `images` and `classes`.
+
+Halves of the classes differ by their images too, so `classes` covers new images as well.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import get_args
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
@@ -14,9 +18,7 @@ from shotproof.stats.intervals import Estimate
 from shotproof.stats.splits import SPLITS, TASKS_A_HALF, SplitMeans, Units, split_means
 from shotproof.tasks.taskset import TaskSet
 
-# What is split for an interval. Halves of the classes differ by their images too, so `classes` counts the images'
-# variance twice: with few classes their own is often estimated too small, and this makes up for it.
-NEEDED: dict[Units, tuple[Units, ...]] = {"images": ("images",), "classes": ("images", "classes")}
+UNITS: tuple[Units, ...] = get_args(Units)
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,9 @@ class DataSpread:
         an accuracy, {(0, "ncc", "acc"): 1, (0, "knn", "acc"): -1} a paired difference, and
         {(0, "ncc", "wacc"): 1, (1, "ncc", "wacc"): -1} the gap between two task sets.
         """
-        for units in NEEDED[covers]:
-            if units in self.refused:
-                return Estimate(estimate.mean, None, self.refused[units])
-            estimate = estimate.plus(self.means[units].spread(weights))
-        return estimate
+        if covers in self.refused:
+            return Estimate(estimate.mean, None, self.refused[covers])
+        return estimate.plus(self.means[covers].spread(weights))
 
 
 def data_spread(
@@ -53,9 +53,9 @@ def data_spread(
     seed: int = 0,
     workers: int = 1,
 ) -> DataSpread:
-    """Re-evaluate on split halves whatever the intervals need; data that is too small is a reason, not an error."""
+    """Re-evaluate on split halves for each interval; data that is too small for it is a reason, not an error."""
     spread = DataSpread()
-    for units in sorted({unit for name in covers for unit in NEEDED[name]}, reverse=True):
+    for units in covers:
         try:
             spread.means[units] = split_means(
                 task_sets,

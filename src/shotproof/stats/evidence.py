@@ -14,7 +14,7 @@ from shotproof.evaluation.evaluated import Classifier, Evaluated, Metric, values
 from shotproof.evaluation.metrics import FloatArray
 from shotproof.evaluation.sources import RANDOM
 from shotproof.methods.method import Method
-from shotproof.stats.data import NEEDED, DataSpread, data_spread
+from shotproof.stats.data import UNITS, DataSpread, data_spread
 from shotproof.stats.intervals import Covers, Estimate
 from shotproof.stats.material import Material
 from shotproof.tasks.sampler import sample, samplers
@@ -109,7 +109,7 @@ class Evidence:
     @cached_property
     def _data(self) -> dict[str, DataSpread]:
         """For each encoder, all its methods on halves of the data."""
-        units = [name for name in NEEDED if name in self.covers]
+        units = [name for name in UNITS if name in self.covers]
         needed = ["tasks", "catalog", "features"]
         if any(_takes_attributes(one.source.sampler) for one in self.sets):
             needed.append("attributes")

@@ -1,9 +1,12 @@
 """The variance that the data adds to a mean over tasks, from re-evaluation on split halves of the data.
 
 For a mean over tasks, theta, and data that splits at random into halves A and B (of every class's items, or of the
-classes), Var(theta) is about (theta_A - theta_B)^2 / 4, less what the tasks drawn on the halves add to it. All means of
-interest (methods, metrics, samplers) are taken on the same splits, so that any weighted sum of them has its variance
-too: a paired difference and a gap are sums with the weights 1 and -1.
+classes), theta_A and theta_B are independent, so (theta_A - theta_B)^2 / 4 is on average the variance of their mean
+(theta_A + theta_B) / 2. That mean is theta plus what the split adds, and its variance over splits of the same data is
+what the split adds; the rest is the variance of theta. What comes of drawing few tasks on each half is taken off both.
+
+All means of interest (methods, metrics, samplers) are taken on the same splits, so that any weighted sum of them has
+its variance too: a paired difference and a gap are sums with the weights 1 and -1.
 
 Arrays only: `splits.py` makes them from a catalog.
 """
@@ -18,31 +21,52 @@ import numpy.typing as npt
 
 from shotproof.stats.intervals import FloatArray, Spread
 
+KURTOSIS = 1.0  # excess kurtosis that is assumed of what a class adds to a mean
+
+
+@dataclass(frozen=True)
+class Moments:
+    """A quantity [splits, k] and the covariance [k, k] that it has because few tasks were drawn on each half."""
+
+    values: FloatArray
+    noise: FloatArray
+
+    @classmethod
+    def over_tasks(cls, values: FloatArray) -> Moments:
+        """From one value a task: [splits, tasks, k]."""
+        splits, tasks, _ = values.shape
+        means = values.mean(axis=1)
+        around = values - means[:, None]
+        return cls(means, np.einsum("sti,stj->ij", around, around) / (splits * tasks * (tasks - 1)))
+
+    def noise_of(self, weights: FloatArray) -> float:
+        """The variance that a weighted sum has because of few tasks."""
+        return float(weights @ self.noise @ weights)
+
 
 @dataclass(frozen=True)
 class Halves:
-    """Differences between halves, theta_A - theta_B, of k means on a number of splits.
+    """Half the difference between halves, (theta_A - theta_B) / 2, and their mean, (theta_A + theta_B) / 2.
 
-    differences: [splits, k]
-    noise: [k, k], the covariance that a row of `differences` has because few tasks were drawn on each half
     freedom: the number of units that were split (items, classes), less the number of groups that each was split within
-    sides: [splits, units], 1 where a unit is in half A and -1 where it is in half B; None where the units are so many
-        that the mean over them has no skewness to speak of
+    sides: [splits, units], 1 where a unit is in half A and -1 where it is in half B, where the units are few (classes)
+
+    A variance from few units is often far too small just when the mean is far off, since what a unit adds is skewed and
+    heavy-tailed. So of few units what the split adds is left in, the skewness is estimated, and the variance is taken
+    to be known less well.
     """
 
-    differences: FloatArray
-    noise: FloatArray
+    difference: Moments
+    mean: Moments
     freedom: int
     sides: npt.NDArray[np.int8] | None = None
 
     @classmethod
-    def of_tasks(cls, paired: FloatArray, freedom: int, sides: npt.NDArray[np.int8] | None = None) -> Halves:
-        """From the differences between task t on half A and task t on half B: [splits, tasks, k]."""
-        splits, tasks, _ = paired.shape
-        differences = paired.mean(axis=1)
-        around = paired - differences[:, None]
-        noise = np.einsum("sti,stj->ij", around, around) / (splits * tasks * (tasks - 1))
-        return cls(differences, noise, freedom, sides)
+    def of_tasks(
+        cls, first: FloatArray, second: FloatArray, freedom: int, sides: npt.NDArray[np.int8] | None = None
+    ) -> Halves:
+        """From the values of task t on half A and of task t on half B: [splits, tasks, k] each."""
+        return cls(Moments.over_tasks((first - second) / 2), Moments.over_tasks((first + second) / 2), freedom, sides)
 
     def spread(self, weights: Sequence[float] | FloatArray) -> Spread:
         """What the data adds to the variance of the weighted sum of the k means.
@@ -50,19 +74,25 @@ class Halves:
         The variance is known no better than the splits are many, nor than the units are.
         """
         chosen = np.asarray(weights, dtype=np.float64)
-        halved = self.differences @ chosen / 2
-        squares = halved**2
-        variance = max(float(squares.mean() - chosen @ self.noise @ chosen / 4), 0.0)
-        uncertainty = float(squares.var(ddof=1)) / len(squares) + 2 * variance**2 / self.freedom
-        return Spread(variance, uncertainty, self._third_cumulant(halved))
+        halved, mean = self.difference.values @ chosen, self.mean.values @ chosen
+        between = float((halved**2).mean())
+        variance = between - self.difference.noise_of(chosen)
+        if self.sides is not None:
+            variance = max(variance, 0.0)
+            uncertainty = 2 * between**2 / len(halved) + variance**2 * (
+                2 / self.freedom + KURTOSIS / self.sides.shape[1]
+            )
+            return Spread(variance, uncertainty, _third_cumulant(self.sides, halved))
+        over_splits = float(mean.var(ddof=1))
+        variance = max(variance - (over_splits - self.mean.noise_of(chosen)), 0.0)
+        return Spread(variance, 2 * (between**2 + over_splits**2) / len(halved) + 2 * variance**2 / self.freedom)
 
-    def _third_cumulant(self, halved: FloatArray) -> float:
-        """Of a mean over units, from what each adds to it: how far the half with the unit is above the other.
 
-        The noise of the splits is symmetric, so it adds nothing to the sum of cubes on average.
-        """
-        if self.sides is None:
-            return 0.0
-        units = self.sides.shape[1]
-        added = self.sides.T @ halved / len(halved) * (units - 1) / units
-        return float((added**3).sum() * units**2 / ((units - 1) * (units - 2)))
+def _third_cumulant(sides: npt.NDArray[np.int8], halved: FloatArray) -> float:
+    """Of a mean over units, from what each adds to it: how far the half with the unit is above the other.
+
+    The noise of the splits is symmetric, so it adds nothing to the sum of cubes on average.
+    """
+    units = sides.shape[1]
+    added = sides.T @ halved / len(halved) * (units - 1) / units
+    return float((added**3).sum() * units**2 / ((units - 1) * (units - 2)))

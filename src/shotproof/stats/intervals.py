@@ -75,8 +75,8 @@ class Spread:
 
     @property
     def freedom(self) -> float:
-        """The degrees of freedom of the variance, after Satterthwaite."""
-        return 2 * self.variance**2 / self.uncertainty
+        """The degrees of freedom of the variance, after Satterthwaite, at least 1."""
+        return max(2 * self.variance**2 / self.uncertainty, 1.0)
 
     @property
     def skewness(self) -> float:

@@ -35,7 +35,7 @@ from shotproof.tasks.taskset import TaskSet
 Units = Literal["images", "classes"]
 METRICS = ("acc", "wacc")
 SPLITS = 100
-TASKS_A_HALF = 150
+TASKS_A_HALF = 200
 _BLOCK = 5  # splits that are evaluated together, which share the items' inner products
 _NOT_OPTIONS = ("sampler", "split", "way", "shot", "query", "tasks")
 _SIDES, _TASKS = 0, 1  # what a random number is drawn for
@@ -98,7 +98,7 @@ class _Work:
     seed: int
 
     def block(self, splits: range) -> FloatArray:
-        """The differences between halves, task by task: [splits, tasks, k]."""
+        """The values on both halves, task by task: [2, splits, tasks, k]."""
         tables = [
             drawing.draw(half, int(draws.bits(self.seed, _TASKS, split) >> np.uint64(1)), self.tasks)
             for split in splits
@@ -118,9 +118,8 @@ class _Work:
             values.append([counted.accuracy_by_task()[chosen], counted.worst_by_task()[chosen]])
         shape = (len(self.methods), len(METRICS), len(splits), 2, len(self.drawings), tasks)
         by_half = np.array(values).reshape(shape).transpose(3, 2, 5, 4, 0, 1)
-        difference: FloatArray = by_half[0] - by_half[1]
         # In one layout, as an array that comes from another process is: sums over it round alike.
-        return np.ascontiguousarray(difference.reshape(len(splits), tasks, -1))
+        return np.ascontiguousarray(by_half.reshape(2, len(splits), tasks, -1))
 
     def _halves(self, split: int) -> Iterator[Catalog]:
         side = self.sides[split, self.unit_of_item]
@@ -160,13 +159,13 @@ def split_means(
         try:
             for block in _evaluate(work, blocks, workers):
                 done.append(block)
-                advance(len(block))
+                advance(block.shape[1])
         except Starved as error:
             raise Starved(f"a half of the {units} is too little: {error}") from error
-    fewest = min(block.shape[1] for block in done)
-    paired = np.concatenate([block[:, :fewest] for block in done])
+    fewest = min(block.shape[2] for block in done)
+    first, second = np.concatenate([block[:, :, :fewest] for block in done], axis=1)
     names = [(index, method.name, metric) for index in range(len(drawings)) for method in made for metric in METRICS]
-    return SplitMeans(Halves.of_tasks(paired, freedom, sides if units == "classes" else None), names)
+    return SplitMeans(Halves.of_tasks(first, second, freedom, sides if units == "classes" else None), names)
 
 
 def _used(catalog: Catalog, task_sets: Sequence[TaskSet]) -> Catalog:

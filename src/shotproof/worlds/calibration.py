@@ -14,8 +14,8 @@ import numpy as np
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.metrics import FloatArray, Interval, sampler_interval
 from shotproof.features.encoder import encode
+from shotproof.stats.intervals import FloatArray, Interval, sampler_interval
 from shotproof.tasks.taskset import TaskSet
 from shotproof.worlds.dial import DialEncoder
 
