@@ -20,11 +20,6 @@ All thresholds are absolute: the words of an image never depend on the other ima
 from __future__ import annotations
 
 import logging
-import multiprocessing
-import signal
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import numpy as np
@@ -36,6 +31,7 @@ from shotproof.attributes.detector import Detector, Words
 from shotproof.catalog.catalog import Catalog
 from shotproof.errors import InputError, UnreadableItem
 from shotproof.images import open_image
+from shotproof.processes import in_processes
 from shotproof.progress import progress
 
 SIDE = 64
@@ -68,8 +64,9 @@ class PhotometricDetector(Detector):
             raise InputError("the catalog has no items")
         words: Words = {}
         broken: list[str] = []
+        each = in_processes(_words_of_file, catalog.paths, self.workers, _CHUNK)
         with progress("photometric", len(catalog)) as advance:
-            for item, found in zip(catalog.items.to_pylist(), self._each(catalog.paths), strict=True):
+            for item, found in zip(catalog.items.to_pylist(), each, strict=True):
                 if isinstance(found, UnreadableItem):
                     broken.append(f"item '{item}': {found}")
                 words[item] = None if isinstance(found, UnreadableItem) else found
@@ -79,23 +76,6 @@ class PhotometricDetector(Detector):
         for message in broken:
             _log.warning(message)
         return words
-
-    def _each(self, paths: Sequence[Path]) -> Iterator[list[str] | UnreadableItem]:
-        """What is found of each path, in order."""
-        chunks = [paths[start : start + _CHUNK] for start in range(0, len(paths), _CHUNK)]
-        workers = min(self.workers, len(chunks))
-        if workers <= 1:
-            yield from map(_words_of_file, paths)
-            return
-        # Spawned, not forked: a fork of a process that runs threads (PyTorch's, Arrow's) can hang.
-        context = multiprocessing.get_context("spawn")
-        # An interrupt is for the process that waits; the workers end with it, without a traceback each.
-        with ProcessPoolExecutor(workers, context, signal.signal, (signal.SIGINT, signal.SIG_IGN)) as pool:
-            try:
-                for found in pool.map(_words_of_files, chunks):
-                    yield from found
-            except BrokenProcessPool as error:
-                raise InputError("a process that decodes images died: try a single one (--workers 1)") from error
 
 
 def photometric_words(image: Image.Image) -> list[str]:
@@ -152,7 +132,3 @@ def _words_of_file(path: Path) -> list[str] | UnreadableItem:
         return photometric_words(open_image(path))
     except UnreadableItem as error:
         return error
-
-
-def _words_of_files(paths: Sequence[Path]) -> list[list[str] | UnreadableItem]:
-    return [_words_of_file(path) for path in paths]

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import math
-import multiprocessing
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.errors import InputError, UnreadableItem
+from shotproof.errors import UnreadableItem
 from shotproof.images import open_image
+from shotproof.processes import in_processes
 from shotproof.progress import progress
 
 FILES_PER_CHUNK = 64
@@ -67,25 +64,12 @@ def class_sizes(catalog: Catalog) -> pa.Table:
 
 def read_contents(paths: Sequence[Path], workers: int | None = None) -> list[FileContent]:
     """The content of each file, read in worker processes (by default one a core)."""
-    wanted = workers or os.cpu_count() or 1
-    # A process takes longer to start than a few files to read.
-    used = min(wanted, math.ceil(len(paths) / FILES_PER_CHUNK))
+    contents = []
     with progress("Reading files", len(paths)) as advance:
-        if used <= 1:
-            return list(_counted(map(_read_content, paths), advance))
-        # Forking a process that has threads (Arrow's, PyTorch's) can hang it.
-        context = multiprocessing.get_context("spawn")
-        try:
-            with ProcessPoolExecutor(used, mp_context=context) as pool:
-                return list(_counted(pool.map(_read_content, paths, chunksize=FILES_PER_CHUNK), advance))
-        except BrokenProcessPool as error:
-            raise InputError("a worker process died while it read the files, perhaps for want of memory") from error
-
-
-def _counted(contents: Iterable[FileContent], advance: Callable[[int], None]) -> Iterator[FileContent]:
-    for content in contents:
-        advance(1)
-        yield content
+        for content in in_processes(_read_content, paths, workers or os.cpu_count() or 1, FILES_PER_CHUNK):
+            contents.append(content)
+            advance(1)
+    return contents
 
 
 def _read_content(path: Path) -> FileContent:

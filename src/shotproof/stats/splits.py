@@ -7,10 +7,8 @@ difference between the halves is free of the luck of the classes.
 
 from __future__ import annotations
 
-import multiprocessing
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -25,6 +23,7 @@ from shotproof.errors import InputError, Mismatch, Starved
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
 from shotproof.methods.method import Estimator, Method, make_method
+from shotproof.processes import in_processes
 from shotproof.progress import progress
 from shotproof.stats.halves import Halves
 from shotproof.stats.intervals import FloatArray, Spread
@@ -157,7 +156,7 @@ def split_means(
     done = []
     with progress(f"evaluating on halves of the {units}", splits) as advance:
         try:
-            for block in _evaluate(work, blocks, workers):
+            for block in in_processes(work.block, blocks, workers):
                 done.append(block)
                 advance(block.shape[1])
         except Starved as error:
@@ -249,28 +248,3 @@ def _joined(tables: list[pa.Table]) -> TaskSet:
         joined.append(pa.table(columns))
         first += int(task[-1] - task[0]) + 1
     return TaskSet(pa.concat_tables(joined).combine_chunks())
-
-
-def _evaluate(work: _Work, blocks: list[range], workers: int) -> Iterator[FloatArray]:
-    if workers <= 1 or len(blocks) == 1:
-        yield from map(work.block, blocks)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, initializer=_keep_work, initargs=(work,)) as pool:
-        yield from pool.map(_evaluate_in_worker, blocks)
-
-
-_work: _Work | None = None  # of this worker process
-
-
-def _keep_work(work: _Work) -> None:
-    import torch
-
-    global _work
-    _work = work
-    torch.set_num_threads(1)  # the processes share the cores already
-
-
-def _evaluate_in_worker(splits: range) -> FloatArray:
-    assert _work is not None
-    return _work.block(splits)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -13,6 +10,7 @@ import pyarrow as pa
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.errors import InputError
+from shotproof.processes import in_processes
 from shotproof.progress import progress
 from shotproof.registry import Registry
 from shotproof.tables import Meta
@@ -87,7 +85,7 @@ def sample(
     blocks = [range(start, min(start + BLOCK, tasks)) for start in range(0, tasks, BLOCK)]
     drawn = []
     with progress(f"sampling {sampler} tasks", tasks) as advance:
-        for block in _draw(drawer, blocks, workers):
+        for block in in_processes(drawer.draw, blocks, workers):
             drawn.append(block)
             advance(min(BLOCK, tasks))
     inputs = {name: value.digest for name, value in options.items() if isinstance(value, Attributes)}
@@ -106,25 +104,3 @@ def sample(
     }
     taskset = TaskSet(pa.concat_tables(drawn).combine_chunks(), meta)
     return TaskSet(taskset.table, {**meta, "summary": drawer.summary(taskset)})
-
-
-def _draw(sampler: Sampler, blocks: list[range], workers: int) -> Iterator[pa.Table]:
-    if workers <= 1 or len(blocks) == 1:
-        yield from map(sampler.draw, blocks)
-        return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context, initializer=_keep_sampler, initargs=(sampler,)) as pool:
-        yield from pool.map(_draw_in_worker, blocks)
-
-
-_sampler: Sampler | None = None  # of this worker process
-
-
-def _keep_sampler(sampler: Sampler) -> None:
-    global _sampler
-    _sampler = sampler
-
-
-def _draw_in_worker(tasks: range) -> pa.Table:
-    assert _sampler is not None
-    return _sampler.draw(tasks)
