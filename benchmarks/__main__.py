@@ -1,11 +1,11 @@
-"""Run all benchmarks, or those named: `python -m benchmarks [sampling scale evaluation calibration task_size]`."""
+"""Run all benchmarks, or those named: `python -m benchmarks [sampling scale evaluation calibration task_size coverage]`."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 
-ALL = ["sampling", "scale", "evaluation", "calibration", "task_size"]
+ALL = ["sampling", "scale", "evaluation", "calibration", "task_size", "coverage"]
 
 
 def main() -> None:

@@ -98,7 +98,7 @@ def fewstab_tasks(data: Items, tasks: int, shape: Shape, generator: torch.Genera
     while is_open.any():
         open_tasks = is_open.nonzero().squeeze(1)
         # Few open tasks: many tries of each at a time.
-        tries = open_tasks.repeat_interleave(max(1, at_once // len(open_tasks)))[:at_once]
+        tries = open_tasks.repeat_interleave(min(max(1, at_once // len(open_tasks)), 30))[:at_once]
         chosen, word = _draw_words(eligible, world[tries], shape, generator)
         differ = (word.sort(1).values.diff(dim=1) != 0).all(1) & (word >= 0).all(1)
         tries, chosen, word = tries[differ], chosen[differ], word[differ]
