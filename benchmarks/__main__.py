@@ -1,4 +1,4 @@
-"""Run all benchmarks, or those named: `python -m benchmarks [sampling scale evaluation calibration task_size coverage]`."""
+"""Run all benchmarks, or those named: `python -m benchmarks [sampling scale evaluation ...]`."""
 
 from __future__ import annotations
 
