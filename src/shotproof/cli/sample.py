@@ -15,6 +15,10 @@ def sample(
         str, typer.Option(help="How tasks are drawn: fewstab, random, depletion, or a registered one.")
     ] = "fewstab",
     attributes: Annotated[Path | None, typer.Option(help="attributes.parquet, for samplers that need it.")] = None,
+    features: Annotated[Path | None, typer.Option(help="features.parquet, for samplers that need it.")] = None,
+    like: Annotated[
+        Path | None, typer.Option(help="A task set whose classes, ways, shots and queries are taken over.")
+    ] = None,
     split: Annotated[
         str | None, typer.Option(help="The split to draw from; needed where there is more than one.")
     ] = None,
@@ -51,9 +55,11 @@ def sample(
     from shotproof.attributes.attributes import Attributes
     from shotproof.catalog.catalog import Catalog
     from shotproof.cli.console import print_json
+    from shotproof.features.features import Features
     from shotproof.specs import parse_options
     from shotproof.tasks.sampler import sample as draw_tasks
     from shotproof.tasks.sampler import samplers
+    from shotproof.tasks.taskset import TaskSet
 
     samplers.factory(sampler)  # a misspelt name is told before any file is read
     given: dict[str, Any] = {
@@ -63,10 +69,16 @@ def sample(
         "skip_small_classes": skip_small_classes or None,
     }
     options = {name: value for name, value in given.items() if value is not None} | parse_options(option or [])
-    if attributes is not None and "attributes" in samplers.inputs(sampler):
-        options["attributes"] = Attributes.read(attributes)
-    elif attributes is not None:
-        typer.echo(f"note: sampler '{sampler}' does not use attributes", err=True)
+    files = {
+        "attributes": (attributes, Attributes.read),
+        "features": (features, Features.read),
+        "like": (like, TaskSet.read),
+    }
+    for name, (path, read) in files.items():
+        if path is not None and name in samplers.inputs(sampler):
+            options[name] = read(path)
+        elif path is not None:
+            typer.echo(f"note: sampler '{sampler}' does not use {name}", err=True)
     taskset = draw_tasks(
         Catalog.read(catalog),
         sampler,

@@ -10,6 +10,7 @@ import pyarrow as pa
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.errors import InputError
+from shotproof.features.features import Features
 from shotproof.processes import in_processes
 from shotproof.progress import progress
 from shotproof.registry import Registry
@@ -41,6 +42,10 @@ class Sampler(ABC):
     def parameters(self) -> Meta:
         """What else than design and seed decided the tasks, for the file's metadata."""
         return {}
+
+    def match(self, tasks: TaskSet) -> str | None:
+        """A digest of what the tasks share, one by one, with those of the sets that they are paired with."""
+        return None
 
     def summary(self, tasks: TaskSet) -> Meta:
         """What happened while drawing (retries, fallbacks, classes left out), for the file's metadata."""
@@ -88,7 +93,9 @@ def sample(
         for block in in_processes(drawer.draw, blocks, workers):
             drawn.append(block)
             advance(min(BLOCK, tasks))
-    inputs = {name: value.digest for name, value in options.items() if isinstance(value, Attributes)}
+    inputs = {
+        name: value.digest for name, value in options.items() if isinstance(value, (Attributes, Features, TaskSet))
+    }
     meta = {
         "made_by": {
             "sampler": sampler,
@@ -103,4 +110,6 @@ def sample(
         "from": {"catalog": catalog.digest, **inputs},
     }
     taskset = TaskSet(pa.concat_tables(drawn).combine_chunks(), meta)
-    return TaskSet(taskset.table, {**meta, "summary": drawer.summary(taskset)})
+    match = drawer.match(taskset)
+    matched = {} if match is None else {"match": match}
+    return TaskSet(taskset.table, {**meta, **matched, "summary": drawer.summary(taskset)})
