@@ -1,0 +1,1 @@
+"""Sounds: reading, loudness, mixing, and what can be measured of a mixture."""
