@@ -54,7 +54,8 @@ def make_tasks(
             row = {"task": task, "slot": slot, "label": label, "attribute": attribute}
             rows.append({**row, "support": chosen[:shot], "query": chosen[shot:]})
     made_by = {"sampler": sampler, "split": "test", "way": 3, "shot": shot, "query": 4, "tasks": tasks}
-    meta = {"made_by": {**made_by, **(options or {})}, "seed": seed, "from": {"catalog": catalog.digest}}
+    made_from = {"catalog": catalog.digest, **({"attributes": "of-the-images"} if sampler == "fewstab" else {})}
+    meta = {"made_by": {**made_by, **(options or {})}, "seed": seed, "from": made_from}
     return TaskSet(pa.Table.from_pylist(rows), meta)
 
 

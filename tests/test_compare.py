@@ -148,9 +148,44 @@ def test_results_that_are_not_on_the_same_tasks_are_refused(catalog: Catalog, ra
         digests = f"{random.meta['tasks']['digest']}.*{tasks.digest}"
         with pytest.raises(Mismatch, match=digests):
             compare([random, make_results(tasks, "other", {"ncc": 0.5})])
-    two_biased = [make_results(make_tasks(catalog, s), "pixels", {"ncc": 0.5}) for s in ("fewstab", "hard_ood")]
-    with pytest.raises(Mismatch, match="expected one task set, or random tasks and others"):
+    two_biased = [
+        make_results(make_tasks(catalog, sampler, seed=seed), "pixels", {"ncc": 0.5})
+        for seed, sampler in enumerate(("fewstab", "hard_ood"))
+    ]
+    with pytest.raises(Mismatch, match="expected one task set, matched ones, or random or iid tasks and others"):
         compare(two_biased)
+
+
+def matched(results: Results, key: str) -> Results:
+    return changed(results, tasks={**results.meta["tasks"], "match": key})
+
+
+@pytest.mark.parametrize("samplers", [("random", "hardest"), ("hard_ood", "iid")])
+def test_the_gap_of_matched_sets_is_paired_task_by_task(catalog: Catalog, samplers: tuple[str, str]) -> None:
+    sets = {
+        sampler: matched(make_results(make_tasks(catalog, sampler, tasks=40), "pixels", METHODS, seed), "shared")
+        for seed, sampler in enumerate(samplers)
+    }
+    first, second = sorted(sets, key=["random", "iid", "hardest", "hard_ood"].index)
+    (gap,) = compare(list(sets.values())).gaps
+    assert gap.name == f"{first} - {second}"
+    for row in gap.methods:
+        paired = stats.ttest_rel(*(values(sets[sampler], row.method, "acc") for sampler in (first, second)))
+        bounds = paired.confidence_interval(0.95)
+        interval = row.intervals["acc"]["sampler"]
+        assert (interval.low, interval.high) == pytest.approx((bounds.low, bounds.high), abs=1e-10)
+
+
+def test_matched_sets_of_any_sampler_are_compared_and_their_tasks_are_counted(catalog: Catalog) -> None:
+    origin = make_tasks(catalog, "meta_dataset", tasks=30, seed=1)
+    results = [
+        matched(make_results(drawn, "pixels", METHODS, seed), origin.digest)
+        for seed, drawn in enumerate((make_tasks(catalog, "easiest", tasks=30), origin))
+    ]
+    assert [gap.name for gap in compare(results).gaps] == ["meta_dataset - easiest"]
+    fewer = matched(make_results(make_tasks(catalog, "hardest", tasks=20), "pixels", METHODS), origin.digest)
+    with pytest.raises(Mismatch, match="30 and 20 of them"):
+        compare([results[1], fewer])
 
 
 def test_missing_classes_and_tasks_are_named(random: Results) -> None:

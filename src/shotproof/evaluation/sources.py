@@ -12,6 +12,7 @@ from shotproof.evaluation.results import Results
 from shotproof.tables import Meta
 
 RANDOM = "random"
+REFERENCES = (RANDOM, "iid")  # what the others are measured against, the first that is there
 UNKNOWN = "unknown"
 _NOT_OPTIONS = {"sampler", "split", "way", "shot", "query", "tasks"}
 
@@ -29,12 +30,19 @@ class Design:
 
 @dataclass(frozen=True)
 class Source:
-    """What a results file says that it was made from; `options` are the sampler's, as (name, value), sorted."""
+    """What a results file says that it was made from.
+
+    options: the sampler's, as (name, value), sorted
+    inputs: what the sampler was given beside the catalog, e.g. `attributes`
+    match: the same for task sets whose tasks are paired one by one; of a set that is like no other, its own digest
+    """
 
     design: Design
     sampler: str
     options: tuple[tuple[str, str], ...]
+    inputs: tuple[str, ...]
     tasks_digest: str | None
+    match: str | None
     encoder: str
 
     @classmethod
@@ -42,6 +50,8 @@ class Source:
         """From the metadata; the way and the query size are read off the counts where the metadata lacks them."""
         made_by = lookup(results.meta, "tasks", "made_by")
         options = made_by if isinstance(made_by, dict) else {}
+        made_from = lookup(results.meta, "tasks", "from")
+        tasks_digest = _text(lookup(results.meta, "tasks", "digest"))
         design = Design(
             catalog=_text(lookup(results.meta, "tasks", "from", "catalog")),
             split=_text(lookup(made_by, "split")),
@@ -53,7 +63,9 @@ class Source:
             design,
             sampler=_text(lookup(made_by, "sampler")) or UNKNOWN,
             options=tuple(sorted((name, str(value)) for name, value in options.items() if name not in _NOT_OPTIONS)),
-            tasks_digest=_text(lookup(results.meta, "tasks", "digest")),
+            inputs=tuple(sorted(made_from.keys() - {"catalog"})) if isinstance(made_from, dict) else (),
+            tasks_digest=tasks_digest,
+            match=_text(lookup(results.meta, "tasks", "match")) or tasks_digest,
             encoder=_text(lookup(results.meta, "features", "encoder")) or UNKNOWN,
         )
 
@@ -76,6 +88,18 @@ def sources_of(results: Sequence[Results]) -> list[Source]:
             source = replace(source, sampler=f"{source.sampler} ({listed})")
         named.append(source)
     return named
+
+
+def reference(sources: Sequence[Source]) -> Source | None:
+    """The set that gaps are measured from: random tasks, iid tasks, or of matched sets the one that they are like."""
+    for name in REFERENCES:
+        for source in sources:
+            if source.sampler == name:
+                return source
+    matches = {source.match for source in sources}
+    if len(matches) > 1 or None in matches:
+        return None
+    return next((source for source in sources if source.tasks_digest in matches), sources[0])
 
 
 def lookup(meta: Meta, *keys: str) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, get_args
 from shotproof.errors import InputError, Mismatch, UnknownName
 from shotproof.evaluation.evaluated import METRICS, Classifier, Evaluated, Metric, evaluated_sets
 from shotproof.evaluation.results import Results
-from shotproof.evaluation.sources import RANDOM, UNKNOWN
+from shotproof.evaluation.sources import REFERENCES, UNKNOWN, reference
 from shotproof.stats.evidence import DEPLETION, Evidence, Terms
 from shotproof.stats.intervals import MEANING, Covers, Interval, check_level
 from shotproof.stats.material import Material
@@ -58,7 +58,7 @@ class MethodRow:
 
 @dataclass(frozen=True)
 class MethodGroup:
-    """All methods on one task set or, where `biased` is set, their gaps: random minus biased.
+    """All methods on one task set or, where `biased` is set, their gaps: the reference (random tasks) minus biased.
 
     pairs: all pairs of methods, by metric and interval
     """
@@ -98,7 +98,7 @@ class MethodGroup:
 
 @dataclass(frozen=True)
 class MethodTable:
-    """Methods on one task set, or on random tasks and others of one design, then with their gaps.
+    """Methods on one task set, or on a reference and others of one design, then with their gaps.
 
     level, corrected: the intervals' level, and whether Holm's correction for the number of pairs was made
     metric: what the ranks are by
@@ -148,8 +148,9 @@ def compare(
 
     `intervals` name what they cover: `sampler` (the default; on tasks without replacement with `depletion`), and
     `depletion`, `images`, `classes`, which need `material` to re-evaluate. `metric` is what ranks are by. `correct` by
-    Holm for the number of pairs, within a metric and an interval. Results on random tasks and on others of the same
-    design give the gap too; any other two task sets are refused (Mismatch).
+    Holm for the number of pairs, within a metric and an interval. Results on random (or iid) tasks and on others of the
+    same design, or on matched task sets, give the gap too, task by task where they are matched; any other two task sets
+    are refused (Mismatch).
     """
     check_level(level)
     by = next((known for known in METRICS if known == metric), None)
@@ -163,16 +164,11 @@ def compare(
     comparing = _Comparing(evidence, level, by, correct, several_encoders)
     numbers = range(len(sets))
     groups = [comparing.group(sets[number], {number: 1.0}) for number in numbers]
-    random = next((number for number in numbers if sets[number].source.sampler == RANDOM), None)
-    gaps = (
-        []
-        if random is None
-        else [
-            comparing.group(sets[random], {random: 1.0, number: -1.0}, sets[number])
-            for number in numbers
-            if number != random
-        ]
-    )
+    sources = [one.source for one in sets]
+    first = sources.index(reference(sources) or sources[0])
+    gaps = [
+        comparing.group(sets[first], {first: 1.0, number: -1.0}, sets[number]) for number in numbers if number != first
+    ]
     refused = {name: reason for name in covers if (reason := _refused_everywhere(groups, name))}
     return MethodTable(level, by, correct, covers, groups, gaps, refused, comparing.notes())
 
@@ -267,15 +263,24 @@ def _chosen(intervals: Sequence[str] | None, sets: Sequence[Evaluated]) -> tuple
 
 
 def _require_one_design(sets: Sequence[Evaluated]) -> None:
-    """One task set, or random tasks and others of one design."""
-    first = sets[0].source
-    samplers = [one.source.sampler for one in sets]
-    for other in (one.source for one in sets[1:]):
-        if other.design != first.design or RANDOM not in samplers or UNKNOWN in samplers:
+    """One task set, a reference and others of its design, or sets whose tasks are matched."""
+    sources = [one.source for one in sets]
+    first = reference(sources) or sources[0]
+    for one in sets:
+        source = one.source
+        matched = source.match is not None and source.match == first.match
+        alike = source.design == first.design and UNKNOWN not in (source.sampler, first.sampler)
+        if source is not first and not matched and not (alike and first.sampler in REFERENCES):
             raise Mismatch(
                 f"results on different task sets cannot be compared: {first.tasks_digest or UNKNOWN} ({first.sampler}) "
-                f"and {other.tasks_digest or UNKNOWN} ({other.sampler}); expected one task set, or random tasks and "
-                "others of the same catalog, split, way, shot and query"
+                f"and {source.tasks_digest or UNKNOWN} ({source.sampler}); expected one task set, matched ones, or "
+                f"{' or '.join(REFERENCES)} tasks and others of the same catalog, split, way, shot and query"
+            )
+        tasks = sets[sources.index(first)].tasks
+        if matched and one.tasks != tasks:
+            raise Mismatch(
+                f"the {first.sampler} and {source.sampler} tasks are matched one by one, but there are {tasks} and "
+                f"{one.tasks} of them: evaluate the same number of both"
             )
 
 

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import get_args
 
-from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.errors import Starved
 from shotproof.features.features import Features
 from shotproof.methods.method import Estimator, Method
+from shotproof.stats.drawing import NO_INPUTS, Inputs
 from shotproof.stats.intervals import Estimate
 from shotproof.stats.splits import SPLITS, TASKS_A_HALF, SplitMeans, Units, split_means
 from shotproof.tasks.taskset import TaskSet
@@ -47,7 +47,7 @@ def data_spread(
     features: Features,
     methods: Sequence[str | Method | Estimator],
     *,
-    attributes: Attributes | None = None,
+    inputs: Inputs = NO_INPUTS,
     splits: int = SPLITS,
     tasks: int = TASKS_A_HALF,
     seed: int = 0,
@@ -63,7 +63,7 @@ def data_spread(
                 features,
                 methods,
                 units,
-                attributes=attributes,
+                inputs=inputs,
                 splits=splits,
                 tasks=tasks,
                 seed=seed,

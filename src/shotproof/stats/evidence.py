@@ -15,9 +15,10 @@ from shotproof.evaluation.metrics import FloatArray
 from shotproof.evaluation.sources import RANDOM
 from shotproof.methods.method import Method
 from shotproof.stats.data import UNITS, DataSpread, data_spread
+from shotproof.stats.drawing import Inputs
 from shotproof.stats.intervals import Covers, Estimate
 from shotproof.stats.material import Material
-from shotproof.tasks.sampler import sample, samplers
+from shotproof.tasks.sampler import sample
 from shotproof.tasks.taskset import TaskSet
 
 DEPLETION = "depletion"
@@ -39,8 +40,8 @@ class Evidence:
         """The weighted sum with its spread; refused where there is none."""
         if covers == "depletion":
             reason = self._no_depletion(terms)
-            return _refused(self.mean(terms), reason) if reason else _over_tasks(terms, self._depletion_values)
-        estimate = _over_tasks(terms, self._values)
+            return _refused(self.mean(terms), reason) if reason else _over_tasks(terms, self._depletion_values, str)
+        estimate = _over_tasks(terms, self._values, self._matched)
         if covers == "sampler":
             return estimate
         encoders = sorted({classifier.encoder for _, classifier, _ in terms})
@@ -61,6 +62,10 @@ class Evidence:
     def mean(self, terms: Terms) -> float:
         """The weighted sum on the tasks given."""
         return sum(weight * float(self._values(*key).mean()) for key, weight in terms.items())
+
+    def _matched(self, number: int) -> str:
+        """The same for sets whose tasks are paired; sets that do not say what they are match no other."""
+        return self.sets[number].source.match or str(number)
 
     def _values(self, number: int, classifier: Classifier, metric: Metric) -> FloatArray:
         return self.sets[number].values[classifier][metric]
@@ -111,7 +116,7 @@ class Evidence:
         """For each encoder, all its methods on halves of the data."""
         units = [name for name in UNITS if name in self.covers]
         needed = ["tasks", "catalog", "features"]
-        if any(_takes_attributes(one.source.sampler) for one in self.sets):
+        if any("attributes" in one.source.inputs for one in self.sets):
             needed.append("attributes")
         self.material.require(units[0], *needed)
         assert self.material.catalog is not None
@@ -123,7 +128,7 @@ class Evidence:
                 self.material.catalog,
                 self.material.features_of(encoder, digests[encoder]),
                 methods,
-                attributes=self.material.attributes,
+                inputs=Inputs(self.material.attributes, self.material.features, self.material.tasks),
                 splits=self.material.splits,
                 seed=self.material.seed,
                 workers=self.material.workers,
@@ -139,12 +144,12 @@ class Evidence:
         return methods
 
 
-def _over_tasks(terms: Terms, values: Values) -> Estimate:
-    """The sum over tasks: paired within a task set, independent between task sets."""
-    by_set: dict[int, list[FloatArray]] = {}
+def _over_tasks(terms: Terms, values: Values, matched: Callable[[int], str]) -> Estimate:
+    """The sum over tasks: paired within a task set and between matched ones, independent between others."""
+    by_match: dict[str, list[FloatArray]] = {}
     for key, weight in terms.items():
-        by_set.setdefault(key[0], []).append(weight * values(*key))
-    first, *others = (np.sum(parts, axis=0) for parts in by_set.values())
+        by_match.setdefault(matched(key[0]), []).append(weight * values(*key))
+    first, *others = (np.sum(parts, axis=0) for parts in by_match.values())
     estimate = Estimate.over_tasks(first)
     for other in others:
         estimate = estimate.minus(Estimate.over_tasks(-other))
@@ -153,8 +158,3 @@ def _over_tasks(terms: Terms, values: Values) -> Estimate:
 
 def _refused(mean: float, reason: str) -> Estimate:
     return Estimate(mean, None, reason)
-
-
-def _takes_attributes(sampler: str) -> bool:
-    name = sampler.partition(" (")[0]  # variants of a sampler have their options in brackets
-    return name in samplers.names() and "attributes" in samplers.inputs(name)

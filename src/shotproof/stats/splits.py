@@ -10,14 +10,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from shotproof import draws
-from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.errors import InputError, Mismatch, Starved
 from shotproof.evaluation.evaluate import evaluate
@@ -25,10 +24,10 @@ from shotproof.features.features import Features
 from shotproof.methods.method import Estimator, Method, make_method
 from shotproof.processes import in_processes
 from shotproof.progress import progress
+from shotproof.stats.drawing import NO_INPUTS, Drawing, Inputs
 from shotproof.stats.halves import Halves
 from shotproof.stats.intervals import FloatArray, Spread
 from shotproof.tasks.pool import Design, Pool
-from shotproof.tasks.sampler import samplers
 from shotproof.tasks.taskset import TaskSet
 
 Units = Literal["images", "classes"]
@@ -36,36 +35,7 @@ METRICS = ("acc", "wacc")
 SPLITS = 100
 TASKS_A_HALF = 200
 _BLOCK = 5  # splits that are evaluated together, which share the items' inner products
-_NOT_OPTIONS = ("sampler", "split", "way", "shot", "query", "tasks")
 _SIDES, _TASKS = 0, 1  # what a random number is drawn for
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """How a task set was drawn, so that it can be drawn anew from other data."""
-
-    sampler: str
-    design: Design
-    options: dict[str, Any]
-
-    @classmethod
-    def of(cls, tasks: TaskSet, attributes: Attributes | None) -> Drawing:
-        """From a task set's metadata."""
-        made_by = tasks.meta.get("made_by")
-        if not isinstance(made_by, dict) or not {"sampler", "way", "shot", "query"} <= made_by.keys():
-            raise InputError(
-                "the task set does not say how it was drawn, so it cannot be drawn anew on halves of the data: "
-                "use one made by shotproof sample"
-            )
-        options = {name: value for name, value in made_by.items() if name not in _NOT_OPTIONS}
-        if "attributes" in samplers.inputs(made_by["sampler"]):
-            options["attributes"] = attributes
-        return cls(made_by["sampler"], Design(made_by["way"], made_by["shot"], made_by["query"]), options)
-
-    def draw(self, catalog: Catalog, seed: int, tasks: int) -> pa.Table:
-        """The rows of the first tasks."""
-        sampler = samplers.make(self.sampler, catalog, self.design, seed, **self.options)
-        return sampler.draw(range(min(tasks, sampler.available() or tasks)))
 
 
 @dataclass(frozen=True)
@@ -133,7 +103,7 @@ def split_means(
     methods: Sequence[str | Method | Estimator],
     units: Units,
     *,
-    attributes: Attributes | None = None,
+    inputs: Inputs = NO_INPUTS,
     splits: int = SPLITS,
     tasks: int = TASKS_A_HALF,
     seed: int = 0,
@@ -141,10 +111,11 @@ def split_means(
 ) -> SplitMeans:
     """Re-evaluate the methods on halves of every class's items (`images`) or of the classes (`classes`).
 
-    `tasks` are drawn on each half. Several task sets, of one catalog and split, are drawn on the same halves. The
-    result is the same for any number of workers. Starved where the data is too small for halves.
+    `inputs` are what the samplers need beside the catalog. `tasks` are drawn on each half. Several task sets, of one
+    catalog and split, are drawn on the same halves. The result is the same for any number of workers. Starved where the
+    data is too small for halves.
     """
-    drawings = [Drawing.of(task_set, attributes) for task_set in task_sets]
+    drawings = [Drawing.of(task_set, inputs) for task_set in task_sets]
     kept = _used(catalog, task_sets)
     pool = Pool.of(kept)
     _require_halves(pool, units, [drawing.design for drawing in drawings])
