@@ -44,6 +44,12 @@ def draw(seed: int = 0, tasks: int = 8, shots: tuple[int, ...] = (3, 1, 4, 2), q
     return Batch(torch.from_numpy(support), torch.from_numpy(labels), torch.from_numpy(query), len(shots))
 
 
+def as_maps(batch: Batch, height: int = 2, width: int = 2) -> Batch:
+    """The same numbers seen as maps: rows of d dimensions become d / (height width) channels."""
+    support, query = (rows.unflatten(-1, (-1, height, width)) for rows in (batch.support, batch.query))
+    return batch._replace(support=support, query=query)
+
+
 def draw_task_set(
     seed: int = 0, tasks: int = 20, classes: int = 5, items: int = 10, d: int = 16
 ) -> tuple[TaskSet, Features]:

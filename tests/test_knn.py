@@ -13,7 +13,7 @@ from shotproof.methods.knn import NearestNeighbours
 from tests.drawn_tasks import draw, formula
 
 
-def test_the_fixture() -> None:
+def test_the_predictions_of_the_fixture() -> None:
     batch, _ = formula()
     assert NearestNeighbours().scores(*batch)[0].argmax(-1).tolist() == [0, 0, 0, 0, 1, 1, 2, 1, 2, 2, 0, 2]
 

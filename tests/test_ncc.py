@@ -1,20 +1,12 @@
 from __future__ import annotations
 
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neighbors import NearestCentroid as ReferenceCentroid
 
 from shotproof.methods.ncc import NearestCentroid
-from tests.drawn_tasks import draw, formula
-
-
-def test_the_fixture() -> None:
-    batch, truth = formula()
-    scores = NearestCentroid().scores(*batch)
-    assert scores[0, 0].tolist() == pytest.approx([-10.315693, -12.826701, -21.843234], abs=1e-5)
-    assert (scores.argmax(-1) == truth).sum() == 10
+from tests.drawn_tasks import draw
 
 
 @settings(max_examples=30, deadline=None)

@@ -1,24 +1,12 @@
 from __future__ import annotations
 
-import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
 from shotproof.methods.ridge import RidgeRegression
-from tests.drawn_tasks import draw, formula
-
-
-@pytest.mark.parametrize(
-    ("penalty", "expected", "correct"),
-    [(50, [0.072890, -0.008418, -0.116377], 11), (1, [0.816164, 0.019014, -0.176712], 12)],
-)
-def test_the_fixture(penalty: float, expected: list[float], correct: int) -> None:
-    batch, truth = formula()
-    scores = RidgeRegression(penalty).scores(*batch)
-    assert scores[0, 0].tolist() == pytest.approx(expected, abs=1e-5)
-    assert (scores.argmax(-1) == truth).sum() == correct
+from tests.drawn_tasks import draw
 
 
 @settings(max_examples=30, deadline=None)

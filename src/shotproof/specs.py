@@ -10,7 +10,7 @@ from typing import Any
 
 from shotproof.errors import InputError
 
-_NAME = re.compile(r"[A-Za-z_][\w.\-]*")
+_NAME = re.compile(r"[A-Za-z_][\w.+\-]*")
 _ALLOWED = "expected NAME or NAME(option=value, ...), values: numbers, strings, True, False, None, tuples and lists"
 
 

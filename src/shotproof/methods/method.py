@@ -23,6 +23,8 @@ class Method(ABC):
 
     about: ClassVar[str]
     family: ClassVar[Literal["inductive", "transductive"]] = "inductive"
+    balanced: ClassVar[bool] = False  # assumes that every class has equally many queries
+    needs: ClassVar[Literal["vectors", "maps"]] = "vectors"  # maps: support [B, n, d, h, w], query [B, m, d, h, w]
     name: str = ""  # in tables and files: the specification it was made from
 
     @abstractmethod
@@ -64,7 +66,7 @@ _BUILTIN = {
     "ridge": "shotproof.methods.ridge:RidgeRegression",
     "knn": "shotproof.methods.knn:NearestNeighbours",
 }
-DEFAULT_METHODS = tuple(_BUILTIN)
+DEFAULT_METHODS = ("ncc", "cosine", "logistic", "ridge", "knn")
 
 methods: Registry[Method] = Registry("method", _BUILTIN)
 

@@ -1,0 +1,72 @@
+"""The numeric fixture that proves every built-in method: one small task by formula, and what each head makes of it.
+
+FIX-S is the task of `drawn_tasks.formula`; FIX-P is shifted by 2.5, so that all values are positive; FIX-M sees each
+row as a map of 4 channels and 2 locations; FIX-C is FIX-S centred on a base mean. The easy variant of each has a
+smaller amplitude (FIX-EASY), and every head tells its classes apart unless its row says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from tests.drawn_tasks import Batch, formula
+
+Fixture = Literal["S", "P", "M", "C"]
+EASY = 0.3
+HARD = 1.2
+
+
+@dataclass(frozen=True)
+class Row:
+    """What a method, as spelled, gives on a fixture.
+
+    scores: of query 0, to 1e-5; None where only the number of correct answers is known
+    correct, easy: of 12 queries, on the fixture and on its easy variant
+    softmax: the scores are logits, and the row has their probabilities
+    """
+
+    spec: str
+    scores: Sequence[float] | None
+    correct: int
+    fixture: Fixture = "S"
+    easy: int = 12
+    softmax: bool = False
+
+
+# Append the rows of a method here. One without a row needs an entry in PROPERTY_TESTS.
+ROWS: dict[str, list[Row]] = {
+    "ncc": [Row("ncc", (-10.315693, -12.826701, -21.843234), 10)],
+    "cosine": [
+        Row("cosine", (0.253750, -0.197663, -0.432089), 9),
+        Row("cosine(rows='raw')", (0.245444, -0.025486, -0.654048), 9),
+    ],
+    "logistic": [Row("logistic", (0.489197, 0.289421, 0.221382), 11, softmax=True)],
+    "ridge": [
+        Row("ridge", (0.072890, -0.008418, -0.116377), 11),
+        Row("ridge(penalty=1)", (0.816164, 0.019014, -0.176712), 12),
+    ],
+    "knn": [Row("knn", None, 10)],
+}
+
+# Methods that have no row, each with the test that proves it: `module:test`.
+PROPERTY_TESTS: dict[str, str] = {}
+
+
+def fixture(name: Fixture, amplitude: float = HARD) -> tuple[Batch, Tensor]:
+    """The task of a fixture, and the labels of its 12 queries: [1, 12]."""
+    batch, truth = formula(amplitude)
+    change = {"S": lambda rows: rows, "P": lambda rows: rows + 2.5, "M": _as_maps, "C": lambda rows: rows - BASE_MEAN}
+    return batch._replace(support=change[name](batch.support), query=change[name](batch.query)), truth
+
+
+BASE_MEAN = 0.1 * torch.arange(1, 9, dtype=torch.float64).sin()
+
+
+def _as_maps(rows: Tensor) -> Tensor:
+    """Rows [1, r, 8] to maps of 4 channels and 2 x 1 locations, location p from features 4p to 4p + 3."""
+    return rows.unflatten(-1, (2, 4)).mT.unsqueeze(-1)
