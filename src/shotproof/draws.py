@@ -36,6 +36,11 @@ def below(random: UInt64Array, bound: Any) -> IntArray:
     return product
 
 
+def uniform(random: UInt64Array) -> npt.NDArray[np.float64]:
+    """Random bits to uniform multiples of 2**-53 in [0, 1)."""
+    return (random >> np.uint64(11)) * 2.0**-53
+
+
 def distinct(random: UInt64Array, bound: Any) -> IntArray:
     """Random bits [..., k] to k distinct integers in [0, bound), uniform over ordered selections; bound >= k."""
     count = random.shape[-1]

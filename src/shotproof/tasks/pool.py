@@ -123,23 +123,40 @@ class Pool:
         extra: Mapping[str, Any] | None = None,
     ) -> pa.Table:
         """Drawn positions as rows of a task set: classes [t, way], support [t, way, shot], query [t, way, query]."""
-        count, way = classes.shape
+        shots, queries = (np.full(classes.size, side.shape[-1]) for side in (support, query))
+        ways = np.full(len(classes), classes.shape[1])
+        sides = (support.ravel(), shots), (query.ravel(), queries)
+        return self.ragged_rows(tasks, ways, classes.ravel(), *sides, attributes, extra)
+
+    def ragged_rows(
+        self,
+        tasks: range,
+        ways: IntArray,
+        classes: IntArray,
+        support: tuple[IntArray, IntArray],
+        query: tuple[IntArray, IntArray],
+        attributes: list[str] | None = None,
+        extra: Mapping[str, Any] | None = None,
+    ) -> pa.Table:
+        """Tasks of unequal sizes as rows of a task set: ways [t], and a class a row, task by task.
+
+        Support and query are pairs: positions end to end, and how many of them each row has.
+        """
+        rows = len(classes)
+        slot = np.arange(rows) - np.repeat(np.cumsum(ways) - ways, ways)
         columns = {
-            "task": pa.array(np.repeat(np.arange(tasks.start, tasks.stop), way), pa.int32()),
-            "slot": pa.array(np.tile(np.arange(way), count), pa.int16()),
-            "label": pa.array(self.classes, pa.string()).take(pa.array(classes.ravel())),
-            "attribute": pa.nulls(count * way, pa.string())
-            if attributes is None
-            else pa.array(attributes, pa.string()),
-            "support": self._lists(support),
-            "query": self._lists(query),
+            "task": pa.array(np.repeat(np.arange(tasks.start, tasks.stop), ways), pa.int32()),
+            "slot": pa.array(slot, pa.int16()),
+            "label": pa.array(self.classes, pa.string()).take(pa.array(classes)),
+            "attribute": pa.nulls(rows, pa.string()) if attributes is None else pa.array(attributes, pa.string()),
+            "support": self._lists(*support),
+            "query": self._lists(*query),
         }
         return pa.table(columns, SCHEMA) if not extra else _extended(pa.table(columns, SCHEMA), extra)
 
-    def _lists(self, positions: IntArray) -> pa.Array:
-        width = positions.shape[-1]
-        offsets = np.arange(0, positions.size + 1, width, dtype=np.int32)
-        return pa.ListArray.from_arrays(pa.array(offsets), self.items.take(pa.array(positions.ravel())))
+    def _lists(self, positions: IntArray, counts: IntArray) -> pa.Array:
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
+        return pa.ListArray.from_arrays(pa.array(offsets), self.items.take(pa.array(positions)))
 
 
 def _extended(table: pa.Table, extra: Mapping[str, Any]) -> pa.Table:
