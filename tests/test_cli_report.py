@@ -38,10 +38,10 @@ def test_prints_the_table_and_says_where_the_page_is(tmp_path: Path) -> None:
     comparison = compare_results(make_experiment(tmp_path)[0])
     lines = result.output.splitlines()
     for row in comparison.rows:
-        assert row.random is not None
+        assert row.reference is not None
         assert row.biased is not None
         assert row.gap is not None
-        shown = [row.random.accuracy, row.biased.accuracy, row.random.worst, row.biased.worst, row.gap]
+        shown = [row.reference.accuracy, row.biased.accuracy, row.reference.worst, row.biased.worst, row.gap]
         cells = [*f"{row.method} on {row.encoder}".split(), *(percent(interval.mean) for interval in shown)]
         assert any(line.split()[: len(cells)] == cells for line in lines)
     assert f"report: {output}" in lines

@@ -13,6 +13,7 @@ from scipy import stats
 from shotproof.errors import InputError, Mismatch
 from shotproof.evaluation.results import Results
 from shotproof.report.comparison import Comparison, compare_results
+from shotproof.tasks.taskset import TaskSet
 from tests.report_files import make_catalog, make_experiment, make_results, make_tasks
 
 
@@ -32,10 +33,10 @@ def test_numbers_are_those_computed_by_hand(tmp_path: Path) -> None:
     row = comparison.rows[-1]
     assert (row.encoder, row.method, row.design.shot) == ("other encoder", "ridge", 2)
     random, biased = (by_hand(given, "ridge") for given in (results[5], results[7]))
-    assert row.random is not None
+    assert row.reference is not None
     assert row.biased is not None
     assert row.gap is not None
-    for measured, (accuracy, worst) in ((row.random, random), (row.biased, biased)):
+    for measured, (accuracy, worst) in ((row.reference, random), (row.biased, biased)):
         assert measured.tasks == 30
         for interval, values in ((measured.accuracy, accuracy), (measured.worst, worst)):
             expected = stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values))
@@ -71,7 +72,7 @@ def test_one_side_alone_has_no_gap(tmp_path: Path) -> None:
     fewstab = make_results(make_tasks(catalog), "pixels", {"ncc": 0.5})
     random = make_results(make_tasks(catalog, "random", shot=2), "pixels", {"ncc": 0.5})
     first, second = compare_results([random, fewstab]).rows  # of different designs
-    assert (first.design.shot, first.random, first.gap) == (1, None, None)
+    assert (first.design.shot, first.reference, first.gap) == (1, None, None)
     assert (second.design.shot, second.biased, second.gap) == (2, None, None)
 
 
@@ -81,7 +82,7 @@ def test_any_other_sampler_is_compared_with_random(tmp_path: Path) -> None:
     results = [make_results(make_tasks(catalog, s, seed=i), "pixels", {"ncc": 0.6}, i) for i, s in enumerate(samplers)]
     comparison = compare_results(results)
     assert comparison.biased_samplers == ["fewstab", "hard_ood"]
-    assert [row.random for row in comparison.rows] == [comparison.rows[0].random] * 2
+    assert [row.reference for row in comparison.rows] == [comparison.rows[0].reference] * 2
     assert all(row.gap for row in comparison.rows)
 
 
@@ -153,3 +154,20 @@ def test_designs_are_named_by_what_tells_them_apart(tmp_path: Path) -> None:
     assert sorted(names(compare_results([one, third]))) == sorted(
         f"3-way 1-shot, catalog {digest[:8]}" for digest in (catalog.digest, other.digest)
     )
+
+
+def test_matched_sets_have_a_gap_task_by_task_and_iid_is_the_reference(tmp_path: Path) -> None:
+    catalog = make_catalog(tmp_path)
+    shared = {"match": "the same supports"}
+    results = [
+        make_results(TaskSet(drawn.table, {**drawn.meta, **shared}), "pixels", {"ncc": accuracy}, seed)
+        for seed, (sampler, accuracy) in enumerate({"hard_ood": 0.4, "iid": 0.8}.items())
+        for drawn in [make_tasks(catalog, sampler, tasks=40, seed=7)]
+    ]
+    (row,) = compare_results(results).rows
+    assert row.reference is not None
+    assert row.accuracy_gap is not None
+    assert row.reference.sampler == "iid"
+    hard, iid = (one.counts("ncc").accuracy_by_task() for one in results)
+    expected = stats.ttest_rel(iid, hard).confidence_interval(0.95)
+    assert (row.accuracy_gap.low, row.accuracy_gap.high) == pytest.approx((expected.low, expected.high), abs=1e-10)

@@ -76,12 +76,13 @@ def print_comparison(comparison: Comparison) -> None:
     for (design, sampler), rows in tables.items():
         cells = []
         for row in rows:
-            sides = (row.random, row.biased)
+            sides = (row.reference, row.biased)
             accuracy = [percent(side.accuracy.mean) if side else "-" for side in sides]
             worst = [percent(side.worst.mean) if side else "-" for side in sides]
             gap = [percent(row.gap.mean), bounds(row.gap)] if row.gap else ["-", "-"]
             cells.append([classifier(row.encoder, row.method), *accuracy, *worst, *gap])
-        metrics = [metric(name, side) for name in ("Acc", "wAcc") for side in ("random", sampler)]
+        first = next((row.reference.sampler for row in rows if row.reference), "random")
+        metrics = [metric(name, side) for name in ("Acc", "wAcc") for side in (first, sampler)]
         columns = ["classifier", *metrics, "gap", "interval"]
         print_table(f"{comparison.design_name(design)} tasks: percent, 95% sampler interval", columns, cells)
         typer.echo()

@@ -97,7 +97,7 @@ def reference(sources: Sequence[Source]) -> Source | None:
             if source.sampler == name:
                 return source
     matches = {source.match for source in sources}
-    if len(matches) > 1 or None in matches:
+    if len(sources) < 2 or len(matches) > 1 or None in matches:
         return None
     return next((source for source in sources if source.tasks_digest in matches), sources[0])
 

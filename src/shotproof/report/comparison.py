@@ -11,7 +11,7 @@ from typing import Any
 from shotproof.evaluation.evaluated import METRICS, Classifier, Evaluated, evaluated_sets
 from shotproof.evaluation.metrics import average_drop, rank_correlation
 from shotproof.evaluation.results import Results
-from shotproof.evaluation.sources import RANDOM, UNKNOWN, Design
+from shotproof.evaluation.sources import RANDOM, UNKNOWN, Design, reference
 from shotproof.stats.intervals import Interval, gap_interval, sampler_interval
 
 
@@ -28,22 +28,24 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Row:
-    """A classifier (encoder and method) on one design: random tasks against those of one other sampler.
+    """A classifier (encoder and method) on one design: the reference (random or iid tasks) against another sampler's.
 
-    `gap` is wAcc-R minus the other's wAcc (FewSTAB: wAcc-A); None unless both are there and the sampler is known.
+    `gap` is the reference's wAcc minus the other's (FewSTAB: wAcc-R minus wAcc-A), `accuracy_gap` the same of Acc, both
+    task by task where the two sets are matched; None unless both are there and the sampler is known.
     """
 
     encoder: str
     method: str
     design: Design
-    random: Measurement | None
+    reference: Measurement | None
     biased: Measurement | None
     gap: Interval | None
+    accuracy_gap: Interval | None
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far random tasks tell what biased tasks show, over all classifiers of one design and sampler.
+    """How far the reference tells what biased tasks show, over all classifiers of one design and sampler.
 
     Spearman's correlations are NaN where they cannot be computed; `average_drop` is the mean gap.
     """
@@ -79,8 +81,13 @@ class Comparison:
         return list(dict.fromkeys(row.method for row in self.rows))
 
     @cached_property
+    def references(self) -> list[str]:
+        """The samplers that the others are measured against; `random` where there is none."""
+        return list(dict.fromkeys(row.reference.sampler for row in self.rows if row.reference)) or [RANDOM]
+
+    @cached_property
     def biased_samplers(self) -> list[str]:
-        """The samplers other than `random`."""
+        """The samplers other than the reference."""
         return list(dict.fromkeys(row.biased.sampler for row in self.rows if row.biased))
 
     def design_name(self, design: Design) -> str:
@@ -102,7 +109,7 @@ class Comparison:
 
 
 def compare_results(results: Sequence[Results]) -> Comparison:
-    """Pair each classifier's results on random tasks with those on other samplers' tasks of the same design.
+    """Pair each classifier's results on the reference with those on other samplers' tasks of the same design.
 
     Results of one design and sampler must be on one task set; otherwise they cannot be compared (Mismatch).
     """
@@ -116,24 +123,29 @@ def compare_results(results: Sequence[Results]) -> Comparison:
 
 
 def _rows(classifier: Classifier, sets: Sequence[Evaluated]) -> list[Row]:
-    """The rows of one classifier on one design: one for each sampler that is not `random`, or one with that alone."""
-    random = next((one for one in sets if one.source.sampler == RANDOM), None)
-    others = [one for one in sets if one is not random]
-    return [_row(classifier, random, biased) for biased in others] or [_row(classifier, random, None)]
+    """The rows of one classifier on one design: one for each set but the reference, or one with that alone."""
+    source = reference([one.source for one in sets])
+    first = next((one for one in sets if one.source is source), None)
+    others = [one for one in sets if one is not first]
+    return [_row(classifier, first, biased) for biased in others] or [_row(classifier, first, None)]
 
 
-def _row(classifier: Classifier, random: Evaluated | None, biased: Evaluated | None) -> Row:
-    gap = None
-    if random and biased and biased.source.sampler != UNKNOWN:
-        gap = gap_interval(random.values[classifier]["wacc"], biased.values[classifier]["wacc"])
-    either = random or biased
+def _row(classifier: Classifier, first: Evaluated | None, biased: Evaluated | None) -> Row:
+    gaps: list[Interval | None] = [None, None]
+    if first and biased and biased.source.sampler != UNKNOWN:
+        paired = first.source.match == biased.source.match and first.tasks == biased.tasks
+        gaps = [
+            gap_interval(first.values[classifier][metric], biased.values[classifier][metric], paired=paired)
+            for metric in ("wacc", "acc")
+        ]
+    either = first or biased
     assert either is not None
     return Row(
         *classifier,
         either.source.design,
-        _measure(classifier, random) if random else None,
+        _measure(classifier, first) if first else None,
         _measure(classifier, biased) if biased else None,
-        gap,
+        *gaps,
     )
 
 
@@ -146,12 +158,12 @@ def _measure(classifier: Classifier, on: Evaluated) -> Measurement:
 def _agreements(rows: Sequence[Row]) -> list[Agreement]:
     groups: dict[tuple[Design, str], list[tuple[Measurement, Measurement]]] = {}
     for row in rows:
-        if row.random and row.biased and row.gap:
-            groups.setdefault((row.design, row.biased.sampler), []).append((row.random, row.biased))
+        if row.reference and row.biased and row.gap:
+            groups.setdefault((row.design, row.biased.sampler), []).append((row.reference, row.biased))
     agreements = []
     for (design, sampler), pairs in groups.items():
-        accuracy = [random.accuracy.mean for random, _ in pairs]
-        worst = [random.worst.mean for random, _ in pairs]
+        accuracy = [first.accuracy.mean for first, _ in pairs]
+        worst = [first.worst.mean for first, _ in pairs]
         biased = [other.worst.mean for _, other in pairs]
         correlations = (rank_correlation(accuracy, biased), rank_correlation(worst, biased))
         agreements.append(Agreement(design, sampler, len(pairs), *correlations, average_drop(worst, biased)))

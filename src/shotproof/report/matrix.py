@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from shotproof.evaluation.evaluated import Metric
 from shotproof.evaluation.results import Results
-from shotproof.evaluation.sources import RANDOM, UNKNOWN, Design, sources_of
+from shotproof.evaluation.sources import UNKNOWN, Design, Source, reference, sources_of
 from shotproof.report.comparison import Comparison
 from shotproof.report.wording import MINUS, bounds, points, typeset
 from shotproof.stats.compare import MethodGroup, MethodTable, compare
@@ -47,15 +47,15 @@ class Matrix:
 def method_tables(
     results: Sequence[Results], intervals: Sequence[str] | None, material: Material
 ) -> list[tuple[Design, MethodTable]]:
-    """A comparison for each design: of all its task sets where some are random, else of each alone."""
-    batches: dict[tuple[Design, str], list[Results]] = {}
+    """A comparison for each design: of all its task sets where one is a reference, else of each alone."""
     sources = sources_of(results)
-    samplers: dict[Design, set[str]] = {}
+    by_design: dict[Design, list[Source]] = {}
     for source in sources:
-        samplers.setdefault(source.design, set()).add(source.sampler)
+        by_design.setdefault(source.design, []).append(source)
+    batches: dict[tuple[Design, str | None], list[Results]] = {}
     for source, given in zip(sources, results, strict=True):
-        together = RANDOM in samplers[source.design] and source.sampler != UNKNOWN
-        batches.setdefault((source.design, RANDOM if together else source.sampler), []).append(given)
+        together = reference(by_design[source.design]) is not None and source.sampler != UNKNOWN
+        batches.setdefault((source.design, None if together else source.sampler), []).append(given)
     return [
         (design, compare(batch, intervals=intervals, metric=METRIC, material=material))
         for (design, _), batch in batches.items()

@@ -15,7 +15,7 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.evaluation.evaluated import METRICS, Metric
 from shotproof.evaluation.results import Results
-from shotproof.evaluation.sources import RANDOM, UNKNOWN, Design, sources_of
+from shotproof.evaluation.sources import UNKNOWN, Design, sources_of
 from shotproof.features.features import Features
 from shotproof.report import wording
 from shotproof.report.answers import answers_on
@@ -119,23 +119,23 @@ def _render(context: dict[str, Any]) -> str:
 
 
 def _answered(comparison: Comparison, results: Sequence[Results], tasks: Sequence[TaskSet]) -> list[AnsweredTasks]:
-    """The task sets with their answers, smallest design first; random ones only where there is no other."""
+    """The task sets with their answers, smallest design first; the reference only where there is no other."""
     sources = {source.tasks_digest: source for source in sources_of(results)}
     sets = []
     for given in {one.digest: one for one in tasks}.values():
         answers = answers_on(given, results)
         source = sources[given.digest]
         name = f"{source.sampler}, {comparison.design_name(source.design)}"
-        order = (source.sampler == RANDOM, comparison.designs.index(source.design), source.sampler)
+        order = (source.sampler in comparison.references, comparison.designs.index(source.design), source.sampler)
         sets.append((order, AnsweredTasks(name, given, answers)))
     sets.sort(key=lambda entry: entry[0])
-    biased = [answered for (is_random, *_), answered in sets if not is_random]
+    biased = [answered for (is_reference, *_), answered in sets if not is_reference]
     return biased or [answered for _, answered in sets]
 
 
 def _scatters(comparison: Comparison) -> dict[str, Any]:
-    """Acc-R against the biased wAcc, a panel a design and sampler, with the encoders' legend."""
-    panels = []
+    """The reference's Acc against the biased wAcc, a panel a design and sampler, with the encoders' legend."""
+    panels, accuracy = [], wording.reference_metric("Acc", comparison)
     for agreement in comparison.agreements:
         worst = wording.metric("wAcc", agreement.sampler)
         points = [
@@ -143,15 +143,19 @@ def _scatters(comparison: Comparison) -> dict[str, Any]:
                 row.method,
                 wording.classifier(row.encoder, row.method),
                 comparison.encoders.index(row.encoder),
-                row.random.accuracy,
+                row.reference.accuracy,
                 row.biased.worst,
             )
             for row in comparison.rows
-            if row.design == agreement.design and row.random and row.biased and row.biased.sampler == agreement.sampler
+            if row.reference
+            and row.biased
+            and (row.design, row.biased.sampler) == (agreement.design, agreement.sampler)
         ]
         name = _set_name(comparison, agreement.sampler, comparison.design_name(agreement.design))
-        described = f"Scatter plot of {len(points)} classifiers on {name} tasks: Acc-R against {worst}."
-        panels.append((name, scatter(points, "Acc-R (%)", f"{worst} (%)", f"{described} The table has the values.")))
+        described = f"Scatter plot of {len(points)} classifiers on {name} tasks: {accuracy} against {worst}."
+        panels.append(
+            (name, scatter(points, f"{accuracy} (%)", f"{worst} (%)", f"{described} The table has the values."))
+        )
     keys = [(marker(5, 5, index), name) for index, name in enumerate(comparison.encoders)]
     return {"panels": panels, "keys": keys}
 

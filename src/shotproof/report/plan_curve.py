@@ -34,9 +34,11 @@ def plan_curves(comparison: Comparison, results: Sequence[Results], catalog: Cat
         return []
     curves = []
     for design in comparison.designs:
-        rows = [row for row in comparison.rows if row.design == design and row.random]
+        rows = [
+            row for row in comparison.rows if row.design == design and row.reference and row.reference.sampler == RANDOM
+        ]
         if rows and design.catalog == catalog.digest and design.shot is not None:
-            best = max(rows, key=lambda row: row.random.accuracy.mean if row.random else 0.0)
+            best = max(rows, key=lambda row: row.reference.accuracy.mean if row.reference else 0.0)
             pilot = _random_results(results, design, best.encoder, best.method)
             try:
                 made = _plan(pilot, best.method, design, catalog)

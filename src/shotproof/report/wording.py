@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from shotproof.evaluation.sources import RANDOM, UNKNOWN, Design
+from shotproof.evaluation.sources import RANDOM, REFERENCES, UNKNOWN, Design
 from shotproof.report.comparison import Comparison
 from shotproof.stats.intervals import Covers, Interval
 
@@ -57,8 +57,13 @@ def metric(name: str, sampler: str) -> str:
     return f"{name}-{SYMBOLS.get(sampler, sampler)}"
 
 
+def reference_metric(name: str, comparison: Comparison) -> str:
+    """The metric on the tasks that the others are measured against, e.g. `Acc-R`."""
+    return metric(name, comparison.references[0]) if len(comparison.references) == 1 else f"{name} (reference)"
+
+
 def biased_metric(name: str, comparison: Comparison) -> str:
-    """The metric on the tasks that are not random; by the sampler's symbol where there is only one such sampler."""
+    """The metric on the tasks that are not the reference; by the sampler's symbol where there is only one."""
     samplers = comparison.biased_samplers or ["fewstab"]
     return metric(name, samplers[0]) if len(samplers) == 1 else f"{name} (biased)"
 
@@ -73,7 +78,7 @@ def headline(comparison: Comparison) -> list[str]:
     sentences = [_measured(comparison)]
     if not comparison.agreements:
         sentences.append(
-            "There is no gap to report: that needs the same classifiers on random tasks and on biased tasks of the "
+            "There is no gap to report: that needs the same classifiers on random (or iid) tasks and on others of the "
             "same catalog, split, way, shot and query."
         )
     told = comparison.agreements
@@ -91,10 +96,10 @@ def _measured(comparison: Comparison) -> str:
     designs = _listed([comparison.design_name(design) for design in comparison.designs])
     sizes: dict[str, set[int]] = {}
     for row in comparison.rows:
-        for measurement in (row.random, row.biased):
+        for measurement in (row.reference, row.biased):
             if measurement:
                 sizes.setdefault(measurement.sampler, set()).add(measurement.tasks)
-    sets = _listed([f"{_range(sizes[name])} {_sampler_words(name)}" for name in sorted(sizes, key=_random_first)])
+    sets = _listed([f"{_range(sizes[name])} {_sampler_words(name)}" for name in sorted(sizes, key=_reference_first)])
     tested = "was tested" if classifiers == 1 else "were tested"
     each = " each" if len(comparison.designs) > 1 else ""
     return f"{_count(classifiers, 'classifier')} ({kinds}) {tested} on {designs} tasks: {sets}{each}."
@@ -102,17 +107,23 @@ def _measured(comparison: Comparison) -> str:
 
 def _extremes(comparison: Comparison, design: Design, sampler: str) -> str:
     """Which classifier loses most and which least, on one design and sampler."""
+    rows = [
+        row
+        for row in comparison.rows
+        if row.biased and (row.design, row.biased.sampler) == (design, sampler) and row.gap
+    ]
     losses = sorted(
         (row.gap.mean, f"{percent(row.gap.mean)} points {bounds(row.gap)}", classifier(row.encoder, row.method))
-        for row in comparison.rows
-        if row.gap and row.biased and (row.design, row.biased.sampler) == (design, sampler)
+        for row in rows
+        if row.gap
     )
+    first = next(row.reference.sampler for row in rows if row.reference)
     (_, least, most_robust), (_, most, least_robust) = losses[0], losses[-1]
     start = f"On {comparison.design_name(design)} tasks, {least_robust}"
     if len(losses) == 1:
-        return f"{start} loses {most} of worst-class accuracy ({sampler} against random)."
+        return f"{start} loses {most} of worst-class accuracy ({sampler} against {first})."
     return (
-        f"{start} leans on shortcuts most: its worst-class accuracy is {most} lower on {sampler} tasks than on random "
+        f"{start} leans on shortcuts most: its worst-class accuracy is {most} lower on {sampler} tasks than on {first} "
         f"ones; {most_robust} leans on them least: {least}."
     )
 
@@ -123,8 +134,8 @@ def _sampler_words(sampler: str) -> str:
     return f"{sampler} tasks"
 
 
-def _random_first(sampler: str) -> tuple[bool, str]:
-    return sampler != RANDOM, sampler
+def _reference_first(sampler: str) -> tuple[bool, str]:
+    return sampler not in REFERENCES, sampler
 
 
 def _count(number: int, noun: str) -> str:

@@ -99,13 +99,17 @@ class Estimate:
         count = len(array)
         if count == 0:
             raise InputError("no tasks: a mean needs at least one")
-        mean = float(array.mean())
+        return cls.of_moments(count, float(array.mean()), float(array.var()))
+
+    @classmethod
+    def of_moments(cls, count: int, mean: float, variance: float) -> Estimate:
+        """The same from the number of tasks, their mean and the variance around it, divided by that number."""
         if count == 1:
             return cls(mean, None, "one task has no variance: evaluate at least two")
-        variance = float(array.var(ddof=1)) / count
-        if np.ptp(array) <= ROUNDING * max(1.0, abs(mean)):
+        if math.sqrt(variance) <= ROUNDING * max(1.0, abs(mean)):
             return cls(mean, None, f"all {count} tasks have the same value: there is no variance to estimate")
-        return cls(mean, Spread(variance, 2 * variance**2 / (count - 1)))
+        of_mean = variance / (count - 1)
+        return cls(mean, Spread(of_mean, 2 * of_mean**2 / (count - 1)))
 
     def minus(self, other: Estimate) -> Estimate:
         """The difference of two independent estimates over tasks, as in Welch's test."""
@@ -164,9 +168,16 @@ def depletion_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
     return Estimate.over_tasks(values).interval("depletion", level)
 
 
-def gap_interval(random: npt.ArrayLike, biased: npt.ArrayLike, level: float = 0.95) -> Interval:
-    """The difference of two means over different tasks, random minus biased, with Welch's t interval."""
-    return Estimate.over_tasks(random).minus(Estimate.over_tasks(biased)).interval("sampler", level)
+def gap_interval(
+    reference: npt.ArrayLike, biased: npt.ArrayLike, level: float = 0.95, *, paired: bool = False
+) -> Interval:
+    """The difference of two means over tasks, reference minus biased, with Welch's t interval.
+
+    `paired` where task t of both is matched: Student's t interval of the differences task by task.
+    """
+    if paired:
+        return Estimate.over_tasks(np.subtract(reference, biased)).interval("sampler", level)
+    return Estimate.over_tasks(reference).minus(Estimate.over_tasks(biased)).interval("sampler", level)
 
 
 def check_level(level: float) -> None:
