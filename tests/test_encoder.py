@@ -21,6 +21,7 @@ from shotproof.features.encoder import (
 )
 from shotproof.features.features import Features
 from shotproof.worlds.shapes import FACTORS
+from tests.drawn_clips import draw_clips
 from tests.drawn_images import draw_catalog
 from tests.test_hf import saved
 from tests.test_onnx import convolution
@@ -41,7 +42,8 @@ def spec_of(name: str, folder: Path, items: list[str]) -> str:
 
 @pytest.mark.parametrize("name", encoders.names())
 def test_every_encoder_keeps_the_contract(tmp_path: Path, name: str) -> None:
-    plain = draw_catalog(tmp_path / "images", 4)
+    draw = draw_clips if getattr(encoders.factory(name), "kind", "image") == "sound" else draw_catalog
+    plain = draw(tmp_path / "files", 4)
     table = plain.table
     for factor in FACTORS:
         table = table.append_column(factor, pa.array(["x", "y", "x", "y"]))

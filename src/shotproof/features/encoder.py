@@ -76,6 +76,7 @@ encoders: Registry[Encoder] = Registry(
         "hf": "shotproof.features.hf:HuggingFace",
         "onnx": "shotproof.features.onnx:Onnx",
         "file": "shotproof.features.file:FeatureFile",
+        "logmel": "shotproof.features.logmel:LogMelStatistics",
         "dial": "shotproof.worlds.dial:DialEncoder",
     },
 )

@@ -11,7 +11,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +26,13 @@ from shotproof.errors import InputError, UnreadableItem
 from shotproof.features.cache import Store, Writer, feature_store, file_digests
 from shotproof.features.encoder import Encoder, EncodeSettings
 from shotproof.features.features import Features
+from shotproof.images import IMAGE_EXTENSIONS
 from shotproof.progress import progress
+from shotproof.sounds.clip import SOUND_EXTENSIONS
 
 SEGMENT_ROWS = 512
+EXTENSIONS = {"image": IMAGE_EXTENSIONS, "sound": SOUND_EXTENSIONS}
+EXAMPLES = {"image": "lite0 or hf:NAME", "sound": "logmel, birdnet or hf-audio:NAME"}
 
 
 class NetworkEncoder(Encoder):
@@ -37,6 +41,8 @@ class NetworkEncoder(Encoder):
     A subclass gives `fingerprint`, `load` and `forward`, and `move` where it can use more than the CPU.
     It is sent to the worker processes, without its attribute `network`.
     """
+
+    kind: ClassVar[str] = "image"  # what its items are: `image` or `sound`
 
     @property
     @abstractmethod
@@ -59,6 +65,7 @@ class NetworkEncoder(Encoder):
         """Encode what the cache lacks, and put the features in the order of the catalog."""
         if not len(catalog):
             raise InputError(f"encoder '{self.name}': the catalog has no items")
+        self._refuse_other_kinds(catalog)
         digests = file_digests(catalog.paths, settings.cache)
         store = feature_store(settings.cache, self.fingerprint)
         known = store.find(pc.unique(digests))
@@ -71,6 +78,16 @@ class NetworkEncoder(Encoder):
         values = table.column("value").combine_chunks().flatten().to_numpy(zero_copy_only=False)
         array = values.reshape(len(table), -1)[rows]
         return Features.from_array(catalog.items, array, {"fingerprint": self.fingerprint})
+
+    def _refuse_other_kinds(self, catalog: Catalog) -> None:
+        """Refuse sounds where images are expected, and the other way round, before anything is decoded."""
+        others = {extension: kind for kind in EXTENSIONS if kind != self.kind for extension in EXTENSIONS[kind]}
+        for row, path in enumerate(catalog.paths):
+            if other := others.get(path.suffix.lower().removeprefix(".")):
+                raise InputError(
+                    f"encoder '{self.name}' takes {self.kind}s, but the file of item '{catalog.items[row]}' is of "
+                    f"another kind ({path}): expected an encoder for {other}s, e.g. {EXAMPLES[other]}"
+                )
 
     def _encode_files(self, files: Mapping[str, Path], store: Store, settings: EncodeSettings) -> list[pa.Table]:
         """Files by digest to tables of `key` (the digest) and `value` (the feature), a table a batch."""

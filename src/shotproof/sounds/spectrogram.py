@@ -68,8 +68,8 @@ def log_mel(samples: torch.Tensor, settings: LogMel | None = None) -> torch.Tens
     settings = settings or LogMel()
     power = power_spectrogram(samples, settings.window, settings.hop, settings.centre)
     # A product for each clip by itself, so that a clip's values do not depend on the batch it is in.
-    filters = mel_filters(settings).to(power).expand(len(power), -1, -1)
-    return decibels(torch.bmm(filters, power), settings.floor, settings.range_db)
+    filters = mel_filters(settings).to(power)
+    return decibels(torch.stack([filters @ clip for clip in power]), settings.floor, settings.range_db)
 
 
 def power_spectrogram(samples: torch.Tensor, window: int, hop: int, centre: bool = True) -> torch.Tensor:
@@ -80,7 +80,7 @@ def power_spectrogram(samples: torch.Tensor, window: int, hop: int, centre: bool
         )
     hann = torch.hann_window(window, dtype=samples.dtype, device=samples.device)
     transform = torch.stft(samples, window, hop, window=hann, center=centre, pad_mode="constant", return_complex=True)
-    return torch.view_as_real(transform).square().sum(dim=-1)
+    return transform.real.square() + transform.imag.square()
 
 
 def decibels(power: torch.Tensor, floor: float = 1e-10, range_db: float | None = 80.0) -> torch.Tensor:
