@@ -16,7 +16,7 @@ from shotproof.errors import InputError
 from shotproof.evaluation.batches import TaskArrays
 from shotproof.evaluation.results import SCHEMA, Results
 from shotproof.features.features import Features
-from shotproof.methods.method import Estimator, Method, make_method
+from shotproof.methods.method import AnyMethod, Method, make_method
 from shotproof.progress import progress
 from shotproof.tables import Meta
 from shotproof.tasks.taskset import TaskSet
@@ -27,7 +27,7 @@ FILE_KEYS = ("format", "shotproof", "kind", "digest")  # of the file that the ta
 def evaluate(
     tasks: TaskSet,
     features: Features,
-    methods: str | Method | Estimator | Iterable[str | Method | Estimator],
+    methods: AnyMethod | Iterable[AnyMethod],
     *,
     device: str | None = None,
     seed: int = 0,
@@ -35,11 +35,12 @@ def evaluate(
 ) -> Results:
     """Count each method's correct answers on each class of each task.
 
-    A method is a name such as `ncc` or `ridge(penalty=1)`, a `Method`, or anything with `fit` and `predict`.
+    A method is all that `make_method` takes: a name such as `ncc` or `ridge(penalty=1)`, a `Method`, anything with
+    `fit` and `predict`, a function of support, labels and query.
     `device` is `cpu` or `cuda` (default: a GPU where there is one). `seed` matters to methods that draw. `chunk`
     tasks are computed at a time (default: by memory); no result depends on it.
     """
-    given = [methods] if isinstance(methods, (str, Method, Estimator)) else methods
+    given = methods if isinstance(methods, Iterable) and not isinstance(methods, str) else [methods]
     made = [make_method(method) for method in given]
     _require_distinct([method.name for method in made])
     if chunk is not None and chunk < 1:
@@ -94,7 +95,8 @@ def _count(tasks: TaskSet, names: list[str], queries: npt.NDArray[np.int64], wro
     """Counts and missed positions from `wrong` [methods, all queries] and the number of queries of each row."""
     rows, methods = len(queries), len(names)
     first = np.cumsum(queries) - queries
-    n_wrong = np.add.reduceat(wrong, first, axis=1, dtype=np.int64).ravel()
+    until = np.concatenate([np.zeros((methods, 1), np.int64), np.cumsum(wrong, axis=1)], axis=1)
+    n_wrong = (until[:, first + queries] - until[:, first]).ravel()  # a class may have no query
     position = np.arange(wrong.shape[1]) - np.repeat(first, queries)
     offsets = np.concatenate([[0], np.cumsum(n_wrong)])
     missed = np.broadcast_to(position, wrong.shape)[wrong]

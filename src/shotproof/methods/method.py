@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from shotproof.errors import InputError
@@ -22,7 +23,7 @@ class Method(ABC):
     """
 
     about: ClassVar[str]
-    family: ClassVar[Literal["inductive", "transductive"]] = "inductive"
+    family: Literal["inductive", "transductive"] = "inductive"
     balanced: ClassVar[bool] = False  # assumes that every class has equally many queries
     needs: ClassVar[Literal["vectors", "maps"]] = "vectors"  # maps: support [B, n, d, h, w], query [B, m, d, h, w]
     name: str = ""  # in tables and files: the specification it was made from
@@ -59,25 +60,40 @@ class Estimator(Protocol):
         """The label of each row of X."""
 
 
+AnyMethod = str | Method | Estimator | Callable[..., Any]  # what `make_method` takes
+
 _BUILTIN = {
     "ncc": "shotproof.methods.ncc:NearestCentroid",
     "cosine": "shotproof.methods.cosine:CosineCentroid",
     "logistic": "shotproof.methods.logistic:LogisticRegression",
     "ridge": "shotproof.methods.ridge:RidgeRegression",
     "knn": "shotproof.methods.knn:NearestNeighbours",
+    "simpleshot": "shotproof.methods.simpleshot:SimpleShot",
+    "matching": "shotproof.methods.matching:Matching",
+    "diffkendall": "shotproof.methods.diffkendall:DiffKendall",
+    "hela-vfa": "shotproof.methods.hela_vfa:HelaVfa",
 }
 DEFAULT_METHODS = ("ncc", "cosine", "logistic", "ridge", "knn")
 
 methods: Registry[Method] = Registry("method", _BUILTIN)
 
 
-def make_method(spec: str | Method | Estimator) -> Method:
-    """A method from `ncc`, `ridge(penalty=1)`, `sklearn:sklearn.svm.SVC(C=10)`, or an object with fit and predict."""
-    from shotproof.methods.sklearn_estimator import PREFIX, SklearnEstimator, parse_estimator
+def make_method(spec: AnyMethod) -> Method:
+    """A method from what a user has.
+
+    A name with its options (`ncc`, `ridge(penalty=1)`), a scikit-learn classifier (`sklearn:sklearn.svm.SVC(C=10)`),
+    something importable (`python:my_package.heads:my_head`), a Method, an object with fit and predict, an object with
+    process_support_set that is called with queries, or a function of support, labels and query.
+    """
+    from shotproof.methods import sklearn_estimator, task_by_task
 
     if isinstance(spec, str):
-        if spec.strip().startswith(PREFIX):
-            return parse_estimator(spec)
+        if spec.strip().startswith(sklearn_estimator.PREFIX):
+            return sklearn_estimator.parse_estimator(spec)
+        if spec.strip().startswith(task_by_task.PREFIX):
+            method = make_method(task_by_task.import_classifier(spec))
+            method.name = spec.strip()
+            return method
         name, options = parse_call(spec)
         method = methods.make(name, **options)
         method.name = write_call(name, options)
@@ -86,9 +102,14 @@ def make_method(spec: str | Method | Estimator) -> Method:
         spec.name = spec.name or write_call(type(spec).__name__, spec.parameters())
         return spec
     if isinstance(spec, Estimator) and not isinstance(spec, type):
-        return SklearnEstimator(spec)
+        return sklearn_estimator.SklearnEstimator(spec)
+    if callable(spec) and not isinstance(spec, type):
+        return task_by_task.TaskByTask(spec)
     kind = f"the class {spec.__name__}" if isinstance(spec, type) else f"an object of {type(spec).__name__}"
-    raise InputError(f"expected a method's name, a Method or an object with fit and predict, found {kind}")
+    raise InputError(
+        f"expected a method's name, a Method, an object with fit and predict, or a function of support, labels and "
+        f"query, found {kind}"
+    )
 
 
 def require_positive(option: str, value: Any, kind: type[int] | type[float]) -> None:

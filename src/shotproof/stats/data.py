@@ -12,7 +12,7 @@ from typing import get_args
 from shotproof.catalog.catalog import Catalog
 from shotproof.errors import Starved
 from shotproof.features.features import Features
-from shotproof.methods.method import Estimator, Method
+from shotproof.methods.method import AnyMethod
 from shotproof.stats.drawing import NO_INPUTS, Inputs
 from shotproof.stats.intervals import Estimate
 from shotproof.stats.splits import SPLITS, TASKS_A_HALF, SplitMeans, Units, split_means
@@ -45,7 +45,7 @@ def data_spread(
     task_sets: Sequence[TaskSet],
     catalog: Catalog,
     features: Features,
-    methods: Sequence[str | Method | Estimator],
+    methods: Sequence[AnyMethod],
     *,
     inputs: Inputs = NO_INPUTS,
     splits: int = SPLITS,

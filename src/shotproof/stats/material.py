@@ -9,7 +9,7 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.errors import InputError, Mismatch
 from shotproof.features.features import Features
-from shotproof.methods.method import Estimator, Method, make_method
+from shotproof.methods.method import AnyMethod, Method, make_method
 from shotproof.stats.splits import SPLITS
 from shotproof.tasks.taskset import TaskSet
 
@@ -29,7 +29,7 @@ class Material:
     catalog: Catalog | None = None
     features: Sequence[Features] = ()
     attributes: Attributes | None = None
-    methods: Sequence[Method | Estimator] = ()
+    methods: Sequence[AnyMethod] = ()
     splits: int = SPLITS
     workers: int = 1
     seed: int = 0

@@ -21,7 +21,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.errors import InputError, Mismatch, Starved
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
-from shotproof.methods.method import Estimator, Method, make_method
+from shotproof.methods.method import AnyMethod, Method, make_method
 from shotproof.processes import in_processes
 from shotproof.progress import progress
 from shotproof.stats.drawing import NO_INPUTS, Drawing, Inputs
@@ -100,7 +100,7 @@ def split_means(
     task_sets: Sequence[TaskSet],
     catalog: Catalog,
     features: Features,
-    methods: Sequence[str | Method | Estimator],
+    methods: Sequence[AnyMethod],
     units: Units,
     *,
     inputs: Inputs = NO_INPUTS,

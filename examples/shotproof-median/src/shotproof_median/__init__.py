@@ -1,0 +1,29 @@
+"""A method of one's own, in a package of its own: nearest class median."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from shotproof import Method
+from shotproof.errors import InputError
+
+NORMS = (1, 2)
+
+
+@dataclass
+class NearestMedian(Method):
+    """Score: minus the distance (in the norm 1 or 2) from the query to the class's median support row."""
+
+    norm: int = 1
+
+    about = "nearest class median, which one odd example does not move"
+
+    def __post_init__(self) -> None:
+        if self.norm not in NORMS:
+            raise InputError(f"norm: expected 1 or 2, found {self.norm!r}")
+
+    def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
+        """Support [B, n, d] with labels [B, n], query [B, m, d] to scores [B, m, way]."""
+        of_class = [support.masked_fill((labels != c).unsqueeze(-1), torch.nan).nanmedian(1).values for c in range(way)]
+        return -torch.cdist(query, torch.stack(of_class, 1), p=self.norm)
