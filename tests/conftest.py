@@ -17,11 +17,19 @@ Data = tuple[Catalog, Attributes]
 def draw_data(
     seed: int = 0, classes: int = 8, items: int = 40, words: int = 12, held: int = 4, source_of: int | None = None
 ) -> Data:
-    """A catalog and attributes: every item holds a few of the words; `source_of` items in a row share a source."""
+    """A catalog and attributes: every item holds a few of the words; `source_of` items in a row share a source.
+
+    Two fifths of a class are in one of four contexts, a third in the other three, and a quarter in none.
+    """
     rng = np.random.default_rng(seed)
     names = [f"class{c:02d}/item{i:03d}" for c in range(classes) for i in range(items)]
     labels = [name.split("/")[0] for name in names]
     columns = {"item": names, "path": [f"{n}.png" for n in names], "label": labels, "split": ["test"] * len(names)}
+    columns["context"] = [
+        f"context{(c + (0 if 5 * i < 2 * items else 1 + i % 3)) % 4}" if 4 * i < 3 * items else "none"
+        for c in range(classes)
+        for i in range(items)
+    ]
     if source_of is not None:
         columns["source"] = [f"source{i // source_of}" for i in range(len(names))]
     vocabulary = np.array([f"word{w:02d}" for w in range(words)])

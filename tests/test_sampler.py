@@ -18,21 +18,32 @@ from shotproof.tasks.check import check_tasks
 from shotproof.tasks.pool import Design, Pool
 from shotproof.tasks.sampler import Sampler, sample, samplers
 from shotproof.tasks.taskset import TaskSet
+from tests.conftest import draw_data
 
 Data = tuple[Catalog, Attributes]
 DESIGN: dict[str, Any] = {"way": 4, "shot": 3, "query": 6, "tasks": 30}
 
 
+@pytest.fixture
+def data() -> Data:
+    return draw_data(items=60)
+
+
+def inputs(name: str, attributes: Attributes) -> dict[str, Any]:
+    """What a sampler needs beside the catalog."""
+    given = {"attributes": attributes, "clean_value": "none"}
+    return {option: value for option, value in given.items() if option in samplers.inputs(name)}
+
+
 def draw(name: str, data: Data, **changes: Any) -> TaskSet:
     catalog, attributes = data
-    options = {"attributes": attributes} if "attributes" in samplers.inputs(name) else {}
+    options = inputs(name, attributes)
     return sample(catalog, name, **{**DESIGN, "split": "test", **options, **changes})
 
 
 def available(name: str, data: Data) -> int | None:
     """How many tasks there are, of a sampler that uses the data up."""
-    options = {"attributes": data[1]} if "attributes" in samplers.inputs(name) else {}
-    return samplers.make(name, data[0], Design(4, 3, 6), 0, **options).available()
+    return samplers.make(name, data[0], Design(4, 3, 6), 0, **inputs(name, data[1])).available()
 
 
 @pytest.fixture(params=samplers.names())
@@ -80,7 +91,7 @@ def test_the_file_comes_back_as_it_was(name: str, data: Data, tmp_path: Path) ->
 
 
 def test_no_source_is_on_both_sides(name: str, make_data: Any) -> None:
-    data = make_data(source_of=3)
+    data = make_data(items=60, source_of=3)
     tasks = draw(name, data)
     assert check_tasks(tasks, *data) == []
     # The property is not empty: items of one source do exist within a class.
@@ -95,6 +106,8 @@ def test_hash_seed_changes_nothing(name: str, data: Data, tmp_path: Path) -> Non
     command += ["--way", "4", "--shot", "3", "--query", "6", "--tasks", "30"]
     if "attributes" in samplers.inputs(name):
         command += ["--attributes", "attributes.parquet"]
+    if "clean_value" in samplers.inputs(name):
+        command += ["--clean-value", "none"]
     for seed in ("0", "77"):
         subprocess.run([*command, "-o", f"{seed}.parquet"], cwd=tmp_path, env={"PYTHONHASHSEED": seed}, check=True)
     assert (tmp_path / "0.parquet").read_bytes() == (tmp_path / "77.parquet").read_bytes()
@@ -105,7 +118,7 @@ def test_hash_seed_changes_nothing(name: str, data: Data, tmp_path: Path) -> Non
     ("changes", "error", "message"),
     [
         ({"way": 9}, Starved, "9 ways need at least 9 classes, the data has 8"),
-        ({"query": 60}, Starved, "class 'class00' has 40 items, a task needs 63"),
+        ({"query": 60}, Starved, "class 'class00' has 60 items, a task needs 63"),
         ({"way": 1}, InputError, "way must be at least 2"),
         ({"shot": 0}, InputError, "shot must be at least 1"),
         ({"tasks": 0}, InputError, "tasks must be at least 1"),

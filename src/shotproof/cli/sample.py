@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from shotproof.tasks.taskset import TaskSet
 
 
 def sample(
     catalog: Annotated[Path, typer.Argument(help="catalog.parquet")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The task set to write.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The task set to write; a folder with --sampler context.")
+    ],
     sampler: Annotated[
-        str, typer.Option(help="How tasks are drawn: fewstab, random, depletion, or a registered one.")
+        str,
+        typer.Option(
+            help="How tasks are drawn: fewstab, random, depletion, iid, ood, hard_ood, clean, or a registered one; "
+            "context: these last four, matched."
+        ),
     ] = "fewstab",
     attributes: Annotated[Path | None, typer.Option(help="attributes.parquet, for samplers that need it.")] = None,
     features: Annotated[Path | None, typer.Option(help="features.parquet, for samplers that need it.")] = None,
@@ -37,6 +46,14 @@ def sample(
         str | None, typer.Option(help="fewstab: lowest (default, QC3), inter (QC2), intra (QC1).")
     ] = None,
     max_tries: Annotated[int | None, typer.Option(help="fewstab: tries a task before giving up (50,000).")] = None,
+    context_column: Annotated[
+        str | None, typer.Option(help="context samplers: the catalog's column with the contexts (context).")
+    ] = None,
+    clean_value: Annotated[str | None, typer.Option(help="context samplers: the context that means none.")] = None,
+    no_hard_ood: Annotated[
+        bool,
+        typer.Option("--no-hard-ood", help="context samplers: do without hard_ood, where classes share few contexts."),
+    ] = False,
     skip_small_classes: Annotated[
         bool,
         typer.Option("--skip-small-classes", help="Leave out classes with fewer than shot + query items."),
@@ -57,15 +74,21 @@ def sample(
     from shotproof.cli.console import print_json
     from shotproof.features.features import Features
     from shotproof.specs import parse_options
+    from shotproof.tasks.context_sets import sample_context
     from shotproof.tasks.sampler import sample as draw_tasks
     from shotproof.tasks.sampler import samplers
     from shotproof.tasks.taskset import TaskSet
 
-    samplers.factory(sampler)  # a misspelt name is told before any file is read
+    together = sampler == "context"
+    one = "iid" if together else sampler
+    samplers.factory(one)  # a misspelt name is told before any file is read
     given: dict[str, Any] = {
         "support": support,
         "query_selection": query_selection,
         "max_tries": max_tries,
+        "context_column": context_column,
+        "clean_value": clean_value,
+        "hard_ood": False if no_hard_ood else None,
         "skip_small_classes": skip_small_classes or None,
     }
     options = {name: value for name, value in given.items() if value is not None} | parse_options(option or [])
@@ -75,29 +98,41 @@ def sample(
         "like": (like, TaskSet.read),
     }
     for name, (path, read) in files.items():
-        if path is not None and name in samplers.inputs(sampler):
+        if path is not None and name in samplers.inputs(one):
             options[name] = read(path)
         elif path is not None:
             typer.echo(f"note: sampler '{sampler}' does not use {name}", err=True)
-    taskset = draw_tasks(
-        Catalog.read(catalog),
-        sampler,
-        split=split,
-        way=way,
-        shot=shot,
-        query=query,
-        tasks=tasks,
-        seed=seed,
-        workers=workers,
-        **options,
-    )
-    taskset.write(output)
-    summary = taskset.meta["summary"]
+    design: dict[str, Any] = {
+        "split": split,
+        "way": way,
+        "shot": shot,
+        "query": query,
+        "tasks": tasks,
+        "seed": seed,
+        "workers": workers,
+    }
+    given_catalog = Catalog.read(catalog)
+    if together:
+        drawn = sample_context(given_catalog, **design, **options)
+    else:
+        drawn = {sampler: draw_tasks(given_catalog, sampler, **design, **options)}
+    for name, taskset in drawn.items():
+        path = output / f"{name}.parquet" if together else output
+        taskset.write(path)
+        if not as_json:
+            _tell(path, name, taskset)
     if as_json:
-        print_json({"tasks": len(taskset), "digest": taskset.digest, **summary})
-        return
+        told = {
+            name: {"tasks": len(made), "digest": made.digest, **made.meta["summary"]} for name, made in drawn.items()
+        }
+        print_json(told if together else told[sampler])
+
+
+def _tell(path: Path, sampler: str, taskset: TaskSet) -> None:
+    made, summary = taskset.meta["made_by"], taskset.meta["summary"]
     typer.echo(
-        f"{output}: {len(taskset)} {sampler} tasks, {way} ways, {shot} shots, {query} queries; digest {taskset.digest}"
+        f"{path}: {len(taskset)} {sampler} tasks, {made['way']} ways, {made['shot']} shots, {made['query']} queries; "
+        f"digest {taskset.digest}"
     )
     notes = [f"{name.replace('_', ' ')} {_brief(value)}" for name, value in summary.items() if value not in ([], 0)]
     if notes:

@@ -13,6 +13,8 @@ from typing import Any
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.errors import InputError
+from shotproof.tasks.cells import contexts_of
+from shotproof.tasks.check_context import SETS, check_context
 from shotproof.tasks.taskset import TaskSet
 
 Row = dict[str, Any]
@@ -47,20 +49,28 @@ def check_tasks(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None 
 
     All task sets: items exist, have the class's label and the split, occur once, and no source is on both sides.
     Tasks that plant an attribute (`fewstab`) need `attributes`: all constraints of the paper's sections 4.1 and 4.3.
+    Tasks with contexts (`iid`, `ood`, `hard_ood`, `clean`): the contexts of both sides as the set's definition has it,
+    and no source on both sides of a task.
     Tasks without replacement (`depletion`): no item twice in the whole set, which ends where the data does.
     """
     made = tasks.meta.get("made_by", {})
     rows: list[Row] = tasks.table.to_pylist()
-    planted = any(row["attribute"] is not None for row in rows)
+    in_context = made.get("sampler") in SETS
+    planted = not in_context and any(row["attribute"] is not None for row in rows)
     if planted and attributes is None:
         raise InputError("these tasks plant attributes: checking them needs the attributes (--attributes)")
-    world = _world(catalog, attributes, made.get("split"))
+    world = _world(catalog, None if in_context else attributes, made.get("split"))
+    column = made.get("context_column", "context")
+    contexts = dict(zip(world.label, contexts_of(catalog, column), strict=True)) if in_context else {}
     found = list(_check_origin(tasks, catalog, attributes))
     for start, stop in zip(tasks.starts[:-1], tasks.starts[1:], strict=True):
         task = rows[start:stop]
         found.extend(_check_shape(task, world, made))
         if planted and all(item in world.words for row in task for item in row["support"] + row["query"]):
             found.extend(_check_planted(task, world, made))
+        if in_context:
+            broken = check_context(task, contexts, world.of_class, world.source, made)
+            found.extend(Violation(task[0]["task"], label, message) for label, message in broken)
     if made.get("sampler") == "depletion":
         found.extend(_check_depletion(rows, world, made, tasks.meta.get("summary", {}).get("tasks_in_all"), len(tasks)))
     return found
@@ -106,8 +116,12 @@ def _check_shape(task: list[Row], world: _World, made: dict[str, Any]) -> Iterat
             yield Violation(number, label, f"the class occurs {times} times")
     if made.get("way") not in (None, len(task)):
         yield Violation(number, None, f"{len(task)} classes, the design says {made['way']}")
+    unequal = made.get("query_dirichlet") is not None
+    queries = sum(len(row["query"]) for row in task)
+    if unequal and queries != made["way"] * made["query"]:
+        yield Violation(number, None, f"{queries} query items, the design says {made['way']} times {made['query']}")
     for row in task:
-        for side, size in (("support", made.get("shot")), ("query", made.get("query"))):
+        for side, size in (("support", made.get("shot")), ("query", None if unequal else made.get("query"))):
             if size not in (None, len(row[side])):
                 yield Violation(number, row["label"], f"{len(row[side])} {side} items, the design says {size}")
         for item, times in Counter(row["support"] + row["query"]).items():

@@ -55,8 +55,13 @@ class Sampler(ABC):
 samplers: Registry[Sampler] = Registry(
     "sampler",
     {
+        "clean": "shotproof.tasks.context_sets:CleanSampler",
         "depletion": "shotproof.tasks.depletion:DepletionSampler",
         "fewstab": "shotproof.tasks.fewstab:FewStabSampler",
+        "meta_dataset": "shotproof.tasks.meta_dataset:MetaDatasetSampler",
+        "hard_ood": "shotproof.tasks.context_sets:HardOodSampler",
+        "iid": "shotproof.tasks.context_sets:IidSampler",
+        "ood": "shotproof.tasks.context_sets:OodSampler",
         "random": "shotproof.tasks.random:RandomSampler",
     },
 )
