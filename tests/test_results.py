@@ -56,7 +56,7 @@ def test_missed_positions_are_optional() -> None:
     [
         ({"n_correct": [5, 2, 4, 0]}, "0 <= n_correct <= n_query"),
         ({"n_correct": [5, 2, -1, 0]}, "0 <= n_correct <= n_query"),
-        ({"n_query": [5, 4, 3, 0]}, "n_query >= 1"),
+        ({"n_query": [5, 4, 3, 0]}, "expected at least one query in every task"),
         ({"n_query": [5, 4, 3, None]}, "column 'n_query' has an empty value"),
         ({"missed": [[], [0], [1, 2], [0, 1, 2]]}, "column 'missed': expected n_query - n_correct positions"),
         ({"missed": ["a", "b", "c", "d"]}, "column 'missed': expected list"),

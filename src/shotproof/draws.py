@@ -38,7 +38,7 @@ def below(random: UInt64Array, bound: Any) -> IntArray:
 
 def uniform(random: UInt64Array) -> npt.NDArray[np.float64]:
     """Random bits to uniform multiples of 2**-53 in [0, 1)."""
-    return (random >> np.uint64(11)) * 2.0**-53
+    return (random >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def distinct(random: UInt64Array, bound: Any) -> IntArray:

@@ -16,8 +16,7 @@ from shotproof.errors import InputError
 from shotproof.evaluation.batches import TaskArrays
 from shotproof.evaluation.results import SCHEMA, Results
 from shotproof.features.features import Features
-from shotproof.methods.method import AnyMethod, Method, make_method
-from shotproof.progress import progress
+from shotproof.methods.method import AnyMethod, make_method
 from shotproof.tables import Meta
 from shotproof.tasks.taskset import TaskSet
 
@@ -37,7 +36,7 @@ def evaluate(
 
     A method is all that `make_method` takes: a name such as `ncc` or `ridge(penalty=1)`, a `Method`, anything with
     `fit` and `predict`, a function of support, labels and query.
-    `device` is `cpu` or `cuda` (default: a GPU where there is one). `seed` matters to methods that draw. `chunk`
+    `device` is `cpu`, `cuda:0` or, for all GPUs, `cuda` (default: all GPUs where there are any). `seed` matters to methods that draw. `chunk`
     tasks are computed at a time (default: by memory); no result depends on it.
     """
     given = methods if isinstance(methods, Iterable) and not isinstance(methods, str) else [methods]
@@ -47,7 +46,10 @@ def evaluate(
         raise InputError(f"chunk: expected a number of tasks above 0, found {chunk}")
     arrays = TaskArrays.of(tasks, features)
     seeds = (draws.bits(seed, tasks.task_of_row[tasks.starts[:-1]]) >> np.uint64(33)).astype(np.int64)
-    predicted, warned = _predict(arrays, made, seeds, device, chunk)
+    from shotproof.devices import choose_devices
+    from shotproof.evaluation.engine import predict_tasks
+
+    predicted, warned = predict_tasks(arrays, made, seeds, choose_devices(device), chunk)
     for method, messages in zip(made, warned, strict=True):
         if messages:
             times = f"{len(messages)} times" if len(messages) > 1 else "once"
@@ -58,37 +60,6 @@ def evaluate(
     ]
     table = _count(tasks, [method.name for method in made], arrays.query.count, predicted != arrays.query.slot)
     return Results(table, _provenance(tasks, features, records, seed))
-
-
-def _predict(
-    arrays: TaskArrays, methods: list[Method], seeds: npt.NDArray[np.int64], device: str | None, chunk: int | None
-) -> tuple[npt.NDArray[np.int16], list[list[str]]]:
-    """The label that each method gives to each query, [methods, queries], and what each method warned of."""
-    import torch
-
-    from shotproof.devices import choose_device
-    from shotproof.evaluation.scoring import Gathered, Items, predict, tasks_at_a_time
-
-    items = Items(arrays, choose_device(device, torch.float64))  # which MPS, for one, does not have
-    predicted = np.empty((len(methods), len(arrays.query.slot)), dtype=np.int16)
-    warned: list[list[str]] = [[] for _ in methods]
-    with progress("evaluate", len(arrays.way) * len(methods)) as advance:
-        for shape, members in arrays.by_shape():
-            size = chunk or tasks_at_a_time(shape, items, methods)
-            for batch in arrays.batches(members, size):
-                gathered = Gathered(items, arrays, batch, seeds)
-                for index, method in enumerate(methods):
-                    with warnings.catch_warnings(record=True) as raised:
-                        warnings.simplefilter("always")
-                        scores = gathered.scores(method)
-                    predicted[index, batch.query] = predict(scores).cpu().numpy()
-                    warned[index] += [_first_line(warning) for warning in raised]
-                    advance(len(batch.tasks))
-    return predicted, warned
-
-
-def _first_line(warning: warnings.WarningMessage) -> str:
-    return f"{warning.category.__name__}: {warning.message}".strip().splitlines()[0]
 
 
 def _count(tasks: TaskSet, names: list[str], queries: npt.NDArray[np.int64], wrong: npt.NDArray[np.bool_]) -> pa.Table:

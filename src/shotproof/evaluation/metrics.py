@@ -17,7 +17,10 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Counts:
-    """Queries and correct answers a class of a task, ordered by task: three arrays of one length."""
+    """Queries and correct answers a class of a task, ordered by task: three arrays of one length.
+
+    A class without queries has no accuracy and takes no part in its task's; every task has a query.
+    """
 
     task: npt.NDArray[np.int64]
     n_query: npt.NDArray[np.int64]
@@ -26,14 +29,18 @@ class Counts:
     def accuracy_by_task(self) -> FloatArray:
         """The mean over a task's classes of M_c, the accuracy on class c's queries: [tasks]."""
         starts = self._starts()
-        ways = np.diff(np.append(starts, len(self.task)))
-        means: FloatArray = np.add.reduceat(self.n_correct / self.n_query, starts) / ways
+        asked = np.add.reduceat(self.n_query > 0, starts, dtype=np.int64)
+        means: FloatArray = np.add.reduceat(self._share(0.0), starts) / asked
         return means
 
     def worst_by_task(self) -> FloatArray:
         """The lowest M_c of each task (FewSTAB, Eq. 2): [tasks]."""
-        worst: FloatArray = np.minimum.reduceat(self.n_correct / self.n_query, self._starts())
+        worst: FloatArray = np.minimum.reduceat(self._share(1.0), self._starts())
         return worst
+
+    def _share(self, without: float) -> FloatArray:
+        """M_c of each entry, and a stand-in where the class has no query."""
+        return np.where(self.n_query > 0, self.n_correct / np.maximum(self.n_query, 1), without)
 
     def _starts(self) -> npt.NDArray[np.int64]:
         """The first entry of each task."""

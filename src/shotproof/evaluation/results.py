@@ -95,8 +95,11 @@ def _check(table: pa.Table) -> None:
         if table.column(name).null_count:
             raise InputError(f"results, column '{name}' has an empty value")
     queries, correct = (table.column(name).to_numpy() for name in ("n_query", "n_correct"))
-    if not ((queries >= 1) & (correct >= 0) & (correct <= queries)).all():
-        raise InputError("results: expected n_query >= 1 and 0 <= n_correct <= n_query")
+    if not ((correct >= 0) & (correct <= queries)).all():
+        raise InputError("results: expected 0 <= n_correct <= n_query")
+    asked = table.group_by(["method", "task"]).aggregate([("n_query", "sum")])
+    if pc.min(asked.column("n_query_sum")).as_py() < 1:
+        raise InputError("results: expected at least one query in every task")
     if "missed" in table.column_names:
         missed = pc.list_value_length(table.column("missed"))
         if not pc.all(pc.equal(missed, queries - correct)).as_py():

@@ -19,13 +19,20 @@ _NOT_OPTIONS = {"sampler", "split", "way", "shot", "query", "tasks"}
 
 @dataclass(frozen=True)
 class Design:
-    """What the tasks were drawn from and their size; None where the metadata does not say."""
+    """What the tasks were drawn from and their size; None where the metadata does not say, or where tasks differ."""
 
     catalog: str | None
     split: str | None
     way: int | None
     shot: int | None
     query: int | None
+
+    @property
+    def shape(self) -> str:
+        """E.g. `5-way 1-shot`."""
+        ways = "variable-way" if self.way is None else f"{self.way}-way"
+        unknown = "variable-shot" if self.way is None else "unknown shots"
+        return f"{ways} {unknown if self.shot is None else f'{self.shot}-shot'}"
 
 
 @dataclass(frozen=True)
@@ -55,9 +62,9 @@ class Source:
         design = Design(
             catalog=_text(lookup(results.meta, "tasks", "from", "catalog")),
             split=_text(lookup(made_by, "split")),
-            way=_number(lookup(made_by, "way")) or pc.max(results.table.column("slot")).as_py() + 1,
+            way=_number(options.get("way", pc.max(results.table.column("slot")).as_py() + 1)),
             shot=_number(lookup(made_by, "shot")),
-            query=_number(lookup(made_by, "query")) or pc.max(results.table.column("n_query")).as_py(),
+            query=_number(options.get("query", pc.max(results.table.column("n_query")).as_py())),
         )
         return cls(
             design,
@@ -83,7 +90,9 @@ def sources_of(results: Sequence[Results]) -> list[Source]:
     for source in sources:
         options = variants[source.design, source.sampler]
         differing = [option for option in source.options if any(option not in other for other in options)]
-        if differing and source.sampler != RANDOM:
+        if source.sampler == RANDOM:  # a reference by this name alone, unless its queries are unequal
+            differing = [option for option in source.options if option[0] == "query_dirichlet"]
+        if differing:
             listed = ", ".join(f"{name}={value}" for name, value in differing)
             source = replace(source, sampler=f"{source.sampler} ({listed})")
         named.append(source)

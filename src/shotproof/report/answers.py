@@ -31,9 +31,8 @@ class Answers:
 
     @property
     def share(self) -> npt.NDArray[np.float64]:
-        """M_c, the accuracy on the queries of each row's class."""
-        shares: npt.NDArray[np.float64] = self.n_correct / self.n_query
-        return shares
+        """M_c, the accuracy on the queries of each row's class; NaN where it has none."""
+        return np.where(self.n_query > 0, self.n_correct / np.maximum(self.n_query, 1), np.nan)
 
     def missed_at(self, row: int) -> list[int] | None:
         """The missed queries of one row; None where the results do not tell."""

@@ -46,7 +46,7 @@ def attribute_costs(tasks: TaskSet, answers: Sequence[Answers]) -> AttributeCost
     labels = np.asarray(tasks.table.column("label").to_pylist(), dtype=object)
     rows_of: dict[str, list[int]] = {}
     for row, attribute in enumerate(tasks.table.column("attribute").to_pylist()):
-        if attribute is not None:
+        if attribute is not None and not np.isnan(share[row]):
             rows_of.setdefault(attribute, []).append(row)
     costs = []
     for attribute, rows in sorted(rows_of.items()):
@@ -55,7 +55,7 @@ def attribute_costs(tasks: TaskSet, answers: Sequence[Answers]) -> AttributeCost
         if len(task) >= MIN_TASKS:
             by_task = np.bincount(position, weights=share[rows]) / np.bincount(position)
             costs.append(AttributeCost(attribute, len(task), len(set(labels[rows])), sampler_interval(by_task)))
-    overall = float(share.mean())
+    overall = float(np.nanmean(share))
     costs = [cost for cost in costs if cost.accuracy.mean < overall]
     costs.sort(key=lambda cost: (cost.accuracy.high, cost.attribute))
     return AttributeCosts(overall, len(rows_of), costs)

@@ -92,15 +92,13 @@ class Comparison:
 
     def design_name(self, design: Design) -> str:
         """E.g. `5-way 1-shot`, with the queries, the split and the catalog where they tell designs apart."""
-        shots = "unknown shots" if design.shot is None else f"{design.shot}-shot"
-        name = f"{design.way}-way {shots}"
         extras: list[tuple[Callable[[Design], Any], str]] = [
-            (lambda d: d.query, f"{design.query} queries"),
+            (lambda d: d.query, "queries that vary" if design.query is None else f"{design.query} queries"),
             (lambda d: d.split, f"split {design.split or UNKNOWN}"),
             (lambda d: d.catalog, f"catalog {(design.catalog or UNKNOWN)[:8]}"),
         ]
         differing = [text for value, text in extras if len({value(other) for other in self.designs}) > 1]
-        return ", ".join([name, *differing])
+        return ", ".join([design.shape, *differing])
 
     def to_json(self) -> dict[str, Any]:
         """As plain values: accuracies and gaps are shares, what is not a number is null."""

@@ -196,7 +196,7 @@ def _items(tasks: TaskSet, position: int) -> list[str]:
 
 
 def _accuracy_by_task(given: AnsweredTasks) -> Any:
-    """The mean over classifiers and classes of the class accuracy: [tasks]."""
+    """The mean over classifiers and classes of the class accuracy, of classes that have queries: [tasks]."""
     share = np.mean([one.share for one in given.answers], axis=0)
-    starts = given.tasks.starts
-    return np.add.reduceat(share, starts[:-1]) / np.diff(starts)
+    starts = given.tasks.starts[:-1]
+    return np.add.reduceat(np.nan_to_num(share), starts) / np.add.reduceat(~np.isnan(share), starts, dtype=np.int64)

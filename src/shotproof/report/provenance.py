@@ -17,8 +17,7 @@ def provenance(
     """For each file a heading, and all its metadata as (dotted key, value), the content's digest first."""
     files: list[tuple[str, Results | TaskSet | Catalog]] = []
     for source, given in zip(sources_of(results), results, strict=True):
-        size = f"{source.design.way}-way {source.design.shot}-shot"
-        files.append((f"Results: {source.encoder}, {source.sampler}, {size}", given))
+        files.append((f"Results: {source.encoder}, {source.sampler}, {source.design.shape}", given))
     for task_set in tasks:
         sampler = lookup(task_set.meta, "made_by", "sampler") or UNKNOWN
         files.append((f"Tasks: {sampler}, {len(task_set)} tasks", task_set))

@@ -33,10 +33,13 @@ NO_INPUTS = Inputs()
 
 @dataclass(frozen=True)
 class Drawing:
-    """A sampler with its design and options; `like` is the drawing of the task set that it takes its queries from."""
+    """A sampler with its design and options; `like` is the drawing of the task set that it takes its queries from.
+
+    The design is None where tasks differ in size, by the sampler's own rules.
+    """
 
     sampler: str
-    design: Design
+    design: Design | None
     options: dict[str, Any]
     like: Drawing | None = None
 
@@ -56,9 +59,10 @@ class Drawing:
         if "features" in made_from:
             options["features"] = _found(inputs.features, made_from["features"], made_by["sampler"], "features")
         like = made_from.get("like")
+        sizes = [made_by[name] for name in ("way", "shot", "query")]
         return cls(
             made_by["sampler"],
-            Design(made_by["way"], made_by["shot"], made_by["query"]),
+            None if None in sizes else Design(*sizes),
             options,
             None if like is None else cls.of(_found(inputs.tasks, like, made_by["sampler"], "tasks"), inputs),
         )
@@ -66,7 +70,7 @@ class Drawing:
     def draw(self, catalog: Catalog, seed: int, tasks: int) -> pa.Table:
         """The rows of the first tasks."""
         like = {} if self.like is None else {"like": TaskSet(self.like.draw(catalog, seed, tasks))}
-        sampler = samplers.make(self.sampler, catalog, self.design, seed, **self.options, **like)
+        sampler = samplers.make(self.sampler, catalog, self.design or Design(), seed, **self.options, **like)
         return sampler.draw(range(min(tasks, sampler.available() or tasks)))
 
 

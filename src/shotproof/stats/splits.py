@@ -118,7 +118,7 @@ def split_means(
     drawings = [Drawing.of(task_set, inputs) for task_set in task_sets]
     kept = _used(catalog, task_sets)
     pool = Pool.of(kept)
-    _require_halves(pool, units, [drawing.design for drawing in drawings])
+    _require_halves(pool, units, [drawing.design for drawing in drawings if drawing.design is not None])
     unit_of_item, freedom = _units(pool, units)
     sides = _sides(pool, unit_of_item, units, splits, seed)
     made = [make_method(method) for method in methods]
@@ -157,7 +157,7 @@ def _used(catalog: Catalog, task_sets: Sequence[TaskSet]) -> Catalog:
 
 def _require_halves(pool: Pool, units: Units, designs: list[Design]) -> None:
     """Refuse data whose halves are too small for the designs."""
-    way = max(design.way for design in designs)
+    way = max((design.way for design in designs), default=0)
     if units == "classes":
         if len(pool.classes) < 2 * way:
             raise Starved(
@@ -165,7 +165,7 @@ def _require_halves(pool: Pool, units: Units, designs: list[Design]) -> None:
                 f"{len(pool.classes)}"
             )
         return
-    need = 2 * max(design.shot + design.query for design in designs)
+    need = 2 * max((design.shot + design.query for design in designs), default=0)
     smallest = int(np.argmin(pool.sizes))
     if pool.sizes[smallest] < need:
         raise Starved(
