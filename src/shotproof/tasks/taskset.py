@@ -54,10 +54,11 @@ class TaskSet:
             raise InputError(
                 "tasks: expected rows ordered by task, with slots 0, 1, 2, ... in each, and at least one task"
             )
-        for name in ("support", "query"):
-            lengths = pc.list_value_length(table.column(name))
-            if lengths.null_count or pc.min(lengths).as_py() == 0:
-                raise InputError(f"tasks, column '{name}': every class of a task needs at least one item")
+        support, query = (pc.list_value_length(table.column(name)) for name in ("support", "query"))
+        if support.null_count or pc.min(support).as_py() == 0:
+            raise InputError("tasks, column 'support': every class of a task needs at least one item")
+        if query.null_count or np.add.reduceat(query.to_numpy(), self.starts[:-1]).min() == 0:
+            raise InputError("tasks, column 'query': every class needs a list, and every task at least one item")
 
     @classmethod
     def read(cls, path: str | Path) -> TaskSet:
@@ -73,6 +74,11 @@ class TaskSet:
     def digest(self) -> str:
         """Digest of the tasks themselves: equal digests, equal tasks."""
         return digest(self.table, list(REQUIRED))
+
+    @property
+    def match(self) -> str:
+        """The same for task sets whose tasks are paired one by one; of a set that is like no other, its own digest."""
+        return str(self.meta.get("match") or self.digest)
 
     @cached_property
     def task_of_row(self) -> npt.NDArray[np.int64]:
