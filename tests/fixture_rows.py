@@ -51,10 +51,43 @@ ROWS: dict[str, list[Row]] = {
         Row("ridge(penalty=1)", (0.816164, 0.019014, -0.176712), 12),
     ],
     "knn": [Row("knn", None, 10)],
+    "simpleshot": [
+        Row("simpleshot(form='UN')", (-10.315693, -12.826701, -21.843234), 10),
+        Row("simpleshot", (-1.174445, -1.671101, -2.106253), 9, "C"),
+    ],
+    "matching": [
+        Row("matching", (-0.273482, -1.430146, -12.751771), 10),
+        Row("matching(scale=10)", (-0.768604, -0.922211, -1.975413), 10),
+    ],
+    "svm": [Row("svm", (0.631414, -0.106759, -0.524655), 12)],
+    "diffkendall": [
+        Row("diffkendall", (0.142857, -0.071429, -0.428571), 9),
+        Row("diffkendall(form='smooth')", (11.196479, 0.207103, -28.898577), 9),
+    ],
+    "hela-vfa": [Row("hela-vfa", (-0.258367, -0.150590, -0.085262), 4)],
+    "bd-cspn": [
+        Row("bd-cspn", (0.477166, -0.253237, -0.470581), 7),
+        Row("bd-cspn(form='laplacianshot')", (-0.515982, -1.792432, -1.856983), 8, "C"),
+    ],
+    "laplacianshot": [
+        Row("laplacianshot", (0.658780, 0.219913, 0.121307), 6, "C"),
+        Row("laplacianshot(strength=0.7, rectify=False)", (0.530608, 0.319844, 0.149548), 6),
+    ],
+    "tim": [Row("tim", (0.999719, 0.000139, 0.000143), 8, softmax=True)],
+    "pt-map": [Row("pt-map", (1.000520, 0.0, 0.0), 8, "P")],
+    "proto-lp": [Row("proto-lp", (1.022513, 0.0, 0.0), 8, "P")],
+    "paddle": [
+        Row("paddle(penalty=0, steps=20, scale='unit')", (0.368637, 0.328842, 0.302521), 9),
+        Row("paddle(penalty=12)", (0.022857, 0.682763, 0.294381), 4, easy=4),
+        Row("paddle", (0.0, 1.0, 0.0), 4, easy=4),
+    ],
+    "bpa": [Row("bpa", (-4.193176, -4.083016, -4.055707), 9)],
+    "ecpe": [Row("ecpe", (0.556496, 0.218784, 0.224753), 8, "P")],
+    "transductive-finetune": [Row("transductive-finetune(epochs=0)", (0.404565, 0.385356, 0.085868), 9)],
 }
 
 # Methods that have no row, each with the test that proves it: `module:test`.
-PROPERTY_TESTS: dict[str, str] = {}
+PROPERTY_TESTS: dict[str, str] = {"alpha-tim": "test_alpha_tim:test_it_follows_torchs_adam_on_its_loss"}
 
 
 def fixture(name: Fixture, amplitude: float = HARD) -> tuple[Batch, Tensor]:

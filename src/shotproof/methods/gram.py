@@ -63,6 +63,13 @@ def centroid_products(support_gram: Tensor, query_gram: Tensor, labels: Tensor, 
     return query_gram @ weights, (weights * (support_gram @ weights)).sum(1)
 
 
+def centroids(rows: Tensor, labels: Tensor, way: int) -> Tensor:
+    """Each class's mean of the float64 rows [B, n, ...]: [B, way, ...]."""
+    members = one_hot(labels, way)
+    means = (members / members.sum(1, keepdim=True)).mT @ rows.flatten(2)
+    return means.unflatten(-1, rows.shape[2:])
+
+
 def inverse_root(squares: Tensor, scale: Tensor | float = 0.0) -> Tensor:
     """1 / sqrt, and 0 where a square is negligible beside `scale`."""
     usable = squares > NEGLIGIBLE * torch.as_tensor(scale, dtype=squares.dtype, device=squares.device)

@@ -24,7 +24,7 @@ class Method(ABC):
 
     about: ClassVar[str]
     family: Literal["inductive", "transductive"] = "inductive"
-    balanced: ClassVar[bool] = False  # assumes that every class has equally many queries
+    balanced: bool = False  # assumes that every class has equally many queries
     needs: ClassVar[Literal["vectors", "maps"]] = "vectors"  # maps: support [B, n, d, h, w], query [B, m, d, h, w]
     name: str = ""  # in tables and files: the specification it was made from
 
@@ -70,8 +70,19 @@ _BUILTIN = {
     "knn": "shotproof.methods.knn:NearestNeighbours",
     "simpleshot": "shotproof.methods.simpleshot:SimpleShot",
     "matching": "shotproof.methods.matching:Matching",
+    "svm": "shotproof.methods.svm:SupportVectorMachine",
     "diffkendall": "shotproof.methods.diffkendall:DiffKendall",
     "hela-vfa": "shotproof.methods.hela_vfa:HelaVfa",
+    "bd-cspn": "shotproof.methods.bd_cspn:BdCspn",
+    "laplacianshot": "shotproof.methods.laplacian_shot:LaplacianShot",
+    "tim": "shotproof.methods.tim:Tim",
+    "alpha-tim": "shotproof.methods.alpha_tim:AlphaTim",
+    "pt-map": "shotproof.methods.pt_map:PtMap",
+    "proto-lp": "shotproof.methods.proto_lp:ProtoLp",
+    "paddle": "shotproof.methods.paddle:Paddle",
+    "bpa": "shotproof.methods.bpa:Bpa",
+    "ecpe": "shotproof.methods.ecpe:Ecpe",
+    "transductive-finetune": "shotproof.methods.transductive_finetune:TransductiveFinetune",
 }
 DEFAULT_METHODS = ("ncc", "cosine", "logistic", "ridge", "knn")
 
@@ -118,3 +129,14 @@ def require_positive(option: str, value: Any, kind: type[int] | type[float]) -> 
     if not numeric or not 0 < value < float("inf"):
         what = "a whole number" if kind is int else "a number"
         raise InputError(f"{option}: expected {what} above 0, found {value!r}")
+
+
+def require_between(
+    option: str, value: Any, least: float, most: float = float("inf"), kind: type[int] | type[float] = float
+) -> None:
+    """Refuse an option's value that is not a finite number of the kind, from `least` to `most`."""
+    numeric = isinstance(value, int if kind is int else (int, float)) and not isinstance(value, bool)
+    if not numeric or not least <= value <= most or value == float("inf"):
+        what = "a whole number" if kind is int else "a number"
+        bounds = f"of at least {least:g}" if most == float("inf") else f"from {least:g} to {most:g}"
+        raise InputError(f"{option}: expected {what} {bounds}, found {value!r}")

@@ -1,0 +1,46 @@
+"""SimpleShot: the nearest class centroid of normalised features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import Tensor
+
+from shotproof.errors import InputError, UnknownName
+from shotproof.methods.gram import unit_rows
+from shotproof.methods.ncc import NearestCentroid
+
+FORMS = ("UN", "L2N")
+
+
+@dataclass
+class SimpleShot(NearestCentroid):
+    """Score: minus the squared distance from the query, scaled to length 1, to the mean of such support rows.
+
+    Wang, Chao, Weinberger and van der Maaten, SimpleShot: Revisiting Nearest-Neighbor Classification for Few-Shot
+    Learning, 2019. L2N scales rows to length 1, UN leaves them as they are. CL2N, the paper's best, is L2N on features
+    that were centred on a base set: the transform `center`. The mean is not scaled to length 1 again, so that with
+    several shots this differs from `cosine`.
+    """
+
+    form: Literal["UN", "L2N"] = "L2N"
+
+    about = "SimpleShot: nearest centroid of rows of length 1; CL2N with the transform center"
+
+    def __post_init__(self) -> None:
+        if self.form == "CL2N":
+            raise InputError(
+                "simpleshot: CL2N is L2N on centred features: give the transform center(base='base.parquet')"
+            )
+        if self.form not in FORMS:
+            raise UnknownName("form of simpleshot", str(self.form), FORMS)
+
+    def scores_from_gram(
+        self, support_gram: Tensor, query_gram: Tensor, query_norm2: Tensor, labels: Tensor, way: int
+    ) -> Tensor:
+        """As the nearest centroid, on the inner products of the scaled rows."""
+        if self.form == "L2N":
+            support_gram, query_gram = unit_rows(support_gram, query_gram, query_norm2)
+            query_norm2 = (query_norm2 > 0).to(query_norm2)
+        return super().scores_from_gram(support_gram, query_gram, query_norm2, labels, way)
