@@ -18,3 +18,10 @@ def choose_device(name: str | None, dtype: torch.dtype = torch.float32) -> torch
         reason = first_line(error)
         raise InputError(f"device '{name}' cannot be used, expected e.g. cpu, cuda or cuda:1: {reason}") from error
     return device
+
+
+def choose_devices(name: str | None) -> list[torch.device]:
+    """The devices that share the work on tasks, which is in float64: `cuda` and None are all GPUs that there are."""
+    device = choose_device(name, torch.float64)  # which MPS, for one, does not have
+    every = name in (None, "cuda") and device.type == "cuda"
+    return [torch.device("cuda", index) for index in range(torch.cuda.device_count())] if every else [device]

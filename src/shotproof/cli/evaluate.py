@@ -21,7 +21,9 @@ def evaluate(
             "--method", "-m", help="NAME, NAME(option=value) or sklearn:CLASS(...); may be repeated. Default: all."
         ),
     ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu or cuda. Default: a GPU where there is one.")] = None,
+    device: Annotated[
+        str | None, typer.Option(help="cpu, cuda:0, or cuda for all GPUs. Default: all GPUs where there are any.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="For methods that draw random numbers.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
 ) -> None:

@@ -35,10 +35,13 @@ def evaluate(
     """Count each method's correct answers on each class of each task.
 
     A method is all that `make_method` takes: a name such as `ncc` or `ridge(penalty=1)`, a `Method`, anything with
-    `fit` and `predict`, a function of support, labels and query.
-    `device` is `cpu`, `cuda:0` or, for all GPUs, `cuda` (default: all GPUs where there are any). `seed` matters to methods that draw. `chunk`
-    tasks are computed at a time (default: by memory); no result depends on it.
+    `fit` and `predict`, a function of support, labels and query. `device` is `cpu`, `cuda:0` or, for all GPUs, `cuda`
+    (default: all GPUs where there are any). `seed` matters to methods that draw. `chunk` tasks are computed at a time
+    (default: by memory); no result depends on it.
     """
+    from shotproof.devices import choose_devices
+    from shotproof.evaluation.engine import predict_tasks
+
     given = methods if isinstance(methods, Iterable) and not isinstance(methods, str) else [methods]
     made = [make_method(method) for method in given]
     _require_distinct([method.name for method in made])
@@ -46,9 +49,6 @@ def evaluate(
         raise InputError(f"chunk: expected a number of tasks above 0, found {chunk}")
     arrays = TaskArrays.of(tasks, features)
     seeds = (draws.bits(seed, tasks.task_of_row[tasks.starts[:-1]]) >> np.uint64(33)).astype(np.int64)
-    from shotproof.devices import choose_devices
-    from shotproof.evaluation.engine import predict_tasks
-
     predicted, warned = predict_tasks(arrays, made, seeds, choose_devices(device), chunk)
     for method, messages in zip(made, warned, strict=True):
         if messages:

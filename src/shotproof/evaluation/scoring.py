@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy.typing as npt
@@ -72,7 +72,8 @@ class Gathered:
         def on_device(values: npt.NDArray[Any]) -> Tensor:
             return torch.from_numpy(values).to(items.device)
 
-        self._items = items
+        self.items = items
+        self.of = partial(Gathered, items, arrays, seeds=seeds)  # the same of another batch
         self._support = on_device(arrays.support.items[batch.support])
         self._query = on_device(arrays.query.items[batch.query])
         self._labels = on_device(arrays.support.slot[batch.support])
@@ -81,12 +82,12 @@ class Gathered:
 
     @cached_property
     def _features(self) -> tuple[Tensor, Tensor, Tensor, int]:
-        support, query = (self._items.gather(rows).float() for rows in (self._support, self._query))
+        support, query = (self.items.gather(rows).float() for rows in (self._support, self._query))
         return support, self._labels, query, self._way
 
     @cached_property
     def _blocks(self) -> tuple[Tensor, Tensor, Tensor]:
-        return self._items.blocks(self._support, self._query)
+        return self.items.blocks(self._support, self._query)
 
     def scores(self, method: Method) -> Tensor:
         """The method's scores [B, m, way], checked."""

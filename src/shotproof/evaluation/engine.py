@@ -1,0 +1,122 @@
+"""All methods on all tasks, batch by batch: on one device or several, in halves where memory runs out."""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from shotproof.errors import InputError
+from shotproof.evaluation.batches import Batch, TaskArrays
+from shotproof.evaluation.scoring import Gathered, Items, predict, tasks_at_a_time
+from shotproof.methods.method import Method
+from shotproof.progress import progress
+
+Predicted = npt.NDArray[np.int16]
+
+
+def predict_tasks(
+    arrays: TaskArrays,
+    methods: Sequence[Method],
+    seeds: npt.NDArray[np.int64],
+    devices: Sequence[torch.device],
+    chunk: int | None = None,
+) -> tuple[Predicted, list[list[str]]]:
+    """The label that each method gives to each query, [methods, queries], and what each method warned of.
+
+    `seeds` [tasks] are for methods that draw. Batches of `chunk` tasks (default: by memory) are shared by the devices.
+    """
+    items = Items(arrays, devices[0])
+    batches = [
+        batch
+        for shape, members in arrays.by_shape()
+        for batch in arrays.batches(members, chunk or tasks_at_a_time(shape, items, list(methods)))
+    ]
+    predicted = np.empty((len(methods), len(arrays.query.slot)), dtype=np.int16)
+    warned: dict[tuple[int, int], list[str]] = {}
+    waiting: queue.SimpleQueue[tuple[int, Batch]] = queue.SimpleQueue()
+    for numbered in enumerate(batches):
+        waiting.put(numbered)
+
+    with progress("evaluate", len(arrays.way) * len(methods)) as advance, _heard_warnings() as heard:
+
+        def work(items: Items) -> None:
+            """Take batches until none is left; each writes its own part of the predictions."""
+            with contextlib.suppress(queue.Empty):
+                while True:
+                    number, batch = waiting.get_nowait()
+                    gathered = Gathered(items, arrays, batch, seeds)  # once for all methods
+                    for index, method in enumerate(methods):
+                        for part, labels in _answers(method, gathered, batch):
+                            predicted[index, part.query] = labels
+                        warned[index, number] = heard()
+                        advance(len(batch.tasks))
+
+        used = devices[: len(batches)]
+        if len(used) == 1:
+            work(items)
+        else:
+            with ThreadPoolExecutor(len(used)) as threads:
+                others = [Items(arrays, device) for device in used[1:]]
+                for done in [threads.submit(work, each) for each in [items, *others]]:
+                    done.result()
+    in_order = [[warned[index, number] for number in range(len(batches))] for index in range(len(methods))]
+    return predicted, [[message for messages in each for message in messages] for each in in_order]
+
+
+def _answers(method: Method, gathered: Gathered, batch: Batch) -> Iterator[tuple[Batch, npt.NDArray[Any]]]:
+    """The batch, or halves of it as small as memory needs, with the labels [B, m] of its queries."""
+    tasks = len(batch.tasks)
+    try:
+        labels = predict(gathered.scores(method)).cpu().numpy()
+    except (RuntimeError, MemoryError) as error:
+        if not _out_of_memory(error):
+            raise
+        if tasks == 1:
+            rows = f"{batch.support.shape[1]} support and {batch.query.shape[1]} query rows"
+            raise InputError(
+                f"method '{method.name}': one task of {batch.way} ways, {rows} does not fit into the memory of "
+                f"{gathered.items.device}: use another device (--device), smaller features or smaller tasks"
+            ) from error
+    else:
+        yield batch, labels
+        return
+    # Outside the handler: the error holds on to what did not fit.
+    if gathered.items.device.type == "cuda":
+        torch.cuda.empty_cache()
+    for half in (slice(0, tasks // 2), slice(tasks // 2, tasks)):
+        part = Batch(batch.tasks[half], batch.way, batch.support[half], batch.query[half])
+        yield from _answers(method, gathered.of(part), part)
+
+
+def _out_of_memory(error: Exception) -> bool:
+    """Whether memory was too small; on a CPU PyTorch says so in words only."""
+    return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in str(error)
+
+
+@contextlib.contextmanager
+def _heard_warnings() -> Iterator[Callable[[], list[str]]]:
+    """Give a function that tells, and forgets, the first lines of what its own thread was warned of."""
+    of_thread = threading.local()
+
+    def hear(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        line = f"{category.__name__}: {message}".strip().splitlines()[0]
+        of_thread.messages = [*getattr(of_thread, "messages", []), line]
+
+    def tell() -> list[str]:
+        messages: list[str] = getattr(of_thread, "messages", [])
+        of_thread.messages = []
+        return messages
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = hear
+        yield tell

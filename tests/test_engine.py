@@ -1,0 +1,75 @@
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from shotproof.errors import InputError
+from shotproof.evaluation.batches import TaskArrays
+from shotproof.evaluation.engine import predict_tasks
+from shotproof.evaluation.evaluate import evaluate
+from shotproof.methods.method import Method, make_method
+from tests.drawn_tasks import draw_task_set
+
+CPU = torch.device("cpu")
+
+
+@dataclass
+class Hungry(Method):
+    """Nearest centroid that has memory for a few tasks only, and warns of every task."""
+
+    most: int = 3
+
+    about = "for tests"
+
+    def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
+        if len(support) > self.most:
+            raise torch.OutOfMemoryError("too many tasks")
+        for task in support[:, 0, 0].tolist():
+            warnings.warn(f"a task that starts with {task}", RuntimeWarning, stacklevel=1)
+        return make_method("ncc").scores(support, labels, query, way)
+
+
+def arrays_and_seeds(tasks: int = 60) -> tuple[TaskArrays, np.ndarray]:
+    arrays = TaskArrays.of(*draw_task_set(tasks=tasks))
+    return arrays, np.arange(len(arrays.way))
+
+
+@pytest.mark.parametrize("chunk", [None, 1, 7])
+def test_devices_share_the_work_and_change_nothing(chunk: int | None) -> None:
+    arrays, seeds = arrays_and_seeds()
+    methods = [make_method("ncc"), make_method("sklearn:sklearn.tree.DecisionTreeClassifier()"), Hungry(100)]
+    alone, warned = predict_tasks(arrays, methods, seeds, [CPU], chunk)
+    together, warned_together = predict_tasks(arrays, methods, seeds, [CPU] * 3, chunk)
+    assert np.array_equal(alone, together)
+    assert warned == warned_together
+    assert [len(messages) for messages in warned] == [0, 0, len(arrays.way)]
+
+
+def test_a_batch_that_does_not_fit_is_done_in_parts() -> None:
+    tasks, features = draw_task_set(tasks=40)
+    with pytest.warns(RuntimeWarning, match="'Hungry.*' warned 40 times"):
+        results = evaluate(tasks, features, [Hungry(3)])
+    expected = evaluate(tasks, features, "ncc").counts("ncc").accuracy_by_task()
+    assert np.array_equal(results.counts(results.methods[0]).accuracy_by_task(), expected)
+
+
+def test_a_task_that_does_not_fit_is_told() -> None:
+    tasks, features = draw_task_set(tasks=5)
+    with pytest.raises(InputError, match=r"one task of \d ways, .* does not fit into the memory of cpu"):
+        evaluate(tasks, features, [Hungry(0)])
+
+
+def test_an_error_that_is_not_of_memory_is_passed_on() -> None:
+    class Broken(Method):
+        about = "for tests"
+
+        def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
+            raise RuntimeError("of another kind")
+
+    with pytest.raises(RuntimeError, match="of another kind"):
+        evaluate(*draw_task_set(tasks=5), [Broken()])
