@@ -63,11 +63,15 @@ class Attributes:
 
     def of(self, catalog: Catalog) -> HeldWords:
         """The words of each item of a catalog, in the catalog's order; an item without a row is an error."""
-        rows = pc.index_in(catalog.items, value_set=self.table.column("item"))
+        return self.of_items(catalog.items)
+
+    def of_items(self, items: pa.Array) -> HeldWords:
+        """The words of each of these items; an item without a row is an error."""
+        rows = pc.index_in(items, value_set=self.table.column("item"))
         if rows.null_count:
-            lacking = catalog.items.filter(pc.is_null(rows))[0].as_py()
+            lacking = items.filter(pc.is_null(rows))[0].as_py()
             raise Mismatch(
-                f"the attributes lack {rows.null_count} of the {len(catalog)} items, e.g. '{lacking}': "
+                f"the attributes lack {rows.null_count} of the {len(items)} items, e.g. '{lacking}': "
                 "were they made from another catalog? (shotproof detect makes them anew)"
             )
         lists = self.table.column("attributes").combine_chunks()

@@ -13,6 +13,9 @@ from shotproof.cli.demo import demo
 from shotproof.cli.detect import detect
 from shotproof.cli.encode import encode
 from shotproof.cli.evaluate import evaluate
+from shotproof.cli.explain import explain
+from shotproof.cli.geometry import geometry
+from shotproof.cli.mix import mix
 from shotproof.cli.plan import plan
 from shotproof.cli.report import report
 from shotproof.cli.run import run
@@ -26,7 +29,22 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (demo, catalog, detect, encode, sample, check, evaluate, compare, plan, report, run):
+for verb in (
+    demo,
+    catalog,
+    mix,
+    detect,
+    encode,
+    sample,
+    check,
+    evaluate,
+    compare,
+    explain,
+    plan,
+    geometry,
+    report,
+    run,
+):
     app.command()(verb)
 
 

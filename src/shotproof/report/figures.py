@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from shotproof.report.attribute_costs import AttributeCosts
+from shotproof.report.axes import ends, whisker, x_axis, y_axis
 from shotproof.report.plan_curve import PlanCurve
 from shotproof.report.svg import (
     COLOURS,
-    FONT_SIZE,
     Box,
     Scale,
     element,
@@ -58,13 +58,13 @@ class Bar:
 def scatter(points: Sequence[Point], x_label: str, y_label: str, description: str) -> Markup:
     """Points with whiskers and direct labels; both axes in percent."""
     frame = Box(44, 8, WIDTH - 8, 304)
-    x_scale = Scale.around([end for point in points for end in _ends(point.x)], frame.left, frame.right, 0.12)
-    y_scale = Scale.around([end for point in points for end in _ends(point.y)], frame.bottom, frame.top, 0.08)
+    x_scale = Scale.around([end for point in points for end in ends(point.x)], frame.left, frame.right, 0.12)
+    y_scale = Scale.around([end for point in points for end in ends(point.y)], frame.bottom, frame.top, 0.08)
     places = [(x_scale(point.x.mean), y_scale(point.y.mean)) for point in points]
-    parts = [*_x_axis(x_scale, frame, x_label), *_y_axis(y_scale, frame, y_label)]
+    parts = [*x_axis(x_scale, frame, x_label), *y_axis(y_scale, frame, y_label)]
     for point, (x, y) in zip(points, places, strict=True):
-        parts += _whisker(x_scale, point.x, y, f"whisker c{point.series % COLOURS}")
-        low, high = map(y_scale, _ends(point.y))
+        parts += whisker(x_scale, point.x, y, f"whisker c{point.series % COLOURS}")
+        low, high = map(y_scale, ends(point.y))
         parts.append(line(x, low, x, high, f"whisker c{point.series % COLOURS}"))
     labels = [shortened(point.label, LABEL_LENGTH) for point in points]
     boxes = place_labels(places, labels, frame)
@@ -82,8 +82,8 @@ def scatter(points: Sequence[Point], x_label: str, y_label: str, description: st
 
 def gap_domain(gaps: Sequence[Interval]) -> tuple[float, float]:
     """The range of all gaps and zero, so that several panels share one axis."""
-    ends = [0.0, *(end for gap in gaps for end in _ends(gap))]
-    return min(ends), max(ends)
+    reached = [0.0, *(end for gap in gaps for end in ends(gap))]
+    return min(reached), max(reached)
 
 
 def gap_bars(
@@ -96,7 +96,7 @@ def gap_bars(
     bottom = 4 + sum(len(bars) * bar + space for _, bars in groups)
     frame = Box(left, 4, WIDTH - 36, bottom)
     scale = Scale.around(domain, frame.left, frame.right, 0.02)
-    parts = _x_axis(scale, frame, x_label)
+    parts = x_axis(scale, frame, x_label)
     top = frame.top + space / 2
     for name, (full_name, bars) in zip(names, groups, strict=True):
         middle = top + len(bars) * bar / 2
@@ -116,9 +116,9 @@ def attribute_dots(costs: AttributeCosts, shown: int, description: str) -> Marku
     left = 10 + max(text_width(name) for name in names)
     step = 18.0
     frame = Box(left, 18, WIDTH - 12, 18 + step * len(rows))
-    ends = [end for cost in rows for end in _ends(cost.accuracy)]
-    scale = Scale.around([*ends, costs.overall], frame.left, frame.right)
-    parts = _x_axis(scale, frame, "class accuracy (%)")
+    reached = [end for cost in rows for end in ends(cost.accuracy)]
+    scale = Scale.around([*reached, costs.overall], frame.left, frame.right)
+    parts = x_axis(scale, frame, "class accuracy (%)")
     overall = scale(costs.overall)
     anchor = "end" if overall > (frame.left + frame.right) / 2 else "start"
     parts += [
@@ -129,7 +129,7 @@ def attribute_dots(costs: AttributeCosts, shown: int, description: str) -> Marku
         y = frame.top + step * (index + 0.5)
         tooltip = f"{cost.attribute}: {percent(cost.accuracy.mean)} {bounds(cost.accuracy)}, {cost.tasks} tasks"
         parts.append(element("text", name, element("title", cost.attribute), x=left - 6, y=y + 3.5, **_END))
-        parts += _whisker(scale, cost.accuracy, y, "whisker strong c0")
+        parts += whisker(scale, cost.accuracy, y, "whisker strong c0")
         parts.append(marker(scale(cost.accuracy.mean), y, 0, tooltip))
     return picture(WIDTH, frame.bottom + 40, description, parts)
 
@@ -143,15 +143,15 @@ def interval_rows(methods: Sequence[tuple[str, Sequence[Interval]]], x_label: st
     step, space = 12.0, 9.0
     bottom = 4 + sum(len(intervals) * step + space for _, intervals in shown)
     frame = Box(left, 4, WIDTH - 56, bottom)
-    scale = Scale.around([end for _, given in shown for one in given for end in _ends(one)], frame.left, frame.right)
-    parts = _x_axis(scale, frame, x_label)
+    scale = Scale.around([end for _, given in shown for one in given for end in ends(one)], frame.left, frame.right)
+    parts = x_axis(scale, frame, x_label)
     top = frame.top + space / 2
     for name, (full_name, intervals) in zip(names, shown, strict=True):
         middle = top + len(intervals) * step / 2
         parts.append(element("text", name, element("title", full_name), x=left - 6, y=middle + 3.5, **_END))
         for one in intervals:
             y = top + step / 2
-            parts += _whisker(scale, one, y, "whisker strong c0")
+            parts += whisker(scale, one, y, "whisker strong c0")
             parts.append(marker(scale(one.mean), y, 0, f"{full_name}: {percent(one.mean)} {bounds(one)} {one.covers}"))
             parts.append(text(frame.right + 6, y + 3.5, one.covers))
             top += step
@@ -165,7 +165,7 @@ def plan_figure(curve: PlanCurve, description: str) -> Markup:
     frame = Box(44, 12, WIDTH - 12, 190)
     x_scale = Scale(0, max(query for query, _ in points) + 1, frame.left, frame.right)
     y_scale = Scale(0, 1.08 * max(half for _, half in points), frame.bottom, frame.top)
-    parts = _x_axis(x_scale, frame, "queries a class", unit=1) + _y_axis(y_scale, frame, "half-width (points)")
+    parts = x_axis(x_scale, frame, "queries a class", unit=1) + y_axis(y_scale, frame, "half-width (points)")
     places = [(x_scale(query), y_scale(half)) for query, half in points]
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
     parts.append(element("path", d=path, class_="curve c0"))
@@ -196,9 +196,9 @@ def _gap_bar(scale: Scale, bar: Bar, name: str, top: float, height: float) -> li
         class_=f"bar t{bar.series % 6}",
     )
     middle = top + height / 2
-    beyond = max(zero, scale(_ends(bar.gap)[1])) + 4
+    beyond = max(zero, scale(ends(bar.gap)[1])) + 4
     value = text(beyond, middle + 3.5, typeset(percent(bar.gap.mean)), class_="value")
-    return [rectangle, *_whisker(scale, bar.gap, middle, "whisker ink"), value]
+    return [rectangle, *whisker(scale, bar.gap, middle, "whisker ink"), value]
 
 
 def _label(x: float, y: float, label: str, box: Box, colour: int) -> list[Markup]:
@@ -207,39 +207,3 @@ def _label(x: float, y: float, label: str, box: Box, colour: int) -> list[Markup
     leader = [line(x, y, end_x, end_y, f"leader c{colour}")] if math.hypot(end_x - x, end_y - y) > 7 else []
     middle = (box.left + box.right) / 2
     return [*leader, text(middle, box.bottom - 2.5, label, "middle", f"point-label c{colour}")]
-
-
-def _x_axis(scale: Scale, frame: Box, label: str, unit: float = 100) -> list[Markup]:
-    parts = [line(frame.left, frame.bottom, frame.right, frame.bottom, "axis")]
-    for value in scale.ticks():
-        x = scale(value)
-        parts += [line(x, frame.top, x, frame.bottom, "grid"), text(x, frame.bottom + 14, _tick(value, unit), "middle")]
-    parts.append(text((frame.left + frame.right) / 2, frame.bottom + 31, label, "middle", "axis-label"))
-    return parts
-
-
-def _y_axis(scale: Scale, frame: Box, label: str) -> list[Markup]:
-    parts = [line(frame.left, frame.top, frame.left, frame.bottom, "axis")]
-    for value in scale.ticks():
-        y = scale(value)
-        parts += [line(frame.left, y, frame.right, y, "grid"), text(frame.left - 6, y + 3.5, _tick(value), "end")]
-    x, y = FONT_SIZE, (frame.top + frame.bottom) / 2
-    turned = f"rotate(-90 {x} {y:g})"
-    parts.append(element("text", label, x=x, y=y, transform=turned, text_anchor="middle", class_="axis-label"))
-    return parts
-
-
-def _whisker(scale: Scale, interval: Interval, y: float, class_: str) -> list[Markup]:
-    low, high = map(scale, _ends(interval))
-    return [line(low, y, high, y, class_)]
-
-
-def _ends(interval: Interval) -> tuple[float, float]:
-    """The interval's ends; a single task gives none, and its mean stands for both."""
-    if math.isnan(interval.low):
-        return interval.mean, interval.mean
-    return interval.low, interval.high
-
-
-def _tick(value: float, unit: float = 100) -> str:
-    return typeset(f"{round(unit * value, 6):g}")
