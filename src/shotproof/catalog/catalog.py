@@ -24,7 +24,8 @@ OPTIONAL = {"context": "string", "source": "string"}
 class Catalog:
     """Items in rows: `item` (unique), `path`, `label`, `split`, optionally `context`, `source`, and any other column.
 
-    A relative path is relative to `root`, the folder of the catalog's file.
+    A relative path is relative to `root`, the folder of the catalog's file. Other columns that hold paths are named
+    in the metadata's `path_columns`.
     """
 
     table: pa.Table
@@ -51,14 +52,23 @@ class Catalog:
     def write(self, path: str | Path) -> None:
         """Write catalog.parquet, with the paths made relative to it."""
         path = Path(path)
-        moved = Catalog(self._with_paths_from(path.parent), path.parent, self.meta)
-        write_table(path, moved.table, {**self.meta, "kind": "catalog", "digest": self.digest})
+        table = self.moved_to(path.parent).table
+        write_table(path, table, {**self.meta, "kind": "catalog", "digest": self.digest})
+
+    def moved_to(self, folder: Path) -> Catalog:
+        """The same catalog with another root, its relative paths rewritten to start from there."""
+        return Catalog(self._with_paths_from(folder), folder, self.meta)
 
     @cached_property
     def digest(self) -> str:
-        """Digest of all columns but the path: the same data elsewhere on disk is the same catalog."""
+        """Digest of all columns but the paths: the same data elsewhere on disk is the same catalog."""
         first = ["item", "label", "split"]
-        return digest(self.table, first + sorted(set(self.table.column_names) - {*first, "path"}))
+        return digest(self.table, first + sorted(set(self.table.column_names) - {*first, *self.path_columns}))
+
+    @property
+    def path_columns(self) -> list[str]:
+        """The columns that hold paths: `path`, and those that the metadata names."""
+        return ["path", *(name for name in self.meta.get("path_columns", []) if name in self.table.column_names)]
 
     @cached_property
     def items(self) -> pa.Array:
@@ -109,6 +119,14 @@ class Catalog:
         def moved(parent: str) -> str:
             return parent if Path(parent).is_absolute() else Path(os.path.relpath(old / parent, new)).as_posix()
 
-        split_paths = map(posixpath.split, self.table.column("path").to_pylist())
-        relative = [posixpath.normpath(posixpath.join(moved(parent), name)) for parent, name in split_paths]
-        return self.table.set_column(self.table.column_names.index("path"), "path", pa.array(relative, pa.string()))
+        def relative(path: str | None) -> str | None:
+            if not path:  # no file: an item that is made when it is read
+                return path
+            parent, name = posixpath.split(path)
+            return posixpath.normpath(posixpath.join(moved(parent), name))
+
+        table = self.table
+        for column in self.path_columns:
+            paths = pa.array([relative(path) for path in table.column(column).to_pylist()], pa.string())
+            table = table.set_column(table.column_names.index(column), column, paths)
+        return table

@@ -17,6 +17,7 @@ from shotproof.errors import UnreadableItem
 from shotproof.images import open_image
 from shotproof.processes import in_processes
 from shotproof.progress import progress
+from shotproof.sounds.clip import SOUND_EXTENSIONS, read_clip
 
 FILES_PER_CHUNK = 64
 
@@ -81,7 +82,10 @@ def _read_content(path: Path) -> FileContent:
     except OSError as error:
         return FileContent("", f"{path} cannot be read: {error.strerror or error}")
     try:
-        open_image(path)
+        if path.suffix.lower().removeprefix(".") in SOUND_EXTENSIONS:
+            read_clip(path, seconds=None)
+        else:
+            open_image(path)
     except UnreadableItem as error:
         return FileContent(sha256, str(error))
     return FileContent(sha256, None)

@@ -10,6 +10,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import Layout, sorted_catalog
 from shotproof.errors import InputError
 from shotproof.images import IMAGE_EXTENSIONS
+from shotproof.sounds.clip import SOUND_EXTENSIONS
 
 
 class FolderLayout(Layout):
@@ -21,13 +22,27 @@ class FolderLayout(Layout):
 
     about = "class folders, or split folders with class folders in them"
 
-    def __init__(self, extensions: Sequence[str] = IMAGE_EXTENSIONS, split_folders: bool | None = None) -> None:
+    def __init__(
+        self, extensions: Sequence[str] = (*IMAGE_EXTENSIONS, *SOUND_EXTENSIONS), split_folders: bool | None = None
+    ) -> None:
         chosen = [extensions] if isinstance(extensions, str) else extensions
         self.suffixes = tuple(f".{extension.lower().lstrip('.')}" for extension in chosen)
         self.split_folders = split_folders
 
     def read(self, root: Path) -> Catalog:
         """The items below `root`."""
+        paths, ignored = self.item_paths(root)
+        above_label = int(self._has_split_folders(root, paths))
+        folders = [path.split("/", above_label + 1) for path in paths]
+        columns = {
+            "item": paths,
+            "label": [names[above_label] for names in folders],
+            "split": [names[0] if above_label else "all" for names in folders],
+        }
+        return sorted_catalog(columns, root, {"ignored_files": ignored})
+
+    def item_paths(self, root: Path) -> tuple[list[str], int]:
+        """The items' files below `root`, as relative paths with `/`, and how many other files there are."""
         if not root.is_dir():
             raise InputError(f"{root} is not a folder")
         files = list(_files_below(root))
@@ -36,14 +51,7 @@ class FolderLayout(Layout):
             raise InputError(
                 f"{root} holds no file that ends in {', '.join(self.suffixes)} ({len(files)} others ignored)"
             )
-        above_label = int(self._has_split_folders(root, paths))
-        folders = [path.split("/", above_label + 1) for path in paths]
-        columns = {
-            "item": paths,
-            "label": [names[above_label] for names in folders],
-            "split": [names[0] if above_label else "all" for names in folders],
-        }
-        return sorted_catalog(columns, root, {"ignored_files": len(files) - len(paths)})
+        return paths, len(files) - len(paths)
 
     def _is_item(self, path: str) -> bool:
         name = path.rpartition("/")[2]

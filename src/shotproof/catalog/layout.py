@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.csv_file import read_csv
 from shotproof.catalog.splits import apply_splits
 from shotproof.errors import InputError, did_you_mean
 from shotproof.registry import Registry
-from shotproof.tables import Meta
+from shotproof.tables import Meta, conform
 
 
 class Layout(ABC):
@@ -35,6 +37,11 @@ layouts: Registry[Layout] = Registry(
         "cub": "shotproof.catalog.cub:CubLayout",
         "mini-imagenet": "shotproof.catalog.mini_imagenet:MiniImageNetLayout",
         "tiered-imagenet": "shotproof.catalog.tiered_imagenet:TieredImageNetLayout",
+        "esc50": "shotproof.catalog.esc50:Esc50Layout",
+        "urbansound8k": "shotproof.catalog.urbansound8k:UrbanSound8KLayout",
+        "vocalsound": "shotproof.catalog.vocalsound:VocalSoundLayout",
+        "metacoco": "shotproof.catalog.metacoco:MetaCoCoLayout",
+        "nico": "shotproof.catalog.nico:NicoLayout",
         "table": "shotproof.catalog.table:TableLayout",
     },
 )
@@ -67,6 +74,17 @@ def sorted_catalog(columns: Mapping[str, Any], root: Path, meta: Meta | None = N
     """A catalog of these columns, sorted by item; without a `path` column, the item is the path."""
     with_path = {"item": columns["item"], "path": columns["item"], **columns}
     return Catalog(pa.table(with_path).sort_by("item").combine_chunks(), root, meta or {})
+
+
+def read_listing(path: Path, names: Mapping[str, str]) -> pa.Table:
+    """A CSV that lists files, a line each: the named columns, under our names, as text without an empty value."""
+    table = read_csv(path, str(path), is_text=lambda name: True)
+    table = conform(table, dict.fromkeys(names, "string"), str(path)).select(list(names))
+    for name in names:
+        empty = pc.index(table.column(name), "").as_py()
+        if empty >= 0:
+            raise InputError(f"{path}, line {empty + 2}: empty {name}")
+    return table.rename_columns(list(names.values()))
 
 
 def require_files(root: Path, paths: Sequence[str], listing: Path, first_line: int) -> None:

@@ -8,10 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.csv_file import read_csv
-from shotproof.catalog.layout import Layout, require_files, sorted_catalog
-from shotproof.errors import InputError
-from shotproof.tables import conform, require_unique
+from shotproof.catalog.layout import Layout, read_listing, require_files, sorted_catalog
+from shotproof.tables import require_unique
 
 SPLITS = ("train", "val", "test")
 
@@ -35,12 +33,7 @@ class MiniImageNetLayout(Layout):
 
 def _read_split(root: Path, split: str) -> pa.Table:
     path = root / f"{split}.csv"
-    table = read_csv(path, str(path), is_text=lambda name: True)
-    table = conform(table, {"filename": "string", "label": "string"}, str(path))
-    for column in ("filename", "label"):
-        empty = pc.index(table.column(column), "").as_py()
-        if empty >= 0:
-            raise InputError(f"{path}, line {empty + 2}: empty {column}")
+    table = read_listing(path, {"filename": "filename", "label": "label"})
     items = pc.binary_join_element_wise("images", table.column("filename"), "/")
     require_files(root, items.to_pylist(), path, first_line=2)
     splits = pa.array([split] * table.num_rows, pa.string())

@@ -19,7 +19,7 @@ from shotproof.tables import conform, require_unique
 # What a column may be called, in any case; the first name wins over the others.
 NAMES = {
     "item": ("item",),
-    "path": ("path", "file", "filename", "filepath", "image"),
+    "path": ("path", "file", "filename", "filepath", "image", "sound", "audio"),
     "label": ("label", "class", "target"),
     "split": ("split",),
     "context": ("context",),

@@ -22,7 +22,11 @@ SHOWN_PER_KIND = 10
 def catalog(
     root: Annotated[Path, typer.Argument(help="The data: a folder, or a table; with --check also a catalog.parquet.")],
     layout: Annotated[
-        str, typer.Option(help="How the data lies: folder, cub, mini-imagenet, tiered-imagenet, table.")
+        str,
+        typer.Option(
+            help="How the data lies: folder, table, cub, mini-imagenet, tiered-imagenet, esc50, urbansound8k, "
+            "vocalsound, metacoco, nico."
+        ),
     ] = "folder",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The catalog file to write.")] = None,
     splits: Annotated[
@@ -32,6 +36,10 @@ def catalog(
         bool,
         typer.Option("--check", help="Report what would go wrong later; exit status 1 if anything would."),
     ] = False,
+    stats: Annotated[
+        bool, typer.Option("--stats", help="Print how many items of which class are in which context.")
+    ] = False,
+    context_column: Annotated[str, typer.Option(help="The column with the contexts, for --stats.")] = "context",
     way: Annotated[int, typer.Option(min=1, help="Check for tasks of so many classes.")] = 5,
     shot: Annotated[int, typer.Option(min=1, help="Check for so many support items a class.")] = 5,
     query: Annotated[int, typer.Option(min=1, help="Check for so many query items a class.")] = 15,
@@ -47,12 +55,14 @@ def catalog(
     """
     from shotproof.catalog.catalog import Catalog
     from shotproof.catalog.check import check_catalog
+    from shotproof.catalog.context_statistics import context_statistics
     from shotproof.catalog.layout import read_layout
     from shotproof.catalog.splits import apply_splits
+    from shotproof.cli.context_tables import print_context_statistics
     from shotproof.specs import parse_options
 
-    if output is None and not check:
-        raise InputError("nothing to do: give --output FILE, or --check")
+    if output is None and not check and not stats:
+        raise InputError("nothing to do: give --output FILE, --check, or --stats")
     # The layout 'folder' cannot read a file, so a file is a catalog that exists already.
     if layout == "folder" and root.is_file():
         made = Catalog.read(root)
@@ -62,10 +72,14 @@ def catalog(
     if output is not None:
         made.write(output)
     problems = check_catalog(made, way=way, shot=shot, query=query) if check else []
+    found = context_statistics(made, context_column) if stats else None
     if json:
-        print_json(_as_json(made, problems if check else None))
+        told = {} if found is None else {"contexts": found.to_json()}
+        print_json(_as_json(made, problems if check else None) | told)
     else:
         _print_summary(made)
+        if found is not None:
+            print_context_statistics(found)
         if check:
             _print_problems(problems)
     if problems:

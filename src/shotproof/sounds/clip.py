@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,14 +25,25 @@ RATES = range(1_000, 768_001)
 MARGIN_SECONDS = 0.1
 
 
-def read_clip(path: str | Path, rate: int = RATE, seconds: float | None = SECONDS) -> Samples:
+class UnwrittenClip(ABC):
+    """A sound that no file holds: it is made when it is read."""
+
+    @abstractmethod
+    def samples(self) -> Samples:
+        """One channel at RATE, [n]."""
+
+
+def read_clip(clip: str | Path | UnwrittenClip, rate: int = RATE, seconds: float | None = SECONDS) -> Samples:
     """The sound as one channel at `rate`, [n], full scale at 1; trimmed, or repeated, to `seconds` where given.
 
     Channels are averaged; other rates are resampled (polyphase). A file that is missing, no sound, cut off or empty
     raises UnreadableItem.
     """
-    channels, file_rate = _decode(Path(path), seconds)
-    mono = resampled(channels.mean(axis=1, dtype=np.float32), file_rate, rate)
+    if isinstance(clip, UnwrittenClip):
+        mono = resampled(clip.samples(), RATE, rate)
+    else:
+        channels, file_rate = _decode(Path(clip), seconds)
+        mono = resampled(channels.mean(axis=1, dtype=np.float32), file_rate, rate)
     return mono if seconds is None else fixed_length(mono, round(seconds * rate))
 
 
@@ -42,8 +54,8 @@ def resampled(samples: Samples, old: int, new: int) -> Samples:
     from scipy.signal import resample_poly
 
     common = math.gcd(new, old)
-    slower: Samples = resample_poly(samples, new // common, old // common).astype(np.float32)
-    return slower
+    changed: Samples = resample_poly(samples, new // common, old // common).astype(np.float32)
+    return changed
 
 
 def fixed_length(samples: Samples, length: int) -> Samples:
