@@ -49,8 +49,16 @@ class NetworkEncoder(Encoder):
     def fingerprint(self) -> str:
         """All that a feature depends on besides the file's content: name, weights' digest, preprocessing."""
 
+    def files(self, catalog: Catalog) -> Sequence[Any]:
+        """What `load` takes for each item, [n]: its file."""
+        return catalog.paths
+
+    def digests(self, files: Sequence[Any], cache: Path | None) -> pa.Array:
+        """A digest of the content of each, [n]."""
+        return file_digests(files, cache)
+
     @abstractmethod
-    def load(self, path: Path) -> npt.NDArray[Any]:
+    def load(self, path: Any) -> npt.NDArray[Any]:
         """One file as the network wants it, all of the same shape; runs in worker processes."""
 
     @abstractmethod
@@ -66,10 +74,11 @@ class NetworkEncoder(Encoder):
         if not len(catalog):
             raise InputError(f"encoder '{self.name}': the catalog has no items")
         self._refuse_other_kinds(catalog)
-        digests = file_digests(catalog.paths, settings.cache)
+        files = self.files(catalog)
+        digests = self.digests(files, settings.cache)
         store = feature_store(settings.cache, self.fingerprint)
         known = store.find(pc.unique(digests))
-        missing = _first_files(digests, catalog.paths, known.column("key"))
+        missing = _first_files(digests, files, known.column("key"))
         settings.tally.encoded = len(missing)
         settings.tally.reused = len(catalog) - len(missing)
         encoded = self._encode_files(missing, store, settings)
@@ -89,7 +98,7 @@ class NetworkEncoder(Encoder):
                     f"another kind ({path}): expected an encoder for {other}s, e.g. {EXAMPLES[other]}"
                 )
 
-    def _encode_files(self, files: Mapping[str, Path], store: Store, settings: EncodeSettings) -> list[pa.Table]:
+    def _encode_files(self, files: Mapping[str, Any], store: Store, settings: EncodeSettings) -> list[pa.Table]:
         """Files by digest to tables of `key` (the digest) and `value` (the feature), a table a batch."""
         if not files:
             return []
@@ -133,7 +142,7 @@ class NetworkEncoder(Encoder):
             )
         return np.stack(arrays)
 
-    def _checked(self, features: torch.Tensor, paths: Sequence[Path]) -> npt.NDArray[np.float32]:
+    def _checked(self, features: torch.Tensor, paths: Sequence[Any]) -> npt.NDArray[np.float32]:
         """The features as an array, [b, d], before they reach the cache."""
         if features.ndim != 2 or len(features) != len(paths):
             shape = list(features.shape)
@@ -152,7 +161,7 @@ class NetworkEncoder(Encoder):
 class _Files(Dataset[Any]):
     """Decodes a file in a worker; an unreadable one comes back as its error, so that it keeps its message."""
 
-    def __init__(self, encoder: NetworkEncoder, paths: Sequence[Path]) -> None:
+    def __init__(self, encoder: NetworkEncoder, paths: Sequence[Any]) -> None:
         self.encoder = encoder
         self.paths = list(paths)
 
@@ -206,17 +215,17 @@ def _in_order(
         yield first, result.result()
 
 
-def _first_files(digests: pa.Array, paths: Sequence[Path], known: pa.ChunkedArray) -> dict[str, Path]:
+def _first_files(digests: pa.Array, paths: Sequence[Any], known: pa.ChunkedArray) -> dict[str, Any]:
     """Of each content that is not known, the first file that has it."""
     seen = set(known.to_pylist())
-    files: dict[str, Path] = {}
+    files: dict[str, Any] = {}
     for digest, path in zip(digests.to_pylist(), paths, strict=True):
         if digest not in seen:
             files.setdefault(digest, path)
     return files
 
 
-def _decoding(encoder: NetworkEncoder, paths: Sequence[Path], batch_size: int, workers: int | None) -> DataLoader[Any]:
+def _decoding(encoder: NetworkEncoder, paths: Sequence[Any], batch_size: int, workers: int | None) -> DataLoader[Any]:
     """Batches of decoded files, in order, whatever the number of workers."""
     if workers is None:  # a single batch is done sooner than a worker is started
         workers = min(8, os.cpu_count() or 1) if len(paths) > batch_size else 0

@@ -1,0 +1,242 @@
+"""What a context does to features: how it changes their length, and their direction to the class's clean mean.
+
+SpurAudio, appendix H (Tables 7 and 8, Fig. 13), for any catalog with a `context` column of which one value means none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.errors import InputError, UnknownName, did_you_mean
+from shotproof.features.features import Features
+from shotproof.geometry.directions import FloatArray, IntArray, cosines_to_clean_mean, lengths, turns
+from shotproof.stats.intervals import Estimate, Interval, check_level
+
+COVERS = "recordings"  # what would be drawn again: new recordings of the same classes
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One quantity, clean and mixed, with intervals over recordings (a recording counts once, however often mixed).
+
+    `change` is mixed minus clean: of the same recordings where they exist in both ways, else of the two means (Welch).
+    `p_value` is the two-sided Mann-Whitney test on all items, as in the paper; mixtures of one recording are not
+    independent, so `p_recordings`, the same test with one value a recording, is the one to trust.
+    """
+
+    clean: Interval
+    mixed: Interval
+    change: Interval
+    p_value: float
+    p_recordings: float
+
+
+@dataclass(frozen=True)
+class Change:
+    """The change of a class's features, or of all (`label` None).
+
+    `ratio` is the mixed feature's length over the clean one's, `turn` the angle between the two in degrees, both of
+    the same recording: None where no recording exists clean and mixed. `pairs` counts such recordings.
+    """
+
+    label: str | None
+    n_clean: int
+    n_mixed: int
+    pairs: int
+    length: Measured
+    cosine: Measured
+    ratio: Interval | None
+    turn: Interval | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values; a bound that does not exist is null."""
+        found: dict[str, Any] = _without_nan(asdict(self))
+        return found
+
+
+@dataclass(frozen=True)
+class FeatureChange:
+    """All changes, and a row an item of the classes that have both: `clean`, `length` and `cosine`, each [n]."""
+
+    overall: Change
+    classes: list[Change]
+    left_out: list[str]  # classes without clean or without mixed items
+    items: list[str]
+    clean: npt.NDArray[np.bool_]
+    length: FloatArray
+    cosine: FloatArray
+
+    def to_json(self) -> dict[str, Any]:
+        """The changes as plain values."""
+        rows = [change.to_json() for change in self.classes]
+        return {"overall": self.overall.to_json(), "classes": rows, "left_out": self.left_out}
+
+
+def feature_change(
+    features: Features,
+    catalog: Catalog,
+    clean_value: str,
+    *,
+    context_column: str = "context",
+    leave_out: bool = False,
+    level: float = 0.95,
+) -> FeatureChange:
+    """Compare the features of items whose context is `clean_value` with those in any other context.
+
+    `leave_out` leaves an item's own recording (`source`) out of the clean mean that it is compared with; the paper
+    does not. Without a column `source` every item is a recording of its own.
+    """
+    check_level(level)
+    table = _rows_with_both(catalog, clean_value, context_column)
+    items = table.chosen.column("item")
+    array = features.array[features.rows_of(items)]
+    classes, names = _codes(table.chosen.column("label").to_pylist())
+    sources = items if "source" not in table.chosen.column_names else table.chosen.column("source")
+    # A missing source is the item's own.
+    known = [source or item for source, item in zip(sources.to_pylist(), items.to_pylist(), strict=True)]
+    recordings, _ = _codes(list(zip(classes.tolist(), known, strict=True)))
+    length = lengths(array)
+    _refuse_zero(length, items.to_pylist())
+    cosine = cosines_to_clean_mean(array, classes, recordings, table.clean, leave_out)
+    if np.isnan(cosine).any():
+        label = names[classes[np.argmax(np.isnan(cosine))]]
+        other = " besides the item's own recording" if leave_out else ""
+        raise InputError(f"geometry: the clean features of class '{label}' have no mean direction{other}")
+    data = _Rows(array, recordings, table.clean, length, cosine, level)
+    return FeatureChange(
+        overall=data.change(None, np.arange(len(array))),
+        classes=[data.change(str(name), np.flatnonzero(classes == code)) for code, name in enumerate(names)],
+        left_out=table.left_out,
+        items=items.to_pylist(),
+        clean=table.clean,
+        length=length,
+        cosine=cosine,
+    )
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    chosen: Any  # the catalog's rows of classes that have clean and mixed items
+    clean: npt.NDArray[np.bool_]
+    left_out: list[str]
+
+
+def _rows_with_both(catalog: Catalog, clean_value: str, column: str) -> _Chosen:
+    table = catalog.table
+    if column not in table.column_names:
+        raise InputError(f"geometry: the catalog has no column '{column}'{did_you_mean(column, table.column_names)}")
+    contexts = pc.fill_null(table.column(column).cast("string"), "").to_numpy(zero_copy_only=False)
+    clean = contexts == clean_value
+    if not clean.any():
+        raise UnknownName(f"value of column '{column}'", clean_value, {*contexts.tolist()})
+    labels = table.column("label").to_numpy(zero_copy_only=False)
+    both = set(labels[clean]) & set(labels[~clean])
+    if not both:
+        raise InputError(f"geometry: no class has items in context '{clean_value}' and in another one")
+    kept = np.isin(labels, sorted(both))
+    return _Chosen(table.filter(kept), clean[kept], sorted(set(labels) - both))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Items in rows, all of classes that have clean and mixed ones."""
+
+    array: npt.NDArray[Any]
+    recordings: IntArray
+    clean: npt.NDArray[np.bool_]
+    length: FloatArray
+    cosine: FloatArray
+    level: float
+
+    def change(self, label: str | None, rows: IntArray) -> Change:
+        """The change over these rows."""
+        clean, mixed = rows[self.clean[rows]], rows[~self.clean[rows]]
+        pairs = self._pairs(clean, mixed)
+        ratio = turn = None
+        if len(pairs):
+            first, second = pairs[:, 0], pairs[:, 1]
+            ratio = self._over_recordings(self.length[second] / self.length[first], self.recordings[second])
+            turn = self._over_recordings(turns(self.array, first, second), self.recordings[second])
+        return Change(
+            label,
+            n_clean=len(clean),
+            n_mixed=len(mixed),
+            pairs=len(np.unique(self.recordings[pairs[:, 1]])),
+            length=self._measured(self.length, clean, mixed),
+            cosine=self._measured(self.cosine, clean, mixed),
+            ratio=ratio,
+            turn=turn,
+        )
+
+    def _pairs(self, clean: IntArray, mixed: IntArray) -> IntArray:
+        """The rows of each mixed item and of the first clean item of its recording, [m, 2], clean first."""
+        recorded, first = np.unique(self.recordings[clean], return_index=True)
+        paired = mixed[np.isin(self.recordings[mixed], recorded)]
+        partner = clean[first[np.searchsorted(recorded, self.recordings[paired])]]
+        return np.stack([partner, paired], axis=1)
+
+    def _measured(self, values: FloatArray, clean: IntArray, mixed: IntArray) -> Measured:
+        of_clean, of_mixed = (_means(values[rows], self.recordings[rows]) for rows in (clean, mixed))
+        shared = sorted(of_clean.keys() & of_mixed.keys())
+        if shared:
+            change = _estimate([of_mixed[key] - of_clean[key] for key in shared])
+        else:
+            change = _estimate(list(of_mixed.values())).minus(_estimate(list(of_clean.values())))
+        return Measured(
+            clean=_estimate(list(of_clean.values())).interval(COVERS, self.level),
+            mixed=_estimate(list(of_mixed.values())).interval(COVERS, self.level),
+            change=change.interval(COVERS, self.level),
+            p_value=_mann_whitney(values[clean], values[mixed]),
+            p_recordings=_mann_whitney(list(of_clean.values()), list(of_mixed.values())),
+        )
+
+    def _over_recordings(self, values: FloatArray, recordings: IntArray) -> Interval:
+        return _estimate(list(_means(values, recordings).values())).interval(COVERS, self.level)
+
+
+def _means(values: FloatArray, groups: IntArray) -> dict[int, float]:
+    """The mean of each group's values, by group, in ascending order."""
+    found, inverse, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    return dict(zip(found.tolist(), (np.bincount(inverse, values) / counts).tolist(), strict=True))
+
+
+def _estimate(values: Sequence[float]) -> Estimate:
+    """The mean of one value a recording."""
+    if len(values) == 1:
+        return Estimate(values[0], None, "one recording has no variance")
+    found = Estimate.over_tasks(values)
+    return Estimate(found.mean, None, "all recordings have the same value") if found.refused else found
+
+
+def _mann_whitney(first: Any, second: Any) -> float:
+    from scipy.stats import mannwhitneyu
+
+    if np.ptp([*first, *second]) == 0:
+        return 1.0  # nothing but ties
+    return float(mannwhitneyu(first, second).pvalue)
+
+
+def _refuse_zero(length: FloatArray, items: Sequence[str]) -> None:
+    if (length == 0).any():
+        item = items[int(np.argmin(length))]
+        raise InputError(f"geometry: the feature of item '{item}' is all zeros, which has no direction")
+
+
+def _codes(values: Sequence[Any]) -> tuple[IntArray, list[Any]]:
+    """A number for each value, and the values in their order."""
+    names = sorted(set(values))
+    number = {name: code for code, name in enumerate(names)}
+    return np.array([number[value] for value in values], dtype=np.int64), names
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(part) for key, part in value.items()}
+    return None if isinstance(value, float) and np.isnan(value) else value
