@@ -97,7 +97,7 @@ def test_labels_are_printed_as_they_are(tmp_path: Path) -> None:
 
 def test_bad_input_is_one_clear_error_and_writes_nothing(birds: Path, tmp_path: Path) -> None:
     output = tmp_path / "catalog.parquet"
-    with pytest.raises(InputError, match="give --output FILE, or --check"):
+    with pytest.raises(InputError, match="give --output FILE, --check, or --stats"):
         call(birds)
     with pytest.raises(UnknownName, match="did you mean 'mini-imagenet'"):
         call(birds, "--layout", "miniimagenet", "-o", output)

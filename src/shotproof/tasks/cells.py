@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from shotproof.catalog.catalog import Catalog
 from shotproof.draws import IntArray
-from shotproof.errors import InputError, did_you_mean
 from shotproof.tasks.pool import Pool
 
 
@@ -75,18 +71,3 @@ class Cells:
         listed = ", ".join(f"{self.contexts[k]} {counts[k]}" for k in held[:most]) or "none"
         more = f", ... ({len(held)} in all)" if len(held) > most else ""
         return f"'{self.classes[number]}' ({listed}{more})"
-
-
-def contexts_of(catalog: Catalog, column: str) -> list[str | None]:
-    """The context of each row of a catalog; None where it has none."""
-    if column not in catalog.table.column_names:
-        raise InputError(
-            f"the catalog has no column '{column}' to take the contexts from (--context-column)"
-            f"{did_you_mean(column, catalog.table.column_names)}"
-        )
-    values = catalog.table.column(column)
-    if pa.types.is_nested(values.type):
-        raise InputError(f"catalog, column '{column}': expected one context an item, found {values.type}")
-    texts = pc.cast(values, pa.string())
-    found: list[str | None] = [text or None for text in texts.to_pylist()]
-    return found

@@ -12,8 +12,8 @@ from typing import Any
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.contexts import contexts_of
 from shotproof.errors import InputError
-from shotproof.tasks.cells import contexts_of
 from shotproof.tasks.check_context import SETS, check_context
 from shotproof.tasks.taskset import TaskSet
 

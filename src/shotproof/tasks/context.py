@@ -24,10 +24,11 @@ import pyarrow as pa
 
 from shotproof import draws
 from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.contexts import contexts_of
 from shotproof.draws import IntArray
 from shotproof.errors import InputError
 from shotproof.tables import Meta, digest
-from shotproof.tasks.cells import Cells, contexts_of
+from shotproof.tasks.cells import Cells
 from shotproof.tasks.context_starvation import refuse_unusable, starved
 from shotproof.tasks.dealing import deal, one_of
 from shotproof.tasks.pool import Design, Pool

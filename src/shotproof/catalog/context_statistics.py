@@ -1,0 +1,65 @@
+"""Concepts and contexts in figures: MetaCoCo's Tables 1 (sizes), 4 (samples a concept) and 5 (concept by context)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.contexts import contexts_of
+
+
+@dataclass(frozen=True)
+class ContextStatistics:
+    """How many items of which concept (label) are in which context; items without a context have none.
+
+    sizes: a row a split, and `all`: `split`, `concepts`, `contexts`, `items` (Table 1)
+    concepts: a row a concept of a split, the largest first: `split`, `concept`, `contexts`, `items` (Table 4)
+    contexts: a row a context, the largest first: `context`, `concepts` that it is shared by, `items`
+    cells: a row a concept in a context: `concept`, `context`, `items` (Table 5, without its zeros)
+    without_context: items that have none
+    """
+
+    sizes: pa.Table
+    concepts: pa.Table
+    contexts: pa.Table
+    cells: pa.Table
+    without_context: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The tables as lists of records."""
+        tables = {name: getattr(self, name).to_pylist() for name in ("sizes", "concepts", "contexts", "cells")}
+        return {**tables, "without_context": self.without_context}
+
+
+def context_statistics(catalog: Catalog, context_column: str = "context") -> ContextStatistics:
+    """The tables of a catalog whose contexts are in this column."""
+    contexts = pa.array(contexts_of(catalog, context_column), pa.string())
+    columns = {name: catalog.table.column(name) for name in ("split", "label")}
+    table = pa.table({**columns, "context": contexts}).rename_columns(["split", "concept", "context"])
+    everything = table.set_column(0, "split", pa.array(["all"] * len(table), pa.string()))
+    sizes = [_counted(everything, ["split"]), _counted(table, ["split"]).sort_by("split")]
+    concepts = _counted(table, ["split", "concept"]).select(["split", "concept", "contexts", "items"])
+    named = table.filter(pc.is_valid(contexts))
+    cells = named.group_by(["concept", "context"]).aggregate([([], "count_all")])
+    return ContextStatistics(
+        sizes=pa.concat_tables(sizes[: 2 if len(catalog.splits) > 1 else 1]),
+        concepts=concepts.sort_by([("split", "ascending"), ("items", "descending"), ("concept", "ascending")]),
+        contexts=_counted(named, ["context"]).sort_by([("items", "descending"), ("context", "ascending")]),
+        cells=cells.rename_columns(["concept", "context", "items"]).sort_by(
+            [("concept", "ascending"), ("items", "descending"), ("context", "ascending")]
+        ),
+        without_context=len(table) - len(named),
+    )
+
+
+def _counted(table: pa.Table, by: list[str]) -> pa.Table:
+    """A row a group, with how many concepts, contexts and items it has; those that it is grouped by are not counted."""
+    others = [name for name in ("concept", "context") if name not in by]
+    grouped = table.group_by(by).aggregate([*((name, "count_distinct") for name in others), ([], "count_all")])
+    return grouped.select([*by, *(f"{name}_count_distinct" for name in others), "count_all"]).rename_columns(
+        [*by, *(f"{name}s" for name in others), "items"]
+    )
