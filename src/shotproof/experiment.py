@@ -18,13 +18,14 @@ shots = [1, 5]
 query = 15
 tasks = 600
 seed = 0
-samplers = ["random", "fewstab"]  # or with options: { name = "fewstab", support = "attribute" }
+samplers = ["random", "fewstab"]  # or with options: { name = "hardest", encoder = "lite0", like = "random" }
 
 [evaluate]
 methods = ["ncc", "cosine", "logistic", "ridge", "knn"]
 
 [output]
 folder = "birds-results"
+intervals = ["sampler", "images"]
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _SECTIONS = {
     "features": {"encoders", "device", "batch_size", "workers", "cache"},
     "tasks": {"split", "way", "shots", "query", "tasks", "seed", "samplers", "workers"},
     "evaluate": {"methods", "device"},
-    "output": {"folder", "title"},
+    "output": {"folder", "title", "intervals"},
 }
 _FILE_OPTIONS = ("file", "model", "splits", "root", "cache")  # values that may be paths
 
@@ -104,6 +105,7 @@ class Experiment:
     device: str | None
     folder: Path
     title: str | None
+    intervals: list[str]
 
     @classmethod
     def read(cls, path: str | Path) -> Experiment:
@@ -140,6 +142,7 @@ class Experiment:
             device=read.value("evaluate", "device", str, None),
             folder=path.parent / read.value("output", "folder", str, f"{path.stem}-results"),
             title=title,
+            intervals=read.value("output", "intervals", list, ["sampler"]),
         )
         experiment._check(path)
         return experiment
@@ -153,6 +156,7 @@ class Experiment:
             ("shots", int, self.shots),
             ("encoders", str, self.encoders),
             ("methods", str, self.methods),
+            ("intervals", str, self.intervals),
         ):
             if not values or not all(type(value) is wanted for value in values):
                 raise InputError(f"{path}: {key} must be a list of {wanted.__name__}, with at least one, not {values}")

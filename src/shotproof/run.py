@@ -19,7 +19,7 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.attributes.detector import Detector, detect, detectors
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import layouts, read_layout
-from shotproof.errors import InputError
+from shotproof.errors import InputError, did_you_mean
 from shotproof.evaluation.results import Results
 from shotproof.experiment import Experiment
 from shotproof.features.encoder import encode, make_encoder
@@ -55,7 +55,7 @@ def run(experiment: str | Path | Experiment, *, dry_run: bool = False, tell: Tel
     catalog = _catalog(experiment, steps)
     attributes = _attributes(experiment, steps, catalog)
     features = {encoder: _features(experiment, steps, catalog, encoder) for encoder in experiment.encoders}
-    tasks = _tasks(experiment, steps, catalog, attributes)
+    tasks = _tasks(experiment, steps, catalog, attributes, features)
     results = _results(experiment, steps, tasks, features)
     page = experiment.folder / "report.html"
     comparison = None
@@ -66,7 +66,17 @@ def run(experiment: str | Path | Experiment, *, dry_run: bool = False, tell: Tel
 
         known = [task_set for task_set in tasks.values() if task_set is not None]
         made = [result for result in results if result is not None]
-        comparison = write_report(page, made, tasks=known, catalog=catalog, title=experiment.title)
+        comparison = write_report(
+            page,
+            made,
+            tasks=known,
+            catalog=catalog,
+            title=experiment.title,
+            intervals=experiment.intervals,
+            features=[encoded for encoded in features.values() if encoded is not None],
+            attributes=attributes,
+            workers=experiment.workers,
+        )
     return Outcome(comparison, page, steps.made, steps.reused)
 
 
@@ -158,27 +168,66 @@ def _features(experiment: Experiment, steps: _Steps, catalog: Catalog, encoder: 
 
 
 def _tasks(
-    experiment: Experiment, steps: _Steps, catalog: Catalog, attributes: Attributes | None
+    experiment: Experiment,
+    steps: _Steps,
+    catalog: Catalog,
+    attributes: Attributes | None,
+    features: dict[str, Features | None],
 ) -> dict[str, TaskSet | None]:
     """Task sets by name: one for each sampler and number of shots."""
     tasks: dict[str, TaskSet | None] = {}
+    of_sampler: dict[tuple[str, int], TaskSet | None] = {}
     design = {"way": experiment.way, "query": experiment.query, "tasks": experiment.tasks, "seed": experiment.seed}
     for sampler, options in experiment.samplers:
-        needs_words = "attributes" in samplers.inputs(sampler)
-        if needs_words and attributes is None and not steps.dry_run:
-            raise InputError(f"sampler '{sampler}' needs attributes: add a section [attributes] with detectors or file")
+        own = {key: value for key, value in options.items() if key not in ("encoder", "like")}
         for shot in experiment.shots:
-            given = {**design, "shot": shot, "split": experiment.split, **options}
+            given = {**design, "shot": shot, "split": experiment.split, **own}
+            inputs = _sampler_inputs(experiment, sampler, options, shot, attributes, features, of_sampler)
 
-            def make(sampler: str = sampler, given: dict[str, Any] = given, needs_words: bool = needs_words) -> TaskSet:
-                words: dict[str, Any] = {"attributes": attributes} if needs_words else {}
-                return sample(catalog, sampler, workers=experiment.workers, **given, **words)
+            def make(sampler: str = sampler, given: dict[str, Any] = given, inputs: Any = inputs) -> TaskSet:
+                return sample(catalog, sampler, workers=experiment.workers, **given, **inputs)
 
             variant = "-".join(_file_name(str(part)) for part in [sampler, *options.values()])
             name = f"{variant}-{experiment.way}way-{shot}shot"
-            inputs = [catalog, *([attributes] if needs_words else [])]
-            tasks[name] = steps.step(TaskSet, f"tasks-{name}.parquet", inputs, make, [sampler, given])
+            made = steps.step(
+                TaskSet, f"tasks-{name}.parquet", [catalog, *inputs.values()], make, [sampler, given, sorted(inputs)]
+            )
+            tasks[name] = made
+            of_sampler.setdefault((sampler, shot), made)
     return tasks
+
+
+def _sampler_inputs(
+    experiment: Experiment,
+    sampler: str,
+    options: dict[str, Any],
+    shot: int,
+    attributes: Attributes | None,
+    features: dict[str, Features | None],
+    drawn: dict[tuple[str, int], TaskSet | None],
+) -> dict[str, Any]:
+    """What a sampler takes beside the catalog: attributes, an encoder's features, tasks to be like; None in a dry run.
+
+    The features are those of `encoder`, unless it is given of the first one; `like` names a sampler before this one.
+    """
+    takes = samplers.inputs(sampler)
+    inputs: dict[str, Any] = {}
+    if "attributes" in takes and (experiment.detectors or experiment.attributes_file):
+        inputs["attributes"] = attributes
+    elif getattr(samplers.factory(sampler), "needs_attributes", False):
+        raise InputError(f"sampler '{sampler}' needs attributes: add a section [attributes] with detectors or file")
+    if "features" in takes:
+        encoder = options.get("encoder", experiment.encoders[0])
+        if encoder not in features:
+            raise InputError(f"sampler '{sampler}': no encoder '{encoder}'{did_you_mean(str(encoder), features)}")
+        inputs["features"] = features[encoder]
+    if "like" in options:
+        before = [name for name, of_shot in drawn if of_shot == shot]
+        if options["like"] not in before:
+            told = did_you_mean(str(options["like"]), before)
+            raise InputError(f"sampler '{sampler}': no sampler '{options['like']}' before it to be like{told}")
+        inputs["like"] = drawn[options["like"], shot]
+    return inputs
 
 
 def _results(

@@ -60,6 +60,7 @@ class FewStabSampler(Sampler):
     """Tasks with biased attributes; `support` and `query_selection` give the paper's ablations (SC1-3, QC1-3)."""
 
     about: ClassVar[str] = "tasks with biased attributes (FewSTAB)"
+    needs_attributes: ClassVar[bool] = True
 
     def __init__(
         self,

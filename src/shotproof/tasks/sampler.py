@@ -30,6 +30,7 @@ class Sampler(ABC):
     """
 
     about: ClassVar[str]
+    needs_attributes: ClassVar[bool] = False
 
     @abstractmethod
     def draw(self, tasks: range) -> pa.Table:
