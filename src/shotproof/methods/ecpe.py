@@ -1,0 +1,120 @@
+"""ECPE: label propagation over all items of a task, with labels weighed by their certainty and prototypes as nodes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from shotproof.methods.embedding import main_directions, nearness
+from shotproof.methods.full_gram import FullGramMethod, mean_weights, members, normalised
+from shotproof.methods.method import require_between, require_positive
+from shotproof.methods.power import Negatives, PowerTransform, power_transform
+from shotproof.methods.sinkhorn import balance, sinkhorn
+
+TOLERANCE = 1e-3
+LEAST_DEGREE = 1e-200  # of a node that is out of reach of all others
+
+
+@dataclass
+class Ecpe(FullGramMethod):
+    """Score: the query's label after propagation, balanced over the classes.
+
+    Rows: power transform, length 1, 40 main directions, centred, length 1. `steps` times: labels Z by Sinkhorn of
+    exp(-sharpness |x - centroid|^2), one-hot in the support; each row of Z times 1 - its entropy; the centroids move by
+    `rate` towards the means weighted by Z; centroids that are told apart better than the rows on average become nodes
+    (the others are nodes at the origin, without a label); Z <- (I - reach G)^-1 Z on the normalised graph G.
+
+    Entropy-calibrated prototype embedding, Pattern Recognition Letters 2026, as its published code has it. The shares
+    give every class equally many; with `balanced=False` they are a softmax. For negative features see
+    `PowerTransform`; `power=1` is no transform.
+    """
+
+    steps: int = 10
+    rate: float = 0.6
+    sharpness: float = 2.0
+    reach: float = 0.7
+    power: float = 0.5
+    negatives: Negatives = "signed"
+    balanced: bool = True
+
+    about = "label propagation weighed by certainty, prototypes as nodes"
+
+    def __post_init__(self) -> None:
+        require_positive("steps", self.steps, int)
+        require_between("rate", self.rate, 0, 1)
+        require_positive("sharpness", self.sharpness, float)
+        require_between("reach", self.reach, 0, 0.999)
+        self._transform = power_transform(self.power, self.negatives)
+
+    def transform(self) -> PowerTransform | None:
+        """The power transform."""
+        return self._transform
+
+    def scores_from_products(self, products: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
+        """Rows and centroids in the main directions."""
+        rows, support = main_directions(products), labels.shape[1]
+        query, of_support = rows[:, support:], members(labels, way)
+        centroids = mean_weights(labels, way, rows.shape[1]) @ rows
+        graph = Graph(rows, way, self.sharpness, self.reach)
+        for _ in range(self.steps):
+            shares = sinkhorn(self.sharpness * nearness(query, centroids), self._column(query.shape[1], way), TOLERANCE)
+            label = torch.cat([of_support, shares], 2)
+            entropy = entropies(label)
+            label *= 1 - entropy
+            centroids.lerp_(normalised(label) @ rows, self.rate)
+            affinity = kernel(centroids, centroids, self.sharpness)
+            kept = entropies(affinity) < entropy.mean(2, keepdim=True)
+            nodes = centroids * kept.mT
+            label = graph.propagate(nodes, torch.cat([label, affinity * kept], 2))
+            label = balance(label, self._column(label.shape[2], way), TOLERANCE, fixed=of_support)
+        return label[..., support : rows.shape[1]].mT
+
+    def _column(self, rows: int, way: int) -> float | None:
+        """What each class gets of so many rows: whole rows, as in the published code, where there are enough."""
+        return (rows // way or rows / way) if self.balanced else None
+
+
+class Graph:
+    """The graph of rows [B, r, k], which stay, and of `way` centroids, which move."""
+
+    def __init__(self, rows: Tensor, way: int, sharpness: float, reach: float) -> None:
+        self._rows, self._sharpness, self._reach = rows, sharpness, reach
+        size = rows.shape[1]
+        within = kernel(rows, rows, sharpness)
+        within.diagonal(dim1=-2, dim2=-1).zero_()
+        self._degree = within.sum(2)
+        # D - reach K, of which only the border and the diagonal change.
+        self._system = rows.new_empty(len(rows), size + way, size + way)
+        torch.mul(within, -reach, out=self._system[:, :size, :size])
+
+    def propagate(self, nodes: Tensor, label: Tensor) -> Tensor:
+        """(I - reach D^-1/2 K D^-1/2)^-1 label, for centroids [B, way, k] and labels [B, way, r + way]."""
+        size = self._rows.shape[1]
+        across = kernel(nodes, self._rows, self._sharpness)
+        among = kernel(nodes, nodes, self._sharpness)
+        among.diagonal(dim1=-2, dim2=-1).zero_()
+        degree = torch.cat([self._degree + across.sum(1), across.sum(2) + among.sum(2)], 1).clamp_min_(LEAST_DEGREE)
+        self._system[:, size:, :size] = -self._reach * across
+        self._system[:, :size, size:] = -self._reach * across.mT
+        self._system[:, size:, size:] = -self._reach * among
+        self._system.diagonal(dim1=-2, dim2=-1).copy_(degree)
+        root = degree.sqrt().unsqueeze(1)
+        # D^1/2 (D - reach K)^-1 D^1/2 is the inverse above; the matrix in the middle is positive definite.
+        solved = torch.cholesky_solve((label * root).mT, torch.linalg.cholesky(self._system))
+        return solved.mT * root
+
+
+def kernel(first: Tensor, second: Tensor, sharpness: float) -> Tensor:
+    """exp(-sharpness |a - b|^2) for rows a [B, p, k] and b [B, q, k]: [B, p, q]."""
+    distances = first.square().sum(2, keepdim=True) + second.square().sum(2).unsqueeze(1) - 2 * first @ second.mT
+    return distances.clamp_min_(0).mul_(-sharpness).exp_()
+
+
+def entropies(label: Tensor) -> Tensor:
+    """The entropy of each row's distribution over the classes, of at most 1: [B, way, rows] to [B, 1, rows]."""
+    share = label / label.sum(1, keepdim=True).clamp_min(torch.finfo(label.dtype).tiny)
+    entropy: Tensor = torch.special.entr(share).sum(1, keepdim=True) / math.log(max(2, label.shape[1]))
+    return entropy

@@ -1,0 +1,65 @@
+"""PADDLE: soft k-means on support and queries, with a penalty on the number of classes in use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from shotproof.errors import UnknownName
+from shotproof.methods.full_gram import mean_weights, members, normalised
+from shotproof.methods.method import Method, require_between, require_positive
+
+SCALES = ("range", "unit", "none")
+
+
+@dataclass
+class Paddle(Method):
+    """Score: u = softmax(-|x - w|^2 / 2 + (penalty / m) (log mean u + 1)), w: means of support and queries by u.
+
+    Martin, Boudiaf, Chouzenoux, Pesquet, Ben Ayed, Towards Practical Few-Shot Query Sets: Transductive Minimum
+    Description Length Inference, NeurIPS 2022. Each feature is scaled by the range of the task's queries
+    (`scale='range'`), or rows to length 1 (`unit`).
+
+    The penalty is made for queries of few of many classes in hundreds of dimensions: in few dimensions, or on rows of
+    length 1, it draws all queries into one class. `penalty=0` is soft k-means.
+    """
+
+    penalty: float = 75.0
+    steps: int = 100
+    scale: Literal["range", "unit", "none"] = "range"
+
+    about = "soft k-means with a penalty on classes in use"
+    family = "transductive"
+
+    def __post_init__(self) -> None:
+        require_between("penalty", self.penalty, 0)
+        require_positive("steps", self.steps, int)
+        if self.scale not in SCALES:
+            raise UnknownName("value of scale", str(self.scale), SCALES)
+
+    def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
+        """The means are kept as weights of the rows, in float64."""
+        rows = self._scaled(torch.cat([support, query], 1).double(), labels.shape[1])
+        products, count = rows @ rows.mT, labels.shape[1]
+        of_support, weights = members(labels, way), mean_weights(labels, way, rows.shape[1])
+        bonus = torch.zeros_like(weights[..., :1])
+        for _ in range(self.steps):
+            products_with_means = weights @ products
+            squares = (weights * products_with_means).sum(2, keepdim=True)
+            # Without |x|^2, which is the same for all classes.
+            used = (products_with_means[..., count:] - squares / 2 + bonus).softmax(1)
+            bonus = self.penalty / query.shape[1] * (used.mean(2, keepdim=True).add_(1e-6).log_() + 1)
+            weights = normalised(torch.cat([of_support, used], 2))
+        return used.mT
+
+    def _scaled(self, rows: Tensor, support: int) -> Tensor:
+        if self.scale == "unit":
+            return torch.nn.functional.normalize(rows, dim=-1)
+        if self.scale == "none":
+            return rows
+        least, most = rows[:, support:].aminmax(dim=1, keepdim=True)
+        width = most - least
+        return (rows - least) / torch.where(width > 0, width, 1.0)

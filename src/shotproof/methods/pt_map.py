@@ -1,0 +1,73 @@
+"""PT-MAP: power transform, then centroids of queries shared out by optimal transport."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from shotproof.methods.full_gram import FullGramMethod, mean_weights, members, normalised, unit_products
+from shotproof.methods.method import require_between, require_positive
+from shotproof.methods.power import Negatives, PowerTransform, power_transform
+from shotproof.methods.sinkhorn import sinkhorn
+
+TOLERANCE = 1e-6
+
+
+@dataclass
+class PtMap(FullGramMethod):
+    """Score: the query's share of each class under Sinkhorn of exp(-sharpness |x - centroid|^2).
+
+    The power transform, length 1, the mean of the support and that of the queries taken away from each, length 1
+    again. Then `steps` times the centroids move by `rate` towards the means weighted by the shares.
+
+    Hu, Gripon, Pateux, Leveraging the Feature Distribution in Transfer-based Few-Shot Learning, ICANN 2021. The shares
+    give every class m / way queries; with `balanced=False` they are a softmax. For negative features, which the paper
+    does not have, see `PowerTransform`; `power=1` is no transform.
+    """
+
+    steps: int = 20
+    rate: float = 0.2
+    sharpness: float = 10.0
+    power: float = 0.5
+    negatives: Negatives = "signed"
+    balanced: bool = True
+
+    about = "power transform, centroids by optimal transport"
+
+    def __post_init__(self) -> None:
+        require_between("steps", self.steps, 0, kind=int)
+        require_between("rate", self.rate, 0, 1)
+        require_positive("sharpness", self.sharpness, float)
+        self._transform = power_transform(self.power, self.negatives)
+
+    def transform(self) -> PowerTransform | None:
+        """The power transform."""
+        return self._transform
+
+    def scores_from_products(self, products: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
+        """The centroids are kept as weights of the rows."""
+        support = labels.shape[1]
+        unit = unit_products(centred_apart(unit_products(products), support))
+        of_support = members(labels, way)
+        weights = mean_weights(labels, way, unit.shape[-1])
+        share = (unit.shape[-1] - support) / way if self.balanced else None
+        for step in range(self.steps + 1):
+            products_with_means = weights @ unit
+            squares = (weights * products_with_means).sum(2, keepdim=True)
+            # Without |x|^2, which is the same for all classes.
+            nearness = self.sharpness * (2 * products_with_means[..., support:] - squares)
+            shares = sinkhorn(nearness, share, TOLERANCE)
+            if step < self.steps:
+                weights.lerp_(normalised(torch.cat([of_support, shares], 2)), self.rate)
+        return shares.mT
+
+
+def centred_apart(products: Tensor, support: int) -> Tensor:
+    """The products after the support's mean is taken from the support and the queries' from the queries, in place."""
+    for part in (products[..., :support], products[..., support:]):
+        part -= part.mean(-1, keepdim=True)
+    for part in (products[:, :support], products[:, support:]):
+        part -= part.mean(-2, keepdim=True)
+    return products

@@ -1,0 +1,47 @@
+"""Sinkhorn's iteration: queries shared out among classes so that each class gets its part."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+CHECK_EVERY = 4  # passes; to ask whether all tasks have converged waits for the device
+REACH = 600.0  # e^-600 is still a normal float64
+
+
+def sinkhorn(log_kernel: Tensor, columns: Tensor | float | None, tolerance: float, passes: int = 1000) -> Tensor:
+    """The kernel [B, way, m] scaled so that each query sums to 1 and each class to `columns` ([B, way, 1] or a number).
+
+    Without `columns` each query is scaled and nothing else. See `balance` for when it stops.
+    """
+    # Queries are scaled first, so a common factor of a query's entries is free: the largest becomes 1.
+    centred = log_kernel - log_kernel.amax(1, keepdim=True)
+    # A class that is out of every query's reach is raised to where float64 sees it: that is a scaling, too.
+    centred += (-REACH - centred.amax(2, keepdim=True)).clamp_min_(0)
+    return balance(centred.exp_(), columns, tolerance, passes)
+
+
+def balance(
+    plan: Tensor, columns: Tensor | float | None, tolerance: float, passes: int = 1000, fixed: Tensor | None = None
+) -> Tensor:
+    """Scale a positive plan [B, way, rows] in place: rows to 1, then classes to `columns`, again and again.
+
+    The first rows are set to `fixed` [B, way, n] after each pass. A task is done when no row's sum has changed by more
+    than `tolerance` since the pass before; it is then frozen, whatever the others do. It ends on the classes, so rows
+    sum to 1 only nearly.
+    """
+    tiny = torch.finfo(plan.dtype).tiny
+    before = torch.full_like(plan[:, :1], torch.inf)
+    active = torch.ones_like(plan[:, :1, :1], dtype=torch.bool)
+    for done in range(passes if columns is not None else 1):
+        rows = plan.sum(1, keepdim=True).clamp_min_(tiny)
+        active &= (rows - before).abs_().amax(2, keepdim=True) > tolerance
+        if done % CHECK_EVERY == 0 and not bool(active.any()):
+            break
+        before = rows
+        plan *= torch.where(active, 1 / rows, 1.0)
+        if columns is not None:
+            plan *= torch.where(active, columns / plan.sum(2, keepdim=True).clamp_min_(tiny), 1.0)
+        if fixed is not None:
+            plan[:, :, : fixed.shape[2]] = fixed
+    return plan

@@ -1,0 +1,57 @@
+"""Transductive fine-tuning of the head: a linear classifier from the support, made sure of the queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from shotproof.methods.adam import Adam
+from shotproof.methods.full_gram import mean_weights, members
+from shotproof.methods.method import Method, require_between, require_positive
+
+
+@dataclass
+class TransductiveFinetune(Method):
+    """Score: the logits w x + b on x = relu(features), scaled to length 1.
+
+    w starts as the class means of relu(features), scaled to length 1, and b as 0. Each of `epochs` makes two steps of
+    Adam: on the cross-entropy of the support, then on the mean entropy of the queries.
+
+    Dhillon, Chaudhari, Ravichandran, Soatto, A Baseline for Few-Shot Image Classification, ICLR 2020, which tunes the
+    whole network and puts this head on the logits of the pretrained classifier; here the features stay as they are.
+    """
+
+    epochs: int = 25
+    rate: float = 5e-5
+
+    about = "linear head from the support, then entropy of the queries"
+    family = "transductive"
+
+    def __post_init__(self) -> None:
+        require_between("epochs", self.epochs, 0, kind=int)
+        require_positive("rate", self.rate, float)
+
+    def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
+        """The gradient in closed form; in float64 where the features are."""
+        dtype = torch.float64 if support.dtype == torch.float64 else torch.float32
+        positive = support.to(dtype).relu()
+        means = mean_weights(labels, way, labels.shape[1]).to(dtype) @ positive
+        known, asked = (torch.nn.functional.normalize(part, dim=-1) for part in (positive, query.to(dtype).relu()))
+        weights = torch.nn.functional.normalize(means, dim=-1)
+        bias = torch.zeros_like(weights[..., :1])
+        target = members(labels, way).to(dtype)
+        optimisers = Adam(weights, self.rate), Adam(bias, self.rate)
+
+        def step(slope: Tensor, rows: Tensor) -> None:
+            """Along the slope of the loss in the logits [B, way, rows]."""
+            optimisers[0].step(slope @ rows)
+            optimisers[1].step(slope.sum(2, keepdim=True))
+
+        for _ in range(self.epochs):
+            step(((weights @ known.mT + bias).softmax(1) - target) / target.shape[2], known)
+            log_p = (weights @ asked.mT + bias).log_softmax(1)
+            p = log_p.exp()
+            step(p * ((p * log_p).sum(1, keepdim=True) - log_p) / p.shape[2], asked)
+        return (weights @ asked.mT + bias).mT
