@@ -1,4 +1,4 @@
-"""Paints one picture of the world of shapes: a background with a texture, a shape, a sticker and a frame.
+"""Paints one picture of a world: a background with a texture, a shape, and if wanted a sticker and a frame.
 
 Everything is painted four times too large and reduced at the end, which smooths the edges.
 """
@@ -89,18 +89,8 @@ class Pose:
 def paint(outline: Outline, look: Look, pose: Pose, size: int) -> Image.Image:
     """A picture of size x size pixels, RGB."""
     canvas = size * _OVERSIZE
-    slide = (int(pose.slide_across * canvas / _TILES), int(pose.slide_down * canvas / _TILES))
-    image = _backdrop(look.background, look.texture, canvas).crop((*slide, slide[0] + canvas, slide[1] + canvas))
+    image = _scene(outline, look.background, look.texture, look.fill, pose, canvas)
     draw = ImageDraw.Draw(image)
-    centre = (canvas * (0.5 + 0.1 * (pose.across - 0.5)), canvas * (0.5 + 0.1 * (pose.down - 0.5)))
-    radius = canvas * (0.32 + 0.08 * (pose.scale - 0.5))
-    shape = place(outline, centre, radius, turn=0.7 * (pose.turn - 0.5))
-    # A light rim, the shape moved a little to all sides, keeps it visible on a background of its own colour.
-    for polygon in shape:
-        for shift in _RIM * canvas:
-            draw.polygon((polygon + shift).ravel().tolist(), fill="white")
-    for polygon in shape:
-        draw.polygon(polygon.ravel().tolist(), fill=FILLS[look.fill])
     corner = int(pose.corner * 4)
     badge = (canvas * (0.22, 0.78)[corner % 2], canvas * (0.22, 0.78)[corner // 2])
     for part, part_radius, colour in (
@@ -114,12 +104,35 @@ def paint(outline: Outline, look: Look, pose: Pose, size: int) -> Image.Image:
     return image.reduce(_OVERSIZE)
 
 
+def paint_plain(outline: Outline, background: str, texture: str, fill: str, pose: Pose, size: int) -> Image.Image:
+    """A picture without sticker and frame, size x size pixels, RGB; the background may also be a colour, `#rrggbb`."""
+    return _scene(outline, background, texture, fill, pose, size * _OVERSIZE).reduce(_OVERSIZE)
+
+
+def _scene(outline: Outline, background: str, texture: str, fill: str, pose: Pose, canvas: int) -> Image.Image:
+    """The shape before its background."""
+    slide = (int(pose.slide_across * canvas / _TILES), int(pose.slide_down * canvas / _TILES))
+    image = _backdrop(background, texture, canvas).crop((*slide, slide[0] + canvas, slide[1] + canvas))
+    draw = ImageDraw.Draw(image)
+    centre = (canvas * (0.5 + 0.1 * (pose.across - 0.5)), canvas * (0.5 + 0.1 * (pose.down - 0.5)))
+    radius = canvas * (0.32 + 0.08 * (pose.scale - 0.5))
+    shape = place(outline, centre, radius, turn=0.7 * (pose.turn - 0.5))
+    # A light rim, the shape moved a little to all sides, keeps it visible on a background of its own colour.
+    for polygon in shape:
+        for shift in _RIM * canvas:
+            draw.polygon((polygon + shift).ravel().tolist(), fill="white")
+    for polygon in shape:
+        draw.polygon(polygon.ravel().tolist(), fill=FILLS[fill])
+    return image
+
+
 @lru_cache(maxsize=len(BACKGROUNDS) * len(TEXTURES))
 def _backdrop(background: str, texture: str, canvas: int) -> Image.Image:
     """A textured plane, one tile larger than the canvas, so that the texture can be slid."""
     plane = canvas + canvas // _TILES + 1
     y, x = (axis * (_TILES / canvas) for axis in np.ogrid[:plane, :plane])
-    tone = np.array([int(BACKGROUNDS[background][i : i + 2], 16) for i in (1, 3, 5)])
+    colour = BACKGROUNDS.get(background, background)
+    tone = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)])
     lighter = tone + (255 - tone) * 0.45
     pixels = np.where(TEXTURES[texture](x, y)[..., None], lighter, tone)
     return Image.fromarray(pixels.astype(np.uint8))
