@@ -59,6 +59,7 @@ ROWS: dict[str, list[Row]] = {
         Row("matching", (-0.273482, -1.430146, -12.751771), 10),
         Row("matching(scale=10)", (-0.768604, -0.922211, -1.975413), 10),
     ],
+    "linear": [Row("linear(init='zero', batch=None)", (0.716275, 0.026204, -0.742478), 11)],
     "svm": [Row("svm", (0.631414, -0.106759, -0.524655), 12)],
     "diffkendall": [
         Row("diffkendall", (0.142857, -0.071429, -0.428571), 9),
@@ -87,7 +88,10 @@ ROWS: dict[str, list[Row]] = {
 }
 
 # Methods that have no row, each with the test that proves it: `module:test`.
-PROPERTY_TESTS: dict[str, str] = {"alpha-tim": "test_alpha_tim:test_it_follows_torchs_adam_on_its_loss"}
+PROPERTY_TESTS: dict[str, str] = {
+    "baseline++": "test_sgd:test_the_cosine_head_is_that_of_torch",
+    "alpha-tim": "test_plain_heads:test_a_batched_head_gives_what_the_plain_loop_gives",
+}
 
 
 def fixture(name: Fixture, amplitude: float = HARD) -> tuple[Batch, Tensor]:

@@ -32,6 +32,10 @@ class Method(ABC):
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         """Support [B, n, d] with labels [B, n] in 0 to way - 1, query [B, m, d] to scores [B, m, way]; largest wins."""
 
+    def floats_a_task(self, way: int, support: int, query: int, dims: int) -> int:
+        """About how many float64 numbers it holds at once for a task: it decides how many tasks are done at a time."""
+        return 4 * (support + query) * dims
+
     def parameters(self) -> dict[str, Any]:
         """The options that it was made with, for the record."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters if hasattr(self, name)}
@@ -70,6 +74,8 @@ _BUILTIN = {
     "knn": "shotproof.methods.knn:NearestNeighbours",
     "simpleshot": "shotproof.methods.simpleshot:SimpleShot",
     "matching": "shotproof.methods.matching:Matching",
+    "linear": "shotproof.methods.linear:LinearHead",
+    "baseline++": "shotproof.methods.baseline_plus_plus:CosineHead",
     "svm": "shotproof.methods.svm:SupportVectorMachine",
     "diffkendall": "shotproof.methods.diffkendall:DiffKendall",
     "hela-vfa": "shotproof.methods.hela_vfa:HelaVfa",

@@ -1,0 +1,57 @@
+"""A linear classifier trained by stochastic gradient descent on the support set: the head of Baseline."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from shotproof.errors import UnknownName
+from shotproof.methods.sgd import SgdMethod, drawn_weights, of_rows, residual
+
+INITS = ("uniform", "normal", "zero")
+
+
+@dataclass
+class LinearHead(SgdMethod):
+    """Score: W x + b after 100 epochs of SGD on the cross-entropy, from a random start.
+
+    Chen et al., A Closer Look at Few-shot Classification, 2019. `init='zero'` with `batch=None` draws nothing. Every
+    gradient lies in the span of the support rows, so W is kept as `decay` W0 + A S, and a step costs the same in any
+    number of dimensions.
+    """
+
+    init: Literal["uniform", "normal", "zero"] = "uniform"
+
+    about = "Baseline: a linear layer trained by SGD"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.init not in INITS:
+            raise UnknownName("init", str(self.init), INITS)
+
+    def seeded_scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int, seeds: Tensor) -> Tensor:
+        """The bias is the weight of a constant feature of 1: it decays, too."""
+        rows, asked = (torch.nn.functional.pad(values.double(), (0, 1), value=1.0) for values in (support, query))
+        kernel = rows @ rows.mT
+        start = self._start(rows, way, seeds)
+        at_start = start @ rows.mT
+        weights = torch.zeros_like(at_start)  # A: [B, way, n]
+        decay = torch.ones((), dtype=torch.float64, device=rows.device)
+        buffers: list[Tensor] = []
+        for batch in self.batches(seeds, rows.shape[1]):
+            logits = weights @ of_rows(kernel, batch) + decay * of_rows(at_start, batch)
+            gradient = torch.zeros_like(weights)
+            gradient.scatter_(-1, batch.unsqueeze(1).expand_as(logits), residual(logits, labels, batch))
+            self.descend([weights, decay], buffers, [gradient, torch.zeros_like(decay)])
+        return (weights @ (rows @ asked.mT) + decay * (start @ asked.mT)).mT
+
+    def _start(self, rows: Tensor, way: int, seeds: Tensor) -> Tensor:
+        """W0 and b0, [B, way, d + 1]; both are drawn by the number of features d, as torch does."""
+        d = rows.shape[-1] - 1
+        if self.init == "zero":
+            return rows.new_zeros(len(rows), way, d + 1)
+        scale = ((d + 1) / d) ** 0.5 if self.init == "uniform" else 1.0
+        return drawn_weights(seeds, way, d + 1, self.init) * scale
