@@ -282,9 +282,9 @@ def test_depletion_is_student_s_interval_on_tasks_without_replacement(world: Wor
 def test_images_and_classes_widen_the_paired_difference(world: World) -> None:
     catalog, features, tasks, results = world
     table = re_evaluated(world, "sampler", "images", "classes")
-    spread = data_spread(["images", "classes"], [tasks], catalog, features, ["ncc", "knn"], splits=10)
+    spread = data_spread(["images", "classes"], [tasks], catalog, [(features, ["ncc", "knn"])], splits=10)
     difference = Estimate.over_tasks(values(results, "ncc", "acc") - values(results, "knn", "acc"))
-    weights = {(0, "ncc", "acc"): 1.0, (0, "knn", "acc"): -1.0}
+    weights = {(0, 0, "ncc", "acc"): 1.0, (0, 0, "knn", "acc"): -1.0}
     for covers in ("images", "classes"):
         expected = spread.widen(difference, covers, weights).interval(covers)
         found = table.groups[0].pairs["acc", covers][0].interval
@@ -292,6 +292,28 @@ def test_images_and_classes_widen_the_paired_difference(world: World) -> None:
     for row in table.groups[0].methods:
         widths = [row.intervals["acc"][name].half_width for name in table.covers]
         assert widths == sorted(widths)
+
+
+def test_encoders_are_compared_on_the_same_halves(world: World) -> None:
+    catalog, features, tasks, results = world
+    noise = np.random.default_rng(0).normal(size=features.array.shape)
+    other = Features.from_array(
+        features.table.column("item"), features.array + noise, {"made_by": {"encoder": "noisy"}}
+    )
+    on_other = evaluate(tasks, other, ["ncc"])
+    material = Material([tasks], catalog, [features, other], splits=10)
+    (group,) = compare([results, on_other], intervals=["sampler", "images"], material=material).groups
+    first = [row.method for row in group.methods if row.method.endswith(": ncc")]
+    (pair,) = [one for one in group.pairs["acc", "images"] if [one.a, one.b] == first]
+    (narrow,) = [one for one in group.pairs["acc", "sampler"] if [one.a, one.b] == first]
+    assert pair.interval.half_width > narrow.interval.half_width
+    # An encoder against a copy of itself differs by nothing, whatever the halves.
+    copy = Features(features.table, {"made_by": {"encoder": "copy"}})
+    twice = compare(
+        [results, evaluate(tasks, copy, ["knn"])], intervals=["images"], material=Material([tasks], catalog, [features])
+    )
+    (same,) = [one for one in twice.groups[0].pairs["acc", "images"] if one.a.endswith("knn") and one.b.endswith("knn")]
+    assert same.interval.mean == 0
 
 
 def test_the_number_of_workers_changes_nothing(world: World) -> None:

@@ -13,6 +13,7 @@ from shotproof.errors import InputError, Mismatch, Starved
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
 from shotproof.stats.data import data_spread
+from shotproof.stats.drawing import Inputs
 from shotproof.stats.halves import Halves, Moments
 from shotproof.stats.intervals import Estimate, FloatArray
 from shotproof.stats.splits import split_means
@@ -117,16 +118,16 @@ def test_random_and_biased_sets_on_the_same_halves_in_any_number_of_processes(da
     catalog, attributes = data
     features = features_for(catalog)
     sets = [sample(catalog, "random", **DESIGN), sample(catalog, "fewstab", attributes=attributes, **DESIGN)]
-    options = {"attributes": attributes, "splits": 12, "tasks": 10}
-    alone = split_means(sets, catalog, features, ["ncc", "knn"], "images", **options)
-    shared = split_means(sets, catalog, features, ["ncc", "knn"], "images", workers=2, **options)
-    assert alone.names[:3] == [(0, "ncc", "acc"), (0, "ncc", "wacc"), (0, "knn", "acc")]
+    options = {"inputs": Inputs(attributes), "splits": 12, "tasks": 10}
+    alone = split_means(sets, catalog, [(features, ["ncc", "knn"])], "images", **options)
+    shared = split_means(sets, catalog, [(features, ["ncc", "knn"])], "images", workers=2, **options)
+    assert alone.names[:3] == [(0, 0, "ncc", "acc"), (0, 0, "ncc", "wacc"), (0, 0, "knn", "acc")]
     assert alone.halves.difference.values.shape == (12, 8)
     np.testing.assert_array_equal(alone.halves.difference.values, shared.halves.difference.values)
     np.testing.assert_array_equal(alone.halves.mean.noise, shared.halves.mean.noise)
-    gap = alone.spread({(0, "ncc", "wacc"): 1, (1, "ncc", "wacc"): -1})
+    gap = alone.spread({(0, 0, "ncc", "wacc"): 1, (1, 0, "ncc", "wacc"): -1})
     assert gap.uncertainty > 0
-    other = split_means(sets, catalog, features, ["ncc", "knn"], "images", seed=1, **options)
+    other = split_means(sets, catalog, [(features, ["ncc", "knn"])], "images", seed=1, **options)
     assert not np.array_equal(alone.halves.difference.values, other.halves.difference.values)
 
 
@@ -134,7 +135,7 @@ def test_random_and_biased_sets_on_the_same_halves_in_any_number_of_processes(da
 def test_halves_are_balanced_and_of_the_units(data: Data, units: str) -> None:
     catalog, _ = data
     spread = data_spread(
-        [units], [sample(catalog, "random", **DESIGN)], catalog, features_for(catalog), ["ncc"], splits=6, tasks=5
+        [units], [sample(catalog, "random", **DESIGN)], catalog, [(features_for(catalog), ["ncc"])], splits=6, tasks=5
     )
     halves = spread.means[units].halves
     if units == "classes":
@@ -148,14 +149,14 @@ def test_halves_are_balanced_and_of_the_units(data: Data, units: str) -> None:
 def test_items_of_one_source_stay_together(make_data: Callable[..., Data]) -> None:
     catalog, _ = make_data(source_of=2)
     tasks = sample(catalog, "random", **DESIGN)
-    halves = split_means([tasks], catalog, features_for(catalog), ["ncc"], "images", splits=2, tasks=3).halves
+    halves = split_means([tasks], catalog, [(features_for(catalog), ["ncc"])], "images", splits=2, tasks=3).halves
     assert halves.freedom == 8 * (20 - 1)
 
 
 def test_depletion_sets_use_as_many_tasks_as_a_half_gives(data: Data) -> None:
     catalog, _ = data
     tasks = sample(catalog, "depletion", way=3, shot=1, query=4)
-    means = split_means([tasks], catalog, features_for(catalog), ["ncc"], "images", splits=3, tasks=500)
+    means = split_means([tasks], catalog, [(features_for(catalog), ["ncc"])], "images", splits=3, tasks=500)
     assert np.isfinite(means.halves.difference.noise).all()
 
 
@@ -164,12 +165,12 @@ def test_intervals_are_wider_the_more_is_drawn_again(data: Data) -> None:
     features = features_for(catalog)
     tasks = sample(catalog, "random", **{**DESIGN, "tasks": 400})
     over_tasks = Estimate.over_tasks(evaluate(tasks, features, ["ncc"]).counts("ncc").accuracy_by_task())
-    spread = data_spread(["images", "classes"], [tasks], catalog, features, ["ncc"], splits=30, tasks=40)
+    spread = data_spread(["images", "classes"], [tasks], catalog, [(features, ["ncc"])], splits=30, tasks=40)
     widths = [
         estimate.interval().half_width
         for estimate in (
             over_tasks,
-            *(spread.widen(over_tasks, units, {(0, "ncc", "acc"): 1}) for units in spread.means),
+            *(spread.widen(over_tasks, units, {(0, 0, "ncc", "acc"): 1}) for units in spread.means),
         )
     ]
     assert widths == sorted(widths)
@@ -180,27 +181,27 @@ def test_data_too_small_for_halves_is_refused_with_the_reason_and_the_rest_still
 ) -> None:
     catalog, _ = make_data(classes=5, items=40)
     tasks = sample(catalog, "random", **DESIGN)
-    spread = data_spread(["images", "classes"], [tasks], catalog, features_for(catalog), ["ncc"], splits=3, tasks=5)
+    spread = data_spread(["images", "classes"], [tasks], catalog, [(features_for(catalog), ["ncc"])], splits=3, tasks=5)
     assert list(spread.means) == ["images"]
     assert "need 6 classes (3 ways in each half), the data has 5" in spread.refused["classes"]
-    refused = spread.widen(Estimate.over_tasks([0.1, 0.2]), "classes", {(0, "ncc", "acc"): 1}).interval("classes")
+    refused = spread.widen(Estimate.over_tasks([0.1, 0.2]), "classes", {(0, 0, "ncc", "acc"): 1}).interval("classes")
     assert refused.refused == spread.refused["classes"]
     few, _ = make_data(items=9)
     with pytest.raises(Starved, match=r"need 10 items of each class .* class 'class00' has 9"):
-        split_means([sample(few, "random", **DESIGN)], few, features_for(few), ["ncc"], "images")
+        split_means([sample(few, "random", **DESIGN)], few, [(features_for(few), ["ncc"])], "images")
 
 
 def test_bad_input_is_named(data: Data, make_data: Callable[..., Data]) -> None:
     catalog, _ = data
     features, tasks = features_for(catalog), sample(catalog, "random", **DESIGN)
     with pytest.raises(InputError, match="does not say how it was drawn"):
-        split_means([TaskSet(tasks.table)], catalog, features, ["ncc"], "images")
+        split_means([TaskSet(tasks.table)], catalog, [(features, ["ncc"])], "images")
     other, _ = make_data(seed=5, classes=9)
     with pytest.raises(Mismatch, match=f"not from {other.digest}"):
-        split_means([tasks], other, features, ["ncc"], "images")
-    means = split_means([tasks], catalog, features, ["ncc"], "images", splits=2, tasks=3)
+        split_means([tasks], other, [(features, ["ncc"])], "images")
+    means = split_means([tasks], catalog, [(features, ["ncc"])], "images", splits=2, tasks=3)
     with pytest.raises(InputError, match="no mean of"):
-        means.spread({(0, "knn", "acc"): 1})
+        means.spread({(0, 0, "knn", "acc"): 1})
     lacking = Features(features.table.filter(pa.array([False] + [True] * (len(features) - 1))))
     with pytest.raises(Mismatch, match="the features lack"):
-        split_means([tasks], catalog, lacking, ["ncc"], "images", splits=2)
+        split_means([tasks], catalog, [(lacking, ["ncc"])], "images", splits=2)

@@ -11,11 +11,9 @@ from typing import get_args
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.errors import Starved
-from shotproof.features.features import Features
-from shotproof.methods.method import AnyMethod
 from shotproof.stats.drawing import NO_INPUTS, Inputs
 from shotproof.stats.intervals import Estimate
-from shotproof.stats.splits import SPLITS, TASKS_A_HALF, SplitMeans, Units, split_means
+from shotproof.stats.splits import SPLITS, TASKS_A_HALF, Classifiers, MeanOf, SplitMeans, Units, split_means
 from shotproof.tasks.taskset import TaskSet
 
 UNITS: tuple[Units, ...] = get_args(Units)
@@ -28,12 +26,13 @@ class DataSpread:
     means: dict[Units, SplitMeans] = field(default_factory=dict)
     refused: dict[Units, str] = field(default_factory=dict)
 
-    def widen(self, estimate: Estimate, covers: Units, weights: Mapping[tuple[int, str, str], float]) -> Estimate:
+    def widen(self, estimate: Estimate, covers: Units, weights: Mapping[MeanOf, float]) -> Estimate:
         """An estimate over tasks with the variance that the data adds to it.
 
-        `weights` say of which means it is made, by (number of the task set, method, metric): {(0, "ncc", "acc"): 1} is
-        an accuracy, {(0, "ncc", "acc"): 1, (0, "knn", "acc"): -1} a paired difference, and
-        {(0, "ncc", "wacc"): 1, (1, "ncc", "wacc"): -1} the gap between two task sets.
+        `weights` say of which means it is made, by the numbers of the task set and of the encoder, method and metric:
+        {(0, 0, "ncc", "acc"): 1} is an accuracy, {(0, 0, "ncc", "acc"): 1, (0, 1, "ncc", "acc"): -1} the paired
+        difference between two encoders, and {(0, 0, "ncc", "wacc"): 1, (1, 0, "ncc", "wacc"): -1} the gap between two
+        task sets.
         """
         if covers in self.refused:
             return Estimate(estimate.mean, None, self.refused[covers])
@@ -44,8 +43,7 @@ def data_spread(
     covers: Iterable[Units],
     task_sets: Sequence[TaskSet],
     catalog: Catalog,
-    features: Features,
-    methods: Sequence[AnyMethod],
+    classifiers: Classifiers,
     *,
     inputs: Inputs = NO_INPUTS,
     splits: int = SPLITS,
@@ -60,8 +58,7 @@ def data_spread(
             spread.means[units] = split_means(
                 task_sets,
                 catalog,
-                features,
-                methods,
+                classifiers,
                 units,
                 inputs=inputs,
                 splits=splits,

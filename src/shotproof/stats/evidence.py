@@ -18,6 +18,7 @@ from shotproof.stats.data import UNITS, DataSpread, data_spread
 from shotproof.stats.drawing import Inputs
 from shotproof.stats.intervals import Covers, Estimate
 from shotproof.stats.material import Material
+from shotproof.stats.splits import MeanOf
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.taskset import TaskSet
 
@@ -44,14 +45,11 @@ class Evidence:
         estimate = _over_tasks(terms, self._values, self._matched)
         if covers == "sampler":
             return estimate
-        encoders = sorted({classifier.encoder for _, classifier, _ in terms})
-        if len(encoders) > 1:
-            reason = f"methods on different encoders ({', '.join(encoders)}) are not re-evaluated together"
-            return _refused(estimate.mean, reason)
-        weights: dict[tuple[int, str, str], float] = {
-            (number, one.method, metric): weight for (number, one, metric), weight in terms.items()
+        weights: dict[MeanOf, float] = {
+            (number, self._encoders.index(one.encoder), one.method, metric): weight
+            for (number, one, metric), weight in terms.items()
         }
-        return self._data[encoders[0]].widen(estimate, covers, weights)
+        return self._data.widen(estimate, covers, weights)
 
     @property
     def depletion_tasks(self) -> int | None:
@@ -112,8 +110,13 @@ class Evidence:
         return sample(catalog, DEPLETION, split=design.split, seed=self.material.seed, skip_small_classes=skip, **drawn)
 
     @cached_property
-    def _data(self) -> dict[str, DataSpread]:
-        """For each encoder, all its methods on halves of the data."""
+    def _encoders(self) -> list[str]:
+        """The encoders in the order in which they are re-evaluated."""
+        return list(self._methods(self.sets))
+
+    @cached_property
+    def _data(self) -> DataSpread:
+        """All classifiers on halves of the data."""
         units = [name for name in UNITS if name in self.covers]
         needed = ["tasks", "catalog", "features"]
         if any("attributes" in one.source.inputs for one in self.sets):
@@ -121,20 +124,19 @@ class Evidence:
         self.material.require(units[0], *needed)
         assert self.material.catalog is not None
         digests = {encoder: digest for one in self.sets for encoder, digest in one.features.items()}
-        return {
-            encoder: data_spread(
-                units,
-                [self.material.task_set(one.source.tasks_digest) for one in self.sets],
-                self.material.catalog,
-                self.material.features_of(encoder, digests[encoder]),
-                methods,
-                inputs=Inputs(self.material.attributes, self.material.features, self.material.tasks),
-                splits=self.material.splits,
-                seed=self.material.seed,
-                workers=self.material.workers,
-            )
-            for encoder, methods in self._methods(self.sets).items()
-        }
+        return data_spread(
+            units,
+            [self.material.task_set(one.source.tasks_digest) for one in self.sets],
+            self.material.catalog,
+            [
+                (self.material.features_of(encoder, digests[encoder]), methods)
+                for encoder, methods in self._methods(self.sets).items()
+            ],
+            inputs=Inputs(self.material.attributes, self.material.features, self.material.tasks),
+            splits=self.material.splits,
+            seed=self.material.seed,
+            workers=self.material.workers,
+        )
 
     def _methods(self, sets: Iterable[Evaluated]) -> dict[str, list[Method]]:
         """The methods of each encoder, made anew."""

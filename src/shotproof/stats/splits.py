@@ -31,6 +31,8 @@ from shotproof.tasks.pool import Design, Pool
 from shotproof.tasks.taskset import TaskSet
 
 Units = Literal["images", "classes"]
+Classifiers = Sequence[tuple[Features, Sequence[AnyMethod]]]  # the features of each encoder, and its methods
+MeanOf = tuple[int, int, str, str]  # number of the task set, number of the encoder, method, metric
 METRICS = ("acc", "wacc")
 SPLITS = 100
 TASKS_A_HALF = 200
@@ -40,12 +42,12 @@ _SIDES, _TASKS = 0, 1  # what a random number is drawn for
 
 @dataclass(frozen=True)
 class SplitMeans:
-    """Halves of the k means of several task sets, methods and metrics, by (task set, method, metric)."""
+    """Halves of the k means of several task sets, encoders, methods and metrics, by what they are of."""
 
     halves: Halves
-    names: list[tuple[int, str, str]]
+    names: list[MeanOf]
 
-    def spread(self, weights: Mapping[tuple[int, str, str], float]) -> Spread:
+    def spread(self, weights: Mapping[MeanOf, float]) -> Spread:
         """What the data adds to the variance of a weighted sum of these means; those without a weight take no part."""
         for name in weights:
             if name not in self.names:
@@ -58,9 +60,8 @@ class _Work:
     """All that a worker process needs."""
 
     catalog: Catalog
-    features: Features
+    classifiers: list[tuple[Features, list[Method]]]
     drawings: list[Drawing]
-    methods: list[Method]
     sides: npt.NDArray[np.int8]
     unit_of_item: npt.NDArray[np.int64]
     tasks: int
@@ -76,16 +77,18 @@ class _Work:
         ]
         counts = [len(np.unique(table.column("task").to_numpy())) for table in tables]
         tasks = min(counts)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # said once already, when the methods were evaluated
-            results = evaluate(_joined(tables), self.features, self.methods, seed=self.seed)
+        joined = _joined(tables)
         starts = np.cumsum(counts) - counts
         chosen = (starts[:, None] + np.arange(tasks)).ravel()
         values = []
-        for method in self.methods:
-            counted = results.counts(method.name)
-            values.append([counted.accuracy_by_task()[chosen], counted.worst_by_task()[chosen]])
-        shape = (len(self.methods), len(METRICS), len(splits), 2, len(self.drawings), tasks)
+        for features, methods in self.classifiers:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # said once already, when the methods were evaluated
+                results = evaluate(joined, features, methods, seed=self.seed)
+            for method in methods:
+                counted = results.counts(method.name)
+                values.append([counted.accuracy_by_task()[chosen], counted.worst_by_task()[chosen]])
+        shape = (len(values), len(METRICS), len(splits), 2, len(self.drawings), tasks)
         by_half = np.array(values).reshape(shape).transpose(3, 2, 5, 4, 0, 1)
         # In one layout, as an array that comes from another process is: sums over it round alike.
         return np.ascontiguousarray(by_half.reshape(2, len(splits), tasks, -1))
@@ -99,8 +102,7 @@ class _Work:
 def split_means(
     task_sets: Sequence[TaskSet],
     catalog: Catalog,
-    features: Features,
-    methods: Sequence[AnyMethod],
+    classifiers: Classifiers,
     units: Units,
     *,
     inputs: Inputs = NO_INPUTS,
@@ -109,7 +111,7 @@ def split_means(
     seed: int = 0,
     workers: int = 1,
 ) -> SplitMeans:
-    """Re-evaluate the methods on halves of every class's items (`images`) or of the classes (`classes`).
+    """Re-evaluate classifiers on halves of every class's items (`images`) or of the classes (`classes`).
 
     `inputs` are what the samplers need beside the catalog. `tasks` are drawn on each half. Several task sets, of one
     catalog and split, are drawn on the same halves. The result is the same for any number of workers. Starved where the
@@ -121,8 +123,8 @@ def split_means(
     _require_halves(pool, units, [drawing.design for drawing in drawings if drawing.design is not None])
     unit_of_item, freedom = _units(pool, units)
     sides = _sides(pool, unit_of_item, units, splits, seed)
-    made = [make_method(method) for method in methods]
-    work = _Work(kept, features, drawings, made, sides, _by_row(pool, unit_of_item), tasks, seed)
+    made = [(features, [make_method(method) for method in methods]) for features, methods in classifiers]
+    work = _Work(kept, made, drawings, sides, _by_row(pool, unit_of_item), tasks, seed)
     blocks = [range(start, min(start + _BLOCK, splits)) for start in range(0, splits, _BLOCK)]
     done = []
     with progress(f"evaluating on halves of the {units}", splits) as advance:
@@ -134,7 +136,13 @@ def split_means(
             raise Starved(f"a half of the {units} is too little: {error}") from error
     fewest = min(block.shape[2] for block in done)
     first, second = np.concatenate([block[:, :, :fewest] for block in done], axis=1)
-    names = [(index, method.name, metric) for index in range(len(drawings)) for method in made for metric in METRICS]
+    names = [
+        (task_set, encoder, method.name, metric)
+        for task_set in range(len(drawings))
+        for encoder, (_, methods) in enumerate(made)
+        for method in methods
+        for metric in METRICS
+    ]
     return SplitMeans(Halves.of_tasks(first, second, freedom, sides if units == "classes" else None), names)
 
 
