@@ -24,6 +24,7 @@ from shotproof.worlds.shapes import FACTORS
 from tests.drawn_clips import draw_clips
 from tests.drawn_images import draw_catalog
 from tests.test_hf import saved
+from tests.test_hf_audio import saved as saved_sounds
 from tests.test_onnx import convolution
 
 
@@ -32,6 +33,9 @@ def spec_of(name: str, folder: Path, items: list[str]) -> str:
     if name == "hf":
         saved("resnet", folder / "model")
         return f"hf:{folder / 'model'}"
+    if name == "hf-audio":
+        saved_sounds("wav2vec2", folder / "model")
+        return f"hf-audio:{folder / 'model'}"
     if name == "onnx":
         return convolution(folder / "m.onnx", ["b", 3, 8, 8])
     if name == "file":

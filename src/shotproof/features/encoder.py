@@ -77,6 +77,7 @@ encoders: Registry[Encoder] = Registry(
         "onnx": "shotproof.features.onnx:Onnx",
         "file": "shotproof.features.file:FeatureFile",
         "logmel": "shotproof.features.logmel:LogMelStatistics",
+        "hf-audio": "shotproof.features.hf_audio:HuggingFaceAudio",
         "dial": "shotproof.worlds.dial:DialEncoder",
     },
 )
