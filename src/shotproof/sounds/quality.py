@@ -108,6 +108,6 @@ def quality_by(mixed: Catalog, column: str) -> list[dict[str, Any]]:
 
 def _frame_power(samples: Samples) -> npt.NDArray[np.float64]:
     """Mean square of each whole frame, [frames]."""
-    frames = samples[: len(samples) // FRAME * FRAME].reshape(-1, FRAME).astype(np.float64)
-    power: npt.NDArray[np.float64] = np.square(frames).mean(axis=1)
+    frames = samples[: len(samples) // FRAME * FRAME].reshape(-1, FRAME)
+    power: npt.NDArray[np.float64] = np.einsum("ft,ft->f", frames, frames).astype(np.float64) / FRAME
     return power

@@ -1,0 +1,204 @@
+"""A world of synthetic sounds: events (foregrounds) and textures (backgrounds), to be mixed into contexts.
+
+An event's class is its voice and register; a texture's class is its spectrum and rhythm. Every recording varies in
+pitch, tempo and timing, drawn independently of everything else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.draws import bits
+from shotproof.errors import InputError
+from shotproof.progress import progress
+from shotproof.sounds.clip import RATE, SECONDS, soundfile_module
+from shotproof.sounds.mapping import PairMapping
+from shotproof.sounds.mixing import mix_clips
+from shotproof.tables import whole_file
+
+Floats = npt.NDArray[np.float64]
+
+REGISTERS = {"low": 300.0, "high": 1200.0}  # Hz
+EVENT_SECONDS = 0.5
+PAIRS = 4  # backgrounds of its own that the mapping gives a foreground
+
+# What a random number is drawn for: the first counter of every draw.
+_PARAMETERS, _NOISE = range(2)
+
+
+def _chirp(t: Floats, pitch: float, noise: Floats) -> Floats:
+    return np.sin(2 * np.pi * pitch * (t + 1.5 * t**2))
+
+
+def _fall(t: Floats, pitch: float, noise: Floats) -> Floats:
+    return np.sin(2 * np.pi * pitch * (2.2 * t - 1.8 * t**2))
+
+
+def _bell(t: Floats, pitch: float, noise: Floats) -> Floats:
+    ratio = np.array([1.0, 2.76, 5.4])[:, None]
+    return _sum(np.sin(2 * np.pi * pitch * ratio * t) * np.exp(-5 * ratio * t))
+
+
+def _buzz(t: Floats, pitch: float, noise: Floats) -> Floats:
+    harmonic = np.arange(1.0, 6.0)[:, None]
+    return _sum(np.sin(2 * np.pi * pitch * harmonic * t) / harmonic)
+
+
+def _warble(t: Floats, pitch: float, noise: Floats) -> Floats:
+    wave: Floats = np.sin(2 * np.pi * pitch * t + 6 * np.sin(2 * np.pi * 12 * t))
+    return wave
+
+
+def _knock(t: Floats, pitch: float, noise: Floats) -> Floats:
+    beat: Floats = t % 0.125
+    struck: Floats = (np.sin(2 * np.pi * pitch * beat) + 0.3 * noise) * np.exp(-40 * beat)
+    return struck
+
+
+def _trill(t: Floats, pitch: float, noise: Floats) -> Floats:
+    return np.sin(2 * np.pi * pitch * np.where(t * 16 % 2 < 1, 1.0, 1.5) * t)
+
+
+def _breath(t: Floats, pitch: float, noise: Floats) -> Floats:
+    return _shaped(noise, _band(2 * pitch, 0.4))
+
+
+VOICES: dict[str, Callable[[Floats, float, Floats], Floats]] = {
+    "chirp": _chirp,
+    "bell": _bell,
+    "buzz": _buzz,
+    "knock": _knock,
+    "warble": _warble,
+    "breath": _breath,
+    "fall": _fall,
+    "trill": _trill,
+}
+
+
+# Spectrum of the noise (centre in Hz, width in octaves) and how its loudness moves (times a second, depth).
+TEXTURES = {
+    "rumble": (90.0, 0.8, 0.4, 0.5),
+    "hiss": (6000.0, 0.5, 0.2, 0.1),
+    "wind": (400.0, 0.7, 0.5, 0.8),
+    "crickets": (4500.0, 0.1, 18.0, 1.0),
+    "engine": (180.0, 0.4, 25.0, 0.9),
+    "waves": (1000.0, 1.5, 0.35, 0.9),
+    "fan": (2200.0, 0.4, 7.0, 0.4),
+    "drone": (700.0, 0.08, 1.0, 0.3),
+}
+
+
+@dataclass(frozen=True)
+class SoundsWorld:
+    """So many classes of events and of textures, with `items` recordings of 5 s each; the seed decides the rest."""
+
+    foregrounds: int = 8
+    backgrounds: int = 6
+    items: int = 20
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        most = {"foregrounds": len(VOICES) * len(REGISTERS), "backgrounds": len(TEXTURES), "items": 10**6}
+        for name, limit in most.items():
+            if not 1 <= getattr(self, name) <= limit:
+                raise InputError(f"world of sounds: {name} is {getattr(self, name)}, expected 1 to {limit:,}")
+
+    @property
+    def events(self) -> list[str]:
+        """The labels of the foregrounds."""
+        return [f"{register} {voice}" for register in REGISTERS for voice in VOICES][: self.foregrounds]
+
+    @property
+    def textures(self) -> list[str]:
+        """The labels of the backgrounds."""
+        return list(TEXTURES)[: self.backgrounds]
+
+    def mapping(self) -> PairMapping:
+        """Each event with textures of its own and, for hard tasks, all others; one split, `test`."""
+        count = min(PAIRS, self.backgrounds)
+        pairs, hard = {}, {}
+        for place, event in enumerate(self.events):
+            turned = [*self.textures[place % self.backgrounds :], *self.textures[: place % self.backgrounds]]
+            pairs[event], hard[event] = tuple(turned[:count]), tuple(turned[count:])
+        return PairMapping(pairs, hard, dict.fromkeys(self.events, "test"))
+
+    def catalog(self, root: Path | None = None) -> Catalog:
+        """The table of recordings, with paths relative to `root`; makes no sound."""
+        labels = [label for label in (*self.events, *self.textures) for _ in range(self.items)]
+        items = [f"{label.replace(' ', '-')}/{row % self.items:04d}" for row, label in enumerate(labels)]
+        columns = {"item": items, "path": [f"{item}.flac" for item in items], "label": labels, "source": items}
+        table = pa.table({**columns, "split": ["all"] * len(items)})
+        return Catalog(table, root or Path(), {"made_by": {"world": "sounds", **asdict(self)}})
+
+    def write(self, folder: str | Path) -> Catalog:
+        """Synthesise every recording into a folder a class, and return the catalog of them."""
+        catalog = self.catalog(Path(folder))
+        labels = catalog.table.column("label").to_pylist()
+        with progress("synthesising", len(labels)) as advance:
+            for row, (path, label) in enumerate(zip(catalog.paths, labels, strict=True)):
+                pcm, _ = mix_clips(self.samples(row, label), None)
+                with whole_file(path) as temporary:
+                    soundfile_module().write(temporary, pcm, RATE, "PCM_16", format="flac")
+                advance(1)
+        return catalog
+
+    def samples(self, row: int, label: str) -> npt.NDArray[np.float32]:
+        """One recording, [n]: a row of the catalog and its label."""
+        length = round(SECONDS * RATE)
+        varied = _uniform(bits(self.seed, _PARAMETERS, row, np.arange(8)))
+        noise = 2 * _uniform(bits(self.seed, _NOISE, row, np.arange(length))) - 1
+        samples = _texture(label, varied, noise) if label in TEXTURES else _event(label, varied, noise)
+        levelled: npt.NDArray[np.float32] = (0.5 * samples / np.abs(samples).max()).astype(np.float32)
+        return levelled
+
+
+def _event(label: str, varied: Floats, noise: Floats) -> Floats:
+    """An event repeated after pauses, in a little noise."""
+    register, voice = label.split()
+    pitch = REGISTERS[register] * 2 ** (0.5 * (varied[0] - 0.5))
+    t = np.arange(round(EVENT_SECONDS * RATE)) / RATE
+    fade = np.minimum(1, np.minimum(t, t[-1] - t) / 0.01)
+    samples = 0.003 * noise
+    start, pause = round(varied[1] * RATE), round((0.3 + 0.7 * varied[2]) * RATE)
+    for onset in range(start, len(samples) - len(t), len(t) + pause):
+        samples[onset : onset + len(t)] += fade * VOICES[voice](t, pitch, noise[: len(t)])
+    return samples
+
+
+def _texture(label: str, varied: Floats, noise: Floats) -> Floats:
+    """Noise with a spectrum, and a loudness that moves."""
+    centre, octaves, tempo, depth = TEXTURES[label]
+    t = np.arange(len(noise)) / RATE
+    beat = np.sin(2 * np.pi * (tempo * (0.8 + 0.4 * varied[1]) * t + varied[2]))
+    band = _band(centre * 2 ** (0.3 * (varied[0] - 0.5)), octaves)
+    moving: Floats = _shaped(noise, band) * (1 - depth / 2 + depth / 2 * beat)
+    return moving
+
+
+def _band(centre: float, octaves: float) -> Callable[[Floats], Floats]:
+    """A bell-shaped band of the spectrum."""
+    return lambda hz: np.exp(-((np.log2(np.maximum(hz, 1) / centre) / octaves) ** 2))
+
+
+def _shaped(noise: Floats, spectrum: Callable[[Floats], Floats]) -> Floats:
+    """Noise whose spectrum is multiplied by a function of the frequency in Hz."""
+    hz: Floats = np.fft.rfftfreq(len(noise), 1 / RATE).astype(np.float64)
+    return np.fft.irfft(np.fft.rfft(noise) * spectrum(hz), len(noise))
+
+
+def _sum(partials: Floats) -> Floats:
+    """The sum of partials, [partials, n], as one voice, [n]."""
+    voice: Floats = partials.sum(axis=0)
+    return voice
+
+
+def _uniform(random: npt.NDArray[np.uint64]) -> Floats:
+    shares: Floats = (random >> np.uint64(40)).astype(np.float64) / 2**24
+    return shares
