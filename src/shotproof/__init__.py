@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from shotproof.attributes.detector import detectors as detectors
     from shotproof.catalog.catalog import Catalog as Catalog
     from shotproof.catalog.check import check_catalog as check_catalog
+    from shotproof.catalog.context_statistics import context_statistics as context_statistics
     from shotproof.catalog.layout import Layout as Layout
     from shotproof.catalog.layout import layouts as layouts
     from shotproof.catalog.layout import read_layout as read_layout
@@ -46,6 +47,12 @@ if TYPE_CHECKING:
     from shotproof.report.comparison import compare_results as compare_results
     from shotproof.report.page import write_report as write_report
     from shotproof.run import run as run
+    from shotproof.similarity.similarity import measure_similarity as measure_similarity
+    from shotproof.sounds.clip import read_clip as read_clip
+    from shotproof.sounds.mapping import read_mapping as read_mapping
+    from shotproof.sounds.mix import MixSettings as MixSettings
+    from shotproof.sounds.mix import mix as mix
+    from shotproof.sounds.quality import Thresholds as Thresholds
     from shotproof.stats.compare import compare as compare
     from shotproof.stats.material import Material as Material
     from shotproof.stats.pilot import Pilot as Pilot
@@ -54,35 +61,43 @@ if TYPE_CHECKING:
     from shotproof.stats.plan import plan as plan
     from shotproof.stats.power import tasks_needed as tasks_needed
     from shotproof.tasks.check import check_tasks as check_tasks
+    from shotproof.tasks.context_sets import sample_context as sample_context
     from shotproof.tasks.sampler import Sampler as Sampler
     from shotproof.tasks.sampler import sample as sample
     from shotproof.tasks.sampler import samplers as samplers
     from shotproof.tasks.taskset import TaskSet as TaskSet
+    from shotproof.worlds.contexts import ContextWorld as ContextWorld
     from shotproof.worlds.dial import DialEncoder as DialEncoder
     from shotproof.worlds.shapes import ShapesWorld as ShapesWorld
+    from shotproof.worlds.sounds import SoundsWorld as SoundsWorld
 
 # Where each public name lives. Names are imported when first used, so that `import shotproof` stays light.
 _HOME = {
     "Attributes": "attributes.attributes",
     "Catalog": "catalog.catalog",
     "Detector": "attributes.detector",
+    "ContextWorld": "worlds.contexts",
     "DialEncoder": "worlds.dial",
     "Encoder": "features.encoder",
     "Features": "features.features",
     "Layout": "catalog.layout",
     "Material": "stats.material",
     "Method": "methods.method",
+    "MixSettings": "sounds.mix",
     "Moments": "stats.plan",
     "Pilot": "stats.pilot",
     "Results": "evaluation.results",
     "Sampler": "tasks.sampler",
     "ShapesWorld": "worlds.shapes",
     "ShotproofError": "errors",
+    "SoundsWorld": "worlds.sounds",
     "TaskSet": "tasks.taskset",
+    "Thresholds": "sounds.quality",
     "check_catalog": "catalog.check",
     "check_tasks": "tasks.check",
     "compare": "stats.compare",
     "compare_results": "report.comparison",
+    "context_statistics": "catalog.context_statistics",
     "detect": "attributes.detector",
     "detectors": "attributes.detector",
     "encode": "features.encoder",
@@ -90,11 +105,16 @@ _HOME = {
     "estimate_moments": "stats.plan",
     "evaluate": "evaluation.evaluate",
     "layouts": "catalog.layout",
+    "measure_similarity": "similarity.similarity",
     "methods": "methods.method",
+    "mix": "sounds.mix",
     "plan": "stats.plan",
+    "read_clip": "sounds.clip",
     "read_layout": "catalog.layout",
+    "read_mapping": "sounds.mapping",
     "run": "run",
     "sample": "tasks.sampler",
+    "sample_context": "tasks.context_sets",
     "samplers": "tasks.sampler",
     "tasks_needed": "stats.power",
     "write_report": "report.page",
