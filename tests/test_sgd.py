@@ -14,7 +14,7 @@ from tests.drawn_tasks import Batch, draw
 
 SEEDS = torch.tensor([5, 6, 7])
 OPTIONS = [
-    {},
+    {"epochs": 40},
     {"batch": None, "dampening": 0.0, "weight_decay": 0.0},
     {"batch": 3, "momentum": 0.0, "init": "normal", "epochs": 20},
 ]
@@ -29,11 +29,12 @@ def trained(method: SgdMethod, batch: Batch, task: int, parameters: list[Tensor]
         dampening=method.dampening if method.momentum else 0,
         weight_decay=method.weight_decay,
     )
-    for rows in method.batches(SEEDS[task : task + 1], batch.labels.shape[1]):
-        optimiser.zero_grad()
-        loss = cross_entropy(logits(batch.support[task, rows[0]]), batch.labels[task, rows[0]])  # type: ignore[operator]
-        loss.backward()
-        optimiser.step()
+    count = batch.labels.shape[1]
+    for epoch in range(method.epochs):
+        for rows in method.order(SEEDS[task : task + 1], epoch, count)[0].split(method.batch or count):
+            optimiser.zero_grad()
+            cross_entropy(logits(batch.support[task, rows]), batch.labels[task, rows]).backward()  # type: ignore[operator]
+            optimiser.step()
     return logits(batch.query[task]).detach()  # type: ignore[operator, no-any-return]
 
 

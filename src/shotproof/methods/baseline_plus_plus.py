@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +11,7 @@ from torch import Tensor
 
 from shotproof.errors import UnknownName
 from shotproof.methods.method import require_positive
-from shotproof.methods.sgd import SgdMethod, drawn_weights, of_rows, residual
+from shotproof.methods.sgd import Known, SgdMethod, drawn_weights, residual
 
 INITS = ("uniform", "normal")
 NORMS = ("learned", "unit")
@@ -41,38 +42,38 @@ class CosineHead(SgdMethod):
                 raise UnknownName(option, str(value), known)
 
     def seeded_scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int, seeds: Tensor) -> Tensor:
-        """Gradients by hand: those of v leave its direction's own component out, as the cosine does."""
+        """v0 is drawn, and its length is the first g."""
         rows, asked = (_unit(values.double()) for values in (support, query))
-        kernel = rows @ rows.mT
         start = drawn_weights(seeds, way, rows.shape[-1], self.init)
-        at_start = start @ rows.mT  # [B, way, n]
-        start_norm2 = start.square().sum(-1, keepdim=True)
-        weights, share = torch.zeros_like(at_start), torch.ones_like(start_norm2)
-        lengths = start_norm2.sqrt() if self.norm == "learned" else torch.ones_like(start_norm2)
-        buffers: list[Tensor] = []
+        known = Known.of(rows, labels, start)
+        weights, share = torch.zeros_like(known.at_start), torch.ones_like(known.start_norm2)
+        parameters = [weights, share]
+        if self.norm == "learned":
+            parameters.append(known.start_norm2.sqrt())
+        self.train(parameters, known, seeds)
+        _, inverse, factor = self._directions(parameters, known)
+        return (factor * inverse * (weights @ (rows @ asked.mT) + share * (start @ asked.mT))).mT
 
-        def direction() -> tuple[Tensor, Tensor]:
-            """Products of all v with all rows, [B, way, n], and 1 / |v|, [B, way, 1]."""
-            within = weights @ kernel
-            norm2 = share.square() * start_norm2 + (weights * (within + 2 * share * at_start)).sum(-1, keepdim=True)
-            return within + share * at_start, norm2.rsqrt()
+    def gradients(self, parameters: Sequence[Tensor], known: Known, rows: slice) -> list[Tensor]:
+        """Those of v leave the component along v out, as the cosine does not depend on it."""
+        weights, share = parameters[:2]
+        products, inverse, factor = self._directions(parameters, known)
+        cosines = products[..., rows] * inverse
+        change = residual(factor * cosines, known.target[..., rows])
+        along = (change * cosines).sum(-1, keepdim=True)
+        radial = factor * along * inverse.square()
+        of_weights = -radial * weights
+        of_weights[..., rows] += factor * inverse * change
+        return [of_weights, -radial * share, self.scale * along][: len(parameters)]
 
-        for batch in self.batches(seeds, rows.shape[1]):
-            products, inverse = direction()
-            cosines = of_rows(products, batch) * inverse
-            factor = self.scale * lengths
-            change = residual(factor * cosines, labels, batch)
-            along = (change * cosines).sum(-1, keepdim=True)
-            radial = factor * along * inverse.square()
-            of_weights = -radial * weights
-            of_weights.scatter_add_(-1, batch.unsqueeze(1).expand_as(change), factor * inverse * change)
-            gradients = [of_weights, -radial * share, self.scale * along]
-            parameters = [weights, share, lengths]
-            learned = 3 if self.norm == "learned" else 2
-            self.descend(parameters[:learned], buffers, gradients[:learned])
-        _, inverse = direction()
-        return (self.scale * lengths * inverse * (weights @ (rows @ asked.mT) + share * (start @ asked.mT))).mT
+    def _directions(self, parameters: Sequence[Tensor], known: Known) -> tuple[Tensor, Tensor, Tensor]:
+        """Products of all v with all rows, [B, way, n], 1 / |v| and scale g, [B, way, 1]."""
+        weights, share, *lengths = parameters
+        within, at_start = weights @ known.kernel, share * known.at_start
+        norm2 = share.square() * known.start_norm2 + (weights * (within + 2 * at_start)).sum(-1, keepdim=True)
+        return within + at_start, norm2.rsqrt(), self.scale * (lengths[0] if lengths else torch.ones_like(share))
 
 
 def _unit(rows: Tensor) -> Tensor:
-    return rows / (torch.linalg.vector_norm(rows, dim=-1, keepdim=True) + EPSILON)
+    lengths: Tensor = torch.linalg.vector_norm(rows, dim=-1, keepdim=True)
+    return rows / (lengths + EPSILON)

@@ -29,6 +29,10 @@ class GramMethod(Method):
         Support with support [B, n, n], query with support [B, m, n], |query|^2 [B, m], and the labels [B, n].
         """
 
+    def floats_a_task(self, way: int, support: int, query: int, dims: int) -> int:
+        """Its blocks, and, as logistic regression holds them, `way` blocks of n x n."""
+        return support * (4 * (support + query) + 6 * way * support)
+
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         """The scores from features, through their inner products."""
         rows = torch.cat([support.double(), query.double()], 1)
@@ -67,7 +71,7 @@ def centroids(rows: Tensor, labels: Tensor, way: int) -> Tensor:
     """Each class's mean of the float64 rows [B, n, ...]: [B, way, ...]."""
     members = one_hot(labels, way)
     means = (members / members.sum(1, keepdim=True)).mT @ rows.flatten(2)
-    return means.unflatten(-1, rows.shape[2:])
+    return means.view(*means.shape[:2], *rows.shape[2:])
 
 
 def inverse_root(squares: Tensor, scale: Tensor | float = 0.0) -> Tensor:

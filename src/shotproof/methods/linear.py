@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,7 +10,7 @@ import torch
 from torch import Tensor
 
 from shotproof.errors import UnknownName
-from shotproof.methods.sgd import SgdMethod, drawn_weights, of_rows, residual
+from shotproof.methods.sgd import Known, SgdMethod, drawn_weights, residual
 
 INITS = ("uniform", "normal", "zero")
 
@@ -35,18 +36,20 @@ class LinearHead(SgdMethod):
     def seeded_scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int, seeds: Tensor) -> Tensor:
         """The bias is the weight of a constant feature of 1: it decays, too."""
         rows, asked = (torch.nn.functional.pad(values.double(), (0, 1), value=1.0) for values in (support, query))
-        kernel = rows @ rows.mT
         start = self._start(rows, way, seeds)
-        at_start = start @ rows.mT
-        weights = torch.zeros_like(at_start)  # A: [B, way, n]
-        decay = torch.ones((), dtype=torch.float64, device=rows.device)
-        buffers: list[Tensor] = []
-        for batch in self.batches(seeds, rows.shape[1]):
-            logits = weights @ of_rows(kernel, batch) + decay * of_rows(at_start, batch)
-            gradient = torch.zeros_like(weights)
-            gradient.scatter_(-1, batch.unsqueeze(1).expand_as(logits), residual(logits, labels, batch))
-            self.descend([weights, decay], buffers, [gradient, torch.zeros_like(decay)])
+        known = Known.of(rows, labels, start)
+        weights = torch.zeros_like(known.at_start)  # A: [B, way, n]
+        decay = rows.new_ones(1)
+        self.train([weights, decay], known, seeds)
         return (weights @ (rows @ asked.mT) + decay * (start @ asked.mT)).mT
+
+    def gradients(self, parameters: Sequence[Tensor], known: Known, rows: slice) -> list[Tensor]:
+        """Only the weights of the mini-batch's rows have one; `decay` is moved by the weight decay alone."""
+        weights, decay = parameters
+        logits = weights @ known.kernel[..., rows] + decay * known.at_start[..., rows]
+        of_weights = torch.zeros_like(weights)
+        of_weights[..., rows] = residual(logits, known.target[..., rows])
+        return [of_weights, torch.zeros_like(decay)]
 
     def _start(self, rows: Tensor, way: int, seeds: Tensor) -> Tensor:
         """W0 and b0, [B, way, d + 1]; both are drawn by the number of features d, as torch does."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +13,7 @@ from torch import Tensor
 
 from shotproof.errors import InputError
 from shotproof.methods import task_draws
+from shotproof.methods.gram import one_hot
 from shotproof.methods.method import SeededMethod, require_positive
 
 INITIAL, SHUFFLES = 0, 1  # what a task's random numbers are for
@@ -39,18 +42,40 @@ class SgdMethod(SeededMethod):
         for option in ("momentum", "dampening", "weight_decay"):
             require_share(option, getattr(self, option))
 
-    def batches(self, seeds: Tensor, rows: int) -> Iterator[Tensor]:
-        """The rows of each step's mini-batch, [B, b], for a seed a task."""
-        everything = torch.arange(rows, device=seeds.device).expand(len(seeds), rows)
-        for epoch in range(self.epochs):
-            if self.batch is None or self.batch >= rows:
-                yield everything
-            else:
-                yield from task_draws.permutation(seeds, SHUFFLES, epoch, size=rows).split(self.batch, dim=1)
+    @abstractmethod
+    def gradients(self, parameters: Sequence[Tensor], known: Known, rows: slice) -> list[Tensor]:
+        """Those of the mini-batch's mean cross-entropy, without the weight decay."""
 
-    def descend(self, parameters: Sequence[Tensor], buffers: list[Tensor], gradients: Sequence[Tensor]) -> None:
-        """One step, in place; `buffers`, empty before the first step, hold the momentum."""
-        changes = [g.add(p, alpha=self.weight_decay) for p, g in zip(parameters, gradients, strict=True)]
+    def train(self, parameters: Sequence[Tensor], known: Known, seeds: Tensor) -> None:
+        """Descend in place; parameters[0] is [B, way, n], a weight a support row, the others know no rows."""
+        count = known.kernel.shape[-1]
+        size = min(self.batch or count, count)
+        buffers: list[Tensor] = []
+        for epoch in range(self.epochs):
+            if size == count:
+                self._step(parameters, buffers, self.gradients(parameters, known, slice(None)))
+                continue
+            # Everything in the epoch's order, so that a mini-batch is a slice.
+            order = self.order(seeds, epoch, count)
+            weights = of_rows(parameters[0], order)
+            if buffers:
+                buffers[0] = of_rows(buffers[0], order)
+            shuffled = known.in_order(order)
+            for start in range(0, count, size):
+                rows = slice(start, min(start + size, count))
+                moved = [weights, *parameters[1:]]
+                self._step(moved, buffers, self.gradients(moved, shuffled, rows))
+            index = order.unsqueeze(1).expand_as(weights)
+            parameters[0].scatter_(-1, index, weights)
+            buffers[0] = torch.empty_like(weights).scatter_(-1, index, buffers[0])
+
+    def order(self, seeds: Tensor, epoch: int, rows: int) -> Tensor:
+        """The order of the support rows in an epoch, [B, rows]."""
+        return task_draws.permutation(seeds, SHUFFLES, epoch, size=rows)
+
+    def _step(self, parameters: Sequence[Tensor], buffers: list[Tensor], gradients: Sequence[Tensor]) -> None:
+        """`buffers`, empty before the first step, hold the momentum."""
+        changes = [g.add_(p, alpha=self.weight_decay) for p, g in zip(parameters, gradients, strict=True)]
         if not buffers or self.momentum == 0:
             buffers[:] = changes
         else:
@@ -60,15 +85,42 @@ class SgdMethod(SeededMethod):
             parameter.sub_(buffer, alpha=self.rate)
 
 
+@dataclass(frozen=True)
+class Known:
+    """What the descent needs of the support rows: all else lies in their span.
+
+    kernel: their inner products [B, n, n]
+    at_start: their products with the weights that the descent starts from [B, way, n]
+    start_norm2: the squared lengths of those weights [B, way, 1]
+    target: the rows' classes, one-hot [B, way, n]
+    """
+
+    kernel: Tensor
+    at_start: Tensor
+    start_norm2: Tensor
+    target: Tensor
+
+    @classmethod
+    def of(cls, rows: Tensor, labels: Tensor, start: Tensor) -> Known:
+        """From float64 rows [B, n, d], labels [B, n] and starting weights [B, way, d]."""
+        target = one_hot(labels, start.shape[1]).mT.contiguous()
+        return cls(rows @ rows.mT, start @ rows.mT, start.square().sum(-1, keepdim=True), target)
+
+    def in_order(self, order: Tensor) -> Known:
+        """The same with the rows in the order [B, n]."""
+        kernel = of_rows(of_rows(self.kernel, order).mT, order)
+        return Known(kernel, of_rows(self.at_start, order), self.start_norm2, of_rows(self.target, order))
+
+
 def of_rows(values: Tensor, rows: Tensor) -> Tensor:
     """The columns `rows` [B, b] of values [B, k, n]: [B, k, b]."""
     return values.gather(-1, rows.unsqueeze(1).expand(-1, values.shape[1], -1))
 
 
-def residual(logits: Tensor, labels: Tensor, rows: Tensor) -> Tensor:
-    """The gradient of the mini-batch's mean cross-entropy in its logits [B, way, b]; labels [B, n]."""
-    target = labels.gather(1, rows).unsqueeze(1) == torch.arange(logits.shape[1], device=logits.device).unsqueeze(-1)
-    return (logits.softmax(1) - target.double()) / rows.shape[1]
+def residual(logits: Tensor, target: Tensor) -> Tensor:
+    """The gradient of the mean cross-entropy in the logits [B, way, b]."""
+    gradient: Tensor = (logits.softmax(1) - target) / logits.shape[-1]
+    return gradient
 
 
 def drawn_weights(seeds: Tensor, way: int, d: int, init: str) -> Tensor:
@@ -77,7 +129,8 @@ def drawn_weights(seeds: Tensor, way: int, d: int, init: str) -> Tensor:
     own, purpose = seeds[:, None, None], torch.full_like(seeds, INITIAL)[:, None, None]
     if init == "normal":
         return task_draws.normal(own, purpose, *counters) / 100
-    return (2 * task_draws.uniform(task_draws.bits(own, purpose, *counters)) - 1) / d**0.5
+    drawn = task_draws.uniform(task_draws.bits(own, purpose, *counters))
+    return (2 * drawn - 1) / math.sqrt(d)
 
 
 def require_share(option: str, value: Any) -> None:

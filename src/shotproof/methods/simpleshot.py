@@ -29,7 +29,7 @@ class SimpleShot(NearestCentroid):
     about = "SimpleShot: nearest centroid of rows of length 1; CL2N with the transform center"
 
     def __post_init__(self) -> None:
-        if self.form == "CL2N":
+        if str(self.form) == "CL2N":
             raise InputError(
                 "simpleshot: CL2N is L2N on centred features: give the transform center(base='base.parquet')"
             )

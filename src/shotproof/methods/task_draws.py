@@ -48,4 +48,5 @@ def _mix(state: Tensor) -> Tensor:
 
 def _shifted(state: Tensor, by: int) -> Tensor:
     """The bits moved down, zeros above them."""
-    return (state >> by) & (2 ** (64 - by) - 1)
+    moved: Tensor = (state >> by) & (2 ** (64 - by) - 1)
+    return moved
