@@ -11,6 +11,7 @@ from shotproof.cli.evaluate import evaluate as verb
 from shotproof.errors import ShotproofError
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.results import Results
+from shotproof.features.features import Features
 from shotproof.methods.method import DEFAULT_METHODS
 from shotproof.stats.intervals import sampler_interval
 from tests.drawn_tasks import draw_task_set
@@ -80,3 +81,20 @@ def test_bad_input_writes_nothing(files: list[str], tmp_path: Path) -> None:
         outcome = CliRunner().invoke(app, [*files, *extra])
         assert isinstance(outcome.exception, ShotproofError)
     assert not (tmp_path / "r").exists()
+
+
+def test_several_features_go_into_a_folder_and_all_stands_for_every_head(files: list[str], tmp_path: Path) -> None:
+    _, features = draw_task_set()
+    made_by = {"made_by": {"encoder": "hf:other/net"}}
+    Features.from_array(features.table.column("item"), 2 * features.array, made_by).write(tmp_path / "other")
+    more = ["--features", str(tmp_path / "other")]
+    outcome = CliRunner().invoke(app, [*files, *more, "-m", "ncc", "-m", "cosine"])
+    assert outcome.exit_code == 0, outcome.output
+    assert sorted(path.name for path in (tmp_path / "r").iterdir()) == ["drawn.parquet", "hf-other-net.parquet"]
+    scaled = Results.read(tmp_path / "r" / "hf-other-net.parquet")
+    assert scaled.methods == ["ncc", "cosine"]
+    assert scaled.digest == evaluate(*draw_task_set(), ["ncc", "cosine"]).digest
+    with pytest.raises(ShotproofError, match="go into a folder"):
+        CliRunner().invoke(app, [*files[:-1], "r.parquet", *more], catch_exceptions=False)
+    with pytest.raises(ShotproofError, match="same name"):
+        CliRunner().invoke(app, [*files, "--features", files[2]], catch_exceptions=False)

@@ -65,8 +65,8 @@ def test_the_page_has_every_part(tmp_path: Path) -> None:
     assert comparison == compare_results(results)
     assert json.loads(page.find("script", id="comparison")[0]) == json.loads(json.dumps(comparison.to_json()))
     assert page.text.count("<tr>") > len(comparison.rows)
-    # Scatters by design, gaps by encoder, plans by design, attributes by task set.
-    assert len(page.find("svg", role="img")) == 2 + 2 + 2 + 2
+    # Scatters by design, gaps by encoder, three heat maps a design, plans by design, attributes by task set.
+    assert len(page.find("svg", role="img")) == 2 + 2 + 6 + 2 + 2
     assert len(page.find("details", **{"class": "task"})) == 6
     for digest in [*(given.digest for given in results), *(given.digest for given in tasks), catalog.digest]:
         assert digest in page.text

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +24,7 @@ from shotproof.experiment import Experiment
 from shotproof.features.encoder import encode, make_encoder
 from shotproof.features.features import Features
 from shotproof.report.comparison import Comparison
-from shotproof.tables import write_text
+from shotproof.tables import file_name, write_text
 from shotproof.tasks.sampler import sample, samplers
 from shotproof.tasks.taskset import TaskSet
 from shotproof.version import __version__
@@ -164,7 +163,7 @@ def _features(experiment: Experiment, steps: _Steps, catalog: Catalog, encoder: 
         return encode(catalog, encoder, **experiment.encode_settings)
 
     inputs = [catalog, _files(catalog)]
-    return steps.step(Features, f"features-{_file_name(encoder)}.parquet", inputs, make, encoder)
+    return steps.step(Features, f"features-{file_name(encoder)}.parquet", inputs, make, encoder)
 
 
 def _tasks(
@@ -187,7 +186,7 @@ def _tasks(
             def make(sampler: str = sampler, given: dict[str, Any] = given, inputs: Any = inputs) -> TaskSet:
                 return sample(catalog, sampler, workers=experiment.workers, **given, **inputs)
 
-            variant = "-".join(_file_name(str(part)) for part in [sampler, *options.values()])
+            variant = "-".join(file_name(str(part)) for part in [sampler, *options.values()])
             name = f"{variant}-{experiment.way}way-{shot}shot"
             made = steps.step(
                 TaskSet, f"tasks-{name}.parquet", [catalog, *inputs.values()], make, [sampler, given, sorted(inputs)]
@@ -245,7 +244,7 @@ def _results(
                 return evaluate(task_set, encoded, experiment.methods, device=experiment.device, seed=experiment.seed)
 
             inputs = [task_set, encoded]
-            file = f"results-{name}-{_file_name(encoder)}.parquet"
+            file = f"results-{name}-{file_name(encoder)}.parquet"
             results.append(steps.step(Results, file, inputs, make, [experiment.methods, experiment.seed]))
     return results
 
@@ -264,7 +263,7 @@ def _check_names(experiment: Experiment) -> None:
         make_encoder(encoder)
     for method in experiment.methods:
         make_method(method)
-    if len({_file_name(encoder) for encoder in experiment.encoders}) < len(experiment.encoders):
+    if len({file_name(encoder) for encoder in experiment.encoders}) < len(experiment.encoders):
         raise InputError(f"the encoders {', '.join(experiment.encoders)} would write files of the same name")
 
 
@@ -286,8 +285,3 @@ def _stamp(path: Path) -> list[int]:
     except OSError:
         return [-1, -1]  # whoever needs the file says that it is missing
     return [status.st_size, status.st_mtime_ns]
-
-
-def _file_name(spec: str) -> str:
-    """A spec such as `hf:facebook/dinov2` as part of a file name."""
-    return re.sub(r"[^A-Za-z0-9.]+", "-", spec).strip("-.")[:60]

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -203,3 +204,8 @@ def _similar_files(path: Path) -> str:
     except OSError:
         return ""
     return did_you_mean(path.name, names) if names else ""
+
+
+def file_name(spec: str) -> str:
+    """A spec such as `hf:facebook/dinov2` as part of a file's name."""
+    return re.sub(r"[^A-Za-z0-9.]+", "-", spec).strip("-.")[:60]

@@ -8,17 +8,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from shotproof.evaluation.results import Results
+    from shotproof.features.features import Features
 
 
 def evaluate(
     tasks: Annotated[Path, typer.Argument(help="The task set, tasks.parquet.")],
-    features: Annotated[Path, typer.Option("--features", "-f", help="The items' features, features.parquet.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write the results.")],
+    features: Annotated[
+        list[Path], typer.Option("--features", "-f", help="An encoder's features, features.parquet; may be repeated.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where to write the results; of several features, a folder.")
+    ],
     method: Annotated[
         list[str] | None,
         typer.Option(
-            "--method", "-m", help="NAME, NAME(option=value) or sklearn:CLASS(...); may be repeated. Default: all."
+            "--method",
+            "-m",
+            help="NAME, NAME(option=value), sklearn:CLASS(...), python:MODULE:NAME, or all; may be repeated. "
+            "Default: ncc, cosine, logistic, ridge, knn. See shotproof methods.",
         ),
     ] = None,
     device: Annotated[
@@ -41,24 +51,51 @@ def evaluate(
     from shotproof.methods.method import DEFAULT_METHODS
     from shotproof.tasks.taskset import TaskSet
 
-    task_set, read_features = TaskSet.read(tasks), Features.read(features)
-    started = time.monotonic()
-    with warnings.catch_warnings(record=True) as noted:
-        warnings.simplefilter("always")
-        results = evaluate_tasks(task_set, read_features, method or DEFAULT_METHODS, device=device, seed=seed)
-    seconds = time.monotonic() - started
-    results.write(output)
-    for warning in noted:
-        typer.echo(f"warning: {warning.message}", err=True)
-    summary = _summary(results, len(task_set), seconds)
+    task_set, encoded = TaskSet.read(tasks), [Features.read(path) for path in features]
+    written, summaries = _outputs(output, encoded), []
+    for of_encoder, path in zip(encoded, written, strict=True):
+        started = time.monotonic()
+        with warnings.catch_warnings(record=True) as noted:
+            warnings.simplefilter("always")
+            methods = _methods(method or DEFAULT_METHODS)
+            results = evaluate_tasks(task_set, of_encoder, methods, device=device, seed=seed)
+        results.write(path)
+        for warning in noted:
+            typer.echo(f"warning: {warning.message}", err=True)
+        seconds = time.monotonic() - started
+        summaries.append({"encoder": of_encoder.name, **_summary(results, len(task_set), seconds)})
     if as_json:
-        print_json(summary)
+        print_json(summaries[0] if len(summaries) == 1 else summaries)
         return
-    typer.echo(
-        f"{len(task_set)} tasks in {seconds:.1f} s; 95% interval: sampler (covers new tasks from the same items)\n"
-    )
-    rows = [[row["method"], _percent(row["acc"]), _percent(row["wacc"])] for row in summary["methods"]]
-    print_table("", ["method", "Acc %", "wAcc %"], rows)
+    typer.echo("95% interval: sampler (covers new tasks from the same items)\n")
+    for summary, path in zip(summaries, written, strict=True):
+        rows = [[row["method"], _percent(row["acc"]), _percent(row["wacc"])] for row in summary["methods"]]
+        typer.echo(f"{path}: {summary['encoder']}, {len(task_set)} tasks in {summary['seconds']:.1f} s")
+        print_table("", ["method", "Acc %", "wAcc %"], rows)
+
+
+def _outputs(output: Path, encoded: Sequence[Features]) -> list[Path]:
+    """Where the results of each encoder go: into the file, or of several into a folder, by the encoder's name."""
+    from shotproof.errors import InputError
+    from shotproof.tables import file_name
+
+    if len(encoded) == 1:
+        return [output]
+    if output.suffix:
+        raise InputError(f"{output}: the results of {len(encoded)} features go into a folder, give one, e.g. results/")
+    names = [file_name(features.name) for features in encoded]
+    if len(set(names)) < len(names):
+        raise InputError(f"the features are of encoders with the same name ({', '.join(names)}): evaluate each alone")
+    output.mkdir(parents=True, exist_ok=True)
+    return [output / f"{name}.parquet" for name in names]
+
+
+def _methods(given: Sequence[str]) -> list[str]:
+    """The methods named; `all` stands for every registered one that works on vectors."""
+    from shotproof.methods.method import make_method, methods
+
+    every = [name for name in methods.names() if make_method(name).needs == "vectors"] if "all" in given else []
+    return list(dict.fromkeys(name for one in given for name in (every if one == "all" else [one])))
 
 
 def _summary(results: Results, tasks: int, seconds: float) -> dict[str, Any]:

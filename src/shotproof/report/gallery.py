@@ -92,7 +92,9 @@ class AnsweredTasks:
     answers: list[Answers]
 
 
-def make_gallery(sets: Sequence[AnsweredTasks], catalog: Catalog, max_tasks: int = MAX_TASKS) -> Gallery:
+def make_gallery(
+    sets: Sequence[AnsweredTasks], catalog: Catalog, max_tasks: int = MAX_TASKS, album: Album | None = None
+) -> Gallery:
     """Show up to `max_tasks` tasks in all, evenly spaced in each set from the hardest task to the easiest."""
     classifiers = list(dict.fromkeys((one.encoder, one.method) for given in sets for one in given.answers))
     sets = sets[:max_tasks]
@@ -101,7 +103,7 @@ def make_gallery(sets: Sequence[AnsweredTasks], catalog: Catalog, max_tasks: int
         for index, given in enumerate(sets)
         for position in choose_tasks(given, max_tasks // len(sets) + (index < max_tasks % len(sets)))
     ]
-    album = _Album(catalog)
+    album = album or Album(catalog)
     shown: list[ShownTask] = []
     with progress("thumbnails", len(chosen)) as advance:
         for given, (rank, position) in chosen:
@@ -133,8 +135,8 @@ def thumbnail(path: Path) -> str:
 
 
 @dataclass
-class _Album:
-    """Embeds each distinct item once."""
+class Album:
+    """The images of a page: each distinct item is embedded once."""
 
     catalog: Catalog
     images: list[str] = field(default_factory=list)
@@ -142,6 +144,7 @@ class _Album:
     _numbers: dict[str, int | None] = field(default_factory=dict)
 
     def thumbnails(self, items: Sequence[str]) -> list[Thumbnail]:
+        """The items as they are shown, embedded where they are new."""
         new = [item for item in dict.fromkeys(items) if item not in self._numbers]
         rows = self.catalog.rows_of(pa.array(new, pa.string()), "tasks")
         for item, row in zip(new, rows, strict=True):
@@ -156,11 +159,12 @@ class _Album:
         return [Thumbnail(item, self._numbers[item]) for item in items]
 
     def size_with(self, items: Sequence[str]) -> int:
+        """How many items there would be with these."""
         return len({*self._numbers, *items})
 
 
 def _show(
-    given: AnsweredTasks, position: int, rank: int, classifiers: Sequence[tuple[str, str]], album: _Album
+    given: AnsweredTasks, position: int, rank: int, classifiers: Sequence[tuple[str, str]], album: Album
 ) -> ShownTask:
     rows = _rows(given.tasks, position)
     table = given.tasks.table.slice(rows[0], len(rows))

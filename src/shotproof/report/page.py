@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-
-import jinja2
-from markupsafe import Markup
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
@@ -21,6 +16,7 @@ from shotproof.report import wording
 from shotproof.report.answers import answers_on
 from shotproof.report.attribute_costs import MIN_TASKS, attribute_costs
 from shotproof.report.comparison import Comparison, compare_results
+from shotproof.report.explanation import explained_groups
 from shotproof.report.figures import (
     Bar,
     Point,
@@ -31,19 +27,20 @@ from shotproof.report.figures import (
     plan_figure,
     scatter,
 )
-from shotproof.report.gallery import AnsweredTasks, make_gallery
+from shotproof.report.gallery import Album, AnsweredTasks, make_gallery
+from shotproof.report.heat_maps import heat_maps
 from shotproof.report.matrix import METRIC, group_name, matrices, method_tables
 from shotproof.report.plan_curve import PlanCurve, plan_curves
 from shotproof.report.provenance import notes_of, provenance
+from shotproof.report.render import render
+from shotproof.report.similarity_scatter import similarity_part
 from shotproof.report.svg import marker
+from shotproof.similarity.similarity import Similarity
 from shotproof.stats.compare import MethodGroup, MethodTable
-from shotproof.stats.intervals import MEANING, Interval
 from shotproof.stats.material import Material
 from shotproof.tables import write_text
 from shotproof.tasks.taskset import TaskSet
-from shotproof.version import __version__
 
-HERE = Path(__file__).parent
 SHOWN_ATTRIBUTES = 10
 
 
@@ -57,26 +54,29 @@ def write_report(
     intervals: Sequence[str] | None = None,
     features: Sequence[Features] = (),
     attributes: Attributes | None = None,
+    similarity: Similarity | None = None,
     workers: int = 1,
 ) -> Comparison:
     """Write the page and return the numbers on it.
 
     The task sets, matched to the results by their digests, and the catalog are needed for the gallery; the task sets
-    alone for the attributes that cost most; the catalog alone for the plan. Without them the page says what is missing.
+    alone for the attributes that cost most, and with the attributes for why the tasks are hard; the catalog alone for
+    the plan. Without them the page says what is missing.
     `intervals` other than `sampler` re-evaluate the methods and need the features too, and the attributes where a
-    sampler does.
+    sampler does. `similarity` adds how near the images are to their concepts and contexts.
     """
     comparison = compare_results(results)
     material = Material(tasks, catalog, features, attributes, workers=workers)
     tables = method_tables(results, intervals, material)
     answered = _answered(comparison, results, tasks)
+    album = Album(catalog) if catalog is not None and answered else None
     context = {
         "title": title or "How much do these classifiers lean on shortcuts?",
-        "version": __version__,
         "comparison": comparison,
         "headline": [wording.typeset(sentence) for sentence in wording.headline(comparison)],
         "scatters": _scatters(comparison),
         "gaps": _gap_panels(comparison),
+        "heat_maps": heat_maps(comparison),
         "matrices": matrices(comparison, tables),
         "method_tables": [table.to_json() for _, table in tables],
         "intervals": _interval_panels(comparison, tables),
@@ -85,37 +85,15 @@ def write_report(
         "costs": _costs(answered),
         "min_tasks": MIN_TASKS,
         "has_tasks": bool(tasks),
-        "gallery": make_gallery(answered, catalog) if answered and catalog is not None else None,
+        "why": explained_groups(tasks, results, attributes, features, album),
+        "has_attributes": attributes is not None,
+        "similarity": None if similarity is None else similarity_part(similarity),
+        "gallery": make_gallery(answered, album.catalog, album=album) if album else None,
         "notes": notes_of(results, tasks, catalog),
         "provenance": provenance(results, tasks, catalog),
     }
-    write_text(Path(path), _render(context))
+    write_text(Path(path), render("page.html", context))
     return comparison
-
-
-def _render(context: dict[str, Any]) -> str:
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(HERE),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "percent": lambda share: wording.typeset(wording.percent(share)),
-        "bounds": lambda interval: wording.typeset(wording.bounds(interval)),
-        "half": _half_width,
-    }
-    style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
-    policy = (
-        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    template = environment.get_template("page.html")
-    page: str = template.render(
-        context, wording=wording, meaning=MEANING, style=Markup(style), script=Markup(script), policy=policy
-    )
-    return page
 
 
 def _answered(comparison: Comparison, results: Sequence[Results], tasks: Sequence[TaskSet]) -> list[AnsweredTasks]:
@@ -238,13 +216,3 @@ def _costs(answered: Sequence[AnsweredTasks]) -> list[dict[str, Any]]:
 def _set_name(comparison: Comparison, sampler: str, design_name: str) -> str:
     """A design's name, with the sampler's where there is more than one to tell apart."""
     return design_name if len(comparison.biased_samplers) == 1 else f"{sampler}, {design_name}"
-
-
-def _half_width(interval: Interval) -> str:
-    """E.g. `±1.2`; nothing where a single task gives no interval."""
-    text = wording.percent(interval.half_width)
-    return "" if text == "n/a" else f"±{text}"
-
-
-def _hash(content: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()

@@ -1,0 +1,77 @@
+"""Heads against encoders: accuracies, and what is lost of them, as heat maps (SpurAudio, appendix G)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from markupsafe import Markup
+
+from shotproof.report.comparison import Comparison
+from shotproof.report.svg import element, picture, shortened, text, text_width
+from shotproof.report.wording import bounds, percent, typeset
+from shotproof.stats.intervals import Interval
+
+Cells = Mapping[tuple[str, str], Interval]  # by encoder and method
+
+WIDTH, HEIGHT = 62.0, 19.0  # of a cell
+LABEL_LENGTH = 26
+PALEST, DARKEST = 0.06, 0.92
+
+
+def heat_maps(comparison: Comparison) -> list[tuple[str, Markup]]:
+    """A map of Acc for each task set, and of its loss against the reference; none unless there are several of both."""
+    if len(comparison.encoders) < 2 or len(comparison.methods) < 2:
+        return []
+    accuracies: dict[str, dict[tuple[str, str], Interval]] = {}
+    losses: dict[str, dict[tuple[str, str], Interval]] = {}
+    for row in comparison.rows:
+        design, key = comparison.design_name(row.design), (row.encoder, row.method)
+        for measured in (row.reference, row.biased):
+            if measured:
+                accuracies.setdefault(f"Acc (%), {measured.sampler}, {design}", {})[key] = measured.accuracy
+        if row.accuracy_gap and row.reference and row.biased:
+            name = f"Loss of Acc (points), {row.reference.sampler} - {row.biased.sampler}, {design}"
+            losses.setdefault(name, {})[key] = row.accuracy_gap
+    return [(name, heat_map(cells, name)) for name, cells in (accuracies | losses).items()]
+
+
+def heat_map(cells: Cells, name: str) -> Markup:
+    """A row a method, the highest mean first, a column an encoder; the darker the higher, each cell with its value."""
+    encoders = list(dict.fromkeys(encoder for encoder, _ in cells))
+    methods = list(dict.fromkeys(method for _, method in cells))
+    methods.sort(key=lambda method: -_mean([one.mean for key, one in cells.items() if key[1] == method]))
+    low, high = min(one.mean for one in cells.values()), max(one.mean for one in cells.values())
+    left = 10 + max(text_width(shortened(method, LABEL_LENGTH)) for method in methods)
+    parts = []
+    for column, encoder in enumerate(encoders):
+        label = shortened(encoder, int(WIDTH // text_width("x")))
+        centre = left + WIDTH * (column + 0.5)
+        parts.append(
+            element("text", label, element("title", encoder), x=centre, y=12, text_anchor="middle", class_="name")
+        )
+    for row, method in enumerate(methods):
+        top = 18 + HEIGHT * row
+        label = shortened(method, LABEL_LENGTH)
+        parts.append(
+            element("text", label, element("title", method), x=left - 6, y=top + 13, text_anchor="end", class_="name")
+        )
+        for column, encoder in enumerate(encoders):
+            if (encoder, method) in cells:
+                one = cells[encoder, method]
+                share = 0.5 if high == low else (one.mean - low) / (high - low)
+                told = f"{method} on {encoder}: {percent(one.mean)} {bounds(one)}"
+                parts += _cell(left + WIDTH * column, top, share, percent(one.mean), told)
+    description = f"Heat map of {len(methods)} methods on {len(encoders)} encoders: {name}."
+    return picture(left + WIDTH * len(encoders), 22 + HEIGHT * len(methods), description, parts)
+
+
+def _cell(x: float, y: float, share: float, value: str, told: str) -> list[Markup]:
+    opacity = PALEST + (DARKEST - PALEST) * share
+    box = {"x": x + 1, "y": y + 1, "width": WIDTH - 2, "height": HEIGHT - 2}
+    rectangle = element("rect", element("title", told), fill_opacity=f"{opacity:.2f}", class_="heat", **box)
+    on_dark = "heat-value" if opacity > 0.5 else "value"
+    return [rectangle, text(x + WIDTH / 2, y + 13, typeset(value), "middle", on_dark)]
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values)

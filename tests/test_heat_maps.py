@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from shotproof.report.comparison import Comparison, compare_results
+from shotproof.report.heat_maps import heat_map, heat_maps
+from shotproof.report.wording import percent
+from shotproof.stats.intervals import Interval
+from tests.report_files import make_experiment
+
+
+def test_every_classifier_has_a_cell_in_every_task_set(tmp_path: Path) -> None:
+    comparison = compare_results(make_experiment(tmp_path)[0])
+    maps = dict(heat_maps(comparison))
+    assert len(maps) == 2 * 3  # of each of two designs: random, fewstab, and what is lost
+    for row in comparison.rows:
+        assert row.biased is not None
+        assert row.accuracy_gap is not None
+        design = comparison.design_name(row.design)
+        told = f"{row.method} on {row.encoder}: "
+        assert f"{told}{percent(row.biased.accuracy.mean)} " in maps[f"Acc (%), fewstab, {design}"]
+        lost = maps[f"Loss of Acc (points), random - fewstab, {design}"]
+        assert f"{told}{percent(row.accuracy_gap.mean)} " in lost
+
+
+def test_there_is_no_map_of_one_encoder(tmp_path: Path) -> None:
+    comparison = compare_results(make_experiment(tmp_path)[0])
+    only = comparison.encoders[0]
+    assert heat_maps(Comparison([row for row in comparison.rows if row.encoder == only], [])) == []
+
+
+def test_the_darkest_cell_is_the_highest_and_the_best_method_comes_first() -> None:
+    means = {("a", "low"): 0.2, ("b", "low"): 0.3, ("a", "high <i>"): 0.9, ("b", "high <i>"): 0.6}
+    drawn = heat_map({key: Interval(mean, mean, mean, "sampler", 0.95) for key, mean in means.items()}, "Acc")
+    opacities = [float(found) for found in re.findall(r'fill-opacity="([\d.]+)"', drawn)]
+    assert len(opacities) == 4
+    assert opacities.index(max(opacities)) == 0
+    assert opacities.index(min(opacities)) == 2
+    assert "<i>" not in drawn
