@@ -32,6 +32,9 @@ def report(
         Path | None,
         typer.Option(help="The attributes, for images and classes where a sampler needs them."),
     ] = None,
+    similarity: Annotated[
+        Path | None, typer.Option(help="similarity.parquet: adds how near images are to their concepts and contexts.")
+    ] = None,
     workers: Annotated[int, typer.Option(help="Processes to re-evaluate in. Default: one a core.")] = 0,
     title: Annotated[str | None, typer.Option(help="The page's title.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
@@ -45,6 +48,7 @@ def report(
     from shotproof.cli.console import print_json
     from shotproof.evaluation.results import Results
     from shotproof.report.page import write_report
+    from shotproof.similarity.similarity import Similarity
 
     material = read_material(tasks, catalog, features, attributes, workers)
     comparison = write_report(
@@ -56,6 +60,7 @@ def report(
         intervals=interval,
         features=material.features,
         attributes=material.attributes,
+        similarity=Similarity.read(similarity) if similarity else None,
         workers=material.workers,
     )
     if as_json:
