@@ -69,11 +69,12 @@ def _keys(paths: Sequence[Path], cache: Path | None) -> list[str | None]:
 
 def _measure(path: Path) -> Measured:
     try:
+        clip = read_clip(path, RATE, SECONDS)
         if (seconds := recorded_seconds(path)) < GATE_SECONDS:
             return Measured(None, f"too short to have a loudness: {seconds:.2f} s, expected {GATE_SECONDS} s or more")
-        lufs = integrated_loudness(read_clip(path, RATE, SECONDS))
     except UnreadableItem as error:
         return Measured(None, str(error).removeprefix(f"sound {path} "))
+    lufs = integrated_loudness(clip)
     return Measured(lufs) if math.isfinite(lufs) else Measured(None, "silent: below -70 LUFS throughout")
 
 
