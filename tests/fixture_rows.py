@@ -65,6 +65,14 @@ ROWS: dict[str, list[Row]] = {
         Row("diffkendall", (0.142857, -0.071429, -0.428571), 9),
         Row("diffkendall(form='smooth')", (11.196479, 0.207103, -28.898577), 9),
     ],
+    "dn4": [
+        Row("dn4(k=1)", (0.580611, 0.867158, 1.586282), 7, "M"),
+        Row("dn4", (0.696240, 0.776821, 2.015584), 9, "M"),
+    ],
+    "deepbdc": [Row("deepbdc", (-1.923185, -1.881516, -0.536372), 3, "M")],
+    "frn": [Row("frn(divide=False)", (-3.305517, -2.449722, -1.270050), 5, "M")],
+    "mcl": [Row("mcl", (0.000269, 0.000001, 0.999730), 8, "M")],
+    "adm": [Row("adm", (-98.730745, -261.893004, -124.473411), 11, "M")],
     "hela-vfa": [Row("hela-vfa", (-0.258367, -0.150590, -0.085262), 4)],
     "bd-cspn": [
         Row("bd-cspn", (0.477166, -0.253237, -0.470581), 7),
@@ -89,6 +97,7 @@ ROWS: dict[str, list[Row]] = {
 
 # Methods that have no row, each with the test that proves it: `module:test`.
 PROPERTY_TESTS: dict[str, str] = {
+    "dn4-global": "test_dn4:test_on_whole_items_one_shot_is_the_nearest_neighbour",
     "baseline++": "test_sgd:test_the_cosine_head_is_that_of_torch",
     "alpha-tim": "test_plain_heads:test_a_batched_head_gives_what_the_plain_loop_gives",
 }
