@@ -20,6 +20,8 @@ from shotproof.cli.plan import plan
 from shotproof.cli.report import report
 from shotproof.cli.run import run
 from shotproof.cli.sample import sample
+from shotproof.cli.similarity import similarity
+from shotproof.cli.transfer import transfer
 from shotproof.errors import ShotproofError
 from shotproof.version import __version__
 
@@ -40,8 +42,10 @@ for verb in (
     evaluate,
     compare,
     explain,
+    transfer,
     plan,
     geometry,
+    similarity,
     report,
     run,
 ):

@@ -12,7 +12,7 @@ from typing import Any
 from shotproof.attributes.attributes import Attributes
 from shotproof.errors import InputError
 from shotproof.evaluation.results import Results
-from shotproof.evaluation.sources import RANDOM, UNKNOWN, lookup
+from shotproof.evaluation.sources import REFERENCES, UNKNOWN, lookup
 from shotproof.explanation.hardness import Hardness, Ways, hardness
 from shotproof.explanation.measured import Shares, measure, percent_of
 from shotproof.explanation.mismatch import sides_of
@@ -135,8 +135,8 @@ def explain(
         )
         for column, word in enumerate(held.words)
     ]
-    random = [number for number, one in enumerate(given) if number and _sampler(one) == RANDOM]
-    reference = next(iter(random), 1) if against else None
+    usual = [number for number, one in enumerate(given) if number and _sampler(one) in REFERENCES]
+    reference = next(iter(usual), 1) if against else None
     explanation = Explanation(sets, rows, reference, level)
     rows.sort(key=lambda row: (-explanation.excess(row).mean, row.attribute))
     return explanation

@@ -157,3 +157,14 @@ def _with_mean(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
     """With a further column: the mean of the others."""
     mean = np.asarray(matrix.sum(axis=1)) / max(matrix.shape[1], 1)
     return sparse.hstack([matrix, sparse.csr_matrix(mean)], format="csr")
+
+
+def row_mismatch(sides: Sides, held: HeldWords, word: int) -> FloatArray:
+    """The mismatch of one word in every class of every task: [rows]."""
+    column = held.matrix[:, [word]].astype(np.float64)
+    rows = slice(0, len(sides.support.sizes))
+    support, query = (
+        side.holders(rows, column).toarray()[:, 0] / np.maximum(side.sizes, 1) for side in (sides.support, sides.query)
+    )
+    distance: FloatArray = np.abs(support - query)
+    return distance
