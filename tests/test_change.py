@@ -61,7 +61,7 @@ def test_scaled_features_change_in_length_alone(scale: float, leave_out: bool) -
 def test_identical_features_do_not_change() -> None:
     catalog, array = drawn()
     found = feature_change(Features.from_array(catalog.items, array), catalog, "clean").overall
-    assert (found.n_clean, found.n_mixed, found.pairs) == (18, 36, 18)
+    assert (found.n_clean, found.n_mixed, found.pairs) == (18, 36, 36)
     assert found.length.p_value == pytest.approx(1, abs=0.1)
     assert found.length.change.mean == 0
     assert found.length.change.refused == "all recordings have the same value"
@@ -98,6 +98,25 @@ def test_without_sources_the_means_are_compared_as_welch_does() -> None:
     expected = stats.ttest_ind(norms[mixed], norms[~mixed], equal_var=False).confidence_interval()
     assert (change.length.change.low, change.length.change.high) == pytest.approx((expected.low, expected.high))
     assert (change.pairs, change.ratio, change.turn) == (0, None, None)
+
+
+def test_clips_of_one_recording_are_paired_by_their_foreground() -> None:
+    catalog, array = drawn(recordings=6, classes=1)
+    mixed = is_mixed(catalog)
+    array[mixed] *= 0.5
+    features = Features.from_array(catalog.items, array)
+    sources = catalog.table.column("source").to_pylist()
+    pairwise = [str(int(source.split("/")[1]) // 2) for source in sources]  # two clips a recording
+    table = catalog.table.set_column(catalog.table.column_names.index("source"), "source", [pairwise])
+    without = feature_change(features, Catalog(table), "clean").overall
+    assert (without.pairs, without.ratio) == (0, None)  # which of the two clean clips is it?
+    found = feature_change(features, Catalog(table.append_column("foreground", [sources])), "clean").overall
+    assert found.pairs == 12
+    assert found.ratio is not None
+    assert found.ratio.mean == pytest.approx(0.5)
+    clips = lengths(features.array)[~mixed].reshape(3, 2).mean(axis=1)  # a recording counts once
+    expected = stats.ttest_1samp(clips, 0).confidence_interval()
+    assert (found.length.clean.low, found.length.clean.high) == pytest.approx((expected.low, expected.high))
 
 
 def test_rows_are_in_any_order_and_a_class_without_both_is_left_out() -> None:

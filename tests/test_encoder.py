@@ -137,7 +137,13 @@ def test_unknown_names_are_of_their_own_kind() -> None:
 
 @pytest.mark.parametrize(
     ("spec", "module", "extra"),
-    [("lite0", "efficientnet_lite_pytorch", "lite"), ("hf:x", "transformers", "hf"), ("onnx:x", "onnxruntime", "onnx")],
+    [
+        ("lite0", "efficientnet_lite_pytorch", "lite"),
+        ("hf:x", "transformers", "hf"),
+        ("hf-audio:x", "transformers", "hf"),
+        ("onnx:x", "onnxruntime", "onnx"),
+        ("birdnet", "ai_edge_litert.interpreter", "birdnet"),
+    ],
 )
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, spec: str, module: str, extra: str) -> None:
     monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed

@@ -103,7 +103,7 @@ def _print_change(found: FeatureChange, features: Features, level: float) -> Non
         typer.echo(
             f"Mixing makes features {abs(overall.ratio.mean - 1):.1%} {longer} "
             f"and turns them by {overall.turn.mean:.1f} degrees; their cosine to the clean mean changes by "
-            f"{overall.cosine.change.mean:+.3f} ({overall.pairs:,} recordings that exist clean and mixed)."
+            f"{overall.cosine.change.mean:+.3f} ({overall.pairs:,} mixed items of which the clean one is there)."
         )
     _print_left_out(found.left_out, "clean and mixed items")
 

@@ -78,6 +78,7 @@ encoders: Registry[Encoder] = Registry(
         "file": "shotproof.features.file:FeatureFile",
         "logmel": "shotproof.features.logmel:LogMelStatistics",
         "hf-audio": "shotproof.features.hf_audio:HuggingFaceAudio",
+        "birdnet": "shotproof.features.birdnet:BirdNet",
         "dial": "shotproof.worlds.dial:DialEncoder",
     },
 )

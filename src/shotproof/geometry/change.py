@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
@@ -43,7 +44,8 @@ class Change:
     """The change of a class's features, or of all (`label` None).
 
     `ratio` is the mixed feature's length over the clean one's, `turn` the angle between the two in degrees, both of
-    the same recording: None where no recording exists clean and mixed. `pairs` counts such recordings.
+    the same foreground: None where no foreground exists clean and mixed. `pairs` counts the mixed items of which the
+    clean one is there.
     """
 
     label: str | None
@@ -91,17 +93,16 @@ def feature_change(
     """Compare the features of items whose context is `clean_value` with those in any other context.
 
     `leave_out` leaves an item's own recording (`source`) out of the clean mean that it is compared with; the paper
-    does not. Without a column `source` every item is a recording of its own.
+    does not. Without a column `source` every item is a recording of its own. A mixed item belongs to the clean one
+    with the same `foreground`, or, without that column, to the only clean one of its recording.
     """
     check_level(level)
     table = _rows_with_both(catalog, clean_value, context_column)
     items = table.chosen.column("item")
     array = features.array[features.rows_of(items)]
     classes, names = _codes(table.chosen.column("label").to_pylist())
-    sources = items if "source" not in table.chosen.column_names else table.chosen.column("source")
-    # A missing source is the item's own.
-    known = [source or item for source, item in zip(sources.to_pylist(), items.to_pylist(), strict=True)]
-    recordings, _ = _codes(list(zip(classes.tolist(), known, strict=True)))
+    recordings = _groups(table.chosen, ["source"], classes)
+    foregrounds = _groups(table.chosen, ["foreground", "source"], classes)
     length = lengths(array)
     _refuse_zero(length, items.to_pylist())
     cosine = cosines_to_clean_mean(array, classes, recordings, table.clean, leave_out)
@@ -109,7 +110,7 @@ def feature_change(
         label = names[classes[np.argmax(np.isnan(cosine))]]
         other = " besides the item's own recording" if leave_out else ""
         raise InputError(f"geometry: the clean features of class '{label}' have no mean direction{other}")
-    data = _Rows(array, recordings, table.clean, length, cosine, level)
+    data = _Rows(array, recordings, foregrounds, table.clean, length, cosine, level)
     return FeatureChange(
         overall=data.change(None, np.arange(len(array))),
         classes=[data.change(str(name), np.flatnonzero(classes == code)) for code, name in enumerate(names)],
@@ -123,7 +124,7 @@ def feature_change(
 
 @dataclass(frozen=True)
 class _Chosen:
-    chosen: Any  # the catalog's rows of classes that have clean and mixed items
+    chosen: pa.Table  # the catalog's rows of classes that have clean and mixed items
     clean: npt.NDArray[np.bool_]
     left_out: list[str]
 
@@ -150,6 +151,7 @@ class _Rows:
 
     array: npt.NDArray[Any]
     recordings: IntArray
+    foregrounds: IntArray
     clean: npt.NDArray[np.bool_]
     length: FloatArray
     cosine: FloatArray
@@ -168,7 +170,7 @@ class _Rows:
             label,
             n_clean=len(clean),
             n_mixed=len(mixed),
-            pairs=len(np.unique(self.recordings[pairs[:, 1]])),
+            pairs=len(pairs),
             length=self._measured(self.length, clean, mixed),
             cosine=self._measured(self.cosine, clean, mixed),
             ratio=ratio,
@@ -176,11 +178,11 @@ class _Rows:
         )
 
     def _pairs(self, clean: IntArray, mixed: IntArray) -> IntArray:
-        """The rows of each mixed item and of the first clean item of its recording, [m, 2], clean first."""
-        recorded, first = np.unique(self.recordings[clean], return_index=True)
-        paired = mixed[np.isin(self.recordings[mixed], recorded)]
-        partner = clean[first[np.searchsorted(recorded, self.recordings[paired])]]
-        return np.stack([partner, paired], axis=1)
+        """The rows of the clean item and of the mixed one of each pair, [m, 2]."""
+        known, first, counts = np.unique(self.foregrounds[clean], return_index=True, return_counts=True)
+        known, partners = known[counts == 1], clean[first[counts == 1]]  # of two clean ones, neither is known to be it
+        paired = mixed[np.isin(self.foregrounds[mixed], known)]
+        return np.stack([partners[np.searchsorted(known, self.foregrounds[paired])], paired], axis=1)
 
     def _measured(self, values: FloatArray, clean: IntArray, mixed: IntArray) -> Measured:
         of_clean, of_mixed = (_means(values[rows], self.recordings[rows]) for rows in (clean, mixed))
@@ -227,6 +229,14 @@ def _refuse_zero(length: FloatArray, items: Sequence[str]) -> None:
     if (length == 0).any():
         item = items[int(np.argmin(length))]
         raise InputError(f"geometry: the feature of item '{item}' is all zeros, which has no direction")
+
+
+def _groups(table: pa.Table, columns: Sequence[str], classes: IntArray) -> IntArray:
+    """A number for each class and value of the first of these columns that is there; an item without one is alone."""
+    items = table.column("item").to_pylist()
+    column = next((name for name in columns if name in table.column_names), "item")
+    values = [value or item for value, item in zip(table.column(column).to_pylist(), items, strict=True)]
+    return _codes(list(zip(classes.tolist(), values, strict=True)))[0]
 
 
 def _codes(values: Sequence[Any]) -> tuple[IntArray, list[Any]]:
