@@ -14,6 +14,7 @@ import pytest
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.errors import InputError, Starved, UnknownName
+from shotproof.features.features import Features
 from shotproof.tasks.check import check_tasks
 from shotproof.tasks.pool import Design, Pool
 from shotproof.tasks.sampler import Sampler, sample, samplers
@@ -22,6 +23,7 @@ from tests.conftest import draw_data
 
 Data = tuple[Catalog, Attributes]
 DESIGN: dict[str, Any] = {"way": 4, "shot": 3, "query": 6, "tasks": 30}
+OWN_SIZES = ["meta_dataset"]  # samplers with rules of their own for way, shot and query
 
 
 @pytest.fixture
@@ -31,7 +33,15 @@ def data() -> Data:
 
 def inputs(name: str, attributes: Attributes) -> dict[str, Any]:
     """What a sampler needs beside the catalog."""
-    given = {"attributes": attributes, "clean_value": "none"}
+    items = sorted(attributes.table.column("item").to_pylist())
+    given = {
+        "attributes": attributes,
+        "features": Features.from_array(items, np.random.default_rng(3).normal(size=(len(items), 8))),
+        "clean_value": "none",
+        "candidates": 3,
+        "support_where": "word00 or word01",
+        "query_where": "not word00 and not word01",
+    }
     return {option: value for option, value in given.items() if option in samplers.inputs(name)}
 
 
@@ -51,11 +61,23 @@ def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_tasks_have_the_design_and_pass_the_checker(name: str, data: Data) -> None:
+@pytest.fixture(params=[name for name in samplers.names() if name not in OWN_SIZES])
+def sized(request: pytest.FixtureRequest) -> str:
+    """A sampler whose tasks have the way, shot and query of the design."""
+    return str(request.param)
+
+
+def test_tasks_pass_the_checker(name: str, data: Data) -> None:
     tasks = draw(name, data)
     assert len(tasks) == min(30, available(name, data) or 30)
-    assert np.diff(tasks.starts).tolist() == [4] * len(tasks)
     assert check_tasks(tasks, *data) == []
+
+
+def test_tasks_have_the_design(sized: str, data: Data) -> None:
+    tasks = draw(sized, data)
+    assert np.diff(tasks.starts).tolist() == [4] * len(tasks)
+    assert {len(items) for items in tasks.table.column("support").to_pylist()} == {3}
+    assert {len(items) for items in tasks.table.column("query").to_pylist()} == {6}
 
 
 def test_the_first_tasks_do_not_depend_on_how_many_are_drawn(name: str, data: Data) -> None:
@@ -101,13 +123,14 @@ def test_no_source_is_on_both_sides(name: str, make_data: Any) -> None:
 def test_hash_seed_changes_nothing(name: str, data: Data, tmp_path: Path) -> None:
     catalog, attributes = data
     catalog.write(tmp_path / "catalog.parquet")
-    attributes.write(tmp_path / "attributes.parquet")
     command = [sys.executable, "-m", "shotproof", "sample", "catalog.parquet", "--sampler", name, "--split", "test"]
     command += ["--way", "4", "--shot", "3", "--query", "6", "--tasks", "30"]
-    if "attributes" in samplers.inputs(name):
-        command += ["--attributes", "attributes.parquet"]
-    if "clean_value" in samplers.inputs(name):
-        command += ["--clean-value", "none"]
+    for option, value in inputs(name, attributes).items():
+        if isinstance(value, Attributes | Features):
+            value.write(tmp_path / f"{option}.parquet")
+            command += [f"--{option}", f"{option}.parquet"]
+        else:
+            command += ["-O", f"{option}={value}"]
     for seed in ("0", "77"):
         subprocess.run([*command, "-o", f"{seed}.parquet"], cwd=tmp_path, env={"PYTHONHASHSEED": seed}, check=True)
     assert (tmp_path / "0.parquet").read_bytes() == (tmp_path / "77.parquet").read_bytes()
@@ -117,8 +140,6 @@ def test_hash_seed_changes_nothing(name: str, data: Data, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"way": 9}, Starved, "9 ways need at least 9 classes, the data has 8"),
-        ({"query": 60}, Starved, "class 'class00' has 60 items, a task needs 63"),
         ({"way": 1}, InputError, "way must be at least 2"),
         ({"shot": 0}, InputError, "shot must be at least 1"),
         ({"tasks": 0}, InputError, "tasks must be at least 1"),
@@ -131,15 +152,27 @@ def test_bad_input(name: str, data: Data, changes: dict[str, Any], error: type[E
         draw(name, data, **changes)
 
 
-def test_a_class_too_small_is_an_error_or_left_out_on_demand(name: str, data: Data) -> None:
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"way": 9}, "9 ways need at least 9 classes, the data has 8"),
+        ({"query": 60}, "class 'class00' has 60 items, a task needs 63"),
+    ],
+)
+def test_too_little_data(sized: str, data: Data, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(Starved, match=message):
+        draw(sized, data, **changes)
+
+
+def test_a_class_too_small_is_an_error_or_left_out_on_demand(sized: str, data: Data) -> None:
     catalog, attributes = data
     keep = [
         i for i, item in enumerate(catalog.items.to_pylist()) if not item.startswith("class03/") or "item00" in item
     ]
     smaller = (Catalog(catalog.table.take(pa.array(keep))), attributes)
     with pytest.raises(Starved, match=r"class 'class03' has 10 items.*needs 18"):
-        draw(name, smaller, query=15)
-    tasks = draw(name, smaller, query=15, skip_small_classes=True)
+        draw(sized, smaller, query=15)
+    tasks = draw(sized, smaller, query=15, skip_small_classes=True)
     assert "class03" not in tasks.table.column("label").to_pylist()
     assert tasks.meta["summary"]["classes_left_out"] == ["class03"]
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 
 def sample(
+    context: typer.Context,
     catalog: Annotated[Path, typer.Argument(help="catalog.parquet")],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The task set to write; a folder with --sampler context.")
@@ -54,6 +55,25 @@ def sample(
         bool,
         typer.Option("--no-hard-ood", help="context samplers: do without hard_ood, where classes share few contexts."),
     ] = False,
+    query_dirichlet: Annotated[
+        float | None, typer.Option(help="random: unequal queries, class by class; the smaller, the less equal (2).")
+    ] = None,
+    class_distances: Annotated[
+        Path | None, typer.Option(help="semantic: a tree, a distance matrix or class attributes.")
+    ] = None,
+    temperature: Annotated[
+        float | None, typer.Option(help="semantic: the lower, the nearer the classes (0.25).")
+    ] = None,
+    support_where: Annotated[
+        str | None, typer.Option(help="shift: a condition on support items, e.g. blurry, or 'width > 100'.")
+    ] = None,
+    query_where: Annotated[
+        str | None, typer.Option(help="shift: a condition on query items, e.g. 'view in (front, back)'.")
+    ] = None,
+    no_shift: Annotated[
+        bool, typer.Option("--no-shift", help="shift: the matched set, with support by the query's condition.")
+    ] = False,
+    candidates: Annotated[int | None, typer.Option(help="filter: random tasks that one is chosen of (100).")] = None,
     skip_small_classes: Annotated[
         bool,
         typer.Option("--skip-small-classes", help="Leave out classes with fewer than shot + query items."),
@@ -89,6 +109,13 @@ def sample(
         "context_column": context_column,
         "clean_value": clean_value,
         "hard_ood": False if no_hard_ood else None,
+        "query_dirichlet": query_dirichlet,
+        "class_distances": None if class_distances is None else str(class_distances),
+        "temperature": temperature,
+        "support_where": support_where,
+        "query_where": query_where,
+        "shifted": False if no_shift else None,
+        "candidates": candidates,
         "skip_small_classes": skip_small_classes or None,
     }
     options = {name: value for name, value in given.items() if value is not None} | parse_options(option or [])
@@ -116,6 +143,11 @@ def sample(
         drawn = sample_context(given_catalog, **design, **options)
     else:
         drawn = {sampler: draw_tasks(given_catalog, sampler, **design, **options)}
+    for name, size in (("way", way), ("shot", shot), ("query", query)):
+        made = {taskset.meta["made_by"].get(name) for taskset in drawn.values()}
+        source = context.get_parameter_source(name)
+        if source is not None and source.name != "DEFAULT" and made != {size}:
+            typer.echo(f"note: sampler '{sampler}' has its own rules: --{name} {size} does not apply", err=True)
     for name, taskset in drawn.items():
         path = output / f"{name}.parquet" if together else output
         taskset.write(path)
@@ -129,14 +161,22 @@ def sample(
 
 
 def _tell(path: Path, sampler: str, taskset: TaskSet) -> None:
-    made, summary = taskset.meta["made_by"], taskset.meta["summary"]
-    typer.echo(
-        f"{path}: {len(taskset)} {sampler} tasks, {made['way']} ways, {made['shot']} shots, {made['query']} queries; "
-        f"digest {taskset.digest}"
-    )
+    summary = taskset.meta["summary"]
+    sizes = ", ".join(f"{low if low == high else f'{low} to {high}'} {name}" for name, low, high in _sizes(taskset))
+    typer.echo(f"{path}: {len(taskset)} {sampler} tasks, {sizes}; digest {taskset.digest}")
     notes = [f"{name.replace('_', ' ')} {_brief(value)}" for name, value in summary.items() if value not in ([], 0)]
     if notes:
         typer.echo("  " + "; ".join(notes))
+
+
+def _sizes(taskset: TaskSet) -> list[tuple[str, int, int]]:
+    """The least and the largest number of ways, shots and queries."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    shots, queries = (pc.list_value_length(taskset.table.column(name)) for name in ("support", "query"))
+    counts = {"ways": np.diff(taskset.starts), "shots": shots.to_numpy(), "queries": queries.to_numpy()}
+    return [(name, int(values.min()), int(values.max())) for name, values in counts.items()]
 
 
 def _brief(value: Any) -> str:

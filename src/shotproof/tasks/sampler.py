@@ -59,11 +59,14 @@ samplers: Registry[Sampler] = Registry(
         "clean": "shotproof.tasks.context_sets:CleanSampler",
         "depletion": "shotproof.tasks.depletion:DepletionSampler",
         "fewstab": "shotproof.tasks.fewstab:FewStabSampler",
-        "meta_dataset": "shotproof.tasks.meta_dataset:MetaDatasetSampler",
+        "filter": "shotproof.tasks.filter:FilterSampler",
         "hard_ood": "shotproof.tasks.context_sets:HardOodSampler",
         "iid": "shotproof.tasks.context_sets:IidSampler",
+        "meta_dataset": "shotproof.tasks.meta_dataset:MetaDatasetSampler",
         "ood": "shotproof.tasks.context_sets:OodSampler",
         "random": "shotproof.tasks.random:RandomSampler",
+        "semantic": "shotproof.tasks.semantic:SemanticSampler",
+        "shift": "shotproof.tasks.shift:ShiftSampler",
     },
 )
 
