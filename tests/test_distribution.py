@@ -12,7 +12,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.errors import InputError
 from shotproof.features.features import Features
 from shotproof.geometry import distribution
-from shotproof.geometry.distribution import distance, distances, median_distance
+from shotproof.geometry.distribution import distance, feature_distances, median_distance
 
 
 def drawn(seed: int, count: int, shift: float = 0.0, size: int = 4) -> np.ndarray:
@@ -85,12 +85,12 @@ def test_classes_are_compared_by_label() -> None:
     own, theirs = catalog_of(["a", "a", "b", "b", "b", "c"], "x"), catalog_of(["b", "b", "a", "a", "d"], "y")
     x, y = drawn(0, 6), drawn(1, 5)
     features, reference = Features.from_array(own.items, x), Features.from_array(theirs.items, y)
-    found = distances(features, reference, catalog=own, reference_catalog=theirs, permutations=0)
+    found = feature_distances(features, reference, catalog=own, reference_catalog=theirs, permutations=0)
     assert [(one.label, one.count, one.reference_count) for one in found.classes] == [("a", 2, 2), ("b", 3, 2)]
     assert found.left_out == ["c", "d"]
     assert found.classes[1].mmd2 == pytest.approx(plain_mmd2(x[2:5], y[:2], found.classes[1].bandwidth), rel=1e-4)
     assert found.overall.count == 6
-    without = distances(features, reference, permutations=0)
+    without = feature_distances(features, reference, permutations=0)
     assert (without.classes, without.overall) == ([], found.overall)
 
 

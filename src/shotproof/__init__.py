@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from shotproof.features.encoder import encode as encode
     from shotproof.features.encoder import encoders as encoders
     from shotproof.features.features import Features as Features
+    from shotproof.geometry.change import feature_change as feature_change
+    from shotproof.geometry.distribution import feature_distances as feature_distances
     from shotproof.methods.method import Method as Method
     from shotproof.methods.method import methods as methods
     from shotproof.report.comparison import compare_results as compare_results
@@ -104,6 +106,8 @@ _HOME = {
     "encoders": "features.encoder",
     "estimate_moments": "stats.plan",
     "evaluate": "evaluation.evaluate",
+    "feature_change": "geometry.change",
+    "feature_distances": "geometry.distribution",
     "layouts": "catalog.layout",
     "measure_similarity": "similarity.similarity",
     "methods": "methods.method",

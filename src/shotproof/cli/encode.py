@@ -13,19 +13,22 @@ def encode(
     output: Annotated[Path, typer.Option("--output", "-o", help="The features to write.")],
     encoder: Annotated[
         str,
-        typer.Option(help="pixels, lite0, hf:NAME_OR_FOLDER, onnx:FILE, file:FILE, or a registered one."),
+        typer.Option(
+            help="Images: lite0, hf:NAME_OR_FOLDER, onnx:FILE, pixels. Sounds: logmel, hf-audio:NAME_OR_FOLDER, "
+            "birdnet. Either: file:FILE, or a registered one."
+        ),
     ] = "lite0",
     split: Annotated[str | None, typer.Option(help="Only the items of one split; otherwise all.")] = None,
     device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1; a GPU is used if there is one.")] = None,
     batch_size: Annotated[
-        int | None, typer.Option(help="Images that the network takes at once; 4 on a CPU, 64 on a GPU.")
+        int | None, typer.Option(help="Items that the network takes at once; 4 on a CPU, 64 on a GPU.")
     ] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes that decode images; one a core.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes that decode files; one a core.")] = None,
     cache: Annotated[
         Path | None, typer.Option(help="Where features are kept; $SHOTPROOF_CACHE or ~/.cache/shotproof.")
     ] = None,
     hub: Annotated[
-        bool, typer.Option("--hub", help="hf: allow to download the model from the Hugging Face hub.")
+        bool, typer.Option("--hub", help="hf, hf-audio: allow to download the model from the Hugging Face hub.")
     ] = False,
     option: Annotated[
         list[str] | None,
@@ -34,7 +37,9 @@ def encode(
             "-O",
             help="KEY=VALUE for the encoder; may be repeated. pixels: size. hf: pooling (auto, pooler, cls, mean). "
             "onnx: size (of the model's input, else 224), scale (1/255), mean and std (ImageNet's), "
-            "layout (nchw, nhwc), output.",
+            "layout (nchw, nhwc), output. Sounds: seconds (5). hf-audio: pooling. logmel: statistics (mean, std), "
+            "rate, window, hop, bands, low_hz, high_hz, scale (slaney, htk), norm (slaney, none), centre, floor, "
+            "range_db.",
         ),
     ] = None,
 ) -> None:

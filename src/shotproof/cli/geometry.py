@@ -48,7 +48,7 @@ def geometry(
     from shotproof.errors import InputError
     from shotproof.features.features import Features
     from shotproof.geometry.change import feature_change
-    from shotproof.geometry.distribution import distances
+    from shotproof.geometry.distribution import feature_distances
     from shotproof.report.geometry_figure import write_geometry
 
     if clean_value is None and reference is None:
@@ -67,7 +67,7 @@ def geometry(
     if reference is not None:
         others = None if reference_catalog is None else Catalog.read(reference_catalog)
         options = {"permutations": permutations, "seed": seed}
-        away = distances(given, Features.read(reference), catalog=items, reference_catalog=others, **options)
+        away = feature_distances(given, Features.read(reference), catalog=items, reference_catalog=others, **options)
     if output is not None and change is not None:
         write_geometry(output, change, f"Length and direction of features by {given.name}")
     if as_json:

@@ -110,7 +110,7 @@ class Distances:
         return {"overall": self.overall.to_json(), "classes": rows, "left_out": self.left_out}
 
 
-def distances(
+def feature_distances(
     features: Features,
     reference: Features,
     *,
