@@ -11,8 +11,10 @@ from torch import Tensor
 
 from shotproof.errors import InputError
 from shotproof.evaluation.batches import Batch, IntArray, TaskArrays
+from shotproof.methods.full_gram import FullGramMethod, transformed
 from shotproof.methods.gram import GramMethod, gram_blocks
 from shotproof.methods.method import Method, SeededMethod
+from shotproof.methods.power import PowerTransform
 
 MOST_GRAM_ITEMS = 12_000  # their Gram matrix takes 1.2 GB
 STRIPE = 512  # rows of the Gram matrix computed at a time
@@ -25,15 +27,25 @@ class Items:
     def __init__(self, arrays: TaskArrays, device: torch.device) -> None:
         self.device = device
         self.values = torch.from_numpy(arrays.values).to(device)
+        self.maps = None if arrays.maps is None else torch.from_numpy(arrays.maps).to(device)
         _, support, query = arrays.shapes().T
-        pairs = int((support * (support + query)).sum())
-        # A pair of items costs a quarter in one large product of what it costs in the small products of tasks.
-        self.gram_pays = len(self.values) <= MOST_GRAM_ITEMS and len(self.values) ** 2 <= 4 * pairs
+        self.gram_pays = self._gram_pays(int((support * (support + query)).sum()))
+        self.full_gram_pays = self._gram_pays(int(((support + query) ** 2).sum()))
+        self._grams: dict[PowerTransform | None, Tensor] = {}
 
-    @cached_property
-    def gram(self) -> Tensor:
-        """The inner products of all items, float64: computed above the diagonal, copied below it."""
-        values = self.values.double()
+    def _gram_pays(self, pairs: int) -> bool:
+        """A pair of items costs a quarter in one large product of what it costs in the small products of tasks."""
+        return len(self.values) <= MOST_GRAM_ITEMS and len(self.values) ** 2 <= 4 * pairs
+
+    def gram(self, transform: PowerTransform | None = None) -> Tensor:
+        """The inner products of all items, transformed, in float64; computed once."""
+        if transform not in self._grams:
+            self._grams[transform] = self._gram(transformed(self.values, transform))
+        return self._grams[transform]
+
+    @staticmethod
+    def _gram(values: Tensor) -> Tensor:
+        """All inner products, computed above the diagonal, copied below it."""
         gram = values.new_empty(len(values), len(values))
         for start in range(0, len(values), STRIPE):
             end = start + STRIPE
@@ -45,22 +57,40 @@ class Items:
         """The features [B, r, d] of rows [B, r], as they are stored."""
         return self.values.index_select(0, rows.flatten()).view(*rows.shape, -1)
 
+    def dims(self, method: Method) -> int:
+        """How many numbers the method sees of an item."""
+        values = self.maps if method.needs == "maps" and self.maps is not None else self.values
+        return values[0].numel()
+
+    def gather_maps(self, rows: Tensor) -> Tensor:
+        """The local maps [B, r, d, h, w] of rows [B, r], as they are stored."""
+        assert self.maps is not None
+        return self.maps.index_select(0, rows.flatten()).view(*rows.shape, *self.maps.shape[1:])
+
     def blocks(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """What `scores_from_gram` takes, for rows [B, n] and [B, m] of the features."""
         both, count = torch.cat([support, query], 1), support.shape[1]
         if not self.gram_pays:
             return gram_blocks(self.gather(both).double(), count)
         pairs = both.unsqueeze(-1) * len(self.values) + support.unsqueeze(-2)
-        products = self.gram.flatten().index_select(0, pairs.flatten()).view(pairs.shape)
-        return products[:, :count], products[:, count:], self.gram.diagonal()[query]
+        products = self.gram().flatten().index_select(0, pairs.flatten()).view(pairs.shape)
+        return products[:, :count], products[:, count:], self.gram().diagonal()[query]
+
+    def products(self, rows: Tensor, transform: PowerTransform | None) -> Tensor:
+        """The inner products [B, r, r] of the transformed features of rows [B, r]."""
+        if not self.full_gram_pays:
+            values = transformed(self.gather(rows), transform)
+            return values @ values.mT
+        pairs = rows.unsqueeze(-1) * len(self.values) + rows.unsqueeze(-2)
+        return self.gram(transform).flatten().index_select(0, pairs.flatten()).view(pairs.shape)
 
 
 def tasks_at_a_time(shape: IntArray, items: Items, methods: list[Method]) -> int:
     """How many tasks of a shape to compute at once: memory stays bounded, and large copies near the processor."""
     way, support, query = (int(size) for size in shape)
-    held = support * (4 * (support + query) + 6 * way * support)  # logistic regression holds way blocks of n x n
-    if not items.gram_pays or not all(isinstance(method, GramMethod) for method in methods):
-        held += 4 * (support + query) * items.values.shape[1]
+    held = max(method.floats_a_task(way, support, query, items.dims(method)) for method in methods)
+    if not items.gram_pays:
+        held += 4 * (support + query) * items.values[0].numel()
     budget = 2**26 if items.device.type == "cpu" else 2**31
     return max(1, budget // (8 * held))
 
@@ -79,11 +109,24 @@ class Gathered:
         self._labels = on_device(arrays.support.slot[batch.support])
         self._seeds = on_device(seeds[batch.tasks])
         self._way = batch.way
+        self._gathered_products: dict[PowerTransform | None, Tensor] = {}
 
     @cached_property
     def _features(self) -> tuple[Tensor, Tensor, Tensor, int]:
         support, query = (self.items.gather(rows).float() for rows in (self._support, self._query))
         return support, self._labels, query, self._way
+
+    @cached_property
+    def _maps(self) -> tuple[Tensor, Tensor, Tensor, int]:
+        support, query = (self.items.gather_maps(rows).float() for rows in (self._support, self._query))
+        return support, self._labels, query, self._way
+
+    def _products(self, transform: PowerTransform | None) -> Tensor:
+        """Gathered once for all methods that share a transform."""
+        if transform not in self._gathered_products:
+            rows = torch.cat([self._support, self._query], 1)
+            self._gathered_products[transform] = self.items.products(rows, transform)
+        return self._gathered_products[transform]
 
     @cached_property
     def _blocks(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -93,10 +136,13 @@ class Gathered:
         """The method's scores [B, m, way], checked."""
         if isinstance(method, GramMethod):
             scores = method.scores_from_gram(*self._blocks, self._labels, self._way)
+        elif isinstance(method, FullGramMethod):
+            products = self._products(method.transform())
+            scores = method.scores_from_products(products, self._labels, self._way, self._seeds)
         elif isinstance(method, SeededMethod):
-            scores = method.seeded_scores(*self._features, self._seeds)
+            scores = method.seeded_scores(*(self._maps if method.needs == "maps" else self._features), self._seeds)
         else:
-            scores = method.scores(*self._features)
+            scores = method.scores(*(self._maps if method.needs == "maps" else self._features))
         expected = (*self._query.shape, self._way)
         if scores.shape != expected:
             raise InputError(

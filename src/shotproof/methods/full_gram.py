@@ -33,6 +33,10 @@ class FullGramMethod(Method):
         """What is done to each feature before the products."""
         return None
 
+    def floats_a_task(self, way: int, support: int, query: int, dims: int) -> int:
+        """The products and the copies of them that a step works on."""
+        return 6 * (support + query + way) ** 2
+
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         """The scores from features, under seed 0."""
         rows = transformed(torch.cat([support, query], 1), self.transform())
