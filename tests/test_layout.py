@@ -82,16 +82,30 @@ def data_of(tmp_path: Path) -> dict[str, Path]:
     for split in ("train", "val", "test"):
         (tmp_path / "mini-imagenet" / f"{split}.csv").write_text(f"filename,label\n{split}.jpg,{split}\n")
         (tmp_path / "mini-imagenet" / "images" / f"{split}.jpg").touch()
+    for path in ("esc50/audio/1.wav", "urbansound8k/audio/fold1/1.wav", "vocalsound/audio_16k/f0001_0_sigh.wav"):
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).touch()
+    for path, line in {
+        "esc50/meta/esc50.csv": "filename,fold,category,src_file\n1.wav,1,dog,7\n",
+        "urbansound8k/metadata/UrbanSound8K.csv": "slice_file_name,fold,class,fsID,salience\n1.wav,1,siren,7,1\n",
+    }.items():
+        (tmp_path / path).parent.mkdir()
+        (tmp_path / path).write_text(line)
     (tmp_path / "table.csv").write_text("path,label\nb.png,x\na.png,y\n")
     return {
         "folder": tmp_path / "folder",
         "tiered-imagenet": tmp_path / "tiered-imagenet",
         "mini-imagenet": tmp_path / "mini-imagenet",
+        "esc50": tmp_path / "esc50",
+        "urbansound8k": tmp_path / "urbansound8k",
+        "vocalsound": tmp_path / "vocalsound",
         "table": tmp_path / "table.csv",
     }
 
 
-@pytest.mark.parametrize("name", ["folder", "tiered-imagenet", "mini-imagenet", "table"])
+@pytest.mark.parametrize(
+    "name", ["folder", "tiered-imagenet", "mini-imagenet", "esc50", "urbansound8k", "vocalsound", "table"]
+)
 def test_a_catalog_says_nothing_of_the_machine_it_was_made_on(
     data_of: dict[str, Path], name: str, tmp_path: Path
 ) -> None:
