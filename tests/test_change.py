@@ -119,6 +119,25 @@ def test_clips_of_one_recording_are_paired_by_their_foreground() -> None:
     assert (found.length.clean.low, found.length.clean.high) == pytest.approx((expected.low, expected.high))
 
 
+def test_centred_features_do_not_depend_on_the_origin() -> None:
+    catalog, array = drawn()
+    mixed = is_mixed(catalog)
+    array[mixed] += np.random.default_rng(1).normal(0, 0.5, (int(mixed.sum()), 8))
+    here, away = (Features.from_array(catalog.items, array + shift) for shift in (0, 100))
+    seen = [feature_change(features, catalog, "clean", centre=True).overall for features in (here, away)]
+    assert seen[0].cosine.clean.mean == pytest.approx(seen[1].cosine.clean.mean, abs=1e-4)
+    assert seen[0].length.mixed.mean == pytest.approx(seen[1].length.mixed.mean, rel=1e-4)
+    far = feature_change(away, catalog, "clean").overall
+    assert far.cosine.clean.mean > 0.99  # as everything is, seen from afar
+    assert far.others is not None
+    assert far.others.clean.mean > 0.99
+
+
+def test_one_class_has_no_others() -> None:
+    catalog, array = drawn(classes=1)
+    assert feature_change(Features.from_array(catalog.items, array), catalog, "clean").overall.others is None
+
+
 def test_rows_are_in_any_order_and_a_class_without_both_is_left_out() -> None:
     catalog, array = drawn()
     features = Features.from_array(catalog.items, array * np.linspace(1, 2, len(array))[:, None])

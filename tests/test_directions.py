@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from sklearn.metrics.pairwise import cosine_similarity
 
 from shotproof.geometry import directions
-from shotproof.geometry.directions import cosines, cosines_to_clean_mean, lengths, sums, turns
+from shotproof.geometry.directions import (
+    cosines,
+    cosines_to_clean_mean,
+    cosines_to_other_means,
+    lengths,
+    sums,
+    turns,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +51,15 @@ def test_cosines_to_the_clean_mean_agree_with_a_plain_loop(leave_out: bool) -> N
             members &= recordings != recordings[row]
         mean = features[members].mean(axis=0, keepdims=True)
         assert found[row] == pytest.approx(cosine_similarity(features[row : row + 1], mean)[0, 0], abs=1e-6)
+
+
+def test_cosines_to_other_means_agree_with_a_plain_loop() -> None:
+    features, clean, classes = drawn(), np.arange(40) < 20, np.arange(40) % 3
+    means = np.stack([features[clean & (classes == one)].mean(axis=0) for one in range(3)])
+    expected = [
+        cosine_similarity(features[row : row + 1], np.delete(means, classes[row], axis=0)).mean() for row in range(40)
+    ]
+    np.testing.assert_allclose(cosines_to_other_means(features, classes, clean), expected, rtol=1e-5)
 
 
 @given(scale=st.floats(1e-3, 1e3))

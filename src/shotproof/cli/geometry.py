@@ -25,6 +25,9 @@ def geometry(
     leave_out: Annotated[
         bool, typer.Option("--leave-out", help="Leave an item's own recording out of the clean mean.")
     ] = False,
+    centre: Annotated[
+        bool, typer.Option("--centre", help="Take the mean of all clean features from every feature first.")
+    ] = False,
     level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
     reference: Annotated[
         Path | None, typer.Option(help="Features of a reference set, by the same encoder: compare distributions.")
@@ -62,7 +65,7 @@ def geometry(
     change = away = None
     if clean_value is not None and items is not None:
         change = feature_change(
-            given, items, clean_value, context_column=context_column, leave_out=leave_out, level=level
+            given, items, clean_value, context_column=context_column, leave_out=leave_out, centre=centre, level=level
         )
     if reference is not None:
         others = None if reference_catalog is None else Catalog.read(reference_catalog)
@@ -102,8 +105,9 @@ def _print_change(found: FeatureChange, features: Features, level: float) -> Non
         longer = "longer" if overall.ratio.mean > 1 else "shorter"
         typer.echo(
             f"Mixing makes features {abs(overall.ratio.mean - 1):.1%} {longer} "
-            f"and turns them by {overall.turn.mean:.1f} degrees; their cosine to the clean mean changes by "
-            f"{overall.cosine.change.mean:+.3f} ({overall.pairs:,} mixed items of which the clean one is there)."
+            f"and turns them by {overall.turn.mean:.1f} degrees ({overall.pairs:,} mixed items of which the clean one "
+            f"is there); their cosine to the clean mean of their class changes by {overall.cosine.change.mean:+.3f}"
+            + (f", where the other classes' means are at {overall.others.clean.mean:.3f}." if overall.others else ".")
         )
     _print_left_out(found.left_out, "clean and mixed items")
 

@@ -17,7 +17,14 @@ import pyarrow.compute as pc
 from shotproof.catalog.catalog import Catalog
 from shotproof.errors import InputError, UnknownName, did_you_mean
 from shotproof.features.features import Features
-from shotproof.geometry.directions import FloatArray, IntArray, cosines_to_clean_mean, lengths, turns
+from shotproof.geometry.directions import (
+    FloatArray,
+    IntArray,
+    cosines_to_clean_mean,
+    cosines_to_other_means,
+    lengths,
+    turns,
+)
 from shotproof.stats.intervals import Estimate, Interval, check_level
 
 COVERS = "recordings"  # what would be drawn again: new recordings of the same classes
@@ -45,7 +52,8 @@ class Change:
 
     `ratio` is the mixed feature's length over the clean one's, `turn` the angle between the two in degrees, both of
     the same foreground: None where no foreground exists clean and mixed. `pairs` counts the mixed items of which the
-    clean one is there.
+    clean one is there. `others`, the yardstick for `cosine`, is the cosine to the clean means of the other classes,
+    None where there is one class only.
     """
 
     label: str | None
@@ -54,6 +62,7 @@ class Change:
     pairs: int
     length: Measured
     cosine: Measured
+    others: Measured | None
     ratio: Interval | None
     turn: Interval | None
 
@@ -88,13 +97,16 @@ def feature_change(
     *,
     context_column: str = "context",
     leave_out: bool = False,
+    centre: bool = False,
     level: float = 0.95,
 ) -> FeatureChange:
     """Compare the features of items whose context is `clean_value` with those in any other context.
 
     `leave_out` leaves an item's own recording (`source`) out of the clean mean that it is compared with; the paper
     does not. Without a column `source` every item is a recording of its own. A mixed item belongs to the clean one
-    with the same `foreground`, or, without that column, to the only clean one of its recording.
+    with the same `foreground`, or, without that column, to the only clean one of its recording. `centre` takes the
+    mean of all clean features from every feature first: lengths and directions are then seen from there, and not
+    from an origin that may be far from all features.
     """
     check_level(level)
     table = _rows_with_both(catalog, clean_value, context_column)
@@ -103,6 +115,8 @@ def feature_change(
     classes, names = _codes(table.chosen.column("label").to_pylist())
     recordings = _groups(table.chosen, ["source"], classes)
     foregrounds = _groups(table.chosen, ["foreground", "source"], classes)
+    if centre:
+        array = array - array[table.clean].mean(axis=0, dtype=np.float64)
     length = lengths(array)
     _refuse_zero(length, items.to_pylist())
     cosine = cosines_to_clean_mean(array, classes, recordings, table.clean, leave_out)
@@ -110,7 +124,8 @@ def feature_change(
         label = names[classes[np.argmax(np.isnan(cosine))]]
         other = " besides the item's own recording" if leave_out else ""
         raise InputError(f"geometry: the clean features of class '{label}' have no mean direction{other}")
-    data = _Rows(array, recordings, foregrounds, table.clean, length, cosine, level)
+    others = cosines_to_other_means(array, classes, table.clean) if len(names) > 1 else None
+    data = _Rows(array, recordings, foregrounds, table.clean, length, cosine, others, level)
     return FeatureChange(
         overall=data.change(None, np.arange(len(array))),
         classes=[data.change(str(name), np.flatnonzero(classes == code)) for code, name in enumerate(names)],
@@ -155,6 +170,7 @@ class _Rows:
     clean: npt.NDArray[np.bool_]
     length: FloatArray
     cosine: FloatArray
+    others: FloatArray | None
     level: float
 
     def change(self, label: str | None, rows: IntArray) -> Change:
@@ -173,6 +189,7 @@ class _Rows:
             pairs=len(pairs),
             length=self._measured(self.length, clean, mixed),
             cosine=self._measured(self.cosine, clean, mixed),
+            others=None if self.others is None else self._measured(self.others, clean, mixed),
             ratio=ratio,
             turn=turn,
         )

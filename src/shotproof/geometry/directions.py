@@ -47,6 +47,18 @@ def cosines_to_clean_mean(
     return found
 
 
+def cosines_to_other_means(features: AnyFloats, classes: IntArray, clean: npt.NDArray[np.bool_]) -> FloatArray:
+    """The mean cosine of each feature [n, d] to the clean means of all classes but its own, [n]; two classes at least."""
+    means = sums(features, np.where(clean, classes, -1), int(classes.max()) + 1)
+    with np.errstate(invalid="ignore"):
+        means /= np.linalg.norm(means, axis=1, keepdims=True)
+    others = (means.sum(axis=0) - means) / (len(means) - 1)
+    found = np.empty(len(features))
+    for rows in _blocks(len(features)):
+        found[rows] = np.einsum("nd,nd->n", features[rows].astype(np.float64), others[classes[rows]])
+    return found / lengths(features)
+
+
 def cosines(first: AnyFloats, second: AnyFloats) -> FloatArray:
     """The cosine of each row of [n, d] to the same row of the other, [n]; NaN where either has no length."""
     a, b = first.astype(np.float64), second.astype(np.float64)

@@ -21,8 +21,10 @@ WIDTH, HEIGHT = 480, 360
 SHOWN = 500  # points of each kind; more would hide each other
 SUFFIXES = (".svg", ".html")
 SERIES = (("clean", 2, 0), ("mixed", 1, 2))  # name, colour, shape
-COLUMNS = ("class", "clean", "mixed", "length clean", "length mixed", "ratio", "p", "cosine clean", "cosine mixed",
-           "change", "p", "turn")  # fmt: skip
+COLUMNS = (
+    *("class", "clean", "mixed", "length clean", "length mixed", "ratio", "p"),
+    *("cosine clean", "cosine mixed", "change", "p", "to others clean", "to others mixed", "turn"),
+)
 
 
 def geometry_figure(found: FeatureChange) -> Markup:
@@ -87,6 +89,8 @@ def table_rows(changes: Sequence[Change]) -> list[list[str]]:
             _interval(one.cosine.mixed, 3),
             _interval(one.cosine.change, 2),
             _p_value(one.cosine.p_recordings),
+            _interval(one.others.clean if one.others else None, 3),
+            _interval(one.others.mixed if one.others else None, 3),
             _interval(one.turn, 3),
         ]
         for one in changes
