@@ -74,6 +74,18 @@ def sample(
         bool, typer.Option("--no-shift", help="shift: the matched set, with support by the query's condition.")
     ] = False,
     candidates: Annotated[int | None, typer.Option(help="filter: random tasks that one is chosen of (100).")] = None,
+    mode: Annotated[
+        str | None, typer.Option(help="fastdiffsel, greedy, hardest: hard (default) or easy supports.")
+    ] = None,
+    alpha: Annotated[float | None, typer.Option(help="fastdiffsel: the length of a step (200).")] = None,
+    steps: Annotated[int | None, typer.Option(help="fastdiffsel: the number of steps (1).")] = None,
+    scale: Annotated[float | None, typer.Option(help="fastdiffsel, greedy: the scale of the logits (1).")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="greedy: rounds over the support (2); hardest: rounds of pruning (2).")
+    ] = None,
+    normalise: Annotated[
+        bool, typer.Option("--normalise", help="fastdiffsel, greedy, hardest: scale features to length 1 first.")
+    ] = False,
     skip_small_classes: Annotated[
         bool,
         typer.Option("--skip-small-classes", help="Leave out classes with fewer than shot + query items."),
@@ -116,6 +128,12 @@ def sample(
         "query_where": query_where,
         "shifted": False if no_shift else None,
         "candidates": candidates,
+        "mode": mode,
+        "alpha": alpha,
+        "steps": steps,
+        "scale": scale,
+        "rounds": rounds,
+        "normalise": normalise or None,
         "skip_small_classes": skip_small_classes or None,
     }
     options = {name: value for name, value in given.items() if value is not None} | parse_options(option or [])

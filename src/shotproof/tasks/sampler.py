@@ -58,9 +58,12 @@ samplers: Registry[Sampler] = Registry(
     {
         "clean": "shotproof.tasks.context_sets:CleanSampler",
         "depletion": "shotproof.tasks.depletion:DepletionSampler",
+        "fastdiffsel": "shotproof.tasks.fastdiffsel:FastDiffSelSampler",
         "fewstab": "shotproof.tasks.fewstab:FewStabSampler",
         "filter": "shotproof.tasks.filter:FilterSampler",
+        "greedy": "shotproof.tasks.greedy:GreedySampler",
         "hard_ood": "shotproof.tasks.context_sets:HardOodSampler",
+        "hardest": "shotproof.tasks.hardest:HardestSampler",
         "iid": "shotproof.tasks.context_sets:IidSampler",
         "meta_dataset": "shotproof.tasks.meta_dataset:MetaDatasetSampler",
         "ood": "shotproof.tasks.context_sets:OodSampler",
