@@ -50,6 +50,7 @@ def test_on_whole_items_one_shot_is_the_nearest_neighbour(k: int) -> None:
     torch.testing.assert_close(GlobalDn4(k).scores(*several), Dn4(k).scores(*as_maps(several, 1, 1)))
 
 
+@settings(deadline=None)
 @given(labels=st.lists(st.integers(0, 2), min_size=0, max_size=6))
 def test_rows_of_classes(labels: list[int]) -> None:
     given = torch.tensor([[0, 1, 2, *labels]])

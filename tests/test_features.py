@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -20,6 +20,7 @@ ARRAYS = hnp.arrays(
 )
 
 
+@settings(deadline=None)
 @given(values=ARRAYS)
 def test_an_array_comes_back_as_it_went_in(values: np.ndarray) -> None:
     features = Features.from_array([f"i{row}" for row in range(len(values))], values)
@@ -89,3 +90,41 @@ def test_a_plain_list_column_is_refused(tmp_path: Path) -> None:
     pq.write_table(table, tmp_path / "f.parquet")
     with pytest.raises(InputError, match="expected a fixed-size list of float32"):
         Features.read(tmp_path / "f.parquet")
+
+
+def test_maps_come_back_as_they_went_in_and_their_means_are_the_vectors(tmp_path: Path) -> None:
+    maps = np.random.default_rng(0).normal(size=(300, 4, 2, 3))
+    items = [f"i{row}" for row in range(300)]
+    Features.from_array(items, maps, {"made_by": {"encoder": "drawn"}}).write(tmp_path / "f.parquet")
+    features = Features.read(tmp_path / "f.parquet")
+    assert features.shape == (4, 2, 3)
+    np.testing.assert_array_equal(features.maps, maps.astype(np.float16))
+    np.testing.assert_allclose(features.array, maps.mean((2, 3)), atol=2e-3)
+    assert features.array.dtype == np.float32
+    assert features.table.schema.field("feature").type.list_size == 24
+
+
+def test_files_of_maps_are_in_groups_of_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shotproof.features.features.GROUP_BYTES", 100)
+    Features.from_array(["a", "b", "c"], np.ones((3, 4, 2, 3))).write(tmp_path / "f.parquet")
+    assert pq.ParquetFile(tmp_path / "f.parquet").num_row_groups == 2
+    assert len(Features.read(tmp_path / "f.parquet")) == 3
+
+
+def test_vectors_have_no_maps() -> None:
+    with pytest.raises(
+        InputError, match=r"'features' are one vector an item: shotproof encode --maps makes local maps"
+    ):
+        _ = Features.from_array(["a"], np.ones((1, 3))).maps
+
+
+def test_a_value_too_large_for_a_map_names_its_item() -> None:
+    with pytest.raises(InputError, match="item 'b' has a value that is not finite"):
+        Features.from_array(["a", "b"], [[[[1.0]]], [[[1e6]]]])
+
+
+@pytest.mark.parametrize("shape", [[2, 2], [2, 3, 1], [2.0, 2, 1], [-2, -2, 1]])
+def test_a_shape_that_is_not_that_of_the_lists_is_refused(shape: list[int]) -> None:
+    table = Features.from_array(["a"], np.ones((1, 4))).table
+    with pytest.raises(InputError, match=r"expected a shape \[d, h, w\] of 4 numbers in the metadata, found"):
+        Features(table, {"shape": shape})

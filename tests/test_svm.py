@@ -66,6 +66,7 @@ def test_agrees_with_a_general_solver() -> None:
     np.testing.assert_allclose(solve_dual(kernel, target, 0.5, 100)[0].ravel(), reference.x, atol=1e-6)
 
 
+@settings(deadline=None)
 @given(values=st.lists(st.floats(-5, 5), min_size=1, max_size=6), size=st.floats(0.1, 3))
 def test_the_nearest_point_of_a_simplex(values: list[float], size: float) -> None:
     rows = torch.tensor([values], dtype=torch.float64)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kstest
 
@@ -12,6 +12,7 @@ from shotproof.methods import task_draws
 whole = st.integers(0, 2**62)
 
 
+@settings(deadline=None)
 @given(seed=whole, first=whole, second=whole)
 def test_the_bits_are_those_of_draws(seed: int, first: int, second: int) -> None:
     random = task_draws.bits(*(torch.tensor([value]) for value in (seed, first, second)))

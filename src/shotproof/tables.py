@@ -56,13 +56,16 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def write_table(path: Path, table: pa.Table, meta: Meta) -> None:
-    """Write a Parquet file with `meta` as its `shotproof` metadata; the same table and meta give the same bytes."""
+def write_table(path: Path, table: pa.Table, meta: Meta, group_rows: int | None = None) -> None:
+    """Write a Parquet file with `meta` as its `shotproof` metadata; the same table and meta give the same bytes.
+
+    `group_rows` rows form a row group (default: a million).
+    """
     stamped = {"format": FORMAT, "shotproof": __version__, **meta}
     text = json.dumps(stamped, sort_keys=True, ensure_ascii=False)
     stored = table.replace_schema_metadata({METADATA_KEY: text.encode()})
     with whole_file(path) as temporary:
-        pq.write_table(stored, temporary, compression="zstd")
+        pq.write_table(stored, temporary, compression="zstd", row_group_size=group_rows)
 
 
 def read_table(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from shotproof.features.features import Features
 
 
 def encode(
@@ -29,6 +32,9 @@ def encode(
     ] = None,
     hub: Annotated[
         bool, typer.Option("--hub", help="hf, hf-audio: allow to download the model from the Hugging Face hub.")
+    ] = False,
+    maps: Annotated[
+        bool, typer.Option("--maps", help="Local maps for methods such as dn4, instead of one vector an item.")
     ] = False,
     option: Annotated[
         list[str] | None,
@@ -55,7 +61,8 @@ def encode(
     from shotproof.specs import parse_options
 
     started = time.perf_counter()
-    options: dict[str, Any] = parse_options(option or []) | ({"hub": True} if hub else {})
+    flags = {"hub": hub, "maps": maps}
+    options: dict[str, Any] = parse_options(option or []) | {name: True for name, given in flags.items() if given}
     made = make_encoder(encoder, **options)
     items = Catalog.read(catalog)
     tally = Tally()
@@ -71,6 +78,13 @@ def encode(
     features.write(output)
     made_of = f"{tally.encoded:,} encoded, {tally.reused:,} from the cache, " if tally.encoded + tally.reused else ""
     typer.echo(
-        f"{output}: {len(features):,} items, {features.array.shape[1]:,} dimensions by {features.name}; "
+        f"{output}: {len(features):,} items, {_size(features)} by {features.name}; "
         f"{made_of}{time.perf_counter() - started:.1f} s"
     )
+
+
+def _size(features: Features) -> str:
+    """`1,280 dimensions`, or `maps of 1,280 x 7 x 7`."""
+    if features.shape:
+        return f"maps of {' x '.join(f'{length:,}' for length in features.shape)}"
+    return f"{features.array.shape[1]:,} dimensions"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shotproof.errors import InputError
 from shotproof.features.features import Features
+from shotproof.methods.method import Method
 from shotproof.tasks.taskset import TaskSet
 
 IntArray = npt.NDArray[np.int64]
@@ -50,17 +52,25 @@ class TaskArrays:
     support: Part
     query: Part
     values: npt.NDArray[Any]
+    maps: npt.NDArray[Any] | None = None  # [items, d, h, w], where a method needs them
 
     @classmethod
-    def of(cls, tasks: TaskSet, features: Features) -> TaskArrays:
-        """Look every item up in the features, and keep the rows that are used."""
+    def of(cls, tasks: TaskSet, features: Features, methods: Iterable[Method] = ()) -> TaskArrays:
+        """Look every item up in the features, and keep the rows that are used; of maps, where a method needs them."""
+        of_maps = [method.name for method in methods if method.needs == "maps"]
+        if of_maps and features.shape is None:
+            raise InputError(
+                f"method '{of_maps[0]}' needs local maps, but the features of '{features.name}' are one vector an "
+                "item: make them anew with shotproof encode --maps"
+            )
         columns = [tasks.table.column(name) for name in ("support", "query")]
         flat = [pc.list_flatten(column) for column in columns]
         rows = features.rows_of(pa.chunked_array([chunk for column in flat for chunk in column.chunks], pa.string()))
         used, position = np.unique(rows, return_inverse=True)
         parts = np.split(position, [len(flat[0])])
         support, query = (_part(tasks, column, part) for column, part in zip(columns, parts, strict=True))
-        return cls(np.diff(tasks.starts), support, query, features.array[used])
+        kept = features.maps[used] if of_maps else None
+        return cls(np.diff(tasks.starts), support, query, features.array[used], kept)
 
     def shapes(self) -> IntArray:
         """Way, number of support rows, number of query rows, a task: [tasks, 3]."""

@@ -47,7 +47,7 @@ def evaluate(
     _require_distinct([method.name for method in made])
     if chunk is not None and chunk < 1:
         raise InputError(f"chunk: expected a number of tasks above 0, found {chunk}")
-    arrays = TaskArrays.of(tasks, features)
+    arrays = TaskArrays.of(tasks, features, made)
     seeds = (draws.bits(seed, tasks.task_of_row[tasks.starts[:-1]]) >> np.uint64(33)).astype(np.int64)
     predicted, warned = predict_tasks(arrays, made, seeds, choose_devices(device), chunk)
     for method, messages in zip(made, warned, strict=True):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import logging
 import os
 import re
@@ -28,13 +29,14 @@ import pyarrow.parquet as pq
 
 from shotproof.errors import UnreadableItem
 from shotproof.progress import progress
-from shotproof.tables import digest, whole_file
+from shotproof.tables import digest, whole_file, write_text
 
 logger = logging.getLogger("shotproof")
 
 MANY_SEGMENTS = 32
 FULL_SEGMENT = 32 * 2**20  # bytes; segments of this size are not merged any more
 FLUSH_SECONDS = 20.0
+SHAPE_FILE = "shape.json"
 
 
 class Store:
@@ -42,6 +44,7 @@ class Store:
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder  # None: nothing is kept
+        self._shape: list[int] | None = None
 
     def find(self, keys: pa.Array) -> pa.Table:
         """The rows of those keys that are known; a key may occur more than once."""
@@ -56,6 +59,20 @@ class Store:
         with whole_file(path) as temporary:
             pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
         return path
+
+    @property
+    def shape(self) -> list[int] | None:
+        """The shape of each value where they are maps, as `keep_shape` was told; the lists themselves are flat."""
+        if self._shape is None and self.folder is not None:
+            with contextlib.suppress(OSError, ValueError):
+                self._shape = json.loads((self.folder / SHAPE_FILE).read_text(encoding="utf-8"))
+        return self._shape
+
+    def keep_shape(self, shape: Sequence[int]) -> None:
+        """Note the shape of all values."""
+        self._shape = list(shape)
+        if self.folder is not None:
+            write_text(self.folder / SHAPE_FILE, json.dumps(self._shape))
 
     def merge(self) -> None:
         """Where there are many small segments, make few large ones of them."""

