@@ -48,7 +48,7 @@ def cosines_to_clean_mean(
 
 
 def cosines_to_other_means(features: AnyFloats, classes: IntArray, clean: npt.NDArray[np.bool_]) -> FloatArray:
-    """The mean cosine of each feature [n, d] to the clean means of all classes but its own, [n]; two classes at least."""
+    """The mean cosine of each feature [n, d] to the clean means of the other classes, [n]; there must be some."""
     means = sums(features, np.where(clean, classes, -1), int(classes.max()) + 1)
     with np.errstate(invalid="ignore"):
         means /= np.linalg.norm(means, axis=1, keepdims=True)
