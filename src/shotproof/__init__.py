@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from shotproof.errors import ShotproofError as ShotproofError
     from shotproof.evaluation.evaluate import evaluate as evaluate
     from shotproof.evaluation.results import Results as Results
+    from shotproof.explanation.explain import explain as explain
     from shotproof.features.encoder import Encoder as Encoder
     from shotproof.features.encoder import encode as encode
     from shotproof.features.encoder import encoders as encoders
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from shotproof.stats.plan import estimate_moments as estimate_moments
     from shotproof.stats.plan import plan as plan
     from shotproof.stats.power import tasks_needed as tasks_needed
+    from shotproof.stats.transfer import transfer as transfer
     from shotproof.tasks.check import check_tasks as check_tasks
     from shotproof.tasks.context_sets import sample_context as sample_context
     from shotproof.tasks.sampler import Sampler as Sampler
@@ -106,6 +108,7 @@ _HOME = {
     "encoders": "features.encoder",
     "estimate_moments": "stats.plan",
     "evaluate": "evaluation.evaluate",
+    "explain": "explanation.explain",
     "feature_change": "geometry.change",
     "feature_distances": "geometry.distribution",
     "layouts": "catalog.layout",
@@ -121,6 +124,7 @@ _HOME = {
     "sample_context": "tasks.context_sets",
     "samplers": "tasks.sampler",
     "tasks_needed": "stats.power",
+    "transfer": "stats.transfer",
     "write_report": "report.page",
 }
 
