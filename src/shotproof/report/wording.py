@@ -13,6 +13,9 @@ from shotproof.stats.intervals import Covers, Interval
 # FewSTAB's names of the metrics: wAcc-R on random tasks, wAcc-A on tasks with biased attributes.
 SYMBOLS = {RANDOM: "R", "fewstab": "A"}
 
+# Samplers whose tasks mislead by a shortcut; the tasks of others are hard for other reasons.
+SHORTCUTS = ("fewstab", "ood", "hard_ood", "shift")
+
 # With more designs and samplers than this, the headline speaks of the largest design alone.
 MAX_EXTREMES = 3
 
@@ -120,11 +123,13 @@ def _extremes(comparison: Comparison, design: Design, sampler: str) -> str:
     first = next(row.reference.sampler for row in rows if row.reference)
     (_, least, most_robust), (_, most, least_robust) = losses[0], losses[-1]
     start = f"On {comparison.design_name(design)} tasks, {least_robust}"
+    kind = sampler.partition(" (")[0]  # variants of a sampler have their options in brackets
     if len(losses) == 1:
         return f"{start} loses {most} of worst-class accuracy ({sampler} against {first})."
+    loses, it = ("leans on shortcuts", "leans on them") if kind in SHORTCUTS else ("loses", "loses")
     return (
-        f"{start} leans on shortcuts most: its worst-class accuracy is {most} lower on {sampler} tasks than on {first} "
-        f"ones; {most_robust} leans on them least: {least}."
+        f"{start} {loses} most: its worst-class accuracy is {most} lower on {sampler} tasks than on {first} "
+        f"ones; {most_robust} {it} least: {least}."
     )
 
 
