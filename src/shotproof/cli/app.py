@@ -15,6 +15,7 @@ from shotproof.cli.encode import encode
 from shotproof.cli.evaluate import evaluate
 from shotproof.cli.explain import explain
 from shotproof.cli.geometry import geometry
+from shotproof.cli.methods import methods
 from shotproof.cli.mix import mix
 from shotproof.cli.plan import plan
 from shotproof.cli.report import report
@@ -39,6 +40,7 @@ for verb in (
     encode,
     sample,
     check,
+    methods,
     evaluate,
     compare,
     explain,

@@ -12,8 +12,8 @@ import typer
 WIDE = 500
 
 
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table; the first column is left-aligned, the others right-aligned. Markup in the cells is not read."""
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
+    """Print a table; the first `left` columns are left-aligned, the others right-aligned. Markup is not read."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -21,7 +21,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for index, column in enumerate(columns):
-        table.add_column(Text(column), justify="left" if index == 0 else "right", overflow="fold")
+        table.add_column(Text(column), justify="left" if index < left else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     # In a pipe there is no width to keep to: a row stays on one line.

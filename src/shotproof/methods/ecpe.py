@@ -102,9 +102,8 @@ class Graph:
         self._system[:, size:, size:] = -self._reach * among
         self._system.diagonal(dim1=-2, dim2=-1).copy_(degree)
         root = degree.sqrt().unsqueeze(1)
-        # D^1/2 (D - reach K)^-1 D^1/2 is the inverse above; the matrix in the middle is positive definite.
-        solved = torch.cholesky_solve((label * root).mT, torch.linalg.cholesky(self._system))
-        return solved.mT * root
+        # D^1/2 (D - reach K)^-1 D^1/2 is the inverse above.
+        return torch.linalg.solve(self._system, (label * root).mT).mT * root
 
 
 def kernel(first: Tensor, second: Tensor, sharpness: float) -> Tensor:

@@ -41,11 +41,11 @@ class LaplacianShot(FullGramMethod):
     def scores_from_products(self, products: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
         """A fixed number of steps: a task that has converged stays where it is."""
         support = labels.shape[1]
-        distances = self._distances(products, labels, way)
+        unary = -self._distances(products, labels, way)
         graph = neighbour_graph(unit_products(products[:, support:, support:]), self.neighbours - 1)
-        answer = (-distances).softmax(1)
+        answer = unary.softmax(1)
         for _ in range(self.steps):
-            answer = torch.baddbmm(-distances, answer, graph.mT, alpha=self.strength).softmax(1)
+            answer = torch.baddbmm(unary, answer, graph, alpha=self.strength).softmax(1)
         return answer.mT
 
     def _distances(self, products: Tensor, labels: Tensor, way: int) -> Tensor:
@@ -61,15 +61,15 @@ class LaplacianShot(FullGramMethod):
 
 
 def neighbour_graph(similarity: Tensor, count: int) -> Tensor:
-    """1 at [q, p] where p is among the `count` queries most similar to q, itself aside: [B, m, m]."""
+    """1 at [p, q] where p is among the `count` queries most similar to q, itself aside: [B, m, m]."""
     count = min(count, similarity.shape[-1] - 1)
     if count == 0:
         return torch.zeros_like(similarity)
     others = similarity.clone()
     others.diagonal(dim1=-2, dim2=-1).fill_(-torch.inf)
-    # The count-th largest by taking the largest away: much faster than a partial sort of many short rows.
+    # The count-th largest by taking the largest away: much faster than a partial sort of many short columns.
     left = others
     for _ in range(count - 1):
-        left = left.masked_fill(left == left.amax(-1, keepdim=True), -torch.inf)
-    least = left.amax(-1, keepdim=True)
+        left = left.masked_fill(left == left.amax(-2, keepdim=True), -torch.inf)
+    least = left.amax(-2, keepdim=True)
     return (others >= least).double()

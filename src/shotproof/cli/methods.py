@@ -1,0 +1,64 @@
+"""`shotproof methods`: what there is to evaluate."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+
+def methods(
+    as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
+) -> None:
+    """List all methods: what they do, their options with defaults, and what they take for granted.
+
+    Inductive methods label each query by itself, transductive ones all queries of a task together. Methods that assume
+    balanced queries are favoured where every class has equally many.
+
+    Example: shotproof methods --json
+    """
+    from shotproof.cli.console import print_json, print_table
+    from shotproof.methods.method import methods as registry
+
+    described = [_describe(name) for name in registry.names()]
+    described.sort(key=lambda row: (row["family"], row["method"]))
+    if as_json:
+        print_json({"methods": described})
+        return
+    rows = [
+        [
+            row["method"],
+            row["family"],
+            "balanced" if row["balanced"] else "any",
+            row["needs"],
+            row["about"],
+            ", ".join(f"{option}={value!r}" for option, value in row["options"].items()),
+        ]
+        for row in described
+    ]
+    columns = ["method", "family", "queries", "needs", "what it is", "options"]
+    print_table("", columns, rows, left=len(columns))
+    typer.echo(
+        'Also sklearn:CLASS(...), a classifier of scikit-learn, and python:MODULE:NAME, your own. Options: "knn(k=3)".'
+    )
+
+
+def _describe(name: str) -> dict[str, Any]:
+    """One method as it is by default."""
+    import inspect
+
+    from shotproof.methods.method import methods as registry
+
+    parameters = inspect.signature(registry.factory(name)).parameters
+    required = [option for option, parameter in parameters.items() if parameter.default is parameter.empty]
+    made: Any = registry.factory(name) if required else registry.make(name)
+    return {
+        "method": name,
+        "about": getattr(made, "about", ""),
+        "family": getattr(made, "family", "inductive"),
+        "balanced": getattr(made, "balanced", False),
+        "needs": getattr(made, "needs", "vectors"),
+        "options": {
+            option: "..." if option in required else parameter.default for option, parameter in parameters.items()
+        },
+    }
