@@ -50,7 +50,7 @@ _SECTIONS = {
     "evaluate": {"methods", "device"},
     "output": {"folder", "title", "intervals"},
 }
-_FILE_OPTIONS = ("file", "model", "splits", "root", "cache")  # values that may be paths
+_FILE_OPTIONS = ("file", "model", "splits", "root", "cache", "class_distances")  # values that may be paths
 
 Named = tuple[str, dict[str, Any]]
 

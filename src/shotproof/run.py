@@ -188,9 +188,9 @@ def _tasks(
 
             variant = "-".join(file_name(str(part)) for part in [sampler, *options.values()])
             name = f"{variant}-{experiment.way}way-{shot}shot"
-            made = steps.step(
-                TaskSet, f"tasks-{name}.parquet", [catalog, *inputs.values()], make, [sampler, given, sorted(inputs)]
-            )
+            stamps = [_stamp(Path(own["class_distances"]))] if "class_distances" in own else []
+            needed = [catalog, *inputs.values(), *stamps]
+            made = steps.step(TaskSet, f"tasks-{name}.parquet", needed, make, [sampler, given, sorted(inputs)])
             tasks[name] = made
             of_sampler.setdefault((sampler, shot), made)
     return tasks

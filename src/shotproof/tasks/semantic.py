@@ -31,7 +31,7 @@ _GRAIN, _DIGITS = 2.0**32, 9
 
 
 class SemanticSampler(RandomSampler):
-    """Classes near each other by a file of class distances, or by the features' class means; items as `random`.
+    """Classes near each other by a file of class distances, or else by the features' class means; items as `random`.
 
     class_distances: a tree, a matrix or a table of class attributes (see `class_distances.py`)
     class_distances_digest: of that file, to make sure that it is the same when tasks are drawn anew
@@ -53,11 +53,6 @@ class SemanticSampler(RandomSampler):
     ) -> None:
         super().__init__(catalog, design, seed, skip_small_classes=skip_small_classes)
         require_positive("temperature", temperature, float)
-        if (class_distances is None) == (features is None):
-            raise InputError(
-                "sampler 'semantic' needs either a file of class distances (--class-distances: a tree, a matrix or "
-                "class attributes) or features (--features features.parquet)"
-            )
         self.temperature = temperature
         self.file = None if class_distances is None else Path(class_distances)
         if self.file is not None:
@@ -70,6 +65,11 @@ class SemanticSampler(RandomSampler):
                 )
         elif features is not None:
             self.distances = euclidean(class_means(self.pool, features))
+        else:
+            raise InputError(
+                "sampler 'semantic' needs a file of class distances (--class-distances: a tree, a matrix or class "
+                "attributes) or features (--features features.parquet)"
+            )
 
     def choose_classes(self, task: IntArray) -> IntArray:
         """The classes of these tasks, [t, way], one after the other."""
@@ -110,9 +110,5 @@ class SemanticSampler(RandomSampler):
 def class_means(pool: Pool, features: Features) -> FloatArray:
     """The mean feature of each class's items, [classes, d]."""
     rows = features.rows_of(pool.items)
-    sums = [features.array[rows[start:stop]].astype(np.float64).mean(axis=0) for start, stop in _spans(pool)]
-    return np.stack(sums)
-
-
-def _spans(pool: Pool) -> list[tuple[int, int]]:
-    return list(zip(pool.offsets[:-1].tolist(), pool.offsets[1:].tolist(), strict=True))
+    of_class = np.split(rows, pool.offsets[1:-1])
+    return np.stack([features.array[members].astype(np.float64).mean(axis=0) for members in of_class])
