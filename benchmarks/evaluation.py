@@ -46,23 +46,23 @@ def run() -> None:
     print(f"{'all five':<10}{seconds:>7.2f} s{1e6 * seconds / TASKS:>8.0f} us")
 
 
-def draw() -> tuple[TaskSet, Features]:
+def draw(tasks: int = TASKS, shot: int = SHOT, dimensions: int = DIMENSIONS) -> tuple[TaskSet, Features]:
     """Random tasks on Gaussian classes, hard enough that methods differ."""
     random = np.random.default_rng(0)
-    centres = 0.12 * random.normal(size=(CLASSES, 1, DIMENSIONS))
-    values = centres + random.normal(size=(CLASSES, ITEMS, DIMENSIONS))
+    centres = 0.12 * random.normal(size=(CLASSES, 1, dimensions))
+    values = centres + random.normal(size=(CLASSES, ITEMS, dimensions))
     names = np.array([[f"class {c:02d}/item {i:02d}" for i in range(ITEMS)] for c in range(CLASSES)], dtype=object)
-    classes = np.stack([random.permutation(CLASSES)[:WAY] for _ in range(TASKS)]).ravel()
-    chosen = np.stack([names[c][random.permutation(ITEMS)[: SHOT + QUERY]] for c in classes])
+    classes = np.stack([random.permutation(CLASSES)[:WAY] for _ in range(tasks)]).ravel()
+    chosen = np.stack([names[c][random.permutation(ITEMS)[: shot + QUERY]] for c in classes])
     columns = {
-        "task": np.repeat(np.arange(TASKS), WAY),
-        "slot": np.tile(np.arange(WAY), TASKS),
+        "task": np.repeat(np.arange(tasks), WAY),
+        "slot": np.tile(np.arange(WAY), tasks),
         "label": [f"class {c:02d}" for c in classes],
         "attribute": pa.nulls(len(classes), pa.string()),
-        "support": chosen[:, :SHOT].tolist(),
-        "query": chosen[:, SHOT:].tolist(),
+        "support": chosen[:, :shot].tolist(),
+        "query": chosen[:, shot:].tolist(),
     }
-    features = Features.from_array(names.ravel().tolist(), values.reshape(-1, DIMENSIONS).astype(np.float32))
+    features = Features.from_array(names.ravel().tolist(), values.reshape(-1, dimensions).astype(np.float32))
     return TaskSet(pa.table(columns)), features
 
 

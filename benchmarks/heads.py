@@ -1,0 +1,138 @@
+"""Every head on vectors: 1,000 tasks, 5-way with 15 queries a class, 1- and 5-shot, 640 and 1,280 dimensions.
+
+Timed from the task set to the results, all included, beside a loop over tasks: of plain torch for transductive heads
+(`plain_heads.py`), of the package's own method on batches of one for the others.
+
+    python -m benchmarks.heads --device cuda --json heads.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from benchmarks.evaluation import QUERY, WAY, draw, items_of
+from benchmarks.plain_heads import PLAIN
+from shotproof.evaluation.evaluate import evaluate
+from shotproof.features.features import Features
+from shotproof.methods.method import make_method, methods
+from shotproof.tasks.taskset import TaskSet
+
+ENOUGH = 2.0  # seconds that a timing should take, at least
+PATIENCE = 20.0  # and at most: a head that would take longer is timed on fewer tasks
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Milliseconds a task of one head in one setting, and the share of classes with as many right answers."""
+
+    head: str
+    shot: int
+    dimensions: int
+    tasks: int
+    ms: float
+    loop_ms: float
+    same: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as fast as the loop."""
+        return self.loop_ms / self.ms
+
+
+def run(arguments: Sequence[str] = ()) -> None:
+    """Print a line for each head and setting."""
+    options = parser().parse_args(arguments)
+    print(f"5-way {QUERY}-query, {options.device}, {torch.get_num_threads()} threads, torch {torch.__version__}")
+    print(f"{'head':<24}{'shot':>5}{'dims':>6}{'tasks':>7}{'a task':>12}{'loop':>12}{'ratio':>8}{'same':>8}")
+    timings = []
+    for dimensions in options.dimensions:
+        for shot in options.shots:
+            tasks, features = draw(options.tasks, shot, dimensions)
+            for head in options.heads:
+                timing = time_head(head, tasks, features, shot, options.device)
+                timings.append(timing)
+                print(
+                    f"{head:<24}{shot:>5}{dimensions:>6}{timing.tasks:>7}{timing.ms:>9.3f} ms{timing.loop_ms:>9.2f} ms"
+                    f"{timing.ratio:>7.1f}x{timing.same:>8.1%}",
+                    flush=True,
+                )
+    if options.json:
+        rows = [asdict(timing) | {"ratio": timing.ratio, "device": options.device} for timing in timings]
+        options.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The options of the command line."""
+    on_vectors = [name for name in methods.names() if make_method(name).needs == "vectors"]
+    options = argparse.ArgumentParser(description="Time every head beside a task-by-task loop.")
+    options.add_argument("--device", default="cpu")
+    options.add_argument("--tasks", type=int, default=1000)
+    options.add_argument("--shots", type=int, nargs="+", default=[1, 5])
+    options.add_argument("--dimensions", type=int, nargs="+", default=[640, 1280])
+    options.add_argument("--heads", nargs="+", default=on_vectors)
+    options.add_argument("--json", type=Path)
+    return options
+
+
+def time_head(head: str, tasks: TaskSet, features: Features, shot: int, device: str) -> Timing:
+    """The batched head and its loop on the same tasks."""
+    few = min(len(tasks), 32)
+    evaluate(first(tasks, few), features, [head], device=device)  # what is done once only
+    start = time.perf_counter()
+    evaluate(first(tasks, few), features, [head], device=device)
+    count = min(len(tasks), max(few, int(PATIENCE * few / (time.perf_counter() - start))))
+    best, spent = float("inf"), 0.0
+    while spent < ENOUGH:
+        chosen = first(tasks, count)
+        start = time.perf_counter()
+        results = evaluate(chosen, Features(features.table), [head], device=device)
+        seconds = time.perf_counter() - start
+        best, spent = min(best, seconds), spent + seconds
+    loop_seconds, correct = loop(head, tasks, features, shot, device)
+    same = np.mean(results.counts(head).n_correct[: len(correct)] == correct[: len(results.counts(head).n_correct)])
+    return Timing(head, shot, features.array.shape[1], count, 1e3 * best / count, 1e3 * loop_seconds, float(same))
+
+
+def first(tasks: TaskSet, count: int) -> TaskSet:
+    """The first tasks, in a new object, so that digests are computed again."""
+    return TaskSet(tasks.table.slice(0, count * WAY))
+
+
+def loop(head: str, tasks: TaskSet, features: Features, shot: int, device: str) -> tuple[float, np.ndarray]:
+    """Seconds a task of a loop over the first tasks, and the right answers of each of their classes."""
+    values = torch.tensor(features.array, device=device)
+    rows = {
+        name: torch.from_numpy(features.rows_of(pa.array(items_of(first(tasks, 32), name)))).view(-1, WAY * each)
+        for name, each in (("support", shot), ("query", QUERY))
+    }
+    labels, truth = (torch.arange(WAY, device=device).repeat_interleave(each) for each in (shot, QUERY))
+
+    def answer(task: int) -> Tensor:
+        support, query = (values[rows[name][task].to(device)] for name in ("support", "query"))
+        if head in PLAIN:
+            return PLAIN[head](support, labels, query, WAY)
+        return make_method(head).scores(support[None], labels[None], query[None], WAY)[0]
+
+    answer(0)  # what is done once only
+    correct: list[Tensor] = []
+    start = time.perf_counter()
+    while len(correct) < len(rows["support"]) and (len(correct) < 2 or time.perf_counter() - start < ENOUGH):
+        right = answer(len(correct)).argmax(1) == truth
+        correct.append(right.view(WAY, QUERY).sum(1).cpu())
+    return (time.perf_counter() - start) / len(correct), torch.cat(correct).numpy()
+
+
+if __name__ == "__main__":
+    import sys
+
+    run(sys.argv[1:])
