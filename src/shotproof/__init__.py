@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from shotproof.features.encoder import encode as encode
     from shotproof.features.encoder import encoders as encoders
     from shotproof.features.features import Features as Features
+    from shotproof.features.transforms import transform as transform
+    from shotproof.features.transforms import transforms as transforms
     from shotproof.geometry.change import feature_change as feature_change
     from shotproof.geometry.distribution import feature_distances as feature_distances
     from shotproof.methods.method import Method as Method
@@ -125,6 +127,8 @@ _HOME = {
     "samplers": "tasks.sampler",
     "tasks_needed": "stats.power",
     "transfer": "stats.transfer",
+    "transform": "features.transforms",
+    "transforms": "features.transforms",
     "write_report": "report.page",
 }
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from shotproof.evaluation.results import Results
     from shotproof.features.features import Features
@@ -31,6 +32,15 @@ def evaluate(
             "Default: ncc, cosine, logistic, ridge, knn. See shotproof methods.",
         ),
     ] = None,
+    step: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--transform",
+            "-t",
+            help="A step of preprocessing: center(base='base.parquet'), standardise(base=...), l2, power(power=0.5), "
+            "project(dimensions=128), pool(height=3, width=3); may be repeated, applied in order.",
+        ),
+    ] = None,
     device: Annotated[
         str | None, typer.Option(help="cpu, cuda:0, or cuda for all GPUs. Default: all GPUs where there are any.")
     ] = None,
@@ -43,25 +53,23 @@ def evaluate(
     -o results.parquet
     """
     import time
-    import warnings
 
     from shotproof.cli.console import print_json, print_table
     from shotproof.evaluation.evaluate import evaluate as evaluate_tasks
     from shotproof.features.features import Features
+    from shotproof.features.transforms import transform
     from shotproof.methods.method import DEFAULT_METHODS
     from shotproof.tasks.taskset import TaskSet
 
-    task_set, encoded = TaskSet.read(tasks), [Features.read(path) for path in features]
+    with _warnings_told():
+        task_set, encoded = TaskSet.read(tasks), [transform(Features.read(path), step or []) for path in features]
     written, summaries = _outputs(output, encoded), []
     for of_encoder, path in zip(encoded, written, strict=True):
         started = time.monotonic()
-        with warnings.catch_warnings(record=True) as noted:
-            warnings.simplefilter("always")
+        with _warnings_told():
             methods = _methods(method or DEFAULT_METHODS)
             results = evaluate_tasks(task_set, of_encoder, methods, device=device, seed=seed)
         results.write(path)
-        for warning in noted:
-            typer.echo(f"warning: {warning.message}", err=True)
         seconds = time.monotonic() - started
         summaries.append({"encoder": of_encoder.name, **_summary(results, len(task_set), seconds)})
     if as_json:
@@ -72,6 +80,18 @@ def evaluate(
         rows = [[row["method"], _percent(row["acc"]), _percent(row["wacc"])] for row in summary["methods"]]
         typer.echo(f"{path}: {summary['encoder']}, {len(task_set)} tasks in {summary['seconds']:.1f} s")
         print_table("", ["method", "Acc %", "wAcc %"], rows)
+
+
+@contextlib.contextmanager
+def _warnings_told() -> Iterator[None]:
+    """Tell warnings as lines on the error stream."""
+    import warnings
+
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        yield
+    for warning in noted:
+        typer.echo(f"warning: {warning.message}", err=True)
 
 
 def _outputs(output: Path, encoded: Sequence[Features]) -> list[Path]:

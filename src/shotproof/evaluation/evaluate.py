@@ -88,8 +88,14 @@ def _provenance(tasks: TaskSet, features: Features, methods: list[dict[str, Any]
     return {
         "made_by": {"methods": methods, "seed": seed},
         "tasks": {**design, "digest": tasks.digest},
-        "features": {"encoder": features.name, "digest": features.digest},
+        "features": {"encoder": features.name, "digest": features.digest, **_steps(features)},
     }
+
+
+def _steps(features: Features) -> Meta:
+    """What was done to the features after they were encoded, if anything."""
+    steps = features.meta.get("made_by", {}).get("transforms")
+    return {"transforms": steps} if steps else {}
 
 
 def _require_distinct(names: list[str]) -> None:
