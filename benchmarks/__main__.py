@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 
-ALL = ["sampling", "scale", "evaluation", "calibration", "task_size", "coverage"]
+ALL = ["sampling", "scale", "evaluation", "heads", "calibration", "task_size", "coverage", "mixing", "hard_tasks"]
 
 
 def main() -> None:
