@@ -1,4 +1,4 @@
-"""FewSTAB tasks a second, beside a plain baseline that goes item by item and word by word."""
+"""FewSTAB tasks a second, beside a plain baseline that goes item by item and word by word; and context tasks."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from shotproof.attributes.detector import detect
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import read_layout
 from shotproof.tasks.sampler import sample
+from shotproof.worlds.contexts import CLEAN, ContextWorld
 
 TASKS = 3000
 WAY, QUERY = 5, 15
@@ -78,6 +79,13 @@ def run() -> None:
     start = time.perf_counter()
     sample(catalog, "random", way=WAY, shot=5, query=QUERY, tasks=TASKS)
     print(f"random tasks: {(time.perf_counter() - start) / TASKS * 1e3:.3f} ms a task")
+    mixed = ContextWorld(concepts=50, contexts=8, figures=40).catalog()
+    for name in ("iid", "ood", "hard_ood", "clean"):
+        start = time.perf_counter()
+        sample(mixed, name, clean_value=CLEAN, way=WAY, shot=5, query=QUERY, tasks=TASKS)
+        print(
+            f"{name} tasks, 50 x 40 sources in 9 contexts: {(time.perf_counter() - start) / TASKS * 1e3:.3f} ms a task"
+        )
     root = birds()
     if root is None:
         print("the birds are not here (set SHOTPROOF_DATA): left out")

@@ -167,23 +167,21 @@ class ContextSampler(Sampler):
         """Classes, contexts and supports of tasks: each takes the first of its tries that leaves enough queries."""
         done: list[_Drawn] = []
         for attempt in range(self.max_tries):
-            classes, contexts, found = self._choose(task, attempt)
-            tried = _Drawn(
-                task, np.full(len(task), attempt), classes, contexts, *self._support(task, attempt, classes, contexts)
-            )
-            complete = found & self._leaves_queries(tried)
-            done.append(tried.only(complete))
-            task = task[~complete]
+            chosen, classes, contexts = self._choose(task, attempt)
+            support, free = self._support(chosen, attempt, classes, contexts)
+            tried = _Drawn(chosen, np.full(len(chosen), attempt), classes, contexts, support, free)
+            done.append(tried.only(self._leaves_queries(tried)))
+            task = np.setdiff1d(task, done[-1].task)
             if not len(task):
                 break
         else:
-            raise starved(self, int(task[0]), lacked_partners=not found[~complete].any())
+            raise starved(self, int(task[0]), lacked_partners=task[0] not in chosen)
         joined = [np.concatenate([getattr(one, name) for one in done]) for name in _Drawn.__dataclass_fields__]
         order = np.argsort(joined[0])
         return _Drawn(*(part[order] for part in joined))
 
-    def _choose(self, task: IntArray, attempt: int) -> tuple[IntArray, IntArray, BoolArray]:
-        """Classes and contexts, [n, way] each, and which tasks came to no dead end, [n]."""
+    def _choose(self, task: IntArray, attempt: int) -> tuple[IntArray, IntArray, IntArray]:
+        """The tasks [n] that come to no dead end, and their classes and contexts, [n, way] each."""
         size, row = len(task), np.arange(len(task))
         classes, contexts = np.zeros((2, size, self.design.way), dtype=np.int64)
         class_open = np.ones((size, len(self.eligible)), dtype=np.bool_)
@@ -202,7 +200,7 @@ class ContextSampler(Sampler):
             if self.hard_ood:
                 class_open &= self.held.T[context]
                 context_open &= self.held[chosen]
-        return classes, contexts, found
+        return task[found], classes[found], contexts[found]
 
     def _support(
         self, task: IntArray, attempt: int, classes: IntArray, contexts: IntArray
@@ -211,10 +209,8 @@ class ContextSampler(Sampler):
         slot, shot = np.arange(self.design.way)[:, None], np.arange(self.design.shot)
         place = self.cells.place_of[classes, contexts]
         random = draws.bits(self.seed, task[:, None, None], attempt, _SUPPORT, slot, shot)
-        # A task at a dead end has no support that counts; it only must not stand in the way of the others.
-        size = np.maximum(self.cells.sizes[classes, place], self.design.shot)
         begin = self.cells.starts[self.cells.first[classes] + place]
-        support = np.minimum(begin[..., None] + draws.distinct(random, size), len(self.cells.positions) - 1)
+        support = begin[..., None] + draws.distinct(random, self.cells.sizes[classes, place])
         free = self.cells.sizes[classes]
         row, sources = np.divmod(self._blocked(support), len(self.cells.positions))
         index, item_class, item_place = self.cells.items_of_sources(sources)
@@ -229,7 +225,8 @@ class ContextSampler(Sampler):
     def _blocked(self, support: IntArray) -> IntArray:
         """The sources that each task's support has, sorted: row of the task times the number of items, plus source."""
         row = np.arange(len(support))[:, None]
-        keys = row * len(self.cells.positions) + self.cells.source[support].reshape(len(support), -1)
+        sources = self.cells.source[support].reshape(len(support), self.design.way * self.design.shot)
+        keys = row * len(self.cells.positions) + sources
         blocked: IntArray = np.unique(keys)
         return blocked
 
