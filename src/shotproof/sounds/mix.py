@@ -217,16 +217,16 @@ def _claim(
     folder: Path, settings: MixSettings, mapping: PairMapping, recordings: Recordings, cache: Path | None
 ) -> None:
     """Say in the folder what its sounds are made from; refuse a folder whose sounds are made otherwise."""
-    paths = [
-        path for path, one in zip(recordings.catalog.paths, recordings.measured, strict=True) if one.problem is None
-    ]
-    content = "".join(sorted(file_digests(paths, cache).to_pylist()))
+    measured = zip(recordings.catalog.paths, recordings.measured, strict=True)
+    usable = [(path, one.lufs) for path, one in measured if one.lufs is not None]
+    digests = file_digests([path for path, _ in usable], cache).to_pylist()
+    content = sorted(f"{digest} {lufs:.4f}" for digest, (_, lufs) in zip(digests, usable, strict=True))
     chosen = {
         "seed": settings.seed,
         "dial": settings.dial,
         "margin_db": settings.margin_db,
         "mapping": _mapping_digest(mapping),
-        "recordings": hashlib.sha256(content.encode()).hexdigest()[:32],
+        "recordings": hashlib.sha256("\n".join(content).encode()).hexdigest()[:32],
     }
     path = folder / SETTINGS
     if path.is_file():

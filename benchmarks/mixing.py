@@ -1,0 +1,68 @@
+"""Mixing: milliseconds of one core for loudness and for a mixture, and the memory of a large run."""
+
+from __future__ import annotations
+
+import resource
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.sounds.loudness import measure_loudness
+from shotproof.sounds.mix import MixSettings, mix
+from shotproof.worlds.sounds import SoundsWorld
+
+WORLD = SoundsWorld(foregrounds=16, backgrounds=8, items=40)
+COPIES = 10  # of each recording, under another name: 16 x 400 x 8 = 51,200 mixtures
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """Seconds of one core: what others do on the machine counts little."""
+    started = time.process_time()
+    work()
+    return time.process_time() - started
+
+
+def copies(catalog: Catalog) -> Catalog:
+    """The same recordings several times, as other items."""
+    place = catalog.table.column_names.index("item")
+    items = catalog.items.to_pylist()
+    tables = [
+        catalog.table.set_column(place, "item", pa.array([f"{item}-{copy}" for item in items], pa.string()))
+        for copy in range(COPIES)
+    ]
+    return Catalog(pa.concat_tables(tables), catalog.root, catalog.meta)
+
+
+def peak_mb() -> float:
+    """The most memory that this process has held so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def run() -> None:
+    """Synthesise sounds, then measure and mix them in this process."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        catalog, cache = WORLD.write(folder / "raw"), folder / "cache"
+        measure_loudness(catalog.paths[:1], workers=1)  # imports
+        seconds = cpu_seconds(lambda: measure_loudness(catalog.paths, cache, workers=1))
+        print(f"loudness, with decoding: {1000 * seconds / len(catalog):.1f} ms a recording, once")
+        settings = MixSettings(embedding=None)
+        written: list[Catalog] = []
+        seconds = cpu_seconds(
+            lambda: written.append(mix(catalog, WORLD.mapping(), folder / "mixed", settings, cache=cache, workers=1))
+        )
+        print(f"mixtures as FLAC: {1000 * seconds / len(written[0]):.1f} ms each ({len(written[0]):,})")
+        before, fly = peak_mb(), MixSettings(embedding=None, on_the_fly=True)
+        large = copies(catalog)
+        seconds = cpu_seconds(
+            lambda: written.append(mix(large, WORLD.mapping(), folder / "large", fly, cache=cache, workers=1))
+        )
+        count = len(written[1])
+        print(
+            f"mixtures on the fly: {1000 * seconds / count:.1f} ms each ({count:,}); "
+            f"peak memory {before:.0f} MB before, {peak_mb():.0f} MB after"
+        )
