@@ -12,8 +12,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from shotproof.errors import InputError, Mismatch
+from shotproof.features.mapped import is_large, map_features
 from shotproof.tables import Meta, conform, digest, read_table, require_unique, write_table
 
 REQUIRED = {"item": "string", "feature": "floats"}
@@ -59,9 +61,13 @@ class Features:
 
     @classmethod
     def read(cls, path: str | Path) -> Features:
-        """Read features.parquet."""
-        table, meta = read_table(Path(path), "features", REQUIRED)
-        return cls(table, meta)
+        """Read features.parquet; a large one is mapped into memory instead."""
+        path = Path(path)
+        if not is_large(path):
+            return cls(*read_table(path, "features", REQUIRED))
+        items, meta = read_table(path, "features", {"item": "string"}, columns=["item"])
+        conform(pq.read_schema(path).empty_table(), REQUIRED, f"features file {path}")
+        return cls(pa.table({"item": items.column("item"), "feature": map_features(path)}), meta)
 
     def write(self, path: str | Path) -> None:
         """Write features.parquet."""

@@ -1,0 +1,138 @@
+"""Hard tasks: difficulty and time on the birds, speed by the size of the pools, and a million items.
+
+`python -m benchmarks.hard_tasks [--device cuda] [--scale]`: all but the million items, or these alone.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+
+from benchmarks.fixture import birds
+from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.layout import read_layout
+from shotproof.evaluation.evaluate import evaluate
+from shotproof.features.encoder import encode
+from shotproof.features.features import Features
+from shotproof.tasks.pool import Design
+from shotproof.tasks.sampler import samplers
+from shotproof.tasks.taskset import TaskSet
+
+SEARCHES: list[tuple[str, dict[str, Any]]] = [
+    ("fastdiffsel", {}),
+    ("fastdiffsel", {"alpha": 20_000.0}),
+    ("greedy", {}),
+    ("hardest", {"rounds": 1}),
+    ("hardest", {}),
+    ("hardest", {"rounds": 4}),
+    ("hardest", {"swaps": 1}),
+    ("fastdiffsel", {"mode": "easy"}),
+    ("greedy", {"mode": "easy"}),
+    ("hardest", {"mode": "easy"}),
+]
+
+
+def milliseconds(draw: Any, tasks: int, repeats: int = 3) -> float:
+    """Milliseconds a task, the best of several runs; the time of the processor where others may be using it too."""
+    clock = time.perf_counter if torch.cuda.is_available() else time.process_time
+    best = float("inf")
+    for _ in range(repeats):
+        start = clock()
+        draw()
+        best = min(best, clock() - start)
+    return best / tasks * 1e3
+
+
+def gaussian(classes: int, items: int, width: int) -> tuple[Catalog, Features]:
+    """Classes around random means, items of length about 1."""
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((classes, items, width), dtype=np.float32) / np.sqrt(width)
+    values += rng.standard_normal((classes, 1, width), dtype=np.float32) * 0.3 / np.sqrt(width)
+    names = pa.array([f"{c:04d}/{i:06d}" for c in range(classes) for i in range(items)])
+    labels = np.repeat([f"class{c:04d}" for c in range(classes)], items)
+    catalog = Catalog(pa.table({"item": names, "path": names, "label": labels, "split": np.repeat("test", len(names))}))
+    return catalog, Features.from_array(names, values.reshape(-1, width))
+
+
+def on_birds(device: str | None) -> None:
+    """Accuracy of nearest centroid on tasks of the same query sets, and the time that each search took."""
+    root = birds()
+    if root is None:
+        print("the birds are not here (set SHOTPROOF_DATA): left out")
+        return
+    catalog = read_layout(root, "cub", splits=root.parent / "cub-130-20-50.csv").in_split("test")
+    raw = encode(catalog, "lite0")
+    features = Features.from_array(catalog.items, raw.array / np.linalg.norm(raw.array, axis=1, keepdims=True))
+    design, tasks = Design(5, 5, 10), 200
+    print(f"birds, L2-normalised lite0, 5 ways, 5 shots, 10 queries, {tasks} tasks of the same query sets")
+    drawn = samplers.make("random", catalog, design, 0).draw(range(tasks))
+    print(f"  {'random':38} accuracy {accuracy(drawn, features):5.1f}")
+    for name, options in SEARCHES:
+        sampler = samplers.make(name, catalog, design, 0, features=features, device=device, **options)
+        found = accuracy(sampler.draw(range(tasks)), features)
+        spent = milliseconds(lambda: sampler.draw(range(tasks)), tasks)  # noqa: B023 - called at once
+        print(f"  {name:12} {options or '':25} accuracy {found:5.1f}  {spent:6.2f} ms a task", flush=True)
+
+
+def accuracy(table: pa.Table, features: Features) -> float:
+    """Mean accuracy of nearest centroid, in percent."""
+    counts = evaluate(TaskSet(table), features, methods=["ncc"]).table
+    return 100 * sum(counts.column("n_correct").to_pylist()) / sum(counts.column("n_query").to_pylist())
+
+
+def by_pool(device: str | None) -> None:
+    """Milliseconds a task for pools of 50 to 5,000 items a class, and the ratio to greedy."""
+    for pool, classes, tasks in ((50, 50, 200), (500, 20, 100), (1000, 20, 60), (5000, 10, 20)):
+        catalog, features = gaussian(classes, pool + 10, 1280)
+        spent = {}
+        for name in ("fastdiffsel", "hardest", "greedy"):
+            sampler = samplers.make(name, catalog, Design(5, 5, 10), 0, features=features, device=device)
+            sampler.draw(range(2))
+            spent[name] = milliseconds(lambda: sampler.draw(range(tasks)), tasks, 1 if name == "greedy" else 3)  # noqa: B023
+        listed = ", ".join(f"{name} {ms:.2f} ms (greedy / {spent['greedy'] / ms:.0f})" for name, ms in spent.items())
+        print(f"pools of {pool}, 1,280 dimensions, {tasks} tasks: {listed}", flush=True)
+
+
+def scale() -> None:
+    """A million items of 384 dimensions: 100 tasks in a process of its own, files read and written."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        catalog, features = gaussian(1000, 1000, 384)
+        catalog.write(root / "catalog.parquet")
+        features.write(root / "features.parquet")
+        del catalog, features
+        for name in ("fastdiffsel", "hardest", "greedy"):
+            command = [sys.executable, "-m", "shotproof", "sample", "catalog.parquet", "--sampler", name]
+            command += ["--features", "features.parquet", "--tasks", "100", "--query", "10", "-o", "tasks.parquet"]
+            start = time.perf_counter()
+            process = subprocess.Popen(command, cwd=root, stdout=subprocess.DEVNULL)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            assert process.returncode == 0, f"shotproof sample failed with status {process.returncode}"
+            used = f"{time.perf_counter() - start:.1f} s ({usage.ru_utime + usage.ru_stime:.1f} s of the processor)"
+            print(f"{name}: 100 tasks from 1,000,000 x 384: {used}, {usage.ru_maxrss / 1e6:.2f} GB at most", flush=True)
+
+
+def run(device: str | None = None) -> None:
+    """All of it."""
+    on_birds(device)
+    by_pool(device)
+    scale()
+
+
+if __name__ == "__main__":
+    if "--scale" in sys.argv:
+        scale()
+    else:
+        chosen = sys.argv[sys.argv.index("--device") + 1] if "--device" in sys.argv else None
+        on_birds(chosen)
+        by_pool(chosen)
