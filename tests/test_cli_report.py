@@ -40,8 +40,8 @@ def test_prints_the_table_and_says_where_the_page_is(tmp_path: Path) -> None:
     for row in comparison.rows:
         assert row.reference is not None
         assert row.biased is not None
-        assert row.gap is not None
-        shown = [row.reference.accuracy, row.biased.accuracy, row.reference.worst, row.biased.worst, row.gap]
+        assert row.accuracy_gap is not None
+        shown = [row.reference.accuracy, row.biased.accuracy, row.reference.worst, row.biased.worst, row.accuracy_gap]
         cells = [*f"{row.method} on {row.encoder}".split(), *(percent(interval.mean) for interval in shown)]
         assert any(line.split()[: len(cells)] == cells for line in lines)
     assert f"report: {output}" in lines

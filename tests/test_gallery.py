@@ -13,8 +13,9 @@ from PIL import Image
 from shotproof.catalog.catalog import Catalog
 from shotproof.errors import InputError
 from shotproof.evaluation.results import Results
+from shotproof.report.album import thumbnail
 from shotproof.report.answers import answers_on
-from shotproof.report.gallery import AnsweredTasks, choose_tasks, make_gallery, thumbnail
+from shotproof.report.gallery import AnsweredTasks, choose_tasks, make_gallery
 from tests.report_files import make_catalog, make_results, make_tasks
 
 
@@ -66,11 +67,11 @@ def test_each_image_is_embedded_once_and_is_its_own(tmp_path: Path) -> None:
     gallery = make_gallery(sets, catalog)
     assert [task.set_name for task in gallery.tasks] == ["set 1"] * 3 + ["set 2"] * 3
     thumbs = {one for task in gallery.tasks for c in task.classes for one in c.support + c.query}
-    assert len({one.item for one in thumbs}) == len(thumbs) == len(gallery.images)
+    assert len({one.item for one in thumbs}) == len(thumbs) == len(gallery.album.images)
     paths = dict(zip(catalog.items.to_pylist(), catalog.paths, strict=True))
     for one in thumbs:
         assert one.image is not None
-        image, original = decode(gallery.images[one.image]), Image.open(paths[one.item])
+        image, original = decode(gallery.album.images[one.image]), Image.open(paths[one.item])
         assert image.size == (96, 48)
         assert np.abs(np.asarray(image)[20, 40].astype(int) - np.asarray(original)[25, 50]).max() <= 4
 
@@ -81,7 +82,7 @@ def test_a_file_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     (tmp_path / "1-3.png").unlink()
     given, _ = answered(catalog)
     gallery = make_gallery([given], catalog, max_tasks=25)
-    assert sorted(gallery.unreadable) == ["ant/0", "bee/3"]
+    assert sorted(gallery.album.unreadable) == ["ant/0", "bee/3"]
     broken = {one.item for t in gallery.tasks for c in t.classes for one in c.support + c.query if one.image is None}
     assert broken == {"ant/0", "bee/3"}
 

@@ -89,6 +89,7 @@ def test_labels_of_any_kind_stay_text(tmp_path: Path) -> None:
         "comparison",
         "method-tables",
         "gallery-images",
+        "gallery-sounds",
         "gallery-marks",
         None,
     ]

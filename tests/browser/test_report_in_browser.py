@@ -6,11 +6,17 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
+import soundfile
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from shotproof.catalog.catalog import Catalog
 from shotproof.report.page import write_report
-from tests.report_files import make_experiment
+from shotproof.sounds.clip import RATE
+from shotproof.tasks.context_sets import sample_context
+from tests.report_files import make_experiment, make_results
 
 pytestmark = pytest.mark.browser
 
@@ -38,6 +44,10 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def page(browser: Browser, report: Path) -> Iterator[Page]:
+    yield from opened_page(browser, report)
+
+
+def opened_page(browser: Browser, report: Path) -> Iterator[Page]:
     """The opened report; in the end nothing may have been requested, logged or broken."""
     context = browser.new_context(viewport={"width": 1280, "height": 900})
     opened = context.new_page()
@@ -65,7 +75,7 @@ def test_labels_are_shown_as_text(page: Page) -> None:
 
 
 def test_the_table_sorts_by_keyboard(page: Page) -> None:
-    heading = page.locator("#results table.sortable thead th", has_text="Gap")
+    heading = page.locator("#results table.sortable thead th", has_text="Gap in wAcc")
     number = heading.evaluate("cell => cell.cellIndex")
     heading.locator("button").focus()
     page.keyboard.press("Enter")
@@ -74,7 +84,7 @@ def test_the_table_sorts_by_keyboard(page: Page) -> None:
     page.keyboard.press("Space")
     assert heading.get_attribute("aria-sort") == "descending"
     assert column(page, number) == sorted(column(page, number), reverse=True)
-    assert page.locator(".announce").inner_text() == "Sorted by Gap, descending."
+    assert page.locator(".announce").inner_text() == "Sorted by Gap in wAcc, descending."
 
 
 def test_choosing_a_classifier_by_keyboard_changes_the_marks(page: Page) -> None:
@@ -187,3 +197,43 @@ def test_the_plan_marks_its_best_number_of_queries(page: Page) -> None:
     figure = page.locator("#plan svg").first
     assert figure.locator("path.curve").count() == 1
     assert figure.locator("text.value", has_text="best").count() == 1
+
+
+@pytest.fixture(scope="module")
+def sound_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Context tasks on tones: a class is a pitch, a context another."""
+    folder = tmp_path_factory.mktemp("sounds")
+    seconds = np.arange(RATE * 5) / RATE
+    rows = []
+    for c, label in enumerate(("ant", "bee", "cat")):
+        for k, context in enumerate(("rain", "wind", "sea")):
+            for i in range(4):
+                path = f"{c}-{k}-{i}.flac"
+                tones = np.sin(2 * np.pi * 400 * (c + 1) * seconds) + np.sin(2 * np.pi * (2000 + 900 * k) * seconds)
+                soundfile.write(folder / path, 0.2 * tones, RATE)
+                rows.append({"item": path, "path": path, "label": label, "split": "test", "context": context})
+    catalog = Catalog(pa.Table.from_pylist(rows), folder)
+    sets = sample_context(catalog, way=3, shot=2, query=2, tasks=5)
+    results = [make_results(tasks, "tones", {"ncc": 0.5}, seed) for seed, tasks in enumerate(sets.values())]
+    write_report(folder / "report.html", results, tasks=list(sets.values()), catalog=catalog)
+    return folder / "report.html"
+
+
+def test_sounds_are_played_and_stopped(browser: Browser, sound_report: Path) -> None:
+    for page in opened_page(browser, sound_report):
+        first, second = (page.locator("details.task[open] button.play").nth(place) for place in (0, 7))
+        first.focus()
+        page.keyboard.press("Enter")
+        page.wait_for_function("() => player.currentTime > 0.2")
+        assert abs(page.evaluate("player.duration") - 5) < 0.2
+        second.click()
+        assert (first.get_attribute("aria-pressed"), second.get_attribute("aria-pressed")) == ("false", "true")
+        page.wait_for_function("() => !player.paused && player.currentTime > 0.1")
+        second.click()
+        assert page.evaluate("player.paused")
+        assert second.get_attribute("aria-pressed") == "false"
+        picture = first.locator("img")
+        page.wait_for_function("[...document.images].every(image => image.complete)")
+        assert picture.evaluate("image => image.naturalWidth") == 96
+        assert picture.get_attribute("alt").startswith("play support 1: ")  # type: ignore[union-attr]
+        assert page.locator("#contexts figure svg[role=img]").count() > 0

@@ -84,11 +84,11 @@ def print_comparison(comparison: Comparison) -> None:
             sides = (row.reference, row.biased)
             accuracy = [percent(side.accuracy.mean) if side else "-" for side in sides]
             worst = [percent(side.worst.mean) if side else "-" for side in sides]
-            gap = [percent(row.gap.mean), bounds(row.gap)] if row.gap else ["-", "-"]
-            cells.append([classifier(row.encoder, row.method), *accuracy, *worst, *gap])
+            gaps = [f"{percent(gap.mean)} {bounds(gap)}" if gap else "-" for gap in (row.accuracy_gap, row.gap)]
+            cells.append([classifier(row.encoder, row.method), *accuracy, *worst, *gaps])
         first = next((row.reference.sampler for row in rows if row.reference), "random")
         metrics = [metric(name, side) for name in ("Acc", "wAcc") for side in (first, sampler)]
-        columns = ["classifier", *metrics, "gap", "interval"]
+        columns = ["classifier", *metrics, "gap in Acc", "gap in wAcc"]
         print_table(f"{comparison.design_name(design)} tasks: percent, 95% sampler interval", columns, cells)
         typer.echo()
     for sentence in headline(comparison):

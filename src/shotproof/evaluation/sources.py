@@ -26,6 +26,7 @@ class Design:
     way: int | None
     shot: int | None
     query: int | None
+    dial: float | None = None
 
     @property
     def shape(self) -> str:
@@ -65,6 +66,7 @@ class Source:
             way=_number(options.get("way", pc.max(results.table.column("slot")).as_py() + 1)),
             shot=_number(lookup(made_by, "shot")),
             query=_number(options.get("query", pc.max(results.table.column("n_query")).as_py())),
+            dial=lookup(results.meta, "tasks", "mix", "dial"),
         )
         return cls(
             design,

@@ -94,8 +94,9 @@ class Comparison:
         """E.g. `5-way 1-shot`, with the queries, the split and the catalog where they tell designs apart."""
         extras: list[tuple[Callable[[Design], Any], str]] = [
             (lambda d: d.query, "queries that vary" if design.query is None else f"{design.query} queries"),
+            (lambda d: d.dial, f"a = {design.dial}"),
             (lambda d: d.split, f"split {design.split or UNKNOWN}"),
-            (lambda d: d.catalog, f"catalog {(design.catalog or UNKNOWN)[:8]}"),
+            (lambda d: d.dial is None and d.catalog, f"catalog {(design.catalog or UNKNOWN)[:8]}"),
         ]
         differing = [text for value, text in extras if len({value(other) for other in self.designs}) > 1]
         return ", ".join([design.shape, *differing])

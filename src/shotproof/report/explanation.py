@@ -14,8 +14,8 @@ from shotproof.evaluation.sources import REFERENCES, lookup
 from shotproof.explanation.explain import Explanation, explain
 from shotproof.explanation.mismatch import row_mismatch, sides_of
 from shotproof.features.features import Features
+from shotproof.report.album import Album, Thumbnail
 from shotproof.report.explanation_figures import hardness_scatter, mismatch_dots, ways_curves
-from shotproof.report.gallery import Album, Thumbnail
 from shotproof.report.render import render
 from shotproof.report.svg import marker
 from shotproof.tables import write_text
@@ -59,15 +59,12 @@ def explanation_part(explanation: Explanation, attributes: Attributes, album: Al
     """What the template shows of one explanation."""
     names = [one.name for one in explanation.sets]
     scatters = []
-    for given in explanation.sets[0].hardness:
-        alike = [
-            next((h for h in one.hardness if (h.encoder, h.method) == (given.encoder, given.method)), None)
-            for one in explanation.sets
-        ]
-        drawn = [one for one in alike if one is not None]
-        told = f"Accuracy of {given.method} against inverse query loss on {len(drawn)} task sets."
-        correlations = [(name, one.correlation) for name, one in zip(names, alike, strict=True) if one is not None]
-        scatters.append({"hardness": given, "figure": hardness_scatter(drawn, told), "correlations": correlations})
+    for classifier in explanation.hardness():
+        own = classifier[0][1]
+        told = f"Accuracy of {own.method} against inverse query loss in {', '.join(names)}."
+        figure = hardness_scatter([one for _, one in classifier[: len(names)]], told)
+        correlations = [(name, one.correlation) for name, one in classifier]
+        scatters.append({"hardness": own, "figure": figure, "correlations": correlations})
     ways = [one.ways for one in explanation.sets]
     varied = len({way for one in ways for way in one.tasks}) > 1
     return {
@@ -90,8 +87,7 @@ def write_explanation(
     album = Album(catalog) if catalog is not None else None
     part = explanation_part(explanation, attributes, album)
     title = f"Why are these {explanation.sets[0].name} tasks hard?"
-    images = album.images if album else []
-    context = {"title": title, "why": [part], "images": images, "content": explanation.to_json()}
+    context = {"title": title, "why": [part], "album": album, "content": explanation.to_json()}
     write_text(Path(path), render("explanation_page.html", context))
 
 

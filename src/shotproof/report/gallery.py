@@ -2,37 +2,19 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-from PIL import Image
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.errors import UnreadableItem
-from shotproof.images import open_image
 from shotproof.progress import progress
+from shotproof.report.album import Album, Thumbnail
 from shotproof.report.answers import Answers
 from shotproof.tasks.taskset import TaskSet
 
 MAX_TASKS = 6
-# Keeps the page at about 3 MB; a task that would go beyond it is left out, except the first.
-MAX_IMAGES = 900
-THUMBNAIL_SIDE = 96
-JPEG_QUALITY = 72
-
-
-@dataclass(frozen=True)
-class Thumbnail:
-    """An item in the page: `image` is its number among the embedded images, None where its file cannot be shown."""
-
-    item: str
-    image: int | None
 
 
 @dataclass(frozen=True)
@@ -71,12 +53,11 @@ class ShownTask:
 
 @dataclass(frozen=True)
 class Gallery:
-    """The shown tasks, the classifiers to choose from, the embedded images and why some could not be shown."""
+    """The shown tasks, the classifiers to choose from, and the album that the items are embedded in."""
 
     tasks: list[ShownTask]
     classifiers: list[tuple[str, str]]
-    images: list[str]
-    unreadable: list[str]
+    album: Album
 
     def marks(self) -> list[list[dict[str, Any] | None]]:
         """What the page's script needs to switch classifiers: outcomes by task, then by classifier."""
@@ -107,10 +88,10 @@ def make_gallery(
     shown: list[ShownTask] = []
     with progress("thumbnails", len(chosen)) as advance:
         for given, (rank, position) in chosen:
-            if not shown or album.size_with(_items(given.tasks, position)) <= MAX_IMAGES:
+            if not shown or album.has_room_for(_items(given.tasks, position)):
                 shown.append(_show(given, position, rank, classifiers, album))
             advance(1)
-    return Gallery(shown, classifiers, album.images, album.unreadable)
+    return Gallery(shown, classifiers, album)
 
 
 def choose_tasks(given: AnsweredTasks, count: int) -> list[tuple[int, int]]:
@@ -123,44 +104,6 @@ def choose_tasks(given: AnsweredTasks, count: int) -> list[tuple[int, int]]:
     spaced = [0.5] if count == 1 else np.linspace(0, 1, count)
     ranks = [round(float(place) * (len(order) - 1)) for place in spaced]
     return [(rank + 1, int(order[rank])) for rank in ranks]
-
-
-def thumbnail(path: Path) -> str:
-    """A JPEG of at most 96 x 96 pixels as a data URI."""
-    image = open_image(path)
-    image.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE), Image.Resampling.LANCZOS)
-    encoded = io.BytesIO()
-    image.save(encoded, "JPEG", quality=JPEG_QUALITY, optimize=True)
-    return "data:image/jpeg;base64," + base64.b64encode(encoded.getvalue()).decode()
-
-
-@dataclass
-class Album:
-    """The images of a page: each distinct item is embedded once."""
-
-    catalog: Catalog
-    images: list[str] = field(default_factory=list)
-    unreadable: list[str] = field(default_factory=list)
-    _numbers: dict[str, int | None] = field(default_factory=dict)
-
-    def thumbnails(self, items: Sequence[str]) -> list[Thumbnail]:
-        """The items as they are shown, embedded where they are new."""
-        new = [item for item in dict.fromkeys(items) if item not in self._numbers]
-        rows = self.catalog.rows_of(pa.array(new, pa.string()), "tasks")
-        for item, row in zip(new, rows, strict=True):
-            try:
-                uri = thumbnail(self.catalog.paths[row])
-            except UnreadableItem:
-                self._numbers[item] = None
-                self.unreadable.append(item)
-            else:
-                self._numbers[item] = len(self.images)
-                self.images.append(uri)
-        return [Thumbnail(item, self._numbers[item]) for item in items]
-
-    def size_with(self, items: Sequence[str]) -> int:
-        """How many items there would be with these."""
-        return len({*self._numbers, *items})
 
 
 def _show(

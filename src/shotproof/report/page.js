@@ -31,6 +31,30 @@ for (const button of document.querySelectorAll("table.sortable .sort")) {
 const images = data("gallery-images");
 for (const image of document.querySelectorAll("img[data-image]")) image.src = images[image.dataset.image];
 
+// Sounds: a press plays a clip from its beginning, another one stops it; one clip plays at a time.
+const sounds = data("gallery-sounds");
+const player = new Audio();
+let pressed = null;
+
+function stop() {
+  player.pause();
+  pressed?.setAttribute("aria-pressed", "false");
+  pressed = null;
+}
+
+for (const button of document.querySelectorAll("button[data-sound]")) {
+  button.addEventListener("click", () => {
+    const again = pressed === button;
+    stop();
+    if (again) return;
+    pressed = button;
+    button.setAttribute("aria-pressed", "true");
+    player.src = sounds[button.dataset.sound];
+    player.play();
+  });
+}
+player.addEventListener("ended", stop);
+
 // The chosen classifier's correct counts and missed queries.
 const marks = data("gallery-marks");
 

@@ -13,9 +13,11 @@ from shotproof.evaluation.results import Results
 from shotproof.evaluation.sources import UNKNOWN, Design, sources_of
 from shotproof.features.features import Features
 from shotproof.report import wording
+from shotproof.report.album import Album
 from shotproof.report.answers import answers_on
 from shotproof.report.attribute_costs import MIN_TASKS, attribute_costs
 from shotproof.report.comparison import Comparison, compare_results
+from shotproof.report.context_figures import context_panels
 from shotproof.report.explanation import explained_groups
 from shotproof.report.figures import (
     Bar,
@@ -27,7 +29,7 @@ from shotproof.report.figures import (
     plan_figure,
     scatter,
 )
-from shotproof.report.gallery import Album, AnsweredTasks, make_gallery
+from shotproof.report.gallery import AnsweredTasks, make_gallery
 from shotproof.report.heat_maps import heat_maps
 from shotproof.report.matrix import METRIC, group_name, matrices, method_tables
 from shotproof.report.plan_curve import PlanCurve, plan_curves
@@ -76,6 +78,7 @@ def write_report(
         "headline": [wording.typeset(sentence) for sentence in wording.headline(comparison)],
         "scatters": _scatters(comparison),
         "gaps": _gap_panels(comparison),
+        "contexts": context_panels(comparison),
         "heat_maps": heat_maps(comparison),
         "matrices": matrices(comparison, tables),
         "method_tables": [table.to_json() for _, table in tables],

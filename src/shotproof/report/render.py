@@ -34,8 +34,8 @@ def render(template: str, context: dict[str, Any]) -> str:
     }
     style, script = ((HERE / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     policy = (
-        f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; img-src data:; media-src data:; style-src '{_hash(style)}'; "
+        f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
     )
     page: str = environment.get_template(template).render(
         context,

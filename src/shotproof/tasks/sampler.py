@@ -108,7 +108,7 @@ def sample(
     inputs = {
         name: value.digest for name, value in options.items() if isinstance(value, (Attributes, Features, TaskSet))
     }
-    meta = {
+    meta: Meta = {
         "made_by": {
             "sampler": sampler,
             "split": split,
@@ -121,6 +121,8 @@ def sample(
         "seed": seed,
         "from": {"catalog": catalog.digest, **inputs},
     }
+    if "mix" in catalog.meta.get("made_by", {}):
+        meta["mix"] = catalog.meta["made_by"]["mix"]  # how loud the backgrounds are decides what the tasks ask
     taskset = TaskSet(pa.concat_tables(drawn).combine_chunks(), meta)
     match = drawer.match(taskset)
     matched = {} if match is None else {"match": match}

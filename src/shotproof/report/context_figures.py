@@ -1,0 +1,133 @@
+"""Context shift: accuracy in each matched set (SpurAudio, Figures 3 and 7), loss against dial and shots (2 and 15)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from markupsafe import Markup
+
+from shotproof.evaluation.sources import Design
+from shotproof.report.axes import ends, whisker, x_axis, y_axis
+from shotproof.report.comparison import Comparison, Row
+from shotproof.report.figures import LABEL_LENGTH, WIDTH
+from shotproof.report.svg import COLOURS, Box, Scale, element, line, marker, picture, shortened, text_width
+from shotproof.report.wording import bounds, classifier, percent
+from shotproof.stats.intervals import Interval
+
+IID = "iid"
+SETS = (IID, "clean", "ood", "hard_ood")
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A figure with its heading and, where marks need it, the names of its series."""
+
+    name: str
+    figure: Markup
+    keys: list[tuple[Markup, str]]
+
+
+def context_panels(comparison: Comparison) -> list[Panel]:
+    """For each design with matched sets: the accuracies; then the losses against the dial and against the shots."""
+    rows = [row for row in comparison.rows if row.reference and row.reference.sampler == IID and row.biased]
+    by_design: dict[Design, list[Row]] = {}
+    for row in rows:
+        by_design.setdefault(row.design, []).append(row)
+    panels = [_accuracies(comparison, design, of_design) for design, of_design in by_design.items()]
+    panels += _curves(comparison, rows, "share of the background, a", lambda d: d.dial, {"catalog": None, "dial": None})
+    panels += _curves(comparison, rows, "shots a class", lambda d: d.shot, {"shot": None})
+    return panels
+
+
+def _accuracies(comparison: Comparison, design: Design, rows: Sequence[Row]) -> Panel:
+    """Acc of each classifier in each set, below each other."""
+    measured: dict[str, dict[str, Interval]] = {}
+    for row in rows:
+        of_one = measured.setdefault(_name(comparison, row), {})
+        for side in (row.reference, row.biased):
+            if side:
+                of_one[side.sampler] = side.accuracy
+    present = [name for name in SETS if any(name in of_one for of_one in measured.values())]
+    left = 10 + max(text_width(shortened(name, LABEL_LENGTH)) for name in measured)
+    step = 6.0 * len(present) + 6
+    frame = Box(left, 4, WIDTH - 10, 4 + step * len(measured))
+    reached = [end for of_one in measured.values() for one in of_one.values() for end in ends(one)]
+    scale = Scale.around(reached, frame.left, frame.right)
+    parts = x_axis(scale, frame, "Acc (%)")
+    for place, (name, of_one) in enumerate(sorted(measured.items(), key=lambda entry: -_mean(entry[1]))):
+        top = frame.top + step * place
+        label = shortened(name, LABEL_LENGTH)
+        parts.append(
+            element(
+                "text",
+                label,
+                element("title", name),
+                x=left - 6,
+                y=top + step / 2 + 3,
+                text_anchor="end",
+                class_="name",
+            )
+        )
+        for series, sampler in enumerate(present):
+            if sampler in of_one:
+                y, one = top + 6 + 6.0 * series, of_one[sampler]
+                parts += whisker(scale, one, y, f"whisker strong c{series}")
+                told = f"{name}, {sampler}: {percent(one.mean)} {bounds(one)}"
+                parts.append(marker(scale(one.mean), y, series, told))
+    described = f"Accuracy of {len(measured)} classifiers on {', '.join(present)} tasks. The table has the values."
+    keys = [(marker(5, 5, series), name) for series, name in enumerate(present)]
+    return Panel(f"Acc, {comparison.design_name(design)}", picture(WIDTH, frame.bottom + 40, described, parts), keys)
+
+
+def _curves(
+    comparison: Comparison,
+    rows: Sequence[Row],
+    x_label: str,
+    value: Callable[[Design], float | None],
+    apart: Mapping[str, None],
+) -> list[Panel]:
+    """The loss of Acc against a property of the designs, a panel for each set, where it takes several values."""
+    groups: dict[tuple[Design, str], dict[str, dict[float, Interval]]] = {}
+    for row in rows:
+        x = value(row.design)
+        if row.accuracy_gap and row.biased and x is not None:
+            key = (replace(row.design, **dict(apart)), row.biased.sampler)
+            groups.setdefault(key, {}).setdefault(_name(comparison, row), {})[x] = row.accuracy_gap
+    panels = []
+    for (design, sampler), curves in groups.items():
+        if any(len(points) > 1 for points in curves.values()):
+            shape = f"{design.way}-way" + (f" {design.shot}-shot" if design.shot else "")
+            dial = "" if design.dial is None else f", a = {design.dial:g}"
+            described = f"Loss of accuracy of {len(curves)} classifiers, iid minus {sampler}, against {x_label}."
+            figure = _lines(curves, x_label, described)
+            keys = [(marker(5, 5, series), name) for series, name in enumerate(curves)]
+            panels.append(Panel(f"Loss of Acc, iid - {sampler}, {shape}{dial}", figure, keys))
+    return panels
+
+
+def _lines(curves: Mapping[str, Mapping[float, Interval]], x_label: str, description: str) -> Markup:
+    """A line a classifier, with whiskers, and zero marked."""
+    frame = Box(44, 8, WIDTH - 10, 240)
+    points = [point for of_one in curves.values() for point in of_one.items()]
+    x_scale = Scale.around([x for x, _ in points], frame.left, frame.right)
+    y_scale = Scale.around([0.0, *(end for _, gap in points for end in ends(gap))], frame.bottom, frame.top)
+    parts = x_axis(x_scale, frame, x_label, unit=1) + y_axis(y_scale, frame, "loss of Acc (points)")
+    parts.append(line(frame.left, y_scale(0), frame.right, y_scale(0), "reference"))
+    for series, (name, of_one) in enumerate(curves.items()):
+        colour = f"c{series % COLOURS}"
+        places = [(x_scale(x), y_scale(gap.mean)) for x, gap in sorted(of_one.items())]
+        parts.append(element("path", d="M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places), class_=f"curve {colour}"))
+        for (x, gap), (left, top) in zip(sorted(of_one.items()), places, strict=True):
+            low, high = map(y_scale, ends(gap))
+            parts.append(line(left, low, left, high, f"whisker {colour}"))
+            parts.append(marker(left, top, series, f"{name} at {x:g}: {percent(gap.mean)} {bounds(gap)}"))
+    return picture(WIDTH, frame.bottom + 40, description, parts)
+
+
+def _name(comparison: Comparison, row: Row) -> str:
+    return row.method if len(comparison.encoders) == 1 else classifier(row.encoder, row.method)
+
+
+def _mean(of_one: Mapping[str, Interval]) -> float:
+    return sum(one.mean for one in of_one.values()) / len(of_one)
