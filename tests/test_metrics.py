@@ -19,6 +19,12 @@ def test_accuracies_of_tasks_of_unequal_ways_and_queries() -> None:
     assert counts.worst_by_task().tolist() == pytest.approx([0.5, 0.25])
 
 
+def test_a_class_without_queries_takes_no_part() -> None:
+    counts = Counts(np.array([1, 1, 1, 2, 2]), np.array([4, 0, 5, 0, 2]), np.array([2, 0, 5, 0, 0]))
+    assert counts.accuracy_by_task().tolist() == [0.75, 0.0]
+    assert counts.worst_by_task().tolist() == [0.5, 0.0]
+
+
 @given(ways=st.lists(st.integers(1, 5), min_size=1, max_size=8), seed=st.integers(0, 1000))
 def test_accuracies_agree_with_a_loop(ways: list[int], seed: int) -> None:
     random = np.random.default_rng(seed)
