@@ -131,11 +131,11 @@ def _print_hardness(explanation: Explanation) -> None:
     from shotproof.cli.console import print_table
 
     rows = []
-    for one in explanation.sets:
-        for given in one.hardness:
-            means = [f"{100 * given.accuracy.mean():.1f}", f"{given.loss.mean():.3g}"]
-            correlation = "n/a" if math.isnan(given.correlation) else f"{given.correlation:.2f}"
-            rows.append([one.name, given.encoder, given.method, *means, correlation])
+    for classifier in explanation.hardness():
+        for name, one in classifier:
+            means = [f"{100 * one.accuracy.mean():.1f}", f"{one.loss.mean():.3g}"]
+            correlation = "n/a" if math.isnan(one.correlation) else f"{one.correlation:.2f}"
+            rows.append([name, one.encoder, one.method, *means, correlation])
     if rows:
         typer.echo("Accuracy against inverse query loss of nearest centroid, over tasks: Spearman's correlation")
         print_table("", ["tasks", "encoder", "method", "Acc", "loss", "Spearman"], rows)

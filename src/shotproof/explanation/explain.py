@@ -65,6 +65,16 @@ class Explanation:
         """How much larger an attribute's mismatch is than in the reference."""
         return one.sets[0].beyond_chance if self.reference is None else one.differences[self.reference - 1]
 
+    def hardness(self) -> list[list[tuple[str, Hardness]]]:
+        """For each classifier on the explained set: it on each set by name and, of several, on all together."""
+        by_set = {given.name: {(one.encoder, one.method): one for one in given.hardness} for given in self.sets}
+        found = []
+        for key in by_set[self.sets[0].name]:
+            each = [(name, given[key]) for name, given in by_set.items() if key in given]
+            joined = [("all", Hardness.joined([one for _, one in each]))] if len(each) > 1 else []
+            found.append(each + joined)
+        return found
+
     @property
     def reference_name(self) -> str:
         """The name of the reference, or `chance`."""

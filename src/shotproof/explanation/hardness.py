@@ -35,6 +35,12 @@ class Hardness:
         """Spearman's, between accuracy and inverse loss; NaN where one of them never varies."""
         return rank_correlation(self.accuracy.tolist(), (-self.loss).tolist())
 
+    @classmethod
+    def joined(cls, sets: Sequence[Hardness]) -> Hardness:
+        """One classifier on the tasks of several sets."""
+        accuracy, loss = (np.concatenate([getattr(one, name) for one in sets]) for name in ("accuracy", "loss"))
+        return cls(sets[0].encoder, sets[0].method, accuracy, loss)
+
     def to_json(self) -> dict[str, Any]:
         """As plain values."""
         correlation = None if np.isnan(self.correlation) else self.correlation

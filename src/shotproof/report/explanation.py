@@ -62,7 +62,7 @@ def explanation_part(explanation: Explanation, attributes: Attributes, album: Al
     for classifier in explanation.hardness():
         own = classifier[0][1]
         told = f"Accuracy of {own.method} against inverse query loss in {', '.join(names)}."
-        figure = hardness_scatter([one for _, one in classifier[: len(names)]], told)
+        figure = hardness_scatter([dict(classifier).get(name) for name in names], told)
         correlations = [(name, one.correlation) for name, one in classifier]
         scatters.append({"hardness": own, "figure": figure, "correlations": correlations})
     ways = [one.ways for one in explanation.sets]

@@ -45,10 +45,13 @@ def mismatch_dots(explanation: Explanation, shown: int, description: str) -> Mar
     return picture(WIDTH, frame.bottom + 40, description, parts)
 
 
-def hardness_scatter(sets: Sequence[Hardness], description: str) -> Markup:
-    """Accuracy against inverse query loss, a mark a task, a colour a set (Hard-Meta-Dataset++, Fig. 8)."""
+def hardness_scatter(sets: Sequence[Hardness | None], description: str) -> Markup:
+    """Accuracy against inverse query loss, a mark a task, a colour a set (Hard-Meta-Dataset++, Fig. 8).
+
+    None stands for a set on which the classifier was not evaluated.
+    """
     frame = Box(44, 8, WIDTH - 8, 244)
-    chosen = [_spread_out(one) for one in sets]
+    chosen = [_spread_out(one) if one else [] for one in sets]
     x_scale = Scale.around([x for places in chosen for x, _ in places], frame.left, frame.right, 0.04)
     y_scale = Scale.around([y for places in chosen for _, y in places], frame.bottom, frame.top, 0.04)
     parts = x_axis(x_scale, frame, "inverse query loss (power of ten)", unit=1) + y_axis(y_scale, frame, "Acc (%)")
