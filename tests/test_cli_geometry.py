@@ -10,6 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from shotproof.catalog.catalog import Catalog
 from shotproof.cli.geometry import geometry as verb
 from shotproof.errors import ShotproofError
 from shotproof.features.features import Features
@@ -51,6 +52,13 @@ def test_the_table_the_sentence_and_the_figure(folder: Path) -> None:
     assert (folder / "out.svg").read_text(encoding="utf-8").startswith("<svg ")
 
 
+def test_a_catalog_of_mixtures_says_what_is_clean(folder: Path) -> None:
+    catalog = Catalog.read(folder / "catalog.parquet")
+    Catalog(catalog.table, catalog.root, {"clean_value": "clean"}).write(folder / "mixed.parquet")
+    printed = run(folder, "--catalog", "mixed.parquet", "--json")
+    assert printed == run(folder, "--catalog", "catalog.parquet", "--clean-value", "clean", "--json")
+
+
 def test_json_has_every_value(folder: Path) -> None:
     both = ["--catalog", "catalog.parquet", "--clean-value", "clean", "--reference", "reference.parquet"]
     found = json.loads(run(folder, *both, "--reference-catalog", "catalog.parquet", "--permutations", "19", "--json"))
@@ -71,6 +79,7 @@ def test_a_reference_alone_needs_no_catalog(folder: Path) -> None:
     ("options", "message"),
     [
         ([], "nothing to compare"),
+        (["--catalog", "catalog.parquet"], "nothing to compare"),
         (["--clean-value", "clean"], "need --catalog"),
         (["--reference", "reference.parquet", "-o", "x.svg"], "--output draws clean against mixed"),
         (["--catalog", "catalog.parquet", "--clean-value", "rein"], "did you mean 'rain'"),

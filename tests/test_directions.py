@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics.pairwise import cosine_similarity
 
@@ -62,6 +62,7 @@ def test_cosines_to_other_means_agree_with_a_plain_loop() -> None:
     np.testing.assert_allclose(cosines_to_other_means(features, classes, clean), expected, rtol=1e-5)
 
 
+@settings(max_examples=25, deadline=None)
 @given(scale=st.floats(1e-3, 1e3))
 def test_scaling_changes_lengths_by_the_scale_and_turns_nothing(scale: float) -> None:
     features = drawn().astype(np.float64)
@@ -71,6 +72,7 @@ def test_scaling_changes_lengths_by_the_scale_and_turns_nothing(scale: float) ->
     np.testing.assert_allclose(cosines(features, features * scale), 1, atol=1e-12)
 
 
+@settings(max_examples=25, deadline=None)
 @given(angle=st.floats(0, 180))
 def test_turns_are_angles(angle: float) -> None:
     radians = np.radians(angle)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shotproof.errors import InputError
@@ -75,6 +75,7 @@ def test_power_agrees_with_a_plain_transform() -> None:
         np.testing.assert_allclose(power[..., frame].numpy(), plain, rtol=1e-9, atol=1e-12)
 
 
+@settings(max_examples=25, deadline=None)
 @given(count=st.integers(1, 5), length=st.integers(1, 3000))
 def test_a_clip_does_not_depend_on_its_batch(count: int, length: int) -> None:
     samples = torch.randn(count, length, generator=torch.Generator().manual_seed(length))
@@ -84,6 +85,7 @@ def test_a_clip_does_not_depend_on_its_batch(count: int, length: int) -> None:
         assert torch.equal(levels[row], log_mel(samples[row : row + 1])[0])
 
 
+@settings(max_examples=25, deadline=None)
 @given(gain=st.floats(0.01, 10))
 def test_louder_by_a_factor_is_a_shift_in_decibels(gain: float) -> None:
     samples = two_tones().double()

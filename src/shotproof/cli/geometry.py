@@ -18,7 +18,7 @@ def geometry(
     features: Annotated[Path, typer.Argument(help="features.parquet")],
     catalog: Annotated[Path | None, typer.Option(help="The catalog of these items.")] = None,
     clean_value: Annotated[
-        str | None, typer.Option(help="The context that means none: its items are the clean ones.")
+        str | None, typer.Option(help="The context that means none; of a catalog by `shotproof mix`, known.")
     ] = None,
     context_column: Annotated[str, typer.Option(help="The column of contexts.")] = "context",
     split: Annotated[str | None, typer.Option(help="Only the items of one split; otherwise all.")] = None,
@@ -54,14 +54,16 @@ def geometry(
     from shotproof.geometry.distribution import feature_distances
     from shotproof.report.geometry_figure import write_geometry
 
-    if clean_value is None and reference is None:
-        raise InputError("nothing to compare: give --catalog and --clean-value, or --reference, or all of them")
     if catalog is None and (clean_value is not None or reference_catalog is not None or split is not None):
         raise InputError("--clean-value, --reference-catalog and --split need --catalog")
+    items = None if catalog is None else _in_split(Catalog.read(catalog), split)
+    if clean_value is None and reference is None and items is not None:
+        clean_value = items.meta.get("clean_value")  # as `shotproof mix` writes it
+    if clean_value is None and reference is None:
+        raise InputError("nothing to compare: give --catalog and --clean-value, or --reference, or all of them")
     if output is not None and clean_value is None:
         raise InputError("--output draws clean against mixed items: give --catalog and --clean-value")
     given = Features.read(features)
-    items = None if catalog is None else _in_split(Catalog.read(catalog), split)
     change = away = None
     if clean_value is not None and items is not None:
         change = feature_change(
