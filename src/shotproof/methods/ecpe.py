@@ -103,7 +103,8 @@ class Graph:
         self._system.diagonal(dim1=-2, dim2=-1).copy_(degree)
         root = degree.sqrt().unsqueeze(1)
         # D^1/2 (D - reach K)^-1 D^1/2 is the inverse above.
-        return torch.linalg.solve(self._system, (label * root).mT).mT * root
+        solved: Tensor = torch.linalg.solve(self._system, (label * root).mT).mT * root
+        return solved
 
 
 def kernel(first: Tensor, second: Tensor, sharpness: float) -> Tensor:
