@@ -11,6 +11,7 @@ import pytest
 import soundfile
 
 from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.check import check_catalog
 from shotproof.errors import InputError, Starved, UnknownName
 from shotproof.sounds.clip import read_clip
 from shotproof.sounds.mapping import PairMapping
@@ -99,6 +100,12 @@ def test_on_the_fly_gives_the_samples_of_the_files_and_the_same_catalog(tmp_path
         np.testing.assert_array_equal(read_clip(clip, 8_000, 2.0), read_clip(path, 8_000, 2.0))
     digests = clip_digests(clips_of(unwritten), None).to_pylist()
     assert len(set(digests)) == len(unwritten)
+    # The check reads them as they are made: those of one class and dial are all different.
+    assert not check_catalog(unwritten, way=1, shot=1, query=1, workers=1)
+    (tmp_path / "raw" / "rain" / "0.wav").rename(tmp_path / "raw" / "rain" / "away.wav")
+    problems = check_catalog(unwritten, way=1, shot=1, query=1, workers=1)
+    assert {problem.kind for problem in problems} == {"unreadable-file"}
+    (tmp_path / "raw" / "rain" / "away.wav").rename(tmp_path / "raw" / "rain" / "0.wav")
     # Written elsewhere, the catalog still finds the recordings.
     unwritten.write(tmp_path / "elsewhere" / "catalog.parquet")
     moved = Catalog.read(tmp_path / "elsewhere" / "catalog.parquet")

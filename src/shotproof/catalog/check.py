@@ -7,7 +7,6 @@ import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +17,7 @@ from shotproof.images import open_image
 from shotproof.processes import in_processes
 from shotproof.progress import progress
 from shotproof.sounds.clip import SOUND_EXTENSIONS, read_clip
+from shotproof.sounds.mixture import Clip, Mixture, clips_of
 
 FILES_PER_CHUNK = 64
 
@@ -50,7 +50,7 @@ def check_catalog(
         *_small_classes(catalog, shot, query),
     ]
     if read_files:
-        contents = read_contents(catalog.paths, workers)
+        contents = read_contents(clips_of(catalog), workers)
         problems += [*_broken_files(catalog, contents), *_repeated_files(catalog, contents)]
     return problems
 
@@ -63,8 +63,8 @@ def class_sizes(catalog: Catalog) -> pa.Table:
     return counts.sort_by([("split", "ascending"), ("label", "ascending")])
 
 
-def read_contents(paths: Sequence[Path], workers: int | None = None) -> list[FileContent]:
-    """The content of each file, read in worker processes (by default one a core)."""
+def read_contents(paths: Sequence[Clip], workers: int | None = None) -> list[FileContent]:
+    """The content of each file, or of a mixture that no file holds, read in worker processes (one a core)."""
     contents = []
     with progress("Reading files", len(paths)) as advance:
         for content in in_processes(_read_content, paths, workers or os.cpu_count() or 1, FILES_PER_CHUNK):
@@ -73,7 +73,12 @@ def read_contents(paths: Sequence[Path], workers: int | None = None) -> list[Fil
     return contents
 
 
-def _read_content(path: Path) -> FileContent:
+def _read_content(path: Clip) -> FileContent:
+    if isinstance(path, Mixture):
+        try:
+            return FileContent(hashlib.sha256(read_clip(path).tobytes()).hexdigest(), None)
+        except UnreadableItem as error:
+            return FileContent("", str(error))
     try:
         with path.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()

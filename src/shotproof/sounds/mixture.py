@@ -77,6 +77,15 @@ def clip_digests(clips: Sequence[Clip], cache: Path | None) -> pa.Array:
     return pa.array([digest(clip) for clip in clips], pa.string())
 
 
-@lru_cache(maxsize=CLIPS_KEPT)
 def _clip(path: Path) -> Samples:
+    """A recording as a clip; decoded anew where its file has changed."""
+    try:
+        status = path.stat()
+    except OSError:
+        return read_clip(path)  # which says what is wrong
+    return _decoded(path, status.st_mtime_ns, status.st_size)
+
+
+@lru_cache(maxsize=CLIPS_KEPT)
+def _decoded(path: Path, changed: int, size: int) -> Samples:
     return read_clip(path)
