@@ -51,6 +51,13 @@ def test_a_class_above_another_is_its_own_ancestor(tmp_path: Path) -> None:
     assert distances[0, 1] == pytest.approx(jiang_conrath(8, 6, 2))
 
 
+def test_names_that_look_like_numbers_are_names(tmp_path: Path) -> None:
+    path = written(tmp_path, "tree.csv", "child,parent\n007,1\n7,1\n08,2\n")
+    distances = read_class_distances(path, ["007", "7", "08"], SIZES)
+    assert distances[0, 1] == pytest.approx(jiang_conrath(30, 10, 20))
+    assert distances[0, 2] == pytest.approx(jiang_conrath(35, 10, 5))
+
+
 def test_a_matrix_is_taken_as_it_is_whatever_the_order(tmp_path: Path) -> None:
     text = "class,oak,cat,elm,dog\ndog,3,1,9,0\ncat,2,0,9,1\noak,0,2,9,3\nelm,9,9,0,9\n"
     distances = read_class_distances(written(tmp_path, "matrix.csv", text), CLASSES, SIZES)
@@ -90,7 +97,9 @@ def test_class_attributes_give_euclidean_distances(tmp_path: Path) -> None:
             "from 'cat' to 'oak' it is 2, the other way 9",
         ),
         ("t.csv", "class,cat,dog,oak\ncat,1,1,2\ndog,1,0,3\noak,2,3,0\n", "and 0 from a class to itself"),
+        ("t.csv", "class,a\ncat,1\ndog,inf\noak,2\n", "has a number that is not finite"),
         ("t.csv", "", "cannot read"),
+        ("t.json", "[" * 100_000, "cannot read"),
         ("t.json", "{", "cannot read"),
         ("t.json", '{"cat": 3}', "expected nested names"),
         ("t.toml", "a = ", "cannot read"),

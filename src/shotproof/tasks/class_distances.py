@@ -10,6 +10,7 @@ A file of one of these kinds, told apart by its content:
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import json
 import tomllib
@@ -36,6 +37,14 @@ def read_class_distances(path: Path, classes: Sequence[str], sizes: Sequence[int
     """
     if not path.is_file():
         raise InputError(f"class distances: file {path} does not exist")
+    distances = _read(path, classes, sizes)
+    if not np.isfinite(distances).all():
+        raise InputError(f"class distances: {path} has a number that is not finite")
+    return distances
+
+
+def _read(path: Path, classes: Sequence[str], sizes: Sequence[int]) -> FloatArray:
+    """By the kind of file."""
     try:
         if path.suffix == ".json":
             nested = json.loads(path.read_text(encoding="utf-8"))
@@ -45,8 +54,8 @@ def read_class_distances(path: Path, classes: Sequence[str], sizes: Sequence[int
             return tree_distances(_parents(_nested(nested), path), classes, sizes, path)
         if path.suffix == ".txt":
             return euclidean(_rows_of(_cub_table(path), classes, path))
-        table = pq.read_table(path) if path.suffix == ".parquet" else pyarrow.csv.read_csv(path)
-    except (OSError, ValueError, pa.ArrowException) as error:
+        table = pq.read_table(path) if path.suffix == ".parquet" else _csv_table(path)
+    except (OSError, ValueError, RecursionError, pa.ArrowException) as error:
         raise InputError(f"class distances: cannot read {path}: {first_line(error)}") from error
     if table.column_names == ["child", "parent"]:
         children, parents = (table.column(name).cast(pa.string()).to_pylist() for name in ("child", "parent"))
@@ -132,6 +141,14 @@ def _nested(value: Any, above: str | None = None) -> Iterator[tuple[str, str | N
             yield from _nested(below, name)
 
 
+def _csv_table(path: Path) -> pa.Table:
+    """With the names as text, also where they look like numbers: class 007 is not class 7."""
+    with path.open(encoding="utf-8", newline="") as file:
+        header = next(csv.reader(file), [])
+    texts = dict.fromkeys([*header[:1], "parent"], pa.string())
+    return pyarrow.csv.read_csv(path, convert_options=pyarrow.csv.ConvertOptions(column_types=texts))
+
+
 def _cub_table(path: Path) -> dict[str, FloatArray]:
     """A class a line, numbers only; `classes.txt` names the classes by the number of their line."""
     found = next(
@@ -175,7 +192,7 @@ def _rows_of(named: Mapping[str, FloatArray], classes: Sequence[str], where: obj
 def _matrix(table: pa.Table, named: Mapping[str, FloatArray], classes: Sequence[str], path: Path) -> FloatArray:
     columns = {name: place for place, name in enumerate(table.column_names[1:])}
     matrix = _rows_of(named, classes, path)[:, [columns[name] for name in classes]]
-    if not np.isfinite(matrix).all() or (matrix < 0).any() or np.diagonal(matrix).any():
+    if (matrix < 0).any() or np.diagonal(matrix).any():
         raise InputError(f"class distances: {path}: expected numbers from 0 up, and 0 from a class to itself")
     if not np.allclose(matrix, matrix.T):
         i, j = np.argwhere(~np.isclose(matrix, matrix.T))[0]
