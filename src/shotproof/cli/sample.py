@@ -20,8 +20,8 @@ def sample(
     sampler: Annotated[
         str,
         typer.Option(
-            help="How tasks are drawn: fewstab, random, depletion, iid, ood, hard_ood, clean, or a registered one; "
-            "context: these last four, matched."
+            help="How tasks are drawn: fewstab, random, depletion, meta_dataset, semantic, shift, filter, iid, ood, "
+            "hard_ood, clean, or a registered one; context: the four from iid on, matched."
         ),
     ] = "fewstab",
     attributes: Annotated[Path | None, typer.Option(help="attributes.parquet, for samplers that need it.")] = None,
@@ -81,7 +81,7 @@ def sample(
     steps: Annotated[int | None, typer.Option(help="fastdiffsel: the number of steps (1).")] = None,
     scale: Annotated[float | None, typer.Option(help="fastdiffsel, greedy: the scale of the logits (1).")] = None,
     rounds: Annotated[
-        int | None, typer.Option(help="greedy: rounds over the support (2); hardest: rounds of pruning (2).")
+        int | None, typer.Option(help="greedy: rounds over the support (2); hardest: rounds of pruning (1).")
     ] = None,
     normalise: Annotated[
         bool, typer.Option("--normalise", help="fastdiffsel, greedy, hardest: scale features to length 1 first.")
