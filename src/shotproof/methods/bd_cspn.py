@@ -74,6 +74,5 @@ def voted_distances(rows: ShiftedRows, labels: Tensor, way: int, temperature: fl
 
 
 def _votes(cosines: Tensor) -> Tensor:
-    """1 for each row's nearest class, the lowest of those that tie: [B, way, rows]."""
-    way = torch.arange(cosines.shape[1], device=cosines.device)
-    return (cosines.argmax(1, keepdim=True) == way.unsqueeze(-1)).double()
+    """1 for each row's nearest class, and for each of those that tie: [B, way, rows]."""
+    return (cosines == cosines.amax(1, keepdim=True)).double()
