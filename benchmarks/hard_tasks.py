@@ -31,8 +31,8 @@ SEARCHES: list[tuple[str, dict[str, Any]]] = [
     ("fastdiffsel", {}),
     ("fastdiffsel", {"alpha": 20_000.0}),
     ("greedy", {}),
-    ("hardest", {"rounds": 1}),
     ("hardest", {}),
+    ("hardest", {"rounds": 2}),
     ("hardest", {"rounds": 4}),
     ("hardest", {"swaps": 1}),
     ("fastdiffsel", {"mode": "easy"}),
@@ -80,7 +80,7 @@ def on_birds(device: str | None) -> None:
         sampler = samplers.make(name, catalog, design, 0, features=features, device=device, **options)
         found = accuracy(sampler.draw(range(tasks)), features)
         spent = milliseconds(lambda: sampler.draw(range(tasks)), tasks)  # noqa: B023 - called at once
-        print(f"  {name:12} {options or '':25} accuracy {found:5.1f}  {spent:6.2f} ms a task", flush=True)
+        print(f"  {name:12} {options or ''!s:25} accuracy {found:5.1f}  {spent:6.2f} ms a task", flush=True)
 
 
 def accuracy(table: pa.Table, features: Features) -> float:

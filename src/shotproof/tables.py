@@ -148,7 +148,7 @@ def digest(table: pa.Table, columns: Sequence[str]) -> str:
     hasher = hashlib.sha256()
     for name in columns:
         hasher.update(f"{name}:{table.num_rows};".encode())
-        _hash_array(hasher, table.column(name).combine_chunks())
+        _hash_array(hasher, whole_column(table.column(name)))
     return hasher.hexdigest()[:32]
 
 
@@ -176,13 +176,13 @@ def _hash_array(hasher: Any, array: Any) -> None:
         _hash_array(hasher, array.flatten())
     elif pa.types.is_fixed_size_list(kind):
         hasher.update(str(kind.list_size).encode())
-        _hash_array(hasher, array.flatten())
+        _hash_array(hasher, list_values(array))
     elif pa.types.is_null(kind):
         pass
     elif pa.types.is_boolean(kind):
         hasher.update(np.packbits(pc.fill_null(array, False).to_numpy(zero_copy_only=False)).tobytes())
     elif pa.types.is_floating(kind) or pa.types.is_integer(kind):
-        values = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
+        values = (pc.fill_null(array, 0) if array.null_count else array).to_numpy(zero_copy_only=False)
         width = "<i8" if pa.types.is_integer(kind) else values.dtype.newbyteorder("<")
         hasher.update(np.ascontiguousarray(values.astype(width, copy=False)).data)
     elif pa.types.is_struct(kind):
@@ -194,6 +194,19 @@ def _hash_array(hasher: Any, array: Any) -> None:
         except pa.ArrowException as error:
             raise InputError(f"columns of type {kind} are not supported") from error
         _hash_array(hasher, text)
+
+
+def whole_column(column: pa.ChunkedArray) -> Any:
+    """A column as one array; not copied, as `combine_chunks` would, where it is one already."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def list_values(array: pa.FixedSizeListArray) -> pa.Array:
+    """The values of fixed-size lists end to end; not copied, as `flatten` would, where no list is null."""
+    if array.null_count:
+        return array.flatten()
+    size = array.type.list_size
+    return array.values.slice(array.offset * size, len(array) * size)
 
 
 def _check_features(column: pa.ChunkedArray, what: str) -> None:

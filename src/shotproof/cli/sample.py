@@ -81,7 +81,7 @@ def sample(
     steps: Annotated[int | None, typer.Option(help="fastdiffsel: the number of steps (1).")] = None,
     scale: Annotated[float | None, typer.Option(help="fastdiffsel, greedy: the scale of the logits (1).")] = None,
     rounds: Annotated[
-        int | None, typer.Option(help="greedy: rounds over the support (2); hardest: rounds of pruning (1).")
+        int | None, typer.Option(help="greedy: rounds over the support (2); hardest: rounds of pruning (2).")
     ] = None,
     normalise: Annotated[
         bool, typer.Option("--normalise", help="fastdiffsel, greedy, hardest: scale features to length 1 first.")

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 from shotproof.errors import InputError, Mismatch
 from shotproof.features.mapped import is_large, map_features
-from shotproof.tables import Meta, conform, digest, read_table, require_unique, write_table
+from shotproof.tables import Meta, conform, digest, list_values, read_table, require_unique, whole_column, write_table
 
 REQUIRED = {"item": "string", "feature": "floats"}
 GROUP_BYTES = 2**26  # of a row group of the file
@@ -112,8 +112,8 @@ class Features:
     @cached_property
     def _values(self) -> npt.NDArray[Any]:
         """The numbers of each row."""
-        column = self.table.column("feature").combine_chunks()
-        values: npt.NDArray[Any] = column.flatten().to_numpy(zero_copy_only=False)
+        column = whole_column(self.table.column("feature"))
+        values: npt.NDArray[Any] = list_values(column).to_numpy(zero_copy_only=False)
         return values.reshape(len(column), column.type.list_size)
 
     def rows_of(self, items: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:

@@ -31,9 +31,9 @@ def map_features(path: Path) -> pa.Array:
     """
     kind = pq.read_schema(path).field("feature").type
     # Buffered, as a row group may be the whole file.
-    with pq.ParquetFile(path, buffer_size=2**20) as source, tempfile.TemporaryFile() as unpacked:
+    with pq.ParquetFile(path, buffer_size=2**20, pre_buffer=False) as source, tempfile.TemporaryFile() as unpacked:
         try:
-            for batch in source.iter_batches(BATCH_ROWS, columns=["feature"]):
+            for batch in source.iter_batches(BATCH_ROWS, columns=["feature"], use_threads=False):
                 column = batch.column(0)
                 if column.null_count or column.flatten().null_count:
                     raise InputError(f"features file {path}, column 'feature' has an empty value")
