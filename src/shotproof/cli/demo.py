@@ -38,13 +38,89 @@ title = "Shotproof demo: shapes with planted shortcuts"
 """
 
 
+_SOUND_EXPERIMENT = """\
+# The demo's experiment on sounds. Change it and run it again: shotproof run experiment.toml
+
+[catalog]
+file = "catalog.parquet"
+
+[features]
+encoders = ["logmel"]
+
+[tasks]
+split = "test"
+way = 5
+shots = [1, 5]
+query = 10
+tasks = 600
+seed = 0
+# Matched sets: the same supports in each, queries with the same or another background, or with none.
+samplers = [
+  { name = "iid", clean_value = "clean" },
+  { name = "ood", clean_value = "clean" },
+  { name = "hard_ood", clean_value = "clean" },
+  { name = "clean", clean_value = "clean" },
+]
+
+[evaluate]
+methods = ["ncc", "cosine", "logistic", "ridge", "knn"]
+
+[output]
+folder = "."
+title = "Shotproof demo: sounds with backgrounds at a = DIAL"
+"""
+_DIALS = (0.0, 1.0, 2.0)
+
+
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write.")] = Path("shotproof-demo"),
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The folder to write. Default: shotproof-demo[-sound].")
+    ] = None,
+    sound: Annotated[bool, typer.Option("--sound", help="Sounds with backgrounds instead of shapes.")] = False,
 ) -> None:
-    """Draw a world of shapes with planted shortcuts and measure how far three encoders and five methods lean on them.
+    """Make a world with planted shortcuts and measure how far classifiers lean on them: shapes, or with --sound sounds.
 
     shotproof demo
     """
+    if sound:
+        _sounds(output or Path("shotproof-demo-sound"))
+    else:
+        _shapes(output or Path("shotproof-demo"))
+
+
+def _sounds(output: Path) -> None:
+    """Synthesise recordings, mix them with backgrounds of three loudnesses, and run the same experiment on each."""
+    from shotproof.cli.report import print_comparison
+    from shotproof.evaluation.results import Results
+    from shotproof.report.comparison import Comparison
+    from shotproof.report.page import write_report
+    from shotproof.run import run
+    from shotproof.sounds.mix import MixSettings, mix
+    from shotproof.tables import write_text
+    from shotproof.tasks.taskset import TaskSet
+    from shotproof.worlds.sounds import SoundsWorld
+
+    typer.echo(f"synthesising sounds into {output / 'world'}", err=True)
+    world = SoundsWorld()
+    recordings = world.write(output / "world")
+    recordings.write(output / "world" / "catalog.parquet")
+    folders = [output / f"background-{dial:g}" for dial in _DIALS]
+    for dial, folder in zip(_DIALS, folders, strict=True):
+        typer.echo(f"mixing with backgrounds at a = {dial:g} into {folder}", err=True)
+        mixed = mix(recordings, world.mapping(), folder, MixSettings(dial=dial, clean=True))
+        write_text(folder / "experiment.toml", _SOUND_EXPERIMENT.replace("DIAL", f"{dial:g}"))
+        run(folder / "experiment.toml", tell=lambda line: typer.echo(line, err=True))
+    results = [Results.read(path) for folder in folders for path in sorted(folder.glob("results-*.parquet"))]
+    tasks = [TaskSet.read(path) for path in sorted(folders[-1].glob("tasks-*-5shot.parquet"))]
+    page = output / "report.html"
+    title = "Shotproof demo: sounds with backgrounds"
+    comparison = write_report(page, results, tasks=tasks, catalog=mixed, title=title)
+    print_comparison(Comparison([row for row in comparison.rows if row.design.dial == 1], comparison.agreements))
+    typer.echo(f"report, with the other backgrounds: {page}")
+
+
+def _shapes(output: Path) -> None:
+    """Draw shapes, and measure three encoders and five methods on them."""
     from shotproof.cli.run import run
     from shotproof.tables import write_text
     from shotproof.worlds.shapes import ShapesWorld

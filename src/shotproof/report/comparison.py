@@ -94,7 +94,7 @@ class Comparison:
         """E.g. `5-way 1-shot`, with the queries, the split and the catalog where they tell designs apart."""
         extras: list[tuple[Callable[[Design], Any], str]] = [
             (lambda d: d.query, "queries that vary" if design.query is None else f"{design.query} queries"),
-            (lambda d: d.dial, f"a = {design.dial}"),
+            (lambda d: d.dial, f"a = {design.dial:g}" if design.dial is not None else "not mixed"),
             (lambda d: d.split, f"split {design.split or UNKNOWN}"),
             (lambda d: d.dial is None and d.catalog, f"catalog {(design.catalog or UNKNOWN)[:8]}"),
         ]
@@ -169,9 +169,9 @@ def _agreements(rows: Sequence[Row]) -> list[Agreement]:
     return agreements
 
 
-def _design_order(design: Design) -> tuple[str | int, ...]:
-    numbers = [-1 if value is None else value for value in (design.way, design.shot, design.query)]
-    return (design.catalog or "", design.split or "", *numbers)
+def _design_order(design: Design) -> tuple[str | float, ...]:
+    dial, *numbers = (-1 if value is None else value for value in (design.dial, design.way, design.shot, design.query))
+    return (dial, "" if dial >= 0 else design.catalog or "", design.split or "", *numbers)
 
 
 def _without_nan(value: Any) -> Any:
