@@ -50,7 +50,10 @@ def sample(
     context_column: Annotated[
         str | None, typer.Option(help="context samplers: the catalog's column with the contexts (context).")
     ] = None,
-    clean_value: Annotated[str | None, typer.Option(help="context samplers: the context that means none.")] = None,
+    clean_value: Annotated[
+        str | None,
+        typer.Option(help="context samplers: the context that means none; of a catalog by `shotproof mix`, known."),
+    ] = None,
     no_hard_ood: Annotated[
         bool,
         typer.Option("--no-hard-ood", help="context samplers: do without hard_ood, where classes share few contexts."),
@@ -81,7 +84,7 @@ def sample(
     steps: Annotated[int | None, typer.Option(help="fastdiffsel: the number of steps (1).")] = None,
     scale: Annotated[float | None, typer.Option(help="fastdiffsel, greedy: the scale of the logits (1).")] = None,
     rounds: Annotated[
-        int | None, typer.Option(help="greedy: rounds over the support (2); hardest: rounds of pruning (2).")
+        int | None, typer.Option(help="greedy: rounds over the support (2); hardest: rounds of pruning (1).")
     ] = None,
     normalise: Annotated[
         bool, typer.Option("--normalise", help="fastdiffsel, greedy, hardest: scale features to length 1 first.")

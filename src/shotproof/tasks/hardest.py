@@ -42,7 +42,7 @@ class HardestSampler(SupportSampler):
         features: Features,
         like: TaskSet | None = None,
         mode: str = "hard",
-        rounds: int = 2,
+        rounds: int = 1,
         sharpness: float = 2.0,
         swaps: int = 0,
         normalise: bool = False,
