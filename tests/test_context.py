@@ -186,6 +186,18 @@ def test_sources_that_leave_no_query_are_named() -> None:
         sample(one_source, "iid", clean_value="none", max_tries=20, **DESIGN)
 
 
+def test_a_catalog_of_mixtures_says_what_is_clean() -> None:
+    catalog = mixtures()
+    told = Catalog(catalog.table, catalog.root, {"clean_value": "none"})
+    sets, expected = sample_context(told, **DESIGN), sample_context(catalog, clean_value="none", **DESIGN)
+    assert {name: tasks.digest for name, tasks in sets.items()} == {
+        name: tasks.digest for name, tasks in expected.items()
+    }
+    assert sample(told, "clean", **DESIGN).digest == expected["clean"].digest
+    other = Catalog(told.table.append_column("place", told.table.column("context")), told.root, told.meta)
+    assert "clean" not in sample_context(other, context_column="place", **DESIGN)
+
+
 def test_bad_options() -> None:
     catalog = mixtures()
     with pytest.raises(InputError, match="--clean-value NAME"):

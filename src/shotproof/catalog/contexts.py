@@ -22,3 +22,8 @@ def contexts_of(catalog: Catalog, column: str) -> list[str | None]:
     texts = pc.cast(values, pa.string())
     found: list[str | None] = [text or None for text in texts.to_pylist()]
     return found
+
+
+def clean_context(catalog: Catalog, column: str = "context") -> str | None:
+    """The context that means none, where the catalog says which: one by `shotproof mix` does."""
+    return catalog.meta.get("clean_value") if column == "context" else None

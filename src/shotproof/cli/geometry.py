@@ -47,6 +47,7 @@ def geometry(
     Example: shotproof geometry features.parquet --catalog catalog.parquet --clean-value clean -o geometry.svg
     """
     from shotproof.catalog.catalog import Catalog
+    from shotproof.catalog.contexts import clean_context
     from shotproof.cli.console import print_json
     from shotproof.errors import InputError
     from shotproof.features.features import Features
@@ -58,7 +59,7 @@ def geometry(
         raise InputError("--clean-value, --reference-catalog and --split need --catalog")
     items = None if catalog is None else _in_split(Catalog.read(catalog), split)
     if clean_value is None and reference is None and items is not None:
-        clean_value = items.meta.get("clean_value")  # as `shotproof mix` writes it
+        clean_value = clean_context(items, context_column)
     if clean_value is None and reference is None:
         raise InputError("nothing to compare: give --catalog and --clean-value, or --reference, or all of them")
     if output is not None and clean_value is None:

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from shotproof import draws
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.contexts import contexts_of
+from shotproof.catalog.contexts import clean_context, contexts_of
 from shotproof.draws import IntArray
 from shotproof.errors import InputError
 from shotproof.tables import Meta, digest
@@ -61,8 +61,8 @@ class _Drawn:
 class ContextSampler(Sampler):
     """What the four sets share: everything but the contexts that their queries may have.
 
-    `clean_value` is the context that means none: no support has it, and every class that is drawn can be asked for in
-    it. Without `hard_ood`, classes need not have items in the other classes' contexts.
+    `clean_value` is the context that means none (None: what the catalog says): no support has it, and every class that
+    is drawn can be asked for in it. Without `hard_ood`, classes need not have items in the other classes' contexts.
     """
 
     def __init__(
@@ -83,6 +83,7 @@ class ContextSampler(Sampler):
         self.pool = whole.without_small_classes(design) if skip_small_classes else whole
         self.pool.require(design)
         self.design, self.seed, self.max_tries = design, seed, max_tries
+        clean_value = clean_context(catalog, context_column) if clean_value is None else clean_value
         self.context_column, self.clean_value, self.hard_ood = context_column, clean_value, hard_ood
         self.skip_small_classes = skip_small_classes
         self.refuse_options()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.contexts import clean_context
 from shotproof.errors import InputError
 from shotproof.tasks.context import BoolArray, ContextSampler
 from shotproof.tasks.sampler import sample
@@ -62,12 +63,20 @@ class CleanSampler(ContextSampler):
 
 
 def sample_context(
-    catalog: Catalog, *, clean_value: str | None = None, hard_ood: bool = True, **options: Any
+    catalog: Catalog,
+    *,
+    context_column: str = "context",
+    clean_value: str | None = None,
+    hard_ood: bool = True,
+    **options: Any,
 ) -> dict[str, TaskSet]:
-    """Draw `iid`, `ood`, `hard_ood` unless it is not wanted, and `clean` where `clean_value` says what that is.
+    """Draw `iid`, `ood`, `hard_ood` unless it is not wanted, and `clean` where `clean_value`, or else the catalog, says
+    what that is.
 
     Task t of each has the same classes and the very same support items. `options` are those of `sample` (split, way,
-    shot, query, tasks, seed, workers) and of the samplers (context_column, max_tries, skip_small_classes).
+    shot, query, tasks, seed, workers) and of the samplers (max_tries, skip_small_classes).
     """
+    clean_value = clean_context(catalog, context_column) if clean_value is None else clean_value
     names = ["iid", "ood"] + ["hard_ood"] * hard_ood + ["clean"] * (clean_value is not None)
-    return {name: sample(catalog, name, clean_value=clean_value, hard_ood=hard_ood, **options) for name in names}
+    options |= {"context_column": context_column, "clean_value": clean_value, "hard_ood": hard_ood}
+    return {name: sample(catalog, name, **options) for name in names}
