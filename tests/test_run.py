@@ -155,3 +155,30 @@ def test_bad_names_are_told_before_anything_is_made(
     with pytest.raises(error, match=message):
         run(experiment)
     assert not (experiment.parent / "out").exists() or "attributes" in message
+
+
+def test_hard_tasks_of_an_encoder_like_the_random_ones_on_transformed_features(experiment: Path) -> None:
+    samplers = 'samplers = ["random", { name = "hardest", like = "random" }]'
+    text = EXPERIMENT.replace("tasks = 20", f"tasks = 20\n{samplers}").replace(
+        "[tasks]", 'transforms = ["l2"]\n[tasks]'
+    )
+    experiment.write_text(text)
+    outcome = run(experiment)
+    assert outcome.comparison is not None
+    assert outcome.comparison.encoders == ["pixels(size=4) > l2"]
+    assert outcome.comparison.references == ["random"]
+    assert all(row.accuracy_gap is not None and row.accuracy_gap.low > 0 for row in outcome.comparison.rows)
+    assert run(experiment).made == []
+
+
+@pytest.mark.parametrize(
+    ("sampler", "message"),
+    [
+        ('{ name = "hardest", like = "randm" }', "no sampler 'randm' before it to be like: did you mean 'random'?"),
+        ('{ name = "hardest", encoder = "lite" }', "sampler 'hardest': no encoder 'lite'"),
+    ],
+)
+def test_what_a_sampler_names_must_be_there(experiment: Path, sampler: str, message: str) -> None:
+    experiment.write_text(EXPERIMENT.replace("tasks = 20", f'tasks = 20\nsamplers = ["random", {sampler}]'))
+    with pytest.raises(InputError, match=message.replace("?", "\\?")):
+        run(experiment)

@@ -45,7 +45,7 @@ from shotproof.tables import write_text
 _SECTIONS = {
     "catalog": {"root", "file", "layout", "splits"},
     "attributes": {"detectors", "file"},
-    "features": {"encoders", "device", "batch_size", "workers", "cache"},
+    "features": {"encoders", "transforms", "device", "batch_size", "workers", "cache"},
     "tasks": {"split", "way", "shots", "query", "tasks", "seed", "samplers", "workers"},
     "evaluate": {"methods", "device"},
     "output": {"folder", "title", "intervals"},
@@ -92,6 +92,7 @@ class Experiment:
     attributes_file: Path | None
     detectors: list[Named]
     encoders: list[str]
+    transforms: list[str]
     encode_settings: dict[str, Any]
     split: str | None
     way: int
@@ -119,7 +120,8 @@ class Experiment:
             raise InputError(f"experiment file {path}: {error}") from error
         _check_keys(content, path)
         read = _Reader(content, path)
-        encode_settings = {key: value for key, value in content.get("features", {}).items() if key != "encoders"}
+        settings = content.get("features", {}).items()
+        encode_settings = {key: value for key, value in settings if key not in ("encoders", "transforms")}
         if "cache" in encode_settings:
             encode_settings["cache"] = path.parent / str(encode_settings["cache"])
         title = read.value("output", "title", str, None)
@@ -129,6 +131,7 @@ class Experiment:
             attributes_file=None if attributes_file is None else path.parent / attributes_file,
             detectors=read.named("attributes", "detectors", []),
             encoders=read.value("features", "encoders", list, ["lite0"]),
+            transforms=read.value("features", "transforms", list, []),
             encode_settings=encode_settings,
             split=read.value("tasks", "split", str, None),
             way=read.value("tasks", "way", int, 5),

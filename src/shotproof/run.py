@@ -23,6 +23,7 @@ from shotproof.evaluation.results import Results
 from shotproof.experiment import Experiment
 from shotproof.features.encoder import encode, make_encoder
 from shotproof.features.features import Features
+from shotproof.features.transforms import transform
 from shotproof.report.comparison import Comparison
 from shotproof.tables import file_name, write_text
 from shotproof.tasks.sampler import sample, samplers
@@ -163,7 +164,8 @@ def _features(experiment: Experiment, steps: _Steps, catalog: Catalog, encoder: 
         return encode(catalog, encoder, **experiment.encode_settings)
 
     inputs = [catalog, _files(catalog)]
-    return steps.step(Features, f"features-{file_name(encoder)}.parquet", inputs, make, encoder)
+    encoded = steps.step(Features, f"features-{file_name(encoder)}.parquet", inputs, make, encoder)
+    return None if encoded is None else transform(encoded, experiment.transforms)
 
 
 def _tasks(
