@@ -1,4 +1,4 @@
-"""Data for benchmarks: words like those of captions of miniImageNet, and the birds where they are."""
+"""Data for benchmarks: words like those of captions of miniImageNet, and the birds and sounds where they are."""
 
 from __future__ import annotations
 
@@ -43,5 +43,14 @@ def caption_like(
 
 def birds() -> Path | None:
     """The folder CUB_200_2011, in $SHOTPROOF_DATA or beside the project; None where it is not there."""
-    root = Path(os.environ.get("SHOTPROOF_DATA", "../shared/data")) / "CUB_200_2011"
+    return _data("CUB_200_2011")
+
+
+def sounds() -> Path | None:
+    """The folder ESC-50, likewise."""
+    return _data("ESC-50")
+
+
+def _data(name: str) -> Path | None:
+    root = Path(os.environ.get("SHOTPROOF_DATA", "../shared/data")) / name
     return root if root.is_dir() else None

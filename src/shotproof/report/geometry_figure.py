@@ -11,12 +11,12 @@ from markupsafe import Markup
 from shotproof.draws import bits
 from shotproof.errors import InputError
 from shotproof.geometry.change import Change, FeatureChange
+from shotproof.report.figure_file import STYLE, write_svg
 from shotproof.report.svg import COLOURS, MARKERS, Box, Scale, element, line, picture, text
 from shotproof.report.wording import typeset
 from shotproof.stats.intervals import Interval
 from shotproof.tables import write_text
 
-HERE = Path(__file__).parent
 WIDTH, HEIGHT = 480, 360
 SHOWN = 500  # points of each kind; more would hide each other
 SUFFIXES = (".svg", ".html")
@@ -59,13 +59,11 @@ def write_geometry(path: Path, found: FeatureChange, title: str) -> None:
     """Write the figure as .svg, or as .html with its table."""
     if path.suffix not in SUFFIXES:
         raise InputError(f"{path}: expected a name that ends in {' or '.join(SUFFIXES)}")
-    style = Markup((HERE / "page.css").read_text(encoding="utf-8"))
     figure = geometry_figure(found)
     if path.suffix == ".svg":
-        # On its own, a figure needs its name space and its style; both come right after the opening tag.
-        opening, rest = str(figure).removeprefix("<svg ").split(">", 1)
-        write_text(path, f'<svg xmlns="http://www.w3.org/2000/svg" {opening}><style>{style}</style>{rest}')
+        write_svg(path, figure, title)
         return
+    style = Markup(STYLE.read_text(encoding="utf-8"))
     heading = element("h1", title)
     table = element("div", _table(found), class_="scroll")
     body = element("main", heading, element("figure", element("div", figure, class_="panel")), table)

@@ -1,0 +1,253 @@
+"""Context shift in sound: from the folder of ESC-50 to tables and figures (SpurAudio, Figures 2, 3, 7 and 15).
+
+`python -m benchmarks.sound_context [--data ../shared/data/ESC-50] [--work sound-context]`: tables in Markdown on the
+terminal, figures and a report in the working folder. What is there already is read again, so a second run is quick.
+`--heads` compares all heads on iid and hard_ood tasks instead.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.fixture import sounds
+from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.layout import read_layout
+from shotproof.evaluation.evaluate import evaluate
+from shotproof.evaluation.evaluated import values_of
+from shotproof.evaluation.results import Results
+from shotproof.features.encoder import encode
+from shotproof.features.features import Features
+from shotproof.methods.method import DEFAULT_METHODS, make_method, methods
+from shotproof.report.comparison import Comparison, compare_results
+from shotproof.report.context_figures import SETS, context_panels
+from shotproof.report.figure_file import write_svg
+from shotproof.report.page import write_report
+from shotproof.sounds.mix import MixSettings, mix
+from shotproof.stats.compare import compare
+from shotproof.stats.intervals import Interval, gap_interval
+from shotproof.stats.material import Material
+from shotproof.tables import file_name
+from shotproof.tasks.context_sets import sample_context
+from shotproof.tasks.taskset import TaskSet
+
+DIALS = (0.0, 0.5, 1.0, 2.0)
+SHOTS = (1, 5)
+MORE_SHOTS = (1, 5, 10)  # at a = 1
+QUERY, TASKS = 10, 600
+GAPS = SETS[1:]  # iid minus each of these
+HEADS_SETS = ("iid", "hard_ood")
+RESCALED_TASKS = 60
+
+
+@dataclass(frozen=True)
+class Study:
+    """The files of the study: made where they are not there yet."""
+
+    data: Path
+    work: Path
+
+    def catalog(self, dial: float) -> Catalog:
+        """All mixtures of ESC-50 with this dial, made on the fly, and the foregrounds alone."""
+        folder = self.work / f"mixed-{dial:g}"
+        if not (folder / "catalog.parquet").is_file():
+            settings = MixSettings(dial=dial, clean=True, on_the_fly=True)
+            mix(read_layout(self.data, "esc50"), "esc50", folder, settings)
+        return Catalog.read(folder / "catalog.parquet")
+
+    @cache  # noqa: B019 - a study lives as long as the program
+    def features(self, dial: float, split: str = "test") -> Features:
+        """Log-mel statistics of the sounds of a split."""
+        path = self.work / f"logmel-{split}-{dial:g}.parquet"
+        if not path.is_file():
+            encode(self.catalog(dial).in_split(split), "logmel").write(path)
+        return Features.read(path)
+
+    @cache  # noqa: B019
+    def tasks(self, dial: float, shot: int, split: str = "test") -> dict[str, TaskSet]:
+        """The four matched sets."""
+        folder = self.work / f"tasks-{split}-{dial:g}-{shot}"
+        if not (folder / "clean.parquet").is_file():
+            sets = sample_context(self.catalog(dial), split=split, shot=shot, query=QUERY, tasks=TASKS)
+            for name, drawn in sets.items():
+                drawn.write(folder / f"{name}.parquet")
+        return {name: TaskSet.read(folder / f"{name}.parquet") for name in SETS}
+
+    def results(
+        self, dial: float, shot: int, names: Iterable[str], sets: Sequence[str] = SETS, split: str = "test"
+    ) -> list[Results]:
+        """The methods on the sets, a file a method and set."""
+        found = []
+        for sampler in sets:
+            for name in names:
+                path = self.work / f"results-{split}-{dial:g}-{shot}" / f"{sampler}-{file_name(name)}.parquet"
+                if not path.is_file():
+                    tasks = self.tasks(dial, shot, split)[sampler]
+                    evaluate(tasks, self.features(dial, split), name).write(path)
+                found.append(Results.read(path))
+        return found
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print a table in Markdown."""
+    print("\n| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
+    for row in rows:
+        print("| " + " | ".join(row) + " |")
+    print(flush=True)
+
+
+def told(interval: Interval) -> str:
+    """In percent, e.g. `12.3 ±0.4`."""
+    half = "(none)" if interval.refused else f"±{100 * interval.half_width:.1f}"
+    return f"{100 * interval.mean:.1f} {half}"
+
+
+def accuracies(comparison: Comparison, shot: int) -> None:
+    """Acc in each set and what is lost from iid to the others, for each dial and method."""
+    rows, kept = [], []
+    for design in (design for design in comparison.designs if design.shot == shot):
+        for method in comparison.methods:
+            of = {
+                row.biased.sampler: row
+                for row in comparison.rows
+                if row.biased and row.design == design and row.method == method
+            }
+            iid = of["ood"].reference
+            assert iid
+            means = [iid.accuracy.mean, *(one.accuracy.mean for name in GAPS if (one := of[name].biased))]
+            gaps = [gap for name in GAPS if (gap := of[name].accuracy_gap)]
+            rows.append([f"{design.dial:g}", method, *(f"{100 * mean:.1f}" for mean in means), *map(told, gaps)])
+            kept += [bool(np.all(np.diff(means) < 0))] if design.dial else []
+    table(["a", "method", *SETS, *(f"iid - {name}" for name in GAPS)], rows)
+    print(f"iid > clean > ood > hard_ood in {sum(kept)} of {len(kept)} rows with a > 0")
+
+
+def growth(study: Study, shot: int) -> None:
+    """How much more is lost with each step of the dial; the tasks are the same, so task by task."""
+    rows = []
+    for name in DEFAULT_METHODS:
+        losses = []
+        for dial in DIALS:
+            iid, hard = (values_of(one, name)["acc"] for one in study.results(dial, shot, [name], HEADS_SETS))
+            losses.append(iid - hard)
+        same = len({study.tasks(dial, shot)["hard_ood"].digest for dial in DIALS}) == 1
+        steps = pairwise(losses)
+        rows.append([name, *(told(gap_interval(after, before, paired=same)) for before, after in steps)])
+    print(f"What each step of a adds to the loss iid - hard_ood, {shot} shots, the same tasks: {same}")
+    table(["method", *(f"{before:g} to {after:g}" for before, after in pairwise(DIALS))], rows)
+
+
+def other_intervals(study: Study, split: str) -> None:
+    """The loss from iid to hard_ood at a = 1 under intervals that cover new recordings and new classes."""
+    names = ("ncc", "cosine")
+    tasks = study.tasks(1.0, 5, split)
+    material = Material([tasks[name] for name in HEADS_SETS], study.catalog(1.0), [study.features(1.0, split)])
+    compared = compare(
+        study.results(1.0, 5, names, HEADS_SETS, split), intervals=("sampler", "images", "classes"), material=material
+    )
+    rows = [
+        [row.method, *(told(row.intervals["acc"][covers]) for covers in compared.covers)]
+        for row in compared.gaps[0].methods
+    ]
+    classes = len(study.catalog(1.0).in_split(split).table.column("label").unique())
+    print(f"Loss iid - hard_ood, 5 shots, a = 1, the {classes} classes of {split}")
+    table(["method", *compared.covers], rows)
+    for covers, reason in compared.refused.items():
+        print(f"no {covers} interval: {reason}")
+
+
+def figures(comparison: Comparison, folder: Path) -> None:
+    """All panels of the report, each as a file."""
+    for panel in context_panels(comparison):
+        write_svg(folder / f"{file_name(panel.name)}.svg", panel.figure, panel.name, panel.keys)
+
+
+def shifted(study: Study) -> None:
+    """The study of the default methods."""
+    designs = [(dial, shot) for dial in DIALS for shot in (MORE_SHOTS if dial == 1 else SHOTS)]
+    results = [one for dial, shot in designs for one in study.results(dial, shot, DEFAULT_METHODS)]
+    comparison = compare_results(results)
+    for shot in MORE_SHOTS:
+        print(f"\n5 ways, {shot} shots, {QUERY} queries, {TASKS} tasks; percent, 95% sampler interval, paired")
+        accuracies(comparison, shot)
+    for shot in SHOTS:
+        growth(study, shot)
+    for split in ("test", "train"):
+        other_intervals(study, split)
+    figures(comparison, study.work / "figures")
+    at_one = [one for shot in MORE_SHOTS for one in study.results(1.0, shot, DEFAULT_METHODS)]
+    tasks = [study.tasks(1.0, 5)[name] for name in GAPS]
+    write_report(study.work / "report.html", at_one, tasks=tasks, catalog=study.catalog(1.0))
+
+
+def uses_length(study: Study, name: str) -> bool:
+    """Whether any answer changes when every feature is multiplied by a factor of its own, between 1/2 and 2."""
+    features, tasks = study.features(1.0), study.tasks(1.0, 5)["hard_ood"]
+    few = TaskSet(tasks.table.slice(0, int(tasks.starts[RESCALED_TASKS])))
+    factors = 2 ** np.random.default_rng(0).uniform(-1, 1, (len(features.array), 1))
+    rescaled = Features.from_array(features.table.column("item"), (features.array * factors).astype(np.float32))
+    before, after = (evaluate(few, given, name).table.column("missed").to_pylist() for given in (features, rescaled))
+    changed = sum(one != other for one, other in zip(before, after, strict=True))
+    return bool(100 * changed > len(before))  # a tie may fall the other way by rounding
+
+
+def heads(study: Study) -> None:
+    """Every head on vectors: what it loses from iid to hard_ood, ranked, and how far the two kinds differ."""
+    names = [name for name in methods.names() if make_method(name).needs == "vectors"]
+    on = {dial: study.results(dial, 5, names, HEADS_SETS) for dial in (0.0, 1.0)}
+    losses = {
+        dial: {row.method: row for row in compare_results(results).rows if row.accuracy_gap}
+        for dial, results in on.items()
+    }
+    ranked = sorted(losses[1.0].values(), key=lambda row: row.accuracy_gap.mean if row.accuracy_gap else 0)
+    length = {name: uses_length(study, name) for name in names}
+    rows = []
+    for row in ranked:
+        clean = losses[0.0][row.method].accuracy_gap
+        assert row.reference
+        assert row.biased
+        assert row.accuracy_gap
+        assert clean
+        measured = [told(one) for one in (row.reference.accuracy, row.biased.accuracy, row.accuracy_gap, clean)]
+        rows.append([row.method, make_method(row.method).family, "yes" if length[row.method] else "no", *measured])
+    print(f"\n5 ways, 5 shots, {QUERY} queries, {TASKS} tasks, a = 1; percent, 95% sampler interval, paired")
+    table(["head", "family", "uses length", "iid", "hard_ood", "loss", "loss at a = 0"], rows)
+    pairs = compare(on[1.0]).gaps[0].pairs["acc", "sampler"]
+    against = {(pair.a, pair.b): pair for pair in pairs}
+    inductive = [row.method for row in ranked if make_method(row.method).family == "inductive"]
+    long = [name for name in inductive if length[name]]
+    rows = []
+    for name in (name for name in inductive if not length[name]):
+        cells = []
+        for other in long:
+            pair = against.get((name, other)) or against[other, name]
+            mean = pair.interval.mean if pair.a == name else -pair.interval.mean
+            sign = "" if pair.conclusion == "0" else "*"
+            cells.append(f"{100 * mean:+.1f} ±{100 * pair.interval.half_width:.1f}{sign}")
+        rows.append([name, *cells])
+    print("Inductive heads: the loss of a head that ignores length minus that of one that uses it; * conclusive (Holm)")
+    table(["", *long], rows)
+    figures(compare_results(on[1.0]), study.work / "figures-heads")
+
+
+def main() -> None:
+    """Read the command line and run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=sounds(), help="the folder ESC-50")
+    parser.add_argument("--work", type=Path, default=Path("sound-context"), help="where everything is kept")
+    parser.add_argument("--heads", action="store_true", help="all heads instead")
+    given = parser.parse_args()
+    if given.data is None or not given.data.is_dir():
+        sys.exit("ESC-50 is not here: give --data, or set SHOTPROOF_DATA to the folder that holds it")
+    (heads if given.heads else shifted)(Study(given.data, given.work))
+
+
+if __name__ == "__main__":
+    main()
