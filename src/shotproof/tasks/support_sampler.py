@@ -28,7 +28,7 @@ from shotproof.tasks.taskset import SCHEMA, TaskSet
 BoolArray = npt.NDArray[np.bool_]
 
 MODES = {"hard": 1.0, "easy": -1.0}
-BUDGET = 2**28  # bytes that a batch of tasks holds: its classes' features, and what is kept for each candidate
+BUDGET = 2**29  # bytes that a batch of tasks holds of its classes' features, and as many of what is kept beside them
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class SupportSampler(Sampler):
             classes = questions.classes[questions.rows(members)]
             sizes = self.pool.sizes[classes].reshape(-1, way)
             floats = sizes.max() * way * self.floats_a_candidate(queries)
-            if self.pool.sizes[np.unique(classes)].sum() * width > BUDGET // 16:
+            if self.pool.sizes[np.unique(classes)].sum() * width * 8 > BUDGET:
                 floats += sizes.sum(1).max() * width  # the classes do not fit together: as if no two tasks shared one
             size = max(1, BUDGET // (8 * int(floats)))
             yield from (members[start : start + size] for start in range(0, len(members), size))
