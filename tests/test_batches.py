@@ -1,9 +1,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
+from shotproof.errors import InputError
 from shotproof.evaluation.batches import TaskArrays
+from shotproof.features.features import Features
 from tests.drawn_tasks import draw_task_set
 
 
@@ -35,3 +38,15 @@ def test_only_the_items_that_occur_are_kept() -> None:
     tasks, features = draw_task_set(tasks=1)
     used = {item for name in ("support", "query") for row in tasks.table.column(name).to_pylist() for item in row}
     assert len(TaskArrays.of(tasks, features).values) == len(used) < len(features)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_a_value_of_a_file_that_is_not_finite_is_told_with_its_item(value: float) -> None:
+    tasks, features = draw_task_set(tasks=1)
+    item = tasks.table.column("query")[0].as_py()[0]
+    values = features.array.copy()
+    values[features.table.column("item").to_pylist().index(item), 1] = value
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
+    broken = Features(pa.table({"item": features.table.column("item"), "feature": lists}))
+    with pytest.raises(InputError, match=f"item '{item}' has a value that is not finite"):
+        TaskArrays.of(tasks, broken)

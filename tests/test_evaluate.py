@@ -154,6 +154,15 @@ def test_warnings_of_a_method_are_counted_and_told_once() -> None:
     assert [method["warnings"] for method in results.meta["made_by"]["methods"]] == [0, 20]
 
 
+def test_zero_vectors_are_told_once_and_evaluated() -> None:
+    tasks, features = draw_task_set()
+    values = features.array.copy()
+    zero = tasks.table.column("support")[0].as_py()[0]
+    values[features.table.column("item").to_pylist().index(zero)] = 0
+    with pytest.warns(RuntimeWarning, match=r"features of 'features': 1 of \d+ items are zero in all dimensions"):
+        evaluate(tasks, Features.from_array(features.table.column("item").to_pylist(), values), ["ncc", "cosine"])
+
+
 class Returns(Method):
     about = "whatever a test wants"
 

@@ -69,8 +69,9 @@ class TaskArrays:
         used, position = np.unique(rows, return_inverse=True)
         parts = np.split(position, [len(flat[0])])
         support, query = (_part(tasks, column, part) for column, part in zip(columns, parts, strict=True))
-        kept = features.maps[used] if of_maps else None
-        return cls(np.diff(tasks.starts), support, query, features.array[used], kept)
+        kept, values = features.maps[used] if of_maps else None, features.array[used]
+        _require_finite(values, features, used)
+        return cls(np.diff(tasks.starts), support, query, values, kept)
 
     def shapes(self) -> IntArray:
         """Way, number of support rows, number of query rows, a task: [tasks, 3]."""
@@ -87,6 +88,15 @@ class TaskArrays:
         for start in range(0, len(members), size):
             tasks = members[start : start + size]
             yield Batch(tasks, int(self.way[tasks[0]]), self.support.positions(tasks), self.query.positions(tasks))
+
+
+def _require_finite(values: npt.NDArray[Any], features: Features, rows: IntArray) -> None:
+    """Refuse features of somebody's file that are no numbers; `values` are those of `rows`."""
+    with np.errstate(invalid="ignore"):
+        broken = ~np.isfinite(values.sum(axis=1, dtype=np.float64))  # no second array of their size
+    if broken.any():
+        item = features.table.column("item")[int(rows[np.argmax(broken)])].as_py()
+        raise InputError(f"features of '{features.name}': item '{item}' has a value that is not finite")
 
 
 def _part(tasks: TaskSet, column: pa.ChunkedArray, items: IntArray) -> Part:

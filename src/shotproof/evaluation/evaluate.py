@@ -48,6 +48,7 @@ def evaluate(
     if chunk is not None and chunk < 1:
         raise InputError(f"chunk: expected a number of tasks above 0, found {chunk}")
     arrays = TaskArrays.of(tasks, features, made)
+    _warn_of_zeros(arrays, features)
     seeds = (draws.bits(seed, tasks.task_of_row[tasks.starts[:-1]]) >> np.uint64(33)).astype(np.int64)
     predicted, warned = predict_tasks(arrays, made, seeds, choose_devices(device), chunk)
     for method, messages in zip(made, warned, strict=True):
@@ -96,6 +97,14 @@ def _steps(features: Features) -> Meta:
     """What was done to the features after they were encoded, if anything."""
     steps = features.meta.get("made_by", {}).get("transforms")
     return {"transforms": steps} if steps else {}
+
+
+def _warn_of_zeros(arrays: TaskArrays, features: Features) -> None:
+    """Tell how many items have no direction: by cosine they are as near to one class as to another."""
+    zeros = int((~arrays.values.any(axis=1)).sum())
+    if zeros:
+        what = f"{zeros:,} of {len(arrays.values):,} items are zero in all dimensions, and cannot be told apart"
+        warnings.warn(f"features of '{features.name}': {what}", RuntimeWarning, stacklevel=3)
 
 
 def _require_distinct(names: list[str]) -> None:
