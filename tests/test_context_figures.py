@@ -51,5 +51,21 @@ def test_the_loss_is_drawn_against_the_dial_and_the_shots(designs: list[Design],
     assert re.findall(r"ncc at [\d.]+: ([\d.]+)", curve.figure) == ["0.0", "10.0", "20.0"]
 
 
+def test_many_curves_are_drawn_in_parts_on_the_same_axes() -> None:
+    given = [
+        replace(row, method=f"method{m:02d}")
+        for m in range(18)
+        for shot in (1, 5)
+        for row in rows(replace(DESIGN, shot=shot), {"ood": 0.01 * m})
+    ]
+    curves = [panel for panel in context_panels(Comparison(given, [])) if panel.name.startswith("Loss")]
+    assert [panel.name[-8:] for panel in curves] == [f"({n} of 3)" for n in (1, 2, 3)]
+    named = [[name for _, name in panel.keys] for panel in curves]
+    assert [name for names in named for name in names] == [f"method{m:02d}" for m in reversed(range(18))]
+    assert [len(names) for names in named] == [6, 6, 6]
+    ticks = [re.findall(r'class="tick">([^<]*)<', panel.figure) for panel in curves]
+    assert ticks[0] == ticks[1] == ticks[2]
+
+
 def test_there_is_nothing_to_show_of_random_tasks() -> None:
     assert context_panels(Comparison(rows(DESIGN, {"fewstab": 0.2}, "random"), [])) == []

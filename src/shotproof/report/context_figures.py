@@ -18,6 +18,8 @@ from shotproof.stats.intervals import Interval
 IID = "iid"
 SETS = (IID, "clean", "ood", "hard_ood")
 
+Curve = dict[float, Interval]  # the loss at each dial or number of shots
+
 
 @dataclass(frozen=True)
 class Panel:
@@ -88,7 +90,7 @@ def _curves(
     apart: Mapping[str, None],
 ) -> list[Panel]:
     """The loss of Acc against a property of the designs, a panel for each set, where it takes several values."""
-    groups: dict[tuple[Design, str], dict[str, dict[float, Interval]]] = {}
+    groups: dict[tuple[Design, str], dict[str, Curve]] = {}
     for row in rows:
         x = value(row.design)
         if row.accuracy_gap and row.biased and x is not None:
@@ -99,17 +101,31 @@ def _curves(
         if any(len(points) > 1 for points in curves.values()):
             shape = f"{design.way}-way" + (f" {design.shot}-shot" if design.shot else "")
             dial = "" if design.dial is None else f", a = {design.dial:g}"
-            described = f"Loss of accuracy of {len(curves)} classifiers, iid minus {sampler}, against {x_label}."
-            figure = _lines(curves, x_label, described)
-            keys = [(marker(5, 5, series), name) for series, name in enumerate(curves)]
-            panels.append(Panel(f"Loss of Acc, iid - {sampler}, {shape}{dial}", figure, keys))
+            name = f"Loss of Acc, iid - {sampler}, {shape}{dial}"
+            points = [point for of_one in curves.values() for point in of_one.items()]
+            parts = _parts(curves)
+            for number, part in enumerate(parts, 1):
+                described = f"Loss of accuracy of {len(part)} classifiers, iid minus {sampler}, against {x_label}."
+                keys = [(marker(5, 5, series), name) for series, name in enumerate(part)]
+                of_several = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
+                panels.append(Panel(name + of_several, _lines(part, points, x_label, described), keys))
     return panels
 
 
-def _lines(curves: Mapping[str, Mapping[float, Interval]], x_label: str, description: str) -> Markup:
-    """A line a classifier, with whiskers, and zero marked."""
+def _parts(curves: Mapping[str, Curve]) -> list[dict[str, Curve]]:
+    """No more curves together than there are colours, those that lose alike in one part."""
+    if len(curves) <= COLOURS:
+        return [dict(curves)]
+    ordered = sorted(curves.items(), key=lambda entry: -_mean(entry[1]))
+    size = -(-len(ordered) // -(-len(ordered) // COLOURS))
+    return [dict(ordered[start : start + size]) for start in range(0, len(ordered), size)]
+
+
+def _lines(
+    curves: Mapping[str, Curve], points: Sequence[tuple[float, Interval]], x_label: str, description: str
+) -> Markup:
+    """A line a classifier, with whiskers, and zero marked; the axes hold all points, also those of other parts."""
     frame = Box(44, 8, WIDTH - 10, 240)
-    points = [point for of_one in curves.values() for point in of_one.items()]
     x_scale = Scale.around([x for x, _ in points], frame.left, frame.right)
     y_scale = Scale.around([0.0, *(end for _, gap in points for end in ends(gap))], frame.bottom, frame.top)
     parts = x_axis(x_scale, frame, x_label, unit=1) + y_axis(y_scale, frame, "loss of Acc (points)")
@@ -129,5 +145,5 @@ def _name(comparison: Comparison, row: Row) -> str:
     return row.method if len(comparison.encoders) == 1 else classifier(row.encoder, row.method)
 
 
-def _mean(of_one: Mapping[str, Interval]) -> float:
+def _mean(of_one: Mapping[str, Interval] | Curve) -> float:
     return sum(one.mean for one in of_one.values()) / len(of_one)
