@@ -16,7 +16,15 @@ def test_every_method_has_a_line() -> None:
     printed = CliRunner().invoke(app).stdout.splitlines()
     for name in methods.names():
         assert any(line.startswith(f"{name} ") for line in printed)
-    assert any("steps=20" in line and "balanced" in line for line in printed if line.startswith("pt-map"))
+    assert any("balanced" in line for line in printed if line.startswith("pt-map"))
+
+
+def test_one_method_is_explained_with_its_options_and_its_paper() -> None:
+    printed = CliRunner().invoke(app, ["pt-map"]).stdout
+    assert '--method "pt-map(steps=20, rate=0.2, ' in printed
+    assert "Hu, Gripon, Pateux" in printed
+    assert "--method ncc\n" in CliRunner().invoke(app, ["ncc"]).stdout
+    assert "did you mean 'pt-map'?" in str(CliRunner().invoke(app, ["ptmap"]).exception)
 
 
 def test_json_has_what_the_table_has() -> None:

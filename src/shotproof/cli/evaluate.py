@@ -28,8 +28,8 @@ def evaluate(
         typer.Option(
             "--method",
             "-m",
-            help="NAME, NAME(option=value), sklearn:CLASS(...), python:MODULE:NAME, or all; may be repeated. "
-            "Default: ncc, cosine, logistic, ridge, knn. See shotproof methods.",
+            help="NAME, NAME(option=value), sklearn:CLASS(...), python:MODULE:NAME, or all (those on vectors); may be "
+            "repeated. Default: ncc, cosine, logistic, ridge, knn. See shotproof methods.",
         ),
     ] = None,
     step: Annotated[

@@ -8,19 +8,20 @@ import typer
 
 
 def methods(
+    name: Annotated[str | None, typer.Argument(help="One method: its options, its formula and its paper.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
 ) -> None:
-    """List all methods: what they do, their options with defaults, and what they take for granted.
+    """List all methods: what they do, and what they need and take for granted; or explain one, with its options.
 
     Inductive methods label each query by itself, transductive ones all queries of a task together. Methods that assume
     balanced queries are favoured where every class has equally many.
 
-    Example: shotproof methods --json
+    Example: shotproof methods tim
     """
     from shotproof.cli.console import print_json, print_table
     from shotproof.methods.method import methods as registry
 
-    described = [_describe(name) for name in registry.names()]
+    described = [_describe(each) for each in ([name] if name else registry.names())]
     described.sort(key=lambda row: (row["family"], row["method"]))
     if as_json:
         print_json({"methods": described})
@@ -32,15 +33,29 @@ def methods(
             "balanced" if row["balanced"] else "any",
             row["needs"],
             row["about"],
-            ", ".join(f"{option}={value!r}" for option, value in row["options"].items()),
         ]
         for row in described
     ]
-    columns = ["method", "family", "queries", "needs", "what it is", "options"]
+    columns = ["method", "family", "queries", "needs", "what it is"]
     print_table("", columns, rows, left=len(columns))
+    if name:
+        typer.echo(_explain(name, described[0]["options"]))
+        return
     typer.echo(
-        'Also sklearn:CLASS(...), a classifier of scikit-learn, and python:MODULE:NAME, your own. Options: "knn(k=3)".'
+        "Options and paper of one: shotproof methods tim. Also sklearn:CLASS(...), a classifier of scikit-learn, and "
+        "python:MODULE:NAME, your own."
     )
+
+
+def _explain(name: str, options: dict[str, Any]) -> str:
+    """The method with all of its options, as it is written to evaluate it, and what its class says of itself."""
+    import inspect
+
+    from shotproof.methods.method import methods as registry
+
+    given = ", ".join(f"{option}={value!r}" for option, value in options.items())
+    call = f'--method "{name}({given})"' if given else f"--method {name}"
+    return f"\n{call}\n\n{inspect.getdoc(registry.factory(name)) or ''}"
 
 
 def _describe(name: str) -> dict[str, Any]:

@@ -15,6 +15,8 @@ from shotproof.methods.tim import Tim
 class AlphaTim(Tim):
     """As `tim`, with Tsallis entropies (1 - sum p^alpha) / (alpha - 1) of the mean p and of each query's p.
 
+    The alpha of the former is `marginal_alpha`, that of the latter `conditional_alpha`; other options as there.
+
     Veilleux, Boudiaf, Piantanida, Ben Ayed, Realistic Evaluation of Transductive Few-Shot Learning, NeurIPS 2021. The
     cross-entropy of the support is Shannon's, as in its configuration.
     """

@@ -25,7 +25,7 @@ class CosineHead(SgdMethod):
     Chen et al., A Closer Look at Few-shot Classification, 2019. As in the published code, weight normalisation leaves
     each class a length g that is learned (`norm='learned'`, first |v|); `norm='unit'` is the pure cosine, g = 1. Every
     gradient lies in the span of v and the support rows, so v is kept as `share` v0 + A S, and a step costs the same in
-    any number of dimensions.
+    any number of dimensions. The other options are those of `linear`.
     """
 
     scale: float = 2.0

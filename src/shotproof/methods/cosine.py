@@ -18,7 +18,8 @@ class CosineCentroid(GramMethod):
     """Score: the cosine between the query and the class's centroid; 0 where either is zero.
 
     The centroid is the mean of the support rows scaled to length 1 (`rows="unit"`), or of the rows as they are
-    (`rows="raw"`, as in Meta-Baseline): the two differ where the rows' lengths do.
+    (`rows="raw"`, as in Chen, Liu, Xu, Darrell and Wang, Meta-Baseline, 2021): the two differ where the rows' lengths
+    do.
     """
 
     rows: Literal["unit", "raw"] = "unit"

@@ -20,6 +20,8 @@ class LaplacianShot(FullGramMethod):
     a: squared distances to the prototypes, rows of length 1; W: 1 for each query's nearest queries. The prototypes
     are rectified and the queries shifted as in `bd-cspn(form='laplacianshot')`, or the support means (`rectify=False`).
 
+    It is made `steps` times; `temperature` is that of the rectification.
+
     Ziko, Dolz, Granger, Ben Ayed, Laplacian Regularized Few-Shot Learning, ICML 2020. `neighbours` counts the query
     itself, as there: 3 are two others. Queries equally near as the last one that counts all count.
     """

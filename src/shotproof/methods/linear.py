@@ -19,9 +19,9 @@ INITS = ("uniform", "normal", "zero")
 class LinearHead(SgdMethod):
     """Score: W x + b after 100 epochs of SGD on the cross-entropy, from a random start.
 
-    Chen et al., A Closer Look at Few-shot Classification, 2019. `init='zero'` with `batch=None` draws nothing. Every
-    gradient lies in the span of the support rows, so W is kept as `decay` W0 + A S, and a step costs the same in any
-    number of dimensions.
+    Chen et al., A Closer Look at Few-shot Classification, 2019. `init='zero'` with `batch=None` draws nothing;
+    `rate`, `momentum`, `dampening` and `weight_decay` are those of torch.optim.SGD. Every gradient lies in the span of
+    the support rows, so W is kept as `decay` W0 + A S, and a step costs the same in any number of dimensions.
     """
 
     init: Literal["uniform", "normal", "zero"] = "uniform"

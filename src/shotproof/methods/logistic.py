@@ -21,7 +21,9 @@ HALVINGS = 30
 class LogisticRegression(GramMethod):
     """Score: the logits of the W and b that minimise |W|^2 / 2 + C sum of cross-entropies, b unpenalised.
 
-    The optimum is that of scikit-learn's LogisticRegression(C=...) on rows scaled to length 1.
+    The optimum is that of scikit-learn's LogisticRegression(C=...) on rows scaled to length 1. As in Tian, Wang,
+    Krishnan, Tenenbaum and Isola, Rethinking Few-Shot Image Classification: a Good Embedding Is All You Need?, 2020
+    (RFS).
     """
 
     C: float = 1.0

@@ -12,7 +12,10 @@ from shotproof.methods.gram import NEGLIGIBLE, GramMethod, centroid_products
 
 @dataclass
 class NearestCentroid(GramMethod):
-    """Score: minus the squared Euclidean distance from the query to the class's mean support row."""
+    """Score: minus the squared Euclidean distance from the query to the class's mean support row.
+
+    As prototypical networks classify: Snell, Swersky and Zemel, Prototypical Networks for Few-shot Learning, 2017.
+    """
 
     about = "nearest class centroid, Euclidean"
 

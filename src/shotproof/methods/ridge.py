@@ -15,6 +15,7 @@ from shotproof.methods.method import require_positive
 class RidgeRegression(GramMethod):
     """Score: x W with W = S^T (S S^T + penalty I)^-1 Y, without intercept.
 
+    Bertinetto, Henriques, Torr and Vedaldi, Meta-learning with Differentiable Closed-form Solvers, 2019 (R2D2).
     A penalty of 50 suits raw features; on rows of length 1 it is very strong, and 1 is sensible.
     """
 
