@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import threading
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +14,7 @@ from shotproof.errors import InputError
 from shotproof.evaluation.batches import TaskArrays
 from shotproof.evaluation.engine import predict_tasks
 from shotproof.evaluation.evaluate import evaluate
+from shotproof.methods.bpa import Bpa
 from shotproof.methods.method import Method, make_method
 from tests.drawn_tasks import draw_task_set
 
@@ -48,6 +51,49 @@ def test_devices_share_the_work_and_change_nothing(chunk: int | None) -> None:
     assert np.array_equal(alone, together)
     assert warned == warned_together
     assert [len(messages) for messages in warned] == [0, 0, len(arrays.way)]
+
+
+@pytest.fixture
+def three_threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("three_threads")
+def test_threads_share_the_work_and_change_nothing() -> None:
+    arrays, seeds = arrays_and_seeds()
+    methods = [make_method("ncc"), make_method("pt-map(steps=2)"), make_method("tim(steps=3)"), Hungry(100)]
+    shared, warned = predict_tasks(arrays, methods, seeds, [CPU], chunk=4)
+    assert torch.get_num_threads() == 3
+    torch.set_num_threads(1)
+    alone, warned_alone = predict_tasks(arrays, methods, seeds, [CPU], chunk=4)
+    assert np.array_equal(shared, alone)
+    assert warned == warned_alone
+    assert [len(messages) for messages in warned] == [0, 0, 0, len(arrays.way)]
+
+
+@pytest.mark.usefixtures("three_threads")
+def test_code_that_may_remember_sees_one_task_after_another() -> None:
+    tasks, features = draw_task_set(tasks=30)
+    seen: list[str] = []
+
+    def head(support: Tensor, labels: Tensor, query: Tensor) -> Tensor:
+        seen.append(threading.current_thread().name)
+        return make_method("ncc").scores(support[None], labels[None], query[None], int(labels.max()) + 1)[0]
+
+    within = Bpa("sklearn:sklearn.tree.DecisionTreeClassifier()")
+    assert within.in_order
+    evaluate(tasks, features, [head, "ncc"], chunk=2, device="cpu")
+    assert set(seen) == {threading.current_thread().name}
+
+
+@pytest.mark.usefixtures("three_threads")
+def test_an_error_in_a_thread_is_passed_on() -> None:
+    with pytest.raises(InputError, match="does not fit into the memory"):
+        evaluate(*draw_task_set(tasks=40), [Hungry(0)], chunk=1, device="cpu")
+    assert torch.get_num_threads() == 3
 
 
 def test_a_batch_that_does_not_fit_is_done_in_parts() -> None:

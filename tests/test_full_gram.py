@@ -28,11 +28,15 @@ def test_no_answer_depends_on_the_chunk_nor_on_how_products_are_made(
 
 
 @pytest.mark.parametrize("pays", [True, False])
-@pytest.mark.parametrize("transform", [None, PowerTransform(0.5)])
-def test_products_are_those_of_the_transformed_features(pays: bool, transform: PowerTransform | None) -> None:
+@pytest.mark.parametrize("prepared", [True, False])
+@pytest.mark.parametrize(("spec", "transform"), [("bd-cspn", None), ("pt-map", PowerTransform(0.5))])
+def test_products_are_those_of_the_transformed_features(
+    pays: bool, prepared: bool, spec: str, transform: PowerTransform | None
+) -> None:
     arrays = TaskArrays.of(*draw_task_set())
     items = Items(arrays, torch.device("cpu"))
     items.full_gram_pays = pays
+    items.prepare([make_method(spec)] if prepared else [])
     rows = torch.tensor([[3, 1, 2], [0, 3, 3]])
     values = arrays.values.astype(np.float64)[rows]
     if transform:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
+
 import torch
 
 from shotproof.errors import InputError, first_line
@@ -25,3 +28,14 @@ def choose_devices(name: str | None) -> list[torch.device]:
     device = choose_device(name, torch.float64)  # which MPS, for one, does not have
     every = name in (None, "cuda") and device.type == "cuda"
     return [torch.device("cuda", index) for index in range(torch.cuda.device_count())] if every else [device]
+
+
+@contextlib.contextmanager
+def one_thread_an_operation() -> Iterator[None]:
+    """Within it PyTorch computes each operation in the thread that asks for it, as threads that start in it do."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

@@ -1,4 +1,4 @@
-"""All methods on all tasks, batch by batch: on one device or several, in halves where memory runs out."""
+"""All methods on all tasks, batch by batch: by a CPU's threads or by devices, in halves where memory runs out."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ import queue
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+from shotproof.devices import one_thread_an_operation
 from shotproof.errors import InputError
 from shotproof.evaluation.batches import Batch, TaskArrays
 from shotproof.evaluation.scoring import Gathered, Items, predict, tasks_at_a_time
@@ -32,26 +33,31 @@ def predict_tasks(
 ) -> tuple[Predicted, list[list[str]]]:
     """The label that each method gives to each query, [methods, queries], and what each method warned of.
 
-    `seeds` [tasks] are for methods that draw. Batches of `chunk` tasks (default: by memory) are shared by the devices.
+    `seeds` [tasks] are for methods that draw. Batches of `chunk` tasks (default: by memory) are shared by the devices,
+    and on a CPU by as many threads as PyTorch would use for one operation: these are too small to be shared.
     """
-    items = Items(arrays, devices[0])
+    shared = {device: Items(arrays, device) for device in devices}
+    for items in shared.values():
+        items.prepare(methods)
     batches = [
         batch
         for shape, members in arrays.by_shape()
-        for batch in arrays.batches(members, chunk or tasks_at_a_time(shape, items, list(methods)))
+        for batch in arrays.batches(members, chunk or tasks_at_a_time(shape, shared[devices[0]], list(methods)))
     ]
+    workers = [shared[device] for device in _workers(devices, methods)[: len(batches)]]
     predicted = np.empty((len(methods), len(arrays.query.slot)), dtype=np.int16)
     warned: dict[tuple[int, int], list[str]] = {}
     waiting: queue.SimpleQueue[tuple[int, Batch]] = queue.SimpleQueue()
     for numbered in enumerate(batches):
         waiting.put(numbered)
+    stopped = threading.Event()
 
     with progress("evaluate", len(arrays.way) * len(methods)) as advance, _heard_warnings() as heard:
 
         def work(items: Items) -> None:
             """Take batches until none is left; each writes its own part of the predictions."""
             with contextlib.suppress(queue.Empty):
-                while True:
+                while not stopped.is_set():
                     number, batch = waiting.get_nowait()
                     gathered = Gathered(items, arrays, batch, seeds)  # once for all methods
                     for index, method in enumerate(methods):
@@ -60,16 +66,25 @@ def predict_tasks(
                         warned[index, number] = heard()
                         advance(len(batch.tasks))
 
-        used = devices[: len(batches)]
-        if len(used) == 1:
-            work(items)
+        if len(workers) == 1:
+            work(workers[0])
         else:
-            with ThreadPoolExecutor(len(used)) as threads:
-                others = [Items(arrays, device) for device in used[1:]]
-                for done in [threads.submit(work, each) for each in [items, *others]]:
-                    done.result()
+            with one_thread_an_operation(), ThreadPoolExecutor(len(workers)) as threads:
+                try:
+                    for done in as_completed([threads.submit(work, each) for each in workers]):
+                        done.result()
+                finally:
+                    stopped.set()  # after an error, or where the user breaks off, the others stop at their next batch
     in_order = [[warned[index, number] for number in range(len(batches))] for index in range(len(methods))]
     return predicted, [[message for messages in each for message in messages] for each in in_order]
+
+
+def _workers(devices: Sequence[torch.device], methods: Sequence[Method]) -> list[torch.device]:
+    """The device of each thread: one for each GPU, on a CPU one for each core; one in all for methods in order."""
+    if any(method.in_order for method in methods):
+        return [devices[0]]
+    alone = len(devices) == 1 and devices[0].type == "cpu"
+    return [*devices] * (torch.get_num_threads() if alone else 1)
 
 
 def _answers(method: Method, gathered: Gathered, batch: Batch) -> Iterator[tuple[Batch, npt.NDArray[Any]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property, partial
 from typing import Any
 
@@ -31,17 +32,23 @@ class Items:
         _, support, query = arrays.shapes().T
         self.gram_pays = self._gram_pays(int((support * (support + query)).sum()))
         self.full_gram_pays = self._gram_pays(int(((support + query) ** 2).sum()))
+        self._exact: dict[PowerTransform | None, Tensor] = {}
         self._grams: dict[PowerTransform | None, Tensor] = {}
 
     def _gram_pays(self, pairs: int) -> bool:
-        """A pair of items costs a quarter in one large product of what it costs in the small products of tasks."""
-        return len(self.values) <= MOST_GRAM_ITEMS and len(self.values) ** 2 <= 4 * pairs
+        """A pair of items costs half in one large product, and its gather, of what the small products of tasks cost."""
+        return len(self.values) <= MOST_GRAM_ITEMS and len(self.values) ** 2 <= 2 * pairs
 
-    def gram(self, transform: PowerTransform | None = None) -> Tensor:
-        """The inner products of all items, transformed, in float64; computed once."""
-        if transform not in self._grams:
-            self._grams[transform] = self._gram(transformed(self.values, transform))
-        return self._grams[transform]
+    def prepare(self, methods: Sequence[Method]) -> None:
+        """Compute what methods share of all items, before threads ask for it."""
+        for method in methods:
+            if isinstance(method, (GramMethod, FullGramMethod)) and len(self.values) <= MOST_GRAM_ITEMS:
+                transform = method.transform() if isinstance(method, FullGramMethod) else None
+                if transform not in self._exact:
+                    self._exact[transform] = transformed(self.values, transform)
+                pays = self.full_gram_pays if isinstance(method, FullGramMethod) else self.gram_pays
+                if pays and transform not in self._grams:
+                    self._grams[transform] = self._gram(self._exact[transform])
 
     @staticmethod
     def _gram(values: Tensor) -> Tensor:
@@ -70,17 +77,23 @@ class Items:
     def blocks(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """What `scores_from_gram` takes, for rows [B, n] and [B, m] of the features."""
         both, count = torch.cat([support, query], 1), support.shape[1]
-        if not self.gram_pays:
-            return gram_blocks(self.gather(both).double(), count)
-        products = self._pairs(self.gram(), both, support)
-        return products[:, :count], products[:, count:], self.gram().diagonal()[query]
+        if None not in self._grams:
+            return gram_blocks(self._gather_exact(both, None), count)
+        products = self._pairs(self._grams[None], both, support)
+        return products[:, :count], products[:, count:], self._grams[None].diagonal()[query]
 
     def products(self, rows: Tensor, transform: PowerTransform | None) -> Tensor:
         """The inner products [B, r, r] of the transformed features of rows [B, r]."""
-        if not self.full_gram_pays:
-            values = transformed(self.gather(rows), transform)
+        if transform not in self._grams:
+            values = self._gather_exact(rows, transform)
             return values @ values.mT
-        return self._pairs(self.gram(transform), rows, rows)
+        return self._pairs(self._grams[transform], rows, rows)
+
+    def _gather_exact(self, rows: Tensor, transform: PowerTransform | None) -> Tensor:
+        """The features [B, r, d] of rows [B, r], transformed, in float64."""
+        if transform not in self._exact:
+            return transformed(self.gather(rows), transform)
+        return self._exact[transform].index_select(0, rows.flatten()).view(*rows.shape, -1)
 
     @staticmethod
     def _pairs(gram: Tensor, first: Tensor, second: Tensor) -> Tensor:
@@ -91,12 +104,12 @@ class Items:
 
 
 def tasks_at_a_time(shape: IntArray, items: Items, methods: list[Method]) -> int:
-    """How many tasks of a shape to compute at once: memory stays bounded, and large copies near the processor."""
+    """How many tasks of a shape to compute at once: memory stays bounded, on a CPU near what its caches hold."""
     way, support, query = (int(size) for size in shape)
     held = max(method.floats_a_task(way, support, query, items.dims(method)) for method in methods)
     if not items.gram_pays:
         held += 4 * (support + query) * items.values[0].numel()
-    budget = 2**26 if items.device.type == "cpu" else 2**31
+    budget = 2**24 if items.device.type == "cpu" else 2**31
     return max(1, budget // (8 * held))
 
 

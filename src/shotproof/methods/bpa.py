@@ -37,7 +37,7 @@ class Bpa(FullGramMethod):
         self._head = make_method(self.head)
         if self._head.needs != "vectors":
             raise InputError(f"head: expected a method on vectors, found '{self.head}', which needs {self._head.needs}")
-        self.balanced = self._head.balanced
+        self.balanced, self.in_order = self._head.balanced, self._head.in_order
 
     def scores_from_products(self, products: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
         """The head on the rows of affinities."""

@@ -19,13 +19,15 @@ class Method(ABC):
     """A few-shot classifier on features, batched over B tasks of one shape.
 
     Every class 0 to way - 1 has at least one support row; classes may have unequal numbers of rows, in any order.
-    A task's scores depend on that task alone; a query's, in an inductive method, not on the other queries.
+    A task's scores depend on that task alone; a query's, in an inductive method, not on the other queries. Several
+    threads may ask for scores at once, unless `in_order`.
     """
 
     about: ClassVar[str]
     family: Literal["inductive", "transductive"] = "inductive"
     balanced: bool = False  # assumes that every class has equally many queries
     needs: ClassVar[Literal["vectors", "maps"]] = "vectors"  # maps: support [B, n, d, h, w], query [B, m, d, h, w]
+    in_order: bool = False  # one batch after another: of code that may keep something between calls
     name: str = ""  # in tables and files: the specification it was made from
 
     @abstractmethod

@@ -25,6 +25,7 @@ class SklearnEstimator(SeededMethod):
     """
 
     about = "an estimator with fit and predict, one task at a time"
+    in_order = True
 
     def __init__(self, estimator: Estimator, name: str = "") -> None:
         self.estimator = estimator

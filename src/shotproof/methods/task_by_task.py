@@ -37,6 +37,7 @@ class TaskByTask(Method):
     """
 
     about = "a classifier of your own, one task at a time"
+    in_order = True
 
     def __init__(self, classifier: Classify | EpisodicClassifier, name: str = "") -> None:
         self.classifier = classifier
