@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from shotproof.report.comparison import Comparison, compare_results
-from shotproof.report.heat_maps import heat_map, heat_maps
+from shotproof.report.heat_maps import best_first, heat_map, heat_maps
 from shotproof.report.wording import percent
 from shotproof.stats.intervals import Interval
 from tests.report_files import make_experiment
@@ -32,9 +32,24 @@ def test_there_is_no_map_of_one_encoder(tmp_path: Path) -> None:
 
 def test_the_darkest_cell_is_the_highest_and_the_best_method_comes_first() -> None:
     means = {("a", "low"): 0.2, ("b", "low"): 0.3, ("a", "high <i>"): 0.9, ("b", "high <i>"): 0.6}
-    drawn = heat_map({key: Interval(mean, mean, mean, "sampler", 0.95) for key, mean in means.items()}, "Acc")
+    cells = {key: Interval(mean, mean, mean, "sampler", 0.95) for key, mean in means.items()}
+    drawn = heat_map(cells, "Acc", best_first(cells))
     opacities = [float(found) for found in re.findall(r'fill-opacity="([\d.]+)"', drawn)]
     assert len(opacities) == 4
     assert opacities.index(max(opacities)) == 0
     assert opacities.index(min(opacities)) == 2
     assert "<i>" not in drawn
+
+
+def test_preprocessing_is_told_line_by_line_and_with_its_options_where_columns_differ_by_them() -> None:
+    encoders = [
+        "lite0",
+        "lite0 > center(base='b.parquet@1f2e3d4c') > l2",
+        "lite0 > power(power=0.5)",
+        "lite0 > power(power=1)",
+    ]
+    cells = {(encoder, "ncc"): Interval(0.5, 0.5, 0.5, "sampler", 0.95) for encoder in encoders}
+    labels = re.findall(r">([^<]*)<title>lite0", heat_map(cells, "Acc", ["ncc"]))
+    assert labels[:4] == ["lite0", "lite0", "&gt; center", "&gt; l2"]
+    assert labels[4] == labels[6] == "lite0"
+    assert labels[5] != labels[7]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
@@ -14,6 +14,7 @@ from shotproof.stats.intervals import Interval
 Cells = Mapping[tuple[str, str], Interval]  # by encoder and method
 
 WIDTH, HEIGHT = 62.0, 19.0  # of a cell
+LINE = 12.0  # height of a line of a column's label
 LABEL_LENGTH = 26
 PALEST, DARKEST = 0.04, 0.45  # ink stays readable on either
 
@@ -32,25 +33,34 @@ def heat_maps(comparison: Comparison) -> list[tuple[str, Markup]]:
         if row.accuracy_gap and row.reference and row.biased:
             name = f"Loss of Acc (points), {row.reference.sampler} - {row.biased.sampler}, {design}"
             losses.setdefault(name, {})[key] = row.accuracy_gap
-    return [(name, heat_map(cells, name)) for name, cells in (accuracies | losses).items()]
+    order = best_first(*accuracies.values())  # of all maps alike, so that they can be read side by side
+    return [(name, heat_map(cells, name, order)) for name, cells in (accuracies | losses).items()]
 
 
-def heat_map(cells: Cells, name: str) -> Markup:
-    """A row a method, the highest mean first, a column an encoder; the darker the higher, each cell with its value."""
+def best_first(*maps: Cells) -> list[str]:
+    """The methods, the highest mean over all cells first."""
+    means: dict[str, list[float]] = {}
+    for cells in maps:
+        for (_, method), one in cells.items():
+            means.setdefault(method, []).append(one.mean)
+    return sorted(means, key=lambda method: -sum(means[method]) / len(means[method]))
+
+
+def heat_map(cells: Cells, name: str, order: Sequence[str]) -> Markup:
+    """A row a method, in the order given, a column an encoder; the darker the higher, each cell with its value."""
     encoders = list(dict.fromkeys(encoder for encoder, _ in cells))
-    methods = list(dict.fromkeys(method for _, method in cells))
-    methods.sort(key=lambda method: -_mean([one.mean for key, one in cells.items() if key[1] == method]))
+    methods = [method for method in order if any(key[1] == method for key in cells)]
+    labels = _column_labels(encoders)
+    header = LINE * max(len(lines) for lines in labels) + 6
     low, high = min(one.mean for one in cells.values()), max(one.mean for one in cells.values())
     left = 10 + max(text_width(shortened(method, LABEL_LENGTH)) for method in methods)
     parts = []
-    for column, encoder in enumerate(encoders):
-        label = shortened(encoder, int(WIDTH // text_width("x")))
-        centre = left + WIDTH * (column + 0.5)
-        parts.append(
-            element("text", label, element("title", encoder), x=centre, y=12, text_anchor="middle", class_="name")
-        )
+    for column, (encoder, lines) in enumerate(zip(encoders, labels, strict=True)):
+        place: dict[str, str | float] = {"x": left + WIDTH * (column + 0.5), "text_anchor": "middle", "class_": "name"}
+        for line, label in enumerate(lines, start=1):
+            parts.append(element("text", label, element("title", encoder), y=LINE * line, **place))
     for row, method in enumerate(methods):
-        top = 18 + HEIGHT * row
+        top = header + HEIGHT * row
         label = shortened(method, LABEL_LENGTH)
         parts.append(
             element("text", label, element("title", method), x=left - 6, y=top + 13, text_anchor="end", class_="name")
@@ -62,7 +72,7 @@ def heat_map(cells: Cells, name: str) -> Markup:
                 told = f"{method} on {encoder}: {percent(one.mean)} {bounds(one)}"
                 parts += _cell(left + WIDTH * column, top, share, percent(one.mean), told)
     description = f"Heat map of {len(methods)} methods on {len(encoders)} encoders: {name}."
-    return picture(left + WIDTH * len(encoders), 22 + HEIGHT * len(methods), description, parts)
+    return picture(left + WIDTH * len(encoders), header + 4 + HEIGHT * len(methods), description, parts)
 
 
 def _cell(x: float, y: float, share: float, value: str, told: str) -> list[Markup]:
@@ -72,5 +82,10 @@ def _cell(x: float, y: float, share: float, value: str, told: str) -> list[Marku
     return [rectangle, text(x + WIDTH / 2, y + 13, typeset(value), "middle", "value")]
 
 
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
+def _column_labels(encoders: Sequence[str]) -> list[list[str]]:
+    """An encoder's name on a line, each step of preprocessing on one below; options where they tell columns apart."""
+    steps = [encoder.split(" > ") for encoder in encoders]
+    plain = [[step.partition("(")[0] for step in each] for each in steps]
+    chosen = [short if plain.count(short) == 1 else full for short, full in zip(plain, steps, strict=True)]
+    most = int(WIDTH // text_width("x"))
+    return [[shortened(f"> {step}" if line else step, most) for line, step in enumerate(each)] for each in chosen]
