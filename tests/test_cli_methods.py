@@ -32,7 +32,7 @@ def test_json_has_what_the_table_has() -> None:
     assert sorted(listed) == methods.names()
     assert all(row["about"] for row in listed.values())
     assert listed["alpha-tim"]["options"]["weights"] == [1.0, 1.0, 1.0]
-    assert (listed["ecpe"]["balanced"], listed["tim"]["balanced"]) == (True, False)
+    assert (listed["tim"]["balanced"], listed["alpha-tim"]["balanced"]) == (True, False)
     assert (listed["knn"]["family"], listed["bpa"]["family"]) == ("inductive", "transductive")
 
 

@@ -26,6 +26,7 @@ class AlphaTim(Tim):
     conditional_alpha: float = 5.0
 
     about = "TIM with entropies for unbalanced queries"
+    balanced = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

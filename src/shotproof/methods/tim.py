@@ -33,6 +33,7 @@ class Tim(Method):
 
     about = "prototypes by mutual information, gradient descent"
     family = "transductive"
+    balanced = True
 
     def __post_init__(self) -> None:
         require_between("steps", self.steps, 0, kind=int)
