@@ -17,13 +17,13 @@ def test_a_file_has_the_figure_its_title_and_all_names_within_its_box(tmp_path: 
     root = ElementTree.parse(tmp_path / "a.svg").getroot()
     assert root.tag == f"{SVG}svg"
     assert root.get("aria-label") == 'what "it" shows'
-    _, _, width, height = map(float, root.get("viewBox", "").split())
+    left, top, width, height = map(float, root.get("viewBox", "").split())
     title, *others = root.iter(f"{SVG}text")
     assert title.text == "A & B"
     assert [one.text for one in others] == ["drawn", *names]
     places = [(float(one.get("x", "")), float(one.get("y", ""))) for one in others[1:]]
     assert len(set(places)) == len(names)
-    assert all(x < width and 220 < y < height for x, y in places)
+    assert all(x < left + width and 220 < y < top + height for x, y in places)
     # Every mark is drawn left of its name, in the same row.
     groups = [one.get("transform", "") for one in root.iter(f"{SVG}g")][1:]
     moved = [re.findall(r"[\d.]+", transform) for transform in groups]

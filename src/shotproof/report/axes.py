@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from markupsafe import Markup
 
@@ -11,10 +12,12 @@ from shotproof.report.wording import typeset
 from shotproof.stats.intervals import Interval
 
 
-def x_axis(scale: Scale, frame: Box, label: str, unit: float = 100) -> list[Markup]:
-    """The axis below a frame, with its grid; ticks are values times the unit."""
+def x_axis(
+    scale: Scale, frame: Box, label: str, unit: float = 100, ticks: Sequence[float] | None = None
+) -> list[Markup]:
+    """The axis below a frame, with its grid; ticks, round values unless given, are shown times the unit."""
     parts = [line(frame.left, frame.bottom, frame.right, frame.bottom, "axis")]
-    for value in scale.ticks():
+    for value in scale.ticks() if ticks is None else ticks:
         x = scale(value)
         parts += [line(x, frame.top, x, frame.bottom, "grid"), text(x, frame.bottom + 14, _tick(value, unit), "middle")]
     parts.append(text((frame.left + frame.right) / 2, frame.bottom + 31, label, "middle", "axis-label"))

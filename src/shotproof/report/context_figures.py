@@ -18,6 +18,8 @@ from shotproof.stats.intervals import Interval
 IID = "iid"
 SETS = (IID, "clean", "ood", "hard_ood")
 
+DODGE = 3.0  # from one series to the next, so that whiskers at one value stand beside each other
+
 Curve = dict[float, Interval]  # the loss at each dial or number of shots
 
 
@@ -126,13 +128,15 @@ def _lines(
 ) -> Markup:
     """A line a classifier, with whiskers, and zero marked; the axes hold all points, also those of other parts."""
     frame = Box(44, 8, WIDTH - 10, 240)
-    x_scale = Scale.around([x for x, _ in points], frame.left, frame.right)
+    values = sorted({x for x, _ in points})
+    x_scale = Scale.around(values, frame.left, frame.right)
     y_scale = Scale.around([0.0, *(end for _, gap in points for end in ends(gap))], frame.bottom, frame.top)
-    parts = x_axis(x_scale, frame, x_label, unit=1) + y_axis(y_scale, frame, "loss of Acc (points)")
+    parts = x_axis(x_scale, frame, x_label, 1, values) + y_axis(y_scale, frame, "loss of Acc (points)")
     parts.append(line(frame.left, y_scale(0), frame.right, y_scale(0), "reference"))
     for series, (name, of_one) in enumerate(curves.items()):
         colour = f"c{series % COLOURS}"
-        places = [(x_scale(x), y_scale(gap.mean)) for x, gap in sorted(of_one.items())]
+        beside = DODGE * (series - (len(curves) - 1) / 2)
+        places = [(x_scale(x) + beside, y_scale(gap.mean)) for x, gap in sorted(of_one.items())]
         parts.append(element("path", d="M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places), class_=f"curve {colour}"))
         for (x, gap), (left, top) in zip(sorted(of_one.items()), places, strict=True):
             low, high = map(y_scale, ends(gap))

@@ -13,6 +13,7 @@ from shotproof.tables import write_text
 
 STYLE = Path(__file__).parent / "page.css"
 ROW = 15  # a line of the title or of the legend
+MARGIN = 8
 ENLARGED = 1.5  # where the file is shown as an image, of the page's smallest size
 
 _OPENING = re.compile(r'<svg viewBox="0 0 (\S+) (\S+)"([^>]*)>')
@@ -31,8 +32,8 @@ def write_svg(path: Path, figure: Markup, title: str = "", keys: Sequence[tuple[
         element("g", Markup(figure[opening.end() :].removesuffix("</svg>")), transform=f"translate(0 {top})"),
         *legend,
     ]
-    total = top + height + rows * ROW
-    size = f'viewBox="0 0 {width:g} {total:g}" width="{ENLARGED * width:g}" height="{ENLARGED * total:g}"'
+    across, down = width + 2 * MARGIN, top + height + rows * ROW + 2 * MARGIN
+    size = f'viewBox="{-MARGIN} {-MARGIN} {across:g} {down:g}" width="{ENLARGED * across:g}"'
     # Opened by itself, a transparent figure would be on the viewer's own colour, which may be that of its text.
     ground = 'style="background: var(--paper)"'
     inner = "".join(parts)
@@ -50,4 +51,4 @@ def _legend(keys: Sequence[tuple[Markup, str]], width: float, top: float) -> tup
         y = top + row * ROW
         parts += [element("g", mark, transform=f"translate({left:g} {y - 8.5:g})"), text(left + 13, y, name)]
         left += needed
-    return parts, row + 2 if keys else 0
+    return parts, row + 1 if keys else 0
