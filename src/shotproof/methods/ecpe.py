@@ -103,7 +103,10 @@ class Graph:
         self._system.diagonal(dim1=-2, dim2=-1).copy_(degree)
         root = degree.sqrt().unsqueeze(1)
         # D^1/2 (D - reach K)^-1 D^1/2 is the inverse above.
-        solved: Tensor = torch.linalg.solve(self._system, (label * root).mT).mT * root
+        # It is positive definite, for reach < 1. Symmetric, so that its transpose spares a copy by columns.
+        factor = torch.linalg.cholesky_ex(self._system.mT)[0]
+        halfway = torch.linalg.solve_triangular(factor, (label * root).mT, upper=False)
+        solved: Tensor = torch.linalg.solve_triangular(factor.mT, halfway, upper=True).mT * root
         return solved
 
 

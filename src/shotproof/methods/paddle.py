@@ -40,6 +40,10 @@ class Paddle(Method):
         if self.scale not in SCALES:
             raise UnknownName("value of scale", str(self.scale), SCALES)
 
+    def floats_a_task(self, way: int, support: int, query: int, dims: int) -> int:
+        """The rows as they are and scaled, and their products."""
+        return 2 * (support + query) * (support + query + dims)
+
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         """The means are kept as weights of the rows, in float64."""
         rows = self._scaled(torch.cat([support, query], 1).double(), labels.shape[1])

@@ -33,6 +33,10 @@ class TransductiveFinetune(Method):
         require_between("epochs", self.epochs, 0, kind=int)
         require_positive("rate", self.rate, float)
 
+    def floats_a_task(self, way: int, support: int, query: int, dims: int) -> int:
+        """The rows as they are and of length 1, in float32."""
+        return 2 * (support + query) * dims
+
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         """The gradient in closed form; in float64 where the features are."""
         dtype = torch.float64 if support.dtype == torch.float64 else torch.float32
