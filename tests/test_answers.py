@@ -8,6 +8,7 @@ import pytest
 from shotproof.errors import Mismatch
 from shotproof.evaluation.results import Results
 from shotproof.report.answers import answers_on
+from shotproof.tasks.taskset import TaskSet
 from tests.report_files import make_catalog, make_experiment, make_results, make_tasks
 
 
@@ -31,6 +32,14 @@ def test_missed_may_be_missing(tmp_path: Path) -> None:
     results = make_results(tasks, "pixels", {"ncc": 0.5})
     (answers,) = answers_on(tasks, [Results(results.table.drop_columns("missed"), results.meta)])
     assert answers.missed_at(0) is None
+
+
+def test_the_same_tasks_of_another_catalog_have_other_answers(tmp_path: Path) -> None:
+    made = make_tasks(make_catalog(tmp_path))
+    tasks = [TaskSet(made.table, {**made.meta, "from": {"catalog": name}}) for name in ("quiet", "loud")]
+    results = [make_results(one, "pixels", {"ncc": share}) for one, share in zip(tasks, (1.0, 0.0), strict=True)]
+    assert [answers_on(one, results)[0].share.mean() for one in tasks] == [1.0, 0.0]
+    assert answers_on(TaskSet(made.table, {}), results[1:])[0].share.mean() == 0.0
 
 
 def test_tasks_of_other_results_are_refused(tmp_path: Path) -> None:

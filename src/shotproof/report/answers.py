@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from shotproof.errors import Mismatch
 from shotproof.evaluation.results import Results
-from shotproof.evaluation.sources import UNKNOWN, Source
+from shotproof.evaluation.sources import UNKNOWN, Source, lookup
 from shotproof.tasks.taskset import TaskSet
 
 
@@ -40,16 +40,25 @@ class Answers:
         return positions
 
 
+def places_on(tasks: TaskSet, sources: Sequence[Source]) -> list[int]:
+    """Which of the sources are on these tasks. The same tasks may be drawn from several catalogs (sounds mixed with
+    another dial): those of their own catalog, where there are any.
+    """
+    same = [place for place, source in enumerate(sources) if source.tasks_digest == tasks.digest]
+    catalog = lookup(tasks.meta, "from", "catalog")
+    return [place for place in same if sources[place].design.catalog == catalog] or same
+
+
 def answers_on(tasks: TaskSet, results: Sequence[Results]) -> list[Answers]:
     """The answers of every classifier that was evaluated on these tasks, in the order of the results."""
     answers: dict[tuple[str, str], Answers] = {}
-    for given in results:
-        source = Source.of(given)
-        if source.tasks_digest == tasks.digest:
-            for method in given.methods:
-                answers.setdefault((source.encoder, method), _align(tasks, given, source.encoder, method))
+    sources = [Source.of(given) for given in results]
+    for place in places_on(tasks, sources):
+        given, encoder = results[place], sources[place].encoder
+        for method in given.methods:
+            answers.setdefault((encoder, method), _align(tasks, given, encoder, method))
     if not answers:
-        known = sorted({Source.of(given).tasks_digest or UNKNOWN for given in results})
+        known = sorted({source.tasks_digest or UNKNOWN for source in sources})
         raise Mismatch(f"no results are on the task set {tasks.digest}: they are on {', '.join(known)}")
     return list(answers.values())
 

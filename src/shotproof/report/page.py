@@ -10,11 +10,11 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.evaluation.evaluated import METRICS, Metric
 from shotproof.evaluation.results import Results
-from shotproof.evaluation.sources import UNKNOWN, Design, sources_of
+from shotproof.evaluation.sources import UNKNOWN, Design, lookup, sources_of
 from shotproof.features.features import Features
 from shotproof.report import wording
 from shotproof.report.album import Album
-from shotproof.report.answers import answers_on
+from shotproof.report.answers import answers_on, places_on
 from shotproof.report.attribute_costs import MIN_TASKS, attribute_costs
 from shotproof.report.comparison import Comparison, compare_results
 from shotproof.report.context_figures import context_panels
@@ -101,11 +101,11 @@ def write_report(
 
 def _answered(comparison: Comparison, results: Sequence[Results], tasks: Sequence[TaskSet]) -> list[AnsweredTasks]:
     """The task sets with their answers, smallest design first; the reference only where there is no other."""
-    sources = {source.tasks_digest: source for source in sources_of(results)}
+    sources = sources_of(results)
     sets = []
-    for given in {one.digest: one for one in tasks}.values():
+    for given in {(one.digest, lookup(one.meta, "from", "catalog")): one for one in tasks}.values():
         answers = answers_on(given, results)
-        source = sources[given.digest]
+        source = sources[places_on(given, sources)[0]]
         name = f"{source.sampler}, {comparison.design_name(source.design)}"
         order = (source.sampler in comparison.references, comparison.designs.index(source.design), source.sampler)
         sets.append((order, AnsweredTasks(name, given, answers)))
