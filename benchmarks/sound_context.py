@@ -42,6 +42,7 @@ DIALS = (0.0, 0.5, 1.0, 2.0)
 SHOTS = (1, 5)
 MORE_SHOTS = (1, 5, 10)  # at a = 1
 QUERY, TASKS = 10, 600
+CHANCE = 0.2  # 5 ways
 GAPS = SETS[1:]  # iid minus each of these
 HEADS_SETS = ("iid", "hard_ood")
 RESCALED_TASKS = 60
@@ -237,9 +238,11 @@ def heads(study: Study) -> None:
         assert row.accuracy_gap
         assert clean
         measured = [told(one) for one in (row.reference.accuracy, row.biased.accuracy, row.accuracy_gap, clean)]
-        rows.append([row.method, make_method(row.method).family, "yes" if length[row.method] else "no", *measured])
+        of_chance = row.accuracy_gap.mean / (row.reference.accuracy.mean - CHANCE)
+        kind = [make_method(row.method).family, "yes" if length[row.method] else "no"]
+        rows.append([row.method, *kind, *measured, f"{100 * of_chance:.0f}%"])
     print(f"\n5 ways, 5 shots, {QUERY} queries, {TASKS} tasks, a = 1; percent, 95% sampler interval, paired")
-    table(["head", "family", "uses length", "iid", "hard_ood", "loss", "loss at a = 0"], rows)
+    table(["head", "family", "uses length", "iid", "hard_ood", "loss", "loss at a = 0", "of iid - chance"], rows)
     pairs = compare(on[1.0]).gaps[0].pairs["acc", "sampler"]
     against = {(pair.a, pair.b): pair for pair in pairs}
     inductive = [row.method for row in ranked if make_method(row.method).family == "inductive"]
