@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from shotproof.errors import UnknownName
-from shotproof.methods.full_gram import mean_weights, members, normalised
+from shotproof.methods.full_gram import members
 from shotproof.methods.method import Method, require_between, require_positive
 
 SCALES = ("range", "unit", "none")
@@ -41,22 +41,29 @@ class Paddle(Method):
             raise UnknownName("value of scale", str(self.scale), SCALES)
 
     def floats_a_task(self, way: int, support: int, query: int, dims: int) -> int:
-        """The rows as they are and scaled, and their products."""
-        return 2 * (support + query) * (support + query + dims)
+        """The rows as they are and scaled, and the products of queries."""
+        return 2 * (support + query) * dims + query * query
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """The means are kept as weights of the rows, in float64."""
+        """The means are kept as weights of the rows, in float64; the support's part of them stays."""
         rows = self._scaled(torch.cat([support, query], 1).double(), labels.shape[1])
-        products, count = rows @ rows.mT, labels.shape[1]
-        of_support, weights = members(labels, way), mean_weights(labels, way, rows.shape[1])
-        bonus = torch.zeros_like(weights[..., :1])
+        of_support, count = members(labels, way), labels.shape[1]
+        shots = of_support.sum(2, keepdim=True)
+        total_by_support = of_support @ rows[:, :count]
+        asked = rows[:, count:]
+        between, by_support = asked @ asked.mT, total_by_support @ asked.mT
+        square_by_support = total_by_support.square().sum(2, keepdim=True)
+        # Of the classes' totals: products with the queries, squares, and numbers of rows.
+        products, squares, size = by_support, square_by_support, shots
+        bonus = torch.zeros_like(shots)
         for _ in range(self.steps):
-            products_with_means = weights @ products
-            squares = (weights * products_with_means).sum(2, keepdim=True)
             # Without |x|^2, which is the same for all classes.
-            used = (products_with_means[..., count:] - squares / 2 + bonus).softmax(1)
-            bonus = self.penalty / query.shape[1] * (used.mean(2, keepdim=True).add_(1e-6).log_() + 1)
-            weights = normalised(torch.cat([of_support, used], 2))
+            used = (products / size + (bonus - squares / (2 * size.square()))).softmax(1)
+            gained = used.sum(2, keepdim=True)
+            bonus = self.penalty / query.shape[1] * ((gained / query.shape[1] + 1e-6).log_() + 1)
+            products = torch.baddbmm(by_support, used, between)
+            squares = square_by_support + (products + by_support).mul_(used).sum(2, keepdim=True)
+            size = shots + gained
         return used.mT
 
     def _scaled(self, rows: Tensor, support: int) -> Tensor:
