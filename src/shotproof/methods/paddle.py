@@ -46,7 +46,7 @@ class Paddle(Method):
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         """The means are kept as weights of the rows, in float64; the support's part of them stays."""
-        rows = self._scaled(torch.cat([support, query], 1).double(), labels.shape[1])
+        rows = self._scaled(support, query)
         of_support, count = members(labels, way), labels.shape[1]
         shots = of_support.sum(2, keepdim=True)
         total_by_support = of_support @ rows[:, :count]
@@ -66,11 +66,12 @@ class Paddle(Method):
             size = shots + gained
         return used.mT
 
-    def _scaled(self, rows: Tensor, support: int) -> Tensor:
+    def _scaled(self, support: Tensor, query: Tensor) -> Tensor:
+        """All rows in float64, scaled."""
+        rows = torch.cat([support, query], 1).double()
         if self.scale == "unit":
             return torch.nn.functional.normalize(rows, dim=-1)
-        if self.scale == "none":
-            return rows
-        least, most = rows[:, support:].aminmax(dim=1, keepdim=True)
-        width = most - least
-        return (rows - least) / torch.where(width > 0, width, 1.0)
+        if self.scale == "range":
+            least, most = (bound.double() for bound in query.aminmax(dim=1, keepdim=True))
+            rows.sub_(least).div_(torch.where(most > least, most - least, 1.0))
+        return rows
