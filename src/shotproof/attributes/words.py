@@ -45,7 +45,8 @@ def words_of_captions(captions: Mapping[str, Iterable[str] | None], tagger: Tagg
 def tokens(caption: str) -> list[str]:
     """The words of a caption in order, lower case; digits, punctuation and what follows an apostrophe are dropped."""
     text = _TAIL.sub("", unicodedata.normalize("NFKC", caption).casefold())
-    return [token for token in _LETTERS.findall(text) if len(token) <= _LONGEST_WORD]
+    # isalpha: to the pattern a numeral such as ½ is a letter.
+    return [token for token in _LETTERS.findall(text) if token.isalpha() and len(token) <= _LONGEST_WORD]
 
 
 @cache
