@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import queue
 import threading
 import warnings
@@ -39,12 +40,13 @@ def predict_tasks(
     shared = {device: Items(arrays, device) for device in devices}
     for items in shared.values():
         items.prepare(methods)
-    batches = [
-        batch
-        for shape, members in arrays.by_shape()
-        for batch in arrays.batches(members, chunk or tasks_at_a_time(shape, shared[devices[0]], list(methods)))
-    ]
-    workers = [shared[device] for device in _workers(devices, methods)[: len(batches)]]
+    workers = [shared[device] for device in _workers(devices, methods)]
+    batches: list[Batch] = []
+    for shape, members in arrays.by_shape():
+        part = math.ceil(len(members) / len(workers))
+        size = chunk or min(part, tasks_at_a_time(shape, workers[0], list(methods)))
+        batches += arrays.batches(members, size)
+    workers = workers[: len(batches)]
     predicted = np.empty((len(methods), len(arrays.query.slot)), dtype=np.int16)
     warned: dict[tuple[int, int], list[str]] = {}
     waiting: queue.SimpleQueue[tuple[int, Batch]] = queue.SimpleQueue()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property, partial
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy.typing as npt
@@ -115,7 +115,7 @@ def tasks_at_a_time(shape: IntArray, items: Items, methods: list[Method]) -> int
     held = max(method.floats_a_task(way, support, query, items.dims(method)) for method in methods)
     if any(items.lacks_products(method) for method in methods):
         held += 2 * (support + query) * items.values[0].numel()
-    budget = 2**24 if items.device.type == "cpu" else 2**31
+    budget = 2**25 if items.device.type == "cpu" else 2**31
     return max(1, budget // (8 * held))
 
 
@@ -133,40 +133,42 @@ class Gathered:
         self._labels = on_device(arrays.support.slot[batch.support])
         self._seeds = on_device(seeds[batch.tasks])
         self._way = batch.way
-        self._gathered_products: dict[PowerTransform | None, Tensor] = {}
+        self._gathered: dict[Any, Any] = {}
 
-    @cached_property
-    def _features(self) -> tuple[Tensor, Tensor, Tensor, int]:
-        support, query = (self.items.gather(rows).float() for rows in (self._support, self._query))
-        return support, self._labels, query, self._way
+    def _once(self, key: Any, gather: Callable[[], Any]) -> Any:
+        """What was gathered under a key, for all methods. A cached_property would make threads wait for each other."""
+        if key not in self._gathered:
+            self._gathered[key] = gather()
+        return self._gathered[key]
 
-    @cached_property
-    def _maps(self) -> tuple[Tensor, Tensor, Tensor, int]:
-        support, query = (self.items.gather_maps(rows).float() for rows in (self._support, self._query))
+    def _rows(self, method: Method) -> tuple[Tensor, Tensor, Tensor, int]:
+        """Vectors or maps in float32, as `scores` takes them."""
+        gather = self.items.gather_maps if method.needs == "maps" else self.items.gather
+        support, query = self._once(method.needs, lambda: [gather(r).float() for r in (self._support, self._query)])
         return support, self._labels, query, self._way
 
     def _products(self, transform: PowerTransform | None) -> Tensor:
-        """Gathered once for all methods that share a transform."""
-        if transform not in self._gathered_products:
-            rows = torch.cat([self._support, self._query], 1)
-            self._gathered_products[transform] = self.items.products(rows, transform)
-        return self._gathered_products[transform]
+        rows = torch.cat([self._support, self._query], 1)
+        products: Tensor = self._once(transform, lambda: self.items.products(rows, transform))
+        return products
 
-    @cached_property
     def _blocks(self) -> tuple[Tensor, Tensor, Tensor]:
-        return self.items.blocks(self._support, self._query)
+        blocks: tuple[Tensor, Tensor, Tensor] = self._once(
+            "blocks", lambda: self.items.blocks(self._support, self._query)
+        )
+        return blocks
 
     def scores(self, method: Method) -> Tensor:
         """The method's scores [B, m, way], checked."""
         if isinstance(method, GramMethod):
-            scores = method.scores_from_gram(*self._blocks, self._labels, self._way)
+            scores = method.scores_from_gram(*self._blocks(), self._labels, self._way)
         elif isinstance(method, FullGramMethod):
             products = self._products(method.transform())
             scores = method.scores_from_products(products, self._labels, self._way, self._seeds)
         elif isinstance(method, SeededMethod):
-            scores = method.seeded_scores(*(self._maps if method.needs == "maps" else self._features), self._seeds)
+            scores = method.seeded_scores(*self._rows(method), self._seeds)
         else:
-            scores = method.scores(*(self._maps if method.needs == "maps" else self._features))
+            scores = method.scores(*self._rows(method))
         expected = (*self._query.shape, self._way)
         if scores.shape != expected:
             raise InputError(
