@@ -74,12 +74,6 @@ class Items:
         assert self.maps is not None
         return self.maps.index_select(0, rows.flatten()).view(*rows.shape, *self.maps.shape[1:])
 
-    def lacks_products(self, method: Method) -> bool:
-        """Whether the inner products that the method needs are made from features, batch by batch."""
-        if isinstance(method, FullGramMethod):
-            return method.transform() not in self._grams
-        return isinstance(method, GramMethod) and None not in self._grams
-
     def blocks(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """What `scores_from_gram` takes, for rows [B, n] and [B, m] of the features."""
         both, count = torch.cat([support, query], 1), support.shape[1]
@@ -91,8 +85,11 @@ class Items:
     def products(self, rows: Tensor, transform: PowerTransform | None) -> Tensor:
         """The inner products [B, r, r] of the transformed features of rows [B, r]."""
         if transform not in self._grams:
-            values = self._gather_exact(rows, transform)
-            return values @ values.mT
+            # In parts, for a method's chunk is made for the products, and features are several times as large.
+            budget = 2**23 if self.device.type == "cpu" else 2**30
+            parts = torch.split(rows, max(1, budget // (8 * rows.shape[1] * self.values.shape[1])))
+            gathered = (self._gather_exact(part, transform) for part in parts)
+            return torch.cat([values @ values.mT for values in gathered])
         return self._pairs(self._grams[transform], rows, rows)
 
     def _gather_exact(self, rows: Tensor, transform: PowerTransform | None) -> Tensor:
@@ -113,7 +110,7 @@ def tasks_at_a_time(shape: IntArray, items: Items, methods: list[Method]) -> int
     """How many tasks of a shape to compute at once: memory stays bounded, on a CPU near what its caches hold."""
     way, support, query = (int(size) for size in shape)
     held = max(method.floats_a_task(way, support, query, items.dims(method)) for method in methods)
-    if any(items.lacks_products(method) for method in methods):
+    if not items.gram_pays and any(isinstance(method, GramMethod) for method in methods):
         held += 2 * (support + query) * items.values[0].numel()
     budget = 2**25 if items.device.type == "cpu" else 2**31
     return max(1, budget // (8 * held))
