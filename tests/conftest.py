@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -49,3 +50,16 @@ def data() -> Data:
 @pytest.fixture
 def make_data() -> Callable[..., Data]:
     return draw_data
+
+
+@pytest.fixture
+def quiet_transformers() -> Iterator[None]:
+    """No progress bars and no advice of transformers, which warnings-as-errors would trip over."""
+    import transformers
+
+    logging: Any = transformers.logging
+    logging.disable_progress_bar()
+    logging.set_verbosity_error()
+    yield
+    logging.enable_progress_bar()
+    logging.set_verbosity_warning()

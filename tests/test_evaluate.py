@@ -160,7 +160,12 @@ def test_zero_vectors_are_told_once_and_evaluated() -> None:
     zero = tasks.table.column("support")[0].as_py()[0]
     values[features.table.column("item").to_pylist().index(zero)] = 0
     with pytest.warns(RuntimeWarning, match=r"features of 'features': 1 of \d+ items are zero in all dimensions"):
-        evaluate(tasks, Features.from_array(features.table.column("item").to_pylist(), values), ["ncc", "cosine"])
+        results = evaluate(tasks, Features.from_array(features.table.column("item").to_pylist(), values), ["ncc"])
+    has_it = [zero in [*row["support"], *row["query"]] for row in tasks.table.to_pylist()]
+    others = ~np.isin(tasks.task_of_row, tasks.task_of_row[np.array(has_it)])
+    counts, usual = (one.table.column("n_correct").to_numpy() for one in (results, evaluate(tasks, features, "ncc")))
+    assert 0 < others.sum() < len(others)
+    assert np.array_equal(counts[others], usual[others])
 
 
 class Returns(Method):

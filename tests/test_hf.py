@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +19,7 @@ SQUARE = {"height": 32, "width": 32}
 CROPPED = {"size": {"shortest_edge": 36}, "crop_size": SQUARE}
 
 
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    logging: Any = transformers.logging
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
-    yield
-    logging.enable_progress_bar()
-    logging.set_verbosity_warning()
+pytestmark = pytest.mark.usefixtures("quiet_transformers")
 
 
 def build(kind: str) -> tuple[Any, Any]:

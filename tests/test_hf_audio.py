@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +37,7 @@ CLAP_AUDIO = {
 }
 
 
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    logging: Any = transformers.logging
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
-    yield
-    logging.enable_progress_bar()
-    logging.set_verbosity_warning()
+pytestmark = pytest.mark.usefixtures("quiet_transformers")
 
 
 def build(kind: str) -> tuple[Any, Any]:

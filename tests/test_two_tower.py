@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +22,7 @@ SMALL = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "i
 VOCABULARY = ["[PAD]", "[UNK]", "[BOS]", "[EOS]", "a", "photo", "of", "star", "-", "5", "blue", "plain", "none"]
 
 
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    logging: Any = transformers.logging
-    logging.disable_progress_bar()
-    logging.set_verbosity_error()
-    yield
-    logging.enable_progress_bar()
-    logging.set_verbosity_warning()
+pytestmark = pytest.mark.usefixtures("quiet_transformers")
 
 
 def save(kind: str, folder: Path) -> tuple[Any, Any, Any]:

@@ -20,8 +20,9 @@ def sample(
     sampler: Annotated[
         str,
         typer.Option(
-            help="How tasks are drawn: fewstab, random, depletion, meta_dataset, semantic, shift, filter, iid, ood, "
-            "hard_ood, clean, or a registered one; context: the four from iid on, matched."
+            help="How tasks are drawn: fewstab, random, depletion, hardest, fastdiffsel, greedy, meta_dataset, "
+            "semantic, shift, filter, iid, ood, hard_ood, clean, or a registered one; context: the four from iid on, "
+            "matched."
         ),
     ] = "fewstab",
     attributes: Annotated[Path | None, typer.Option(help="attributes.parquet, for samplers that need it.")] = None,
@@ -164,11 +165,7 @@ def sample(
         drawn = sample_context(given_catalog, **design, **options)
     else:
         drawn = {sampler: draw_tasks(given_catalog, sampler, **design, **options)}
-    for name, size in (("way", way), ("shot", shot), ("query", query)):
-        made = {taskset.meta["made_by"].get(name) for taskset in drawn.values()}
-        source = context.get_parameter_source(name)
-        if source is not None and source.name != "DEFAULT" and made != {size}:
-            typer.echo(f"note: sampler '{sampler}' has its own rules: --{name} {size} does not apply", err=True)
+    _note_own_rules(context, sampler, design, drawn)
     for name, taskset in drawn.items():
         path = output / f"{name}.parquet" if together else output
         taskset.write(path)
@@ -179,6 +176,15 @@ def sample(
             name: {"tasks": len(made), "digest": made.digest, **made.meta["summary"]} for name, made in drawn.items()
         }
         print_json(told if together else told[sampler])
+
+
+def _note_own_rules(context: typer.Context, sampler: str, design: dict[str, Any], drawn: dict[str, TaskSet]) -> None:
+    """Say which sizes were asked for and do not apply: those of samplers that draw or take over their own."""
+    for name in ("way", "shot", "query"):
+        made = {taskset.meta["made_by"].get(name) for taskset in drawn.values()}
+        source = context.get_parameter_source(name)
+        if source is not None and source.name != "DEFAULT" and made != {design[name]}:
+            typer.echo(f"note: sampler '{sampler}' has its own rules: --{name} {design[name]} does not apply", err=True)
 
 
 def _tell(path: Path, sampler: str, taskset: TaskSet) -> None:
