@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 
 from shotproof.errors import InputError, Mismatch
-from shotproof.evaluation import scoring
+from shotproof.evaluation import items as items_module
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.results import SCHEMA, Results
 from shotproof.features.features import Features
@@ -65,7 +65,7 @@ def test_no_result_depends_on_the_chunk_nor_on_how_products_are_made(
     tasks, features = draw_task_set(tasks=60)
     specs = [*DEFAULT_METHODS, RandomForestClassifier(n_estimators=2)]
     whole = evaluate(tasks, features, specs)
-    monkeypatch.setattr(scoring, "MOST_GRAM_ITEMS", gram_items)
+    monkeypatch.setattr(items_module, "MOST_GRAM_ITEMS", gram_items)
     for chunk in (1, 7):
         assert evaluate(tasks, features, specs, chunk=chunk).table.equals(whole.table)
 
@@ -101,7 +101,7 @@ def test_items_that_are_copies_tie_and_the_lowest_class_wins() -> None:
 
 @pytest.mark.parametrize("gram_items", [0, 12_000])
 def test_distances_survive_a_large_offset(gram_items: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scoring, "MOST_GRAM_ITEMS", gram_items)
+    monkeypatch.setattr(items_module, "MOST_GRAM_ITEMS", gram_items)
     tasks, features = draw_task_set(tasks=60)
     items = features.table.column("item").to_pylist()
     grid = np.round(features.array * 64) / 64  # exact in float32 with or without the offset

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from shotproof.evaluation import scoring
+from shotproof.evaluation import items as items_module
 from shotproof.evaluation.batches import TaskArrays
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.scoring import Items, tasks_at_a_time
+from shotproof.evaluation.items import Items
+from shotproof.evaluation.scoring import tasks_at_a_time
 from shotproof.methods.method import make_method
-from shotproof.methods.power import PowerTransform
 from tests.drawn_tasks import draw_task_set
 
 FAST = ["bd-cspn", "laplacianshot", "pt-map(steps=1)", "proto-lp(steps=1)", "ecpe(steps=1)", "bpa", "paddle(steps=5)"]
@@ -23,25 +23,8 @@ def test_no_answer_depends_on_the_chunk_nor_on_how_products_are_made(
 ) -> None:
     tasks, features = draw_task_set(tasks=16)
     whole = evaluate(tasks, features, FAST, device="cpu")
-    monkeypatch.setattr(scoring, "MOST_GRAM_ITEMS", gram_items)
+    monkeypatch.setattr(items_module, "MOST_GRAM_ITEMS", gram_items)
     assert evaluate(tasks, features, FAST, chunk=1, device="cpu").table.equals(whole.table)
-
-
-@pytest.mark.parametrize("pays", [True, False])
-@pytest.mark.parametrize("prepared", [True, False])
-@pytest.mark.parametrize(("spec", "transform"), [("bd-cspn", None), ("pt-map", PowerTransform(0.5))])
-def test_products_are_those_of_the_transformed_features(
-    pays: bool, prepared: bool, spec: str, transform: PowerTransform | None
-) -> None:
-    arrays = TaskArrays.of(*draw_task_set())
-    items = Items(arrays, torch.device("cpu"))
-    items.full_gram_pays = pays
-    items.prepare([make_method(spec)] if prepared else [])
-    rows = torch.tensor([[3, 1, 2], [0, 3, 3]])
-    values = arrays.values.astype(np.float64)[rows]
-    if transform:
-        values = np.sign(values) * np.sqrt(np.abs(values) + 1e-6)
-    np.testing.assert_allclose(items.products(rows, transform), values @ values.swapaxes(1, 2))
 
 
 def test_larger_tasks_are_done_fewer_at_a_time() -> None:

@@ -4,33 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from shotproof.evaluation import scoring
 from shotproof.evaluation.batches import TaskArrays
-from shotproof.evaluation.scoring import Items, predict, tasks_at_a_time
+from shotproof.evaluation.items import Items
+from shotproof.evaluation.scoring import Gathered, predict, tasks_at_a_time
+from shotproof.features.features import Features
 from shotproof.methods.method import make_method
 from tests.drawn_tasks import draw_task_set
-
-
-@pytest.mark.parametrize("gram_pays", [True, False])
-def test_blocks_are_the_inner_products_of_the_features(gram_pays: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(scoring, "STRIPE", 2)
-    arrays = TaskArrays.of(*draw_task_set())
-    items = Items(arrays, torch.device("cpu"))
-    items.gram_pays = gram_pays
-    support, query = torch.tensor([[3, 1], [0, 3]]), torch.tensor([[2, 2, 5], [4, 1, 0]])
-    within, across, norm2 = items.blocks(support, query)
-    values = arrays.values.astype(np.float64)
-    for task in range(2):
-        rows, asked = values[support[task]], values[query[task]]
-        np.testing.assert_allclose(within[task], rows @ rows.T)
-        np.testing.assert_allclose(across[task], asked @ rows.T)
-        np.testing.assert_allclose(norm2[task], (asked**2).sum(1))
-
-
-def test_all_pairs_at_once_pay_where_tasks_share_items() -> None:
-    many_tasks, many_items = draw_task_set(tasks=60), draw_task_set(tasks=5, classes=9, items=40)
-    assert Items(TaskArrays.of(*many_tasks), torch.device("cpu")).gram_pays
-    assert not Items(TaskArrays.of(*many_items), torch.device("cpu")).gram_pays
 
 
 def test_the_lowest_of_tied_classes_wins_and_rounding_does_not_count() -> None:
@@ -44,3 +23,33 @@ def test_methods_that_need_the_features_take_fewer_tasks_at_a_time() -> None:
     items, shape = Items(arrays, torch.device("cpu")), arrays.shapes()[0]
     gram, estimator = make_method("ncc"), make_method("sklearn:sklearn.svm.SVC")
     assert tasks_at_a_time(shape, items, [gram, estimator]) < tasks_at_a_time(shape, items, [gram])
+
+
+def hard_to_tell(kind: str, values: np.ndarray) -> np.ndarray:
+    """Features on which float32 decides wrongly."""
+    if kind == "far from the origin":
+        return values + 3000
+    if kind == "copies":
+        return np.repeat(values[::2], 2, axis=0)[: len(values)]
+    if kind == "huge":
+        return values * 1e25
+    if kind == "cancelling":
+        return values * np.where(np.arange(len(values)) % 2, -1, 1)[:, None]
+    return np.round(values)
+
+
+@pytest.mark.parametrize("kind", ["far from the origin", "copies", "huge", "cancelling", "rounded"])
+@pytest.mark.parametrize("spec", ["ncc", "cosine", "cosine(rows='raw')", "simpleshot", "simpleshot(form='UN')"])
+def test_float32_never_decides_an_answer(spec: str, kind: str) -> None:
+    tasks, drawn = draw_task_set(tasks=40, classes=6, items=24, d=50)
+    values = hard_to_tell(kind, drawn.array.astype(np.float64)).astype(np.float32)
+    arrays = TaskArrays.of(tasks, Features.from_array(drawn.table.column("item").to_pylist(), values))
+    items, method = Items(arrays, torch.device("cpu")), make_method(spec)
+    for _, members in arrays.by_shape():
+        for batch in arrays.batches(members, 7):
+            gathered = Gathered(items, arrays, batch, np.zeros(len(tasks), np.int64))
+            exact = torch.from_numpy(arrays.values.astype(np.float64))
+            support, query = exact[arrays.support.items[batch.support]], exact[arrays.query.items[batch.query]]
+            labels = torch.from_numpy(arrays.support.slot[batch.support])
+            scores = method.scores(support, labels, query, batch.way)
+            assert gathered.labels(method).tolist() == predict(scores).tolist()

@@ -162,17 +162,15 @@ def _hash_array(hasher: Any, array: Any) -> None:
         hasher.update(np.packbits(array.is_valid().to_numpy(zero_copy_only=False)).tobytes())
     kind = array.type
     if kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()):
-        lengths = pc.fill_null(pc.binary_length(array), -1).to_numpy(zero_copy_only=False).astype("<i8")
-        hasher.update(lengths.tobytes())
-        joined = pc.fill_null(array.cast(pa.large_binary()), b"")
+        hasher.update(_without_null(pc.binary_length(array), -1).to_numpy(zero_copy_only=False).astype("<i8").data)
+        joined = _without_null(array.cast(pa.large_binary()), b"")
         offsets = np.frombuffer(joined.buffers()[1], dtype=np.int64)[joined.offset : joined.offset + len(joined) + 1]
         data = joined.buffers()[2]
         if data is not None and len(offsets):
             hasher.update(memoryview(data)[offsets[0] : offsets[-1]])
     elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        hasher.update(
-            pc.fill_null(pc.list_value_length(array), -1).to_numpy(zero_copy_only=False).astype("<i8").tobytes()
-        )
+        lengths = _without_null(pc.list_value_length(array), -1)
+        hasher.update(lengths.to_numpy(zero_copy_only=False).astype("<i8").data)
         _hash_array(hasher, array.flatten())
     elif pa.types.is_fixed_size_list(kind):
         hasher.update(str(kind.list_size).encode())
@@ -180,9 +178,9 @@ def _hash_array(hasher: Any, array: Any) -> None:
     elif pa.types.is_null(kind):
         pass
     elif pa.types.is_boolean(kind):
-        hasher.update(np.packbits(pc.fill_null(array, False).to_numpy(zero_copy_only=False)).tobytes())
+        hasher.update(np.packbits(_without_null(array, False).to_numpy(zero_copy_only=False)).tobytes())
     elif pa.types.is_floating(kind) or pa.types.is_integer(kind):
-        values = (pc.fill_null(array, 0) if array.null_count else array).to_numpy(zero_copy_only=False)
+        values = _without_null(array, 0).to_numpy(zero_copy_only=False)
         width = "<i8" if pa.types.is_integer(kind) else values.dtype.newbyteorder("<")
         hasher.update(np.ascontiguousarray(values.astype(width, copy=False)).data)
     elif pa.types.is_struct(kind):
@@ -194,6 +192,11 @@ def _hash_array(hasher: Any, array: Any) -> None:
         except pa.ArrowException as error:
             raise InputError(f"columns of type {kind} are not supported") from error
         _hash_array(hasher, text)
+
+
+def _without_null(array: Any, value: Any) -> Any:
+    """The array with a value for each null; not copied, as `fill_null` would, where there is none."""
+    return pc.fill_null(array, value) if array.null_count else array
 
 
 def whole_column(column: pa.ChunkedArray) -> Any:

@@ -66,7 +66,7 @@ class TaskArrays:
         columns = [tasks.table.column(name) for name in ("support", "query")]
         flat = [pc.list_flatten(column) for column in columns]
         rows = features.rows_of(pa.chunked_array([chunk for column in flat for chunk in column.chunks], pa.string()))
-        used, position = np.unique(rows, return_inverse=True)
+        used, position = _used(rows, len(features))
         parts = np.split(position, [len(flat[0])])
         support, query = (_part(tasks, column, part) for column, part in zip(columns, parts, strict=True))
         kept, values = features.maps[used] if of_maps else None, features.array[used]
@@ -88,6 +88,13 @@ class TaskArrays:
         for start in range(0, len(members), size):
             tasks = members[start : start + size]
             yield Batch(tasks, int(self.way[tasks[0]]), self.support.positions(tasks), self.query.positions(tasks))
+
+
+def _used(rows: IntArray, count: int) -> tuple[IntArray, IntArray]:
+    """Which of `count` rows occur, ascending, and the position of each entry among these: np.unique without a sort."""
+    occurs = np.zeros(count, dtype=bool)
+    occurs[rows] = True
+    return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[rows]
 
 
 def _require_finite(values: npt.NDArray[Any], features: Features, rows: IntArray) -> None:

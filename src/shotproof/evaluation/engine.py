@@ -18,7 +18,8 @@ import torch
 from shotproof.devices import one_thread_an_operation
 from shotproof.errors import InputError
 from shotproof.evaluation.batches import Batch, TaskArrays
-from shotproof.evaluation.scoring import Gathered, Items, predict, tasks_at_a_time
+from shotproof.evaluation.items import Items
+from shotproof.evaluation.scoring import Gathered, tasks_at_a_time
 from shotproof.methods.method import Method
 from shotproof.progress import progress
 
@@ -93,7 +94,7 @@ def _answers(method: Method, gathered: Gathered, batch: Batch) -> Iterator[tuple
     """The batch, or halves of it as small as memory needs, with the labels [B, m] of its queries."""
     tasks = len(batch.tasks)
     try:
-        labels = predict(gathered.scores(method)).cpu().numpy()
+        labels = gathered.labels(method).cpu().numpy()
     except (RuntimeError, MemoryError) as error:
         if not _out_of_memory(error):
             raise

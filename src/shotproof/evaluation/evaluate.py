@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,9 @@ def evaluate(
     _require_distinct([method.name for method in made])
     if chunk is not None and chunk < 1:
         raise InputError(f"chunk: expected a number of tasks above 0, found {chunk}")
-    arrays = TaskArrays.of(tasks, features, made)
+    with ThreadPoolExecutor(1) as beside:
+        beside.submit(lambda: (tasks.digest, features.digest))  # for the record; to hash leaves the others a core
+        arrays = TaskArrays.of(tasks, features, made)
     _warn_of_zeros(arrays, features)
     seeds = (draws.bits(seed, tasks.task_of_row[tasks.starts[:-1]]) >> np.uint64(33)).astype(np.int64)
     predicted, warned = predict_tasks(arrays, made, seeds, choose_devices(device), chunk)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,106 +13,20 @@ from torch import Tensor
 
 from shotproof.errors import InputError
 from shotproof.evaluation.batches import Batch, IntArray, TaskArrays
-from shotproof.methods.full_gram import FullGramMethod, transformed
-from shotproof.methods.gram import GramMethod, gram_blocks
+from shotproof.evaluation.items import Items
+from shotproof.methods.centroid import CentroidMethod
+from shotproof.methods.full_gram import FullGramMethod
+from shotproof.methods.gram import GramMethod
 from shotproof.methods.method import Method, SeededMethod
 from shotproof.methods.power import PowerTransform
 
-MOST_GRAM_ITEMS = 12_000  # their Gram matrix takes 1.2 GB
-STRIPE = 512  # rows of the Gram matrix computed at a time
 TIE = 1e-9  # scores that differ by less than this share of the largest are equal: rounding never decides
-
-
-class Items:
-    """The features of all items of a task set on a device and, where that pays, their inner products."""
-
-    def __init__(self, arrays: TaskArrays, device: torch.device) -> None:
-        self.device = device
-        self.values = torch.from_numpy(arrays.values).to(device)
-        self.maps = None if arrays.maps is None else torch.from_numpy(arrays.maps).to(device)
-        _, support, query = arrays.shapes().T
-        self.gram_pays = self._gram_pays(int((support * (support + query)).sum()))
-        self.full_gram_pays = self._gram_pays(int(((support + query) ** 2).sum()))
-        self._exact: dict[PowerTransform | None, Tensor] = {}
-        self._grams: dict[PowerTransform | None, Tensor] = {}
-
-    def _gram_pays(self, pairs: int) -> bool:
-        """A pair of items costs half in one large product, and its gather, of what the small products of tasks cost."""
-        return len(self.values) <= MOST_GRAM_ITEMS and len(self.values) ** 2 <= 2 * pairs
-
-    def prepare(self, methods: Sequence[Method]) -> None:
-        """Compute what methods share of all items, before threads ask for it."""
-        for method in methods:
-            if isinstance(method, (GramMethod, FullGramMethod)) and len(self.values) <= MOST_GRAM_ITEMS:
-                transform = method.transform() if isinstance(method, FullGramMethod) else None
-                if transform not in self._exact:
-                    self._exact[transform] = transformed(self.values, transform)
-                pays = self.full_gram_pays if isinstance(method, FullGramMethod) else self.gram_pays
-                if pays and transform not in self._grams:
-                    self._grams[transform] = self._gram(self._exact[transform])
-
-    @staticmethod
-    def _gram(values: Tensor) -> Tensor:
-        """All inner products, computed above the diagonal, copied below it."""
-        gram = values.new_empty(len(values), len(values))
-        for start in range(0, len(values), STRIPE):
-            end = start + STRIPE
-            torch.mm(values[start:end], values[start:].T, out=gram[start:end, start:])
-            gram[end:, start:end] = gram[start:end, end:].T
-        return gram
-
-    def gather(self, rows: Tensor) -> Tensor:
-        """The features [B, r, d] of rows [B, r], as they are stored."""
-        return self.values.index_select(0, rows.flatten()).view(*rows.shape, -1)
-
-    def dims(self, method: Method) -> int:
-        """How many numbers the method sees of an item."""
-        values = self.maps if method.needs == "maps" and self.maps is not None else self.values
-        return values[0].numel()
-
-    def gather_maps(self, rows: Tensor) -> Tensor:
-        """The local maps [B, r, d, h, w] of rows [B, r], as they are stored."""
-        assert self.maps is not None
-        return self.maps.index_select(0, rows.flatten()).view(*rows.shape, *self.maps.shape[1:])
-
-    def blocks(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """What `scores_from_gram` takes, for rows [B, n] and [B, m] of the features."""
-        both, count = torch.cat([support, query], 1), support.shape[1]
-        if None not in self._grams:
-            return gram_blocks(self._gather_exact(both, None), count)
-        products = self._pairs(self._grams[None], both, support)
-        return products[:, :count], products[:, count:], self._grams[None].diagonal()[query]
-
-    def products(self, rows: Tensor, transform: PowerTransform | None) -> Tensor:
-        """The inner products [B, r, r] of the transformed features of rows [B, r]."""
-        if transform not in self._grams:
-            # In parts, for a method's chunk is made for the products, and features are several times as large.
-            budget = 2**23 if self.device.type == "cpu" else 2**30
-            parts = torch.split(rows, max(1, budget // (8 * rows.shape[1] * self.values.shape[1])))
-            gathered = (self._gather_exact(part, transform) for part in parts)
-            return torch.cat([values @ values.mT for values in gathered])
-        return self._pairs(self._grams[transform], rows, rows)
-
-    def _gather_exact(self, rows: Tensor, transform: PowerTransform | None) -> Tensor:
-        """The features [B, r, d] of rows [B, r], transformed, in float64."""
-        if transform not in self._exact:
-            return transformed(self.gather(rows), transform)
-        return self._exact[transform].index_select(0, rows.flatten()).view(*rows.shape, -1)
-
-    @staticmethod
-    def _pairs(gram: Tensor, first: Tensor, second: Tensor) -> Tensor:
-        """The entries of rows [B, p] and columns [B, q]: [B, p, q]."""
-        # A gather by 32-bit numbers is twice as fast, and MOST_GRAM_ITEMS squared is one.
-        pairs = first.int().unsqueeze(-1) * len(gram) + second.int().unsqueeze(-2)
-        return gram.flatten().index_select(0, pairs.flatten()).view(pairs.shape)
 
 
 def tasks_at_a_time(shape: IntArray, items: Items, methods: list[Method]) -> int:
     """How many tasks of a shape to compute at once: memory stays bounded, on a CPU near what its caches hold."""
     way, support, query = (int(size) for size in shape)
     held = max(method.floats_a_task(way, support, query, items.dims(method)) for method in methods)
-    if not items.gram_pays and any(isinstance(method, GramMethod) for method in methods):
-        held += 2 * (support + query) * items.values[0].numel()
     budget = 2**25 if items.device.type == "cpu" else 2**31
     return max(1, budget // (8 * held))
 
@@ -155,9 +70,40 @@ class Gathered:
         )
         return blocks
 
+    def labels(self, method: Method) -> Tensor:
+        """The method's answers [B, m]."""
+        if not isinstance(method, CentroidMethod) or self.items.has_gram:
+            return predict(self.scores(method))
+        # Float32 is twice as fast; where its rounding might decide, float64 does.
+        scores, error = self._centroid_scores(method, self._support, self._labels, self._query, torch.float32)
+        labels = predict(scores.mT)
+        contenders = (scores >= scores.amax(1, keepdim=True) - 2 * error).sum(1)
+        task, place = ((contenders != 1) | ~scores.sum(1).isfinite()).nonzero(as_tuple=True)
+        if len(task):
+            alone = self._query[task, place].unsqueeze(1)
+            exact, _ = self._centroid_scores(method, self._support[task], self._labels[task], alone, torch.float64)
+            labels[task, place] = predict(exact.mT).squeeze(1)
+        return labels
+
+    def _centroid_scores(
+        self, method: CentroidMethod, support: Tensor, labels: Tensor, query: Tensor, dtype: torch.dtype
+    ) -> tuple[Tensor, Tensor]:
+        """Scores [B, way, m] of products in `dtype`, and by how much these may be off, [B, 1, m]."""
+        norm2 = self.items.norm2
+        support_norm2, query_norm2 = norm2[support], norm2[query].unsqueeze(1)
+        weights = method.weights(support_norm2, labels, self._way)
+        products, squares = self.items.with_centroids(weights, support, query, dtype)
+        scores = method.scores_from_centroids(products, squares, query_norm2, support_norm2)
+        lengths = weights @ support_norm2.sqrt().unsqueeze(-1)
+        unit = torch.finfo(dtype).eps * math.sqrt(self.items.values.shape[1])
+        return scores, unit * method.rounding(lengths, squares, query_norm2).amax(1, keepdim=True)
+
     def scores(self, method: Method) -> Tensor:
         """The method's scores [B, m, way], checked."""
-        if isinstance(method, GramMethod):
+        if isinstance(method, CentroidMethod):
+            task = (self._support, self._labels, self._query)
+            scores = self._centroid_scores(method, *task, torch.float64)[0].mT
+        elif isinstance(method, GramMethod):
             scores = method.scores_from_gram(*self._blocks(), self._labels, self._way)
         elif isinstance(method, FullGramMethod):
             products = self._products(method.transform())
@@ -179,4 +125,7 @@ class Gathered:
 def predict(scores: Tensor) -> Tensor:
     """Scores [B, m, way] to labels [B, m]: the best class, the lowest of those that tie."""
     scale = torch.where(scores.isfinite(), scores.abs(), 0.0).amax(-1, keepdim=True)
-    return (scores >= scores.amax(-1, keepdim=True) - TIE * scale).int().argmax(-1)
+    wins = scores >= scores.amax(-1, keepdim=True) - TIE * scale
+    # The largest of numbers that fall with the class: over so few classes much faster than argmax.
+    last = scores.shape[-1] - 1
+    return last - (wins * torch.arange(last, -1, -1, dtype=torch.int32, device=scores.device)).amax(-1)

@@ -87,7 +87,8 @@ def query_losses(tasks: TaskSet, features: Features, *, device: str | None = Non
     import torch
 
     from shotproof.devices import choose_device
-    from shotproof.evaluation.scoring import Gathered, Items, tasks_at_a_time
+    from shotproof.evaluation.items import Items
+    from shotproof.evaluation.scoring import Gathered, tasks_at_a_time
 
     arrays = TaskArrays.of(tasks, features)
     items, method = Items(arrays, choose_device(device, torch.float64)), NearestCentroid()

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from shotproof.errors import UnknownName
-from shotproof.methods.full_gram import FullGramMethod, mean_weights, members, normalised
-from shotproof.methods.gram import inverse_root
+from shotproof.methods.full_gram import FullGramMethod, normalised
+from shotproof.methods.gram import inverse_root, mean_weights, members
 from shotproof.methods.method import require_positive
 from shotproof.methods.shifted import ShiftedRows
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from shotproof.errors import InputError
-from shotproof.methods.gram import centroid_products
+from shotproof.methods.gram import mean_weights
 from shotproof.methods.local_maps import MOST_HELD, MapMethod
 from shotproof.methods.ncc import NearestCentroid
 
@@ -41,7 +41,7 @@ class DeepBdc(MapMethod):
         t = -math.log(2 * maps.shape[-1]) if self.t is None else self.t
         blocks = bdc_products(maps, support.shape[1], math.exp(t))
         distance = NearestCentroid().scores_from_gram(*blocks, labels, way)
-        products, _ = centroid_products(*blocks[:2], labels, way)
+        products = blocks[1] @ mean_weights(labels, way).mT
         one_shot = torch.nn.functional.one_hot(labels, way).sum(1).amax(-1) == 1
         return torch.where(one_shot[:, None, None], products, distance)
 

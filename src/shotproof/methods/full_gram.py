@@ -54,17 +54,6 @@ def unit_products(products: Tensor) -> Tensor:
     return (products * scale.unsqueeze(-1)).mul_(scale.unsqueeze(-2))
 
 
-def members(labels: Tensor, way: int) -> Tensor:
-    """Labels [B, n] to float64 [B, way, n]: 1 where the row is of the class."""
-    return (labels.unsqueeze(1) == torch.arange(way, device=labels.device).unsqueeze(-1)).double()
-
-
-def mean_weights(labels: Tensor, way: int, rows: int) -> Tensor:
-    """The weights [B, way, rows] of each class's mean support row."""
-    of_support = members(labels, way)
-    return torch.nn.functional.pad(of_support / of_support.sum(2, keepdim=True), (0, rows - labels.shape[1]))
-
-
 def normalised(weights: Tensor) -> Tensor:
     """Weights [B, way, rows] that sum to 1 in each class; zeros where all are zero."""
     total = weights.sum(2, keepdim=True)

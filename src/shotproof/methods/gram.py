@@ -29,6 +29,9 @@ class GramMethod(Method):
         Support with support [B, n, n], query with support [B, m, n], |query|^2 [B, m], and the labels [B, n].
         """
 
+    def transform(self) -> None:
+        """What is done to each feature before the products: nothing."""
+
     def floats_a_task(self, way: int, support: int, query: int, dims: int) -> int:
         """Its blocks, and, as logistic regression holds them, `way` blocks of n x n."""
         return support * (4 * (support + query) + 6 * way * support)
@@ -45,9 +48,21 @@ def gram_blocks(rows: Tensor, support: int) -> tuple[Tensor, Tensor, Tensor]:
     return products[:, :support], products[:, support:], torch.linalg.vector_norm(rows[:, support:], dim=-1).square()
 
 
+def members(labels: Tensor, way: int) -> Tensor:
+    """Labels [B, n] to float64 [B, way, n]: 1 where the row is of the class."""
+    return (labels.unsqueeze(1) == torch.arange(way, device=labels.device).unsqueeze(-1)).double()
+
+
+def mean_weights(labels: Tensor, way: int, rows: int | None = None) -> Tensor:
+    """The weights [B, way, rows] of each class's mean support row; zero beyond the support, where there are more."""
+    of_support = members(labels, way)
+    means = of_support / of_support.sum(2, keepdim=True)
+    return means if rows is None else torch.nn.functional.pad(means, (0, rows - labels.shape[1]))
+
+
 def one_hot(labels: Tensor, way: int) -> Tensor:
     """Labels [B, n] to float64 [B, n, way]."""
-    return torch.nn.functional.one_hot(labels, way).double()
+    return members(labels, way).mT
 
 
 def unit_rows(support_gram: Tensor, query_gram: Tensor, query_norm2: Tensor) -> tuple[Tensor, Tensor]:
@@ -60,17 +75,9 @@ def unit_rows(support_gram: Tensor, query_gram: Tensor, query_norm2: Tensor) -> 
     )
 
 
-def centroid_products(support_gram: Tensor, query_gram: Tensor, labels: Tensor, way: int) -> tuple[Tensor, Tensor]:
-    """Each query times each class's mean support row, [B, m, way], and the squared norms of these means, [B, way]."""
-    members = one_hot(labels, way)
-    weights = members / members.sum(1, keepdim=True)
-    return query_gram @ weights, (weights * (support_gram @ weights)).sum(1)
-
-
 def centroids(rows: Tensor, labels: Tensor, way: int) -> Tensor:
     """Each class's mean of the float64 rows [B, n, ...]: [B, way, ...]."""
-    members = one_hot(labels, way)
-    means = (members / members.sum(1, keepdim=True)).mT @ rows.flatten(2)
+    means = mean_weights(labels, way) @ rows.flatten(2)
     return means.view(*means.shape[:2], *rows.shape[2:])
 
 

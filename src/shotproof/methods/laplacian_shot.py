@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from shotproof.methods.bd_cspn import voted_distances
-from shotproof.methods.full_gram import FullGramMethod, mean_weights, unit_products
+from shotproof.methods.full_gram import FullGramMethod, unit_products
+from shotproof.methods.gram import mean_weights
 from shotproof.methods.method import require_between, require_positive
 from shotproof.methods.shifted import ShiftedRows
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from shotproof.methods.gram import NEGLIGIBLE, GramMethod, centroid_products
+from shotproof.methods.centroid import CentroidMethod
+from shotproof.methods.gram import NEGLIGIBLE, mean_weights
 
 
 @dataclass
-class NearestCentroid(GramMethod):
+class NearestCentroid(CentroidMethod):
     """Score: minus the squared Euclidean distance from the query to the class's mean support row.
 
     As prototypical networks classify: Snell, Swersky and Zemel, Prototypical Networks for Few-shot Learning, 2017.
@@ -19,11 +20,18 @@ class NearestCentroid(GramMethod):
 
     about = "nearest class centroid, Euclidean"
 
-    def scores_from_gram(
-        self, support_gram: Tensor, query_gram: Tensor, query_norm2: Tensor, labels: Tensor, way: int
+    def weights(self, support_norm2: Tensor, labels: Tensor, way: int) -> Tensor:
+        """Those of the mean row."""
+        return mean_weights(labels, way)
+
+    def scores_from_centroids(
+        self, products: Tensor, centroid_norm2: Tensor, query_norm2: Tensor, support_norm2: Tensor
     ) -> Tensor:
         """Minus |x|^2 - 2 x.p + |p|^2 for query x and centroid p."""
-        products, norm2 = centroid_products(support_gram, query_gram, labels, way)
-        lengths = query_norm2.unsqueeze(-1) + norm2.unsqueeze(-2)
-        distance = lengths - 2 * products
-        return -torch.where(distance > NEGLIGIBLE * lengths, distance, 0.0)
+        lengths = query_norm2 + centroid_norm2
+        distance = torch.sub(lengths, products, alpha=2)
+        return torch.where(distance > NEGLIGIBLE * lengths, distance, 0.0).neg_()
+
+    def rounding(self, lengths: Tensor, centroid_norm2: Tensor, query_norm2: Tensor) -> Tensor:
+        """Twice that of x.p, and that of |p|^2."""
+        return (lengths + query_norm2.sqrt()).square_()

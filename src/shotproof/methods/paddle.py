@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from shotproof.errors import UnknownName
-from shotproof.methods.full_gram import members
+from shotproof.methods.gram import members
 from shotproof.methods.method import Method, require_between, require_positive
 
 SCALES = ("range", "unit", "none")

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from shotproof.methods.embedding import main_directions, nearness, unit
-from shotproof.methods.full_gram import FullGramMethod, mean_weights, members, normalised
+from shotproof.methods.full_gram import FullGramMethod, normalised
+from shotproof.methods.gram import mean_weights, members
 from shotproof.methods.method import require_between, require_positive
 from shotproof.methods.power import Negatives, PowerTransform, power_transform
 from shotproof.methods.sinkhorn import balance, sinkhorn

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from shotproof.methods.full_gram import FullGramMethod, mean_weights, members, normalised, unit_products
+from shotproof.methods.full_gram import FullGramMethod, normalised, unit_products
+from shotproof.methods.gram import mean_weights, members
 from shotproof.methods.method import require_between, require_positive
 from shotproof.methods.power import Negatives, PowerTransform, power_transform
 from shotproof.methods.sinkhorn import sinkhorn

@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from shotproof.methods.full_gram import mean_weights
-from shotproof.methods.gram import inverse_root
+from shotproof.methods.gram import inverse_root, mean_weights
 
 
 class ShiftedRows:

@@ -8,7 +8,8 @@ from typing import Literal
 from torch import Tensor
 
 from shotproof.errors import InputError, UnknownName
-from shotproof.methods.gram import unit_rows
+from shotproof.methods.centroid import mean_of_unit_rows
+from shotproof.methods.gram import inverse_root
 from shotproof.methods.ncc import NearestCentroid
 
 FORMS = ("UN", "L2N")
@@ -36,11 +37,21 @@ class SimpleShot(NearestCentroid):
         if self.form not in FORMS:
             raise UnknownName("form of simpleshot", str(self.form), FORMS)
 
-    def scores_from_gram(
-        self, support_gram: Tensor, query_gram: Tensor, query_norm2: Tensor, labels: Tensor, way: int
+    def weights(self, support_norm2: Tensor, labels: Tensor, way: int) -> Tensor:
+        """Those of the mean of the scaled rows."""
+        if self.form == "UN":
+            return super().weights(support_norm2, labels, way)
+        return mean_of_unit_rows(support_norm2, labels, way)
+
+    def scores_from_centroids(
+        self, products: Tensor, centroid_norm2: Tensor, query_norm2: Tensor, support_norm2: Tensor
     ) -> Tensor:
-        """As the nearest centroid, on the inner products of the scaled rows."""
+        """As the nearest centroid, of the scaled query."""
         if self.form == "L2N":
-            support_gram, query_gram = unit_rows(support_gram, query_gram, query_norm2)
+            products = products * inverse_root(query_norm2)
             query_norm2 = (query_norm2 > 0).to(query_norm2)
-        return super().scores_from_gram(support_gram, query_gram, query_norm2, labels, way)
+        return super().scores_from_centroids(products, centroid_norm2, query_norm2, support_norm2)
+
+    def rounding(self, lengths: Tensor, centroid_norm2: Tensor, query_norm2: Tensor) -> Tensor:
+        """As the nearest centroid's, of the scaled query."""
+        return super().rounding(lengths, centroid_norm2, query_norm2 if self.form == "UN" else query_norm2.new_ones(1))

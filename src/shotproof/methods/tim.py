@@ -9,7 +9,7 @@ from torch import Tensor
 
 from shotproof.errors import InputError
 from shotproof.methods.adam import Adam
-from shotproof.methods.full_gram import mean_weights, members
+from shotproof.methods.gram import mean_weights, members
 from shotproof.methods.method import Method, require_between, require_positive
 
 LEAST_SHARE = 1e-12

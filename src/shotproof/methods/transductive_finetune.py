@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from shotproof.methods.adam import Adam
-from shotproof.methods.full_gram import mean_weights, members
+from shotproof.methods.gram import mean_weights, members
 from shotproof.methods.method import Method, require_between, require_positive
 
 
@@ -41,7 +41,7 @@ class TransductiveFinetune(Method):
         """The gradient in closed form; in float64 where the features are."""
         dtype = torch.float64 if support.dtype == torch.float64 else torch.float32
         positive = support.to(dtype).relu()
-        means = mean_weights(labels, way, labels.shape[1]).to(dtype) @ positive
+        means = mean_weights(labels, way).to(dtype) @ positive
         known, asked = (torch.nn.functional.normalize(part, dim=-1) for part in (positive, query.to(dtype).relu()))
         weights = torch.nn.functional.normalize(means, dim=-1)
         bias = torch.zeros_like(weights[..., :1])
