@@ -5,7 +5,7 @@ import torch
 
 from shotproof.errors import InputError
 from shotproof.methods.bpa import balanced_affinities
-from shotproof.methods.full_gram import unit_products
+from shotproof.methods.full_gram import UnitRows
 from shotproof.methods.method import make_method
 from tests.drawn_tasks import draw
 from tests.fixture_rows import fixture
@@ -13,8 +13,8 @@ from tests.fixture_rows import fixture
 
 def affinities(regularisation: float = 0.1, steps: int = 10) -> torch.Tensor:
     batch, _ = fixture("S")
-    rows = torch.cat([batch.support, batch.query], 1)
-    return balanced_affinities(unit_products(rows @ rows.mT), regularisation, steps)
+    rows = UnitRows()(torch.cat([batch.support, batch.query], 1))
+    return balanced_affinities(rows @ rows.mT, regularisation, steps)
 
 
 def test_the_affinities_are_the_published_ones() -> None:

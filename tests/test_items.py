@@ -7,6 +7,7 @@ import torch
 from shotproof.evaluation import items as items_module
 from shotproof.evaluation.batches import TaskArrays
 from shotproof.evaluation.items import Items
+from shotproof.methods.full_gram import UnitRows
 from shotproof.methods.method import make_method
 from shotproof.methods.power import PowerTransform
 from tests.drawn_tasks import draw_task_set
@@ -52,15 +53,17 @@ def test_centroids_are_weighted_sums_of_rows(
 
 
 @pytest.mark.parametrize("prepared", [NOT_PREPARED, EXACT, GRAM])
-@pytest.mark.parametrize(("spec", "transform"), [("bd-cspn", None), ("pt-map", PowerTransform(0.5))])
-def test_products_are_those_of_the_transformed_features(
-    prepared: str, spec: str, transform: PowerTransform | None, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("spec", "power"), [("bd-cspn", None), ("pt-map", PowerTransform(0.5))])
+def test_cosines_are_those_of_the_transformed_features(
+    prepared: str, spec: str, power: PowerTransform | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     items, values = items_of(prepared, spec, monkeypatch)
     rows = torch.cat([SUPPORT, QUERY], 1)
-    if transform:
+    if power:
         values = np.sign(values) * np.sqrt(np.abs(values) + 1e-6)
-    np.testing.assert_allclose(items.products(rows, transform), values[rows] @ values[rows].swapaxes(1, 2))
+    values /= np.linalg.norm(values, axis=1, keepdims=True)
+    expected = values[rows] @ values[rows].swapaxes(1, 2)
+    np.testing.assert_allclose(items.cosines(rows, UnitRows(power)), expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("spec", ["ncc", "ridge", "bd-cspn"])

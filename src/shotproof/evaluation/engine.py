@@ -44,9 +44,10 @@ def predict_tasks(
     workers = [shared[device] for device in _workers(devices, methods)]
     batches: list[Batch] = []
     for shape, members in arrays.by_shape():
-        part = math.ceil(len(members) / len(workers))
-        size = chunk or min(part, tasks_at_a_time(shape, workers[0], list(methods)))
-        batches += arrays.batches(members, size)
+        # Equal parts, as many for each worker.
+        most = tasks_at_a_time(shape, workers[0], list(methods))
+        parts = len(workers) * math.ceil(len(members) / (most * len(workers)))
+        batches += arrays.batches(members, chunk or math.ceil(len(members) / parts))
     workers = workers[: len(batches)]
     predicted = np.empty((len(methods), len(arrays.query.slot)), dtype=np.int16)
     warned: dict[tuple[int, int], list[str]] = {}

@@ -10,10 +10,9 @@ from torch import Tensor
 
 from shotproof.evaluation.batches import TaskArrays
 from shotproof.methods.centroid import CentroidMethod
-from shotproof.methods.full_gram import FullGramMethod
+from shotproof.methods.full_gram import FullGramMethod, UnitRows
 from shotproof.methods.gram import GramMethod
 from shotproof.methods.method import Method
-from shotproof.methods.power import PowerTransform
 
 MOST_GRAM_ITEMS = 12_000  # their Gram matrix takes 1.2 GB
 STRIPE = 512  # rows of the Gram matrix computed at a time
@@ -29,8 +28,8 @@ class Items:
         self.maps = None if arrays.maps is None else torch.from_numpy(arrays.maps).to(device)
         self.norm2 = torch.cat([_norm2(part) for part in torch.split(self.values, STRIPE)])
         _, self._support, self._query = arrays.shapes().T
-        self._exact: dict[PowerTransform | None, Tensor] = {}
-        self._grams: dict[PowerTransform | None, Tensor] = {}
+        self._exact: dict[UnitRows | None, Tensor] = {}
+        self._grams: dict[UnitRows | None, Tensor] = {}
 
     @property
     def has_gram(self) -> bool:
@@ -41,12 +40,12 @@ class Items:
         """Compute what methods share of all items, before threads ask for it."""
         for method in methods:
             if isinstance(method, (GramMethod, FullGramMethod)) and len(self.values) <= MOST_GRAM_ITEMS:
-                transform, pays = method.transform(), self.gram_pays(method)
-                if transform not in self._exact and (pays or not isinstance(method, CentroidMethod)):
-                    values = transform(self.values.double()) if transform else self.values
-                    self._exact[transform] = _large(len(values), values.shape[1], self.device).copy_(values)
-                if pays and transform not in self._grams:
-                    self._grams[transform] = _gram(self._exact[transform])
+                scaled = method.scaling if isinstance(method, FullGramMethod) else None
+                pays = self.gram_pays(method)
+                if scaled not in self._exact and (pays or not isinstance(method, CentroidMethod)):
+                    self._exact[scaled] = self._in_float64(scaled)
+                if pays and scaled not in self._grams:
+                    self._grams[scaled] = _gram(self._exact[scaled])
 
     def gram_pays(self, method: Method) -> bool:
         """Whether one large product of all items is worth it.
@@ -60,6 +59,13 @@ class Items:
         else:
             saved = 2 * (support + query) * (support + query if isinstance(method, FullGramMethod) else support)
         return len(self.values) <= MOST_GRAM_ITEMS and len(self.values) ** 2 <= int(saved.sum())
+
+    def _in_float64(self, scaled: UnitRows | None) -> Tensor:
+        """All features, scaled."""
+        exact = _large(len(self.values), self.values.shape[1], self.device)
+        for part, values in zip(torch.split(exact, STRIPE), torch.split(self.values, STRIPE), strict=True):
+            part.copy_(scaled(values) if scaled else values)
+        return exact
 
     def gather(self, rows: Tensor) -> Tensor:
         """The features [B, r, d] of rows [B, r], as they are stored."""
@@ -104,29 +110,27 @@ class Items:
             squares[few] = centroids.square_().sum(2, keepdim=True)
         return products, squares
 
-    def products(self, rows: Tensor, transform: PowerTransform | None) -> Tensor:
-        """The inner products [B, r, r] of the transformed features of rows [B, r]."""
-        if transform in self._grams:
-            return _pairs(self._grams[transform], rows, rows)
-        products = self.norm2.new_empty(*rows.shape, rows.shape[1])
-        for few, values in self._few(rows, torch.float64, transform):
-            torch.bmm(values, values.mT, out=products[few])
-        return products
+    def cosines(self, rows: Tensor, scaled: UnitRows) -> Tensor:
+        """The inner products [B, r, r] of the scaled features of rows [B, r]."""
+        if scaled in self._grams:
+            return _pairs(self._grams[scaled], rows, rows)
+        cosines = self.norm2.new_empty(*rows.shape, rows.shape[1])
+        for few, values in self._few(rows, torch.float64, scaled):
+            torch.bmm(values, values.mT, out=cosines[few])
+        return cosines
 
-    def _few(
-        self, rows: Tensor, dtype: torch.dtype, transform: PowerTransform | None = None
-    ) -> Iterator[tuple[slice, Tensor]]:
+    def _few(self, rows: Tensor, dtype: torch.dtype, scaled: UnitRows | None = None) -> Iterator[tuple[slice, Tensor]]:
         """The features [b, r, d] of rows [B, r] of few tasks at a time, in memory that the next ones overwrite."""
         tasks, count, dims = *rows.shape, self.values.shape[1]
         budget = PIECE if self.device.type == "cpu" else 2**30
         size = min(tasks, max(1, budget // (dtype.itemsize * count * dims)))
-        source = self._exact.get(transform, self.values)
+        source = self._exact.get(scaled, self.values)
         held = torch.empty(size * count, dims, dtype=source.dtype, device=self.device)
         for start in range(0, tasks, size):
             places = rows[start : start + size].flatten()
             values = torch.index_select(source, 0, places, out=held[: len(places)]).to(dtype)
-            if transform and source is self.values:
-                values = transform(values)
+            if scaled and source is self.values:
+                values = scaled(values)
             yield slice(start, start + size), values.view(-1, count, dims)
 
 

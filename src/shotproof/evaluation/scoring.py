@@ -15,10 +15,9 @@ from shotproof.errors import InputError
 from shotproof.evaluation.batches import Batch, IntArray, TaskArrays
 from shotproof.evaluation.items import Items
 from shotproof.methods.centroid import CentroidMethod
-from shotproof.methods.full_gram import FullGramMethod
+from shotproof.methods.full_gram import FullGramMethod, UnitRows
 from shotproof.methods.gram import GramMethod
 from shotproof.methods.method import Method, SeededMethod
-from shotproof.methods.power import PowerTransform
 
 TIE = 1e-9  # scores that differ by less than this share of the largest are equal: rounding never decides
 
@@ -59,10 +58,10 @@ class Gathered:
         support, query = self._once(method.needs, lambda: [gather(r).float() for r in (self._support, self._query)])
         return support, self._labels, query, self._way
 
-    def _products(self, transform: PowerTransform | None) -> Tensor:
+    def _cosines(self, scaled: UnitRows) -> Tensor:
         rows = torch.cat([self._support, self._query], 1)
-        products: Tensor = self._once(transform, lambda: self.items.products(rows, transform))
-        return products
+        cosines: Tensor = self._once(scaled, lambda: self.items.cosines(rows, scaled))
+        return cosines
 
     def _blocks(self) -> tuple[Tensor, Tensor, Tensor]:
         blocks: tuple[Tensor, Tensor, Tensor] = self._once(
@@ -106,8 +105,7 @@ class Gathered:
         elif isinstance(method, GramMethod):
             scores = method.scores_from_gram(*self._blocks(), self._labels, self._way)
         elif isinstance(method, FullGramMethod):
-            products = self._products(method.transform())
-            scores = method.scores_from_products(products, self._labels, self._way, self._seeds)
+            scores = method.scores_from_cosines(self._cosines(method.scaling), self._labels, self._way, self._seeds)
         elif isinstance(method, SeededMethod):
             scores = method.seeded_scores(*self._rows(method), self._seeds)
         else:

@@ -45,10 +45,10 @@ class BdCspn(FullGramMethod):
         if self.temperature is not None:
             require_positive("temperature", self.temperature, float)
 
-    def scores_from_products(self, products: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
+    def scores_from_cosines(self, cosines: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
         """Rectify, then compare."""
         temperature = self.temperature or FORMS[self.form]
-        rows = ShiftedRows(products, labels, way)
+        rows = ShiftedRows(cosines, labels, way)
         if self.form == "laplacianshot":
             return -voted_distances(rows, labels, way, temperature).mT
         if self.form == "easyfsl":

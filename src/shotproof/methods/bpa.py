@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from shotproof.errors import InputError
-from shotproof.methods.full_gram import FullGramMethod, unit_products
+from shotproof.methods.full_gram import FullGramMethod
 from shotproof.methods.method import SeededMethod, make_method, require_positive
 
 
@@ -39,10 +39,10 @@ class Bpa(FullGramMethod):
             raise InputError(f"head: expected a method on vectors, found '{self.head}', which needs {self._head.needs}")
         self.balanced, self.in_order = self._head.balanced, self._head.in_order
 
-    def scores_from_products(self, products: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
+    def scores_from_cosines(self, cosines: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
         """The head on the rows of affinities."""
         support = labels.shape[1]
-        rows = balanced_affinities(unit_products(products), self.regularisation, self.steps)
+        rows = balanced_affinities(cosines, self.regularisation, self.steps)
         rows[:, :support, :support] = (labels.unsqueeze(1) == labels.unsqueeze(2)).to(rows)
         rows.diagonal(dim1=-2, dim2=-1).fill_(1)
         task = (rows[:, :support], labels, rows[:, support:], way)
@@ -52,10 +52,11 @@ class Bpa(FullGramMethod):
 
 
 def balanced_affinities(cosines: Tensor, regularisation: float, steps: int) -> Tensor:
-    """Cosines [B, r, r], overwritten, to affinities with row and column sums of nearly 1, divided by their largest."""
-    cosines.diagonal(dim1=-2, dim2=-1).fill_(-torch.inf)
+    """Cosines [B, r, r] to affinities with row and column sums of nearly 1, divided by their largest."""
+    kernel = cosines / regularisation
+    kernel.diagonal(dim1=-2, dim2=-1).fill_(-torch.inf)
     # Rows are scaled first, so that a factor of a row is free: no row vanishes however small the regularisation.
-    kernel = (cosines - cosines.amax(-1, keepdim=True)).div_(regularisation).exp_()
+    kernel.sub_(kernel.amax(-1, keepdim=True)).exp_()
     columns = torch.ones_like(kernel[:, :1])
     tiny = torch.finfo(kernel.dtype).tiny
     for _ in range(steps):

@@ -36,6 +36,14 @@ class CentroidMethod(GramMethod):
         """The products of the support with all rows, and what is made of those of the centroids."""
         return (support + query) * (2 * support + 4 * way)
 
+    def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
+        """The scores from features, without the products of the rows."""
+        support, query = support.double(), query.double()
+        support_norm2, query_norm2 = support.square().sum(2), query.square().sum(2).unsqueeze(1)
+        centroids = self.weights(support_norm2, labels, way) @ support
+        centroid_norm2 = centroids.square().sum(2, keepdim=True)
+        return self.scores_from_centroids(centroids @ query.mT, centroid_norm2, query_norm2, support_norm2).mT
+
     def scores_from_gram(
         self, support_gram: Tensor, query_gram: Tensor, query_norm2: Tensor, labels: Tensor, way: int
     ) -> Tensor:

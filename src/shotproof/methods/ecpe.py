@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 from shotproof.methods.embedding import main_directions, nearness
-from shotproof.methods.full_gram import FullGramMethod, normalised
+from shotproof.methods.full_gram import FullGramMethod, UnitRows, normalised
 from shotproof.methods.gram import mean_weights, members
 from shotproof.methods.method import require_between, require_positive
-from shotproof.methods.power import Negatives, PowerTransform, power_transform
+from shotproof.methods.power import Negatives, power_transform
 from shotproof.methods.sinkhorn import balance, sinkhorn
 
 TOLERANCE = 1e-3
@@ -48,20 +48,22 @@ class Ecpe(FullGramMethod):
         require_between("rate", self.rate, 0, 1)
         require_positive("sharpness", self.sharpness, float)
         require_between("reach", self.reach, 0, 0.999)
-        self._transform = power_transform(self.power, self.negatives)
+        self._scaling = UnitRows(power_transform(self.power, self.negatives))
 
-    def transform(self) -> PowerTransform | None:
-        """The power transform."""
-        return self._transform
+    @property
+    def scaling(self) -> UnitRows:
+        """The power transform, then length 1."""
+        return self._scaling
 
-    def scores_from_products(self, products: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
+    def scores_from_cosines(self, cosines: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
         """Rows and centroids in the main directions."""
-        rows, support = main_directions(products), labels.shape[1]
+        rows, support = main_directions(cosines), labels.shape[1]
         query, of_support = rows[:, support:], members(labels, way)
         centroids = mean_weights(labels, way, rows.shape[1]) @ rows
         graph = Graph(rows, way, self.sharpness, self.reach)
         for _ in range(self.steps):
-            shares = sinkhorn(self.sharpness * nearness(query, centroids), self._column(query.shape[1], way), TOLERANCE)
+            near = nearness(query, centroids, self.sharpness)
+            shares = sinkhorn(near, self._column(query.shape[1], way), TOLERANCE)
             label = torch.cat([of_support, shares], 2)
             entropy = entropies(label)
             label *= 1 - entropy
@@ -104,10 +106,10 @@ class Graph:
         self._system.diagonal(dim1=-2, dim2=-1).copy_(degree)
         root = degree.sqrt().unsqueeze(1)
         # D^1/2 (D - reach K)^-1 D^1/2 is the inverse above.
-        # It is positive definite, for reach < 1. Symmetric, so that its transpose spares a copy by columns.
-        factor = torch.linalg.cholesky_ex(self._system.mT)[0]
-        halfway = torch.linalg.solve_triangular(factor, (label * root).mT, upper=False)
-        solved: Tensor = torch.linalg.solve_triangular(factor.mT, halfway, upper=True).mT * root
+        # It is positive definite, for reach < 1. The upper factor spares a copy by columns.
+        factor = torch.linalg.cholesky_ex(self._system, upper=True)[0]
+        halfway = torch.linalg.solve_triangular(factor.mT, (label * root).mT, upper=False)
+        solved: Tensor = torch.linalg.solve_triangular(factor, halfway, upper=True).mT * root
         return solved
 
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from shotproof.methods.full_gram import unit_products
-
 DIRECTIONS = 40
 
 
-def main_directions(products: Tensor) -> Tensor:
-    """Rows [B, n + m, k] from products: length 1, the top 40 singular directions, joint mean taken away, length 1.
+def main_directions(cosines: Tensor) -> Tensor:
+    """Rows of length 1, by their cosines, in the top 40 singular directions, joint mean off, length 1: [B, n + m, k].
 
-    The coordinates in the singular directions are the eigenvectors of the products times the roots of the eigenvalues.
+    The coordinates in the singular directions are the eigenvectors of the cosines times the roots of the eigenvalues.
     """
-    values, vectors = torch.linalg.eigh(unit_products(products))
+    values, vectors = torch.linalg.eigh(cosines)
     rows = vectors[..., -DIRECTIONS:] * values[..., None, -DIRECTIONS:].clamp_min(0).sqrt()
     return unit(rows - rows.mean(1, keepdim=True))
 
@@ -26,6 +24,7 @@ def unit(rows: Tensor) -> Tensor:
     return torch.where(length > 1e-6, rows / length.clamp_min(1e-6), 0.0)
 
 
-def nearness(rows: Tensor, centroids: Tensor) -> Tensor:
-    """Minus the squared distances of rows [B, r, k] to centroids [B, way, k], plus |row|^2: [B, way, r]."""
-    return 2 * centroids @ rows.mT - centroids.square().sum(2, keepdim=True)
+def nearness(rows: Tensor, centroids: Tensor, sharpness: float) -> Tensor:
+    """`sharpness` times (|row|^2 - squared distance) of rows [B, r, k] and centroids [B, way, k]: [B, way, r]."""
+    squares = centroids.square().sum(2, keepdim=True)
+    return torch.baddbmm(squares, centroids, rows.mT, beta=-sharpness, alpha=2 * sharpness)

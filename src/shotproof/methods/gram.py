@@ -29,9 +29,6 @@ class GramMethod(Method):
         Support with support [B, n, n], query with support [B, m, n], |query|^2 [B, m], and the labels [B, n].
         """
 
-    def transform(self) -> None:
-        """What is done to each feature before the products: nothing."""
-
     def floats_a_task(self, way: int, support: int, query: int, dims: int) -> int:
         """Its blocks, and, as logistic regression holds them, `way` blocks of n x n."""
         return support * (4 * (support + query) + 6 * way * support)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from shotproof.methods.bd_cspn import voted_distances
-from shotproof.methods.full_gram import FullGramMethod, unit_products
+from shotproof.methods.full_gram import FullGramMethod
 from shotproof.methods.gram import mean_weights
 from shotproof.methods.method import require_between, require_positive
 from shotproof.methods.shifted import ShiftedRows
@@ -41,25 +41,24 @@ class LaplacianShot(FullGramMethod):
         require_positive("steps", self.steps, int)
         require_positive("temperature", self.temperature, float)
 
-    def scores_from_products(self, products: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
+    def scores_from_cosines(self, cosines: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
         """A fixed number of steps: a task that has converged stays where it is."""
         support = labels.shape[1]
-        unary = -self._distances(products, labels, way)
-        graph = neighbour_graph(unit_products(products[:, support:, support:]), self.neighbours - 1)
+        unary = -self._distances(cosines, labels, way)
+        graph = neighbour_graph(cosines[:, support:, support:], self.neighbours - 1)
         answer = unary.softmax(1)
         for _ in range(self.steps):
             answer = torch.baddbmm(unary, answer, graph, alpha=self.strength).softmax(1)
         return answer.mT
 
-    def _distances(self, products: Tensor, labels: Tensor, way: int) -> Tensor:
+    def _distances(self, cosines: Tensor, labels: Tensor, way: int) -> Tensor:
         """Squared distances of queries to prototypes: [B, way, m]."""
         if self.rectify:
-            return voted_distances(ShiftedRows(products, labels, way), labels, way, self.temperature)
-        unit = unit_products(products)
-        weights = mean_weights(labels, way, unit.shape[-1])
-        products_with_means = weights @ unit
+            return voted_distances(ShiftedRows(cosines, labels, way), labels, way, self.temperature)
+        weights = mean_weights(labels, way, cosines.shape[-1])
+        products_with_means = weights @ cosines
         squares = (weights * products_with_means).sum(2, keepdim=True)
-        lengths2 = unit.diagonal(dim1=-2, dim2=-1).unsqueeze(1)
+        lengths2 = cosines.diagonal(dim1=-2, dim2=-1).unsqueeze(1)
         return (lengths2 - 2 * products_with_means + squares)[..., labels.shape[1] :].clamp_min_(0)
 
 

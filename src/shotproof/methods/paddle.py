@@ -46,11 +46,10 @@ class Paddle(Method):
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         """The means are kept as weights of the rows, in float64; the support's part of them stays."""
-        rows = self._scaled(support, query)
-        of_support, count = members(labels, way), labels.shape[1]
+        known, asked = self._scaled(support, query)
+        of_support, count = members(labels, way), query.shape[1]
         shots = of_support.sum(2, keepdim=True)
-        total_by_support = of_support @ rows[:, :count]
-        asked = rows[:, count:]
+        total_by_support = of_support @ known
         between, by_support = asked @ asked.mT, total_by_support @ asked.mT
         square_by_support = total_by_support.square().sum(2, keepdim=True)
         # Of the classes' totals: products with the queries, squares, and numbers of rows.
@@ -58,20 +57,21 @@ class Paddle(Method):
         bonus = torch.zeros_like(shots)
         for _ in range(self.steps):
             # Without |x|^2, which is the same for all classes.
-            used = (products / size + (bonus - squares / (2 * size.square()))).softmax(1)
+            used = torch.addcdiv(bonus.addcdiv_(squares, size.square(), value=-0.5), products, size).softmax(1)
             gained = used.sum(2, keepdim=True)
-            bonus = self.penalty / query.shape[1] * ((gained / query.shape[1] + 1e-6).log_() + 1)
+            bonus = (gained / count).add_(1e-6).log_().add_(1).mul_(self.penalty / count)
             products = torch.baddbmm(by_support, used, between)
             squares = square_by_support + (products + by_support).mul_(used).sum(2, keepdim=True)
             size = shots + gained
         return used.mT
 
-    def _scaled(self, support: Tensor, query: Tensor) -> Tensor:
-        """All rows in float64, scaled."""
-        rows = torch.cat([support, query], 1).double()
+    def _scaled(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
+        """The rows of both, scaled as they are, then in float64."""
         if self.scale == "unit":
-            return torch.nn.functional.normalize(rows, dim=-1)
+            support, query = (torch.nn.functional.normalize(rows.double(), dim=-1) for rows in (support, query))
         if self.scale == "range":
-            least, most = (bound.double() for bound in query.aminmax(dim=1, keepdim=True))
-            rows.sub_(least).div_(torch.where(most > least, most - least, 1.0))
-        return rows
+            least = query.amin(1, keepdim=True)
+            width = query.amax(1, keepdim=True) - least
+            width = torch.where(width > 0, width, 1.0)
+            support, query = ((rows - least).div_(width) for rows in (support, query))
+        return support.double(), query.double()

@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from shotproof.methods.embedding import main_directions, nearness, unit
-from shotproof.methods.full_gram import FullGramMethod, normalised
+from shotproof.methods.full_gram import FullGramMethod, UnitRows, normalised
 from shotproof.methods.gram import mean_weights, members
 from shotproof.methods.method import require_between, require_positive
-from shotproof.methods.power import Negatives, PowerTransform, power_transform
+from shotproof.methods.power import Negatives, power_transform
 from shotproof.methods.sinkhorn import balance, sinkhorn
 
 TOLERANCE = 1e-3  # of Sinkhorn's row sums
@@ -24,8 +24,9 @@ class ProtoLp(FullGramMethod):
     """Score: the query's share of each class under Sinkhorn of exp(-sharpness |x - centroid|^2).
 
     Rows: power transform, length 1, 40 main directions, centred, length 1. `steps` times the shares Z, one-hot in the
-    support, are propagated over the graph of prototypes that they span, with `smoothness` as the weight of the graph,
-    mixed with Z (`mix` of the propagated), and the centroids move by `rate` towards the means so weighted.
+    support s, are propagated over the graph of prototypes that they span, with `smoothness` as the weight of the graph:
+    Z (Z_s^T Z_s + smoothness (I - Z^T Z / colsum))^-1 Z_s^T Z_s. They are mixed with Z (`mix` of the propagated), and
+    the centroids move by `rate` towards the means so weighted.
 
     Zhu, Koniusz, Transductive Few-Shot Learning with Prototype-Based Label Propagation by Iterative Graph Refinement,
     CVPR 2023. The shares give every class m / way queries; with `balanced=False` they are a softmax. For negative
@@ -49,39 +50,34 @@ class ProtoLp(FullGramMethod):
         require_positive("sharpness", self.sharpness, float)
         require_positive("smoothness", self.smoothness, float)
         require_between("mix", self.mix, 0, 1)
-        self._transform = power_transform(self.power, self.negatives)
+        self._scaling = UnitRows(power_transform(self.power, self.negatives))
 
-    def transform(self) -> PowerTransform | None:
-        """The power transform."""
-        return self._transform
+    @property
+    def scaling(self) -> UnitRows:
+        """The power transform, then length 1."""
+        return self._scaling
 
     def floats_a_task(self, way: int, support: int, query: int, dims: int) -> int:
         """The products are needed once, for the main directions."""
         return 3 * (support + query) ** 2
 
-    def scores_from_products(self, products: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
+    def scores_from_cosines(self, cosines: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
         """Rows and centroids in the main directions."""
-        rows, support = main_directions(products), labels.shape[1]
+        rows, support = main_directions(cosines), labels.shape[1]
         query, of_support = rows[:, support:], members(labels, way)
+        counts = of_support.sum(2, keepdim=True)
         share = query.shape[1] / way if self.balanced else None
+        with_support = None if share is None else share + counts
+        # Z_s^T Z_s + smoothness I
+        fixed = torch.diag_embed(counts.squeeze(2) + self.smoothness + JITTER)
         centroids = unit(mean_weights(labels, way, rows.shape[1]) @ rows)
         for _ in range(self.steps):
-            shares = torch.cat([of_support, sinkhorn(self.sharpness * nearness(query, centroids), share, TOLERANCE)], 2)
-            propagated = balance(
-                self._propagated(shares, of_support),
-                None if share is None else share + of_support.sum(2, keepdim=True),
-                PROPAGATED_TOLERANCE,
-                fixed=of_support,
-            )
-            mixed = torch.lerp(shares, propagated, self.mix).clamp_(0, 1)
+            shares = sinkhorn(nearness(query, centroids, self.sharpness), share, TOLERANCE)
+            shares = torch.cat([of_support, shares], 2)
+            graph = (shares @ shares.mT).div_(shares.sum(2).unsqueeze(1))
+            # The inverse is [way, way]: one more product is faster than a solve with [way, rows] on the right.
+            inverse = torch.linalg.inv_ex(torch.sub(fixed, graph, alpha=self.smoothness).mT)[0]
+            propagated = balance(inverse.mul_(counts) @ shares, with_support, PROPAGATED_TOLERANCE, fixed=of_support)
+            mixed = shares.lerp_(propagated, self.mix).clamp_(0, 1)
             centroids.lerp_(normalised(mixed) @ rows, self.rate)
-        return sinkhorn(self.sharpness * nearness(query, centroids), share, TOLERANCE).mT
-
-    def _propagated(self, shares: Tensor, of_support: Tensor) -> Tensor:
-        """Z (Z_s^T Z_s + smoothness (I - Z^T Z / colsum))^-1 Z_s^T Y, for shares Z, one-hot in the support."""
-        counts = of_support.sum(2)
-        graph = (shares @ shares.mT) / shares.sum(2).unsqueeze(1)
-        system = torch.diag_embed(counts + self.smoothness + JITTER) - self.smoothness * graph
-        # The inverse is [way, way]: one more product is faster than a solve with [way, rows] on the right.
-        propagated: Tensor = (torch.linalg.inv_ex(system.mT)[0] * counts.unsqueeze(-1)) @ shares
-        return propagated
+        return sinkhorn(nearness(query, centroids, self.sharpness), share, TOLERANCE).mT

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from shotproof.methods.full_gram import FullGramMethod, normalised, unit_products
-from shotproof.methods.gram import mean_weights, members
+from shotproof.methods.full_gram import FullGramMethod, UnitRows, normalised
+from shotproof.methods.gram import inverse_root, mean_weights, members
 from shotproof.methods.method import require_between, require_positive
-from shotproof.methods.power import Negatives, PowerTransform, power_transform
+from shotproof.methods.power import Negatives, power_transform
 from shotproof.methods.sinkhorn import sinkhorn
 
 TOLERANCE = 1e-6
@@ -41,20 +41,23 @@ class PtMap(FullGramMethod):
         require_between("steps", self.steps, 0, kind=int)
         require_between("rate", self.rate, 0, 1)
         require_positive("sharpness", self.sharpness, float)
-        self._transform = power_transform(self.power, self.negatives)
+        self._scaling = UnitRows(power_transform(self.power, self.negatives))
 
-    def transform(self) -> PowerTransform | None:
-        """The power transform."""
-        return self._transform
+    @property
+    def scaling(self) -> UnitRows:
+        """The power transform, then length 1."""
+        return self._scaling
 
     def floats_a_task(self, way: int, support: int, query: int, dims: int) -> int:
         """The products as they are and of length 1; most of the time goes into small steps, faster for more tasks."""
         return 3 * (support + query) ** 2
 
-    def scores_from_products(self, products: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
+    def scores_from_cosines(self, cosines: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
         """The centroids are kept as weights of the rows."""
         support = labels.shape[1]
-        unit = unit_products(centred_apart(unit_products(products), support))
+        unit = centred_apart(cosines, support)
+        scale = inverse_root(unit.diagonal(dim1=-2, dim2=-1), 1.0)
+        unit.mul_(scale.unsqueeze(-1)).mul_(scale.unsqueeze(-2))
         of_support = members(labels, way)
         weights = mean_weights(labels, way, unit.shape[-1])
         share = (unit.shape[-1] - support) / way if self.balanced else None
@@ -70,9 +73,14 @@ class PtMap(FullGramMethod):
 
 
 def centred_apart(products: Tensor, support: int) -> Tensor:
-    """The products after the support's mean is taken from the support and the queries' from the queries, in place."""
-    for part in (products[..., :support], products[..., support:]):
-        part -= part.mean(-1, keepdim=True)
-    for part in (products[:, :support], products[:, support:]):
-        part -= part.mean(-2, keepdim=True)
-    return products
+    """The products [B, r, r] after the support's mean is taken from the support and the queries' from the queries."""
+    rows = products.shape[-1]
+    is_support = (torch.arange(rows, device=products.device) < support).double()
+    parts = torch.stack([is_support, 1 - is_support])
+    shares = parts / parts.sum(1, keepdim=True)
+    means = products @ shares.T  # of each row with each part, [B, r, 2]
+    between = (shares @ means) @ parts  # the parts' means, with each other
+    # P - means parts - (means parts)^T + parts^T between, as one product.
+    left = torch.cat([means, parts.T.expand_as(means)], 2)
+    right = torch.cat([parts.expand_as(between), means.mT - between], 1)
+    return torch.baddbmm(products, left, right, alpha=-1)

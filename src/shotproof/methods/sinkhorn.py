@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-CHECK_EVERY = 4  # passes; to ask whether all tasks have converged waits for the device
+CHECK_EVERY = 4  # passes on a GPU: to ask whether all tasks have converged waits for it
 REACH = 600.0  # e^-600 is still a normal float64
 
 
@@ -31,17 +31,24 @@ def balance(
     sum to 1 only nearly.
     """
     tiny = torch.finfo(plan.dtype).tiny
-    before = torch.full_like(plan[:, :1], torch.inf)
+    rows = plan.sum(1, keepdim=True).clamp_min_(tiny)
+    if columns is None:
+        return plan.div_(rows)
+    columns = torch.as_tensor(columns, dtype=plan.dtype, device=plan.device)
+    check_every = 1 if plan.device.type == "cpu" else CHECK_EVERY
     active = torch.ones_like(plan[:, :1, :1], dtype=torch.bool)
-    for done in range(passes if columns is not None else 1):
-        rows = plan.sum(1, keepdim=True).clamp_min_(tiny)
-        active &= (rows - before).abs_().amax(2, keepdim=True) > tolerance
-        if done % CHECK_EVERY == 0 and not bool(active.any()):
-            break
-        before = rows
-        plan *= torch.where(active, 1 / rows, 1.0)
-        if columns is not None:
-            plan *= torch.where(active, columns / plan.sum(2, keepdim=True).clamp_min_(tiny), 1.0)
+    masked = check_every > 1  # until then nobody knows whether some are done
+    for done in range(1, passes + 1):
+        plan.div_(torch.where(active, rows, 1.0) if masked else rows)
+        scale = columns / plan.sum(2, keepdim=True).clamp_min_(tiny)
+        plan.mul_(torch.where(active, scale, 1.0) if masked else scale)
         if fixed is not None:
             plan[:, :, : fixed.shape[2]] = fixed
+        before, rows = rows, plan.sum(1, keepdim=True).clamp_min_(tiny)
+        active &= (rows - before).abs_().amax(2, keepdim=True) > tolerance
+        if done % check_every == 0:
+            left = int(active.sum())
+            if left == 0:
+                break
+            masked = masked or left < len(plan)
     return plan

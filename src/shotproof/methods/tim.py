@@ -63,8 +63,8 @@ class Tim(Method):
             of_query = p[..., count:]
             wanted = self.query_slope(of_query)
             slope[..., count:] = of_query * (wanted - (of_query * wanted).sum(1, keepdim=True))
-            gradient = slope @ rows - slope.sum(2, keepdim=True) * centroids
-            optimiser.step(gradient.mul_(self.temperature))
+            slope *= self.temperature
+            optimiser.step((slope @ rows).addcmul_(slope.sum(2, keepdim=True), centroids, value=-1))
         return self._logits(centroids, rows)[..., count:].log_softmax(1).mT
 
     def query_slope(self, p: Tensor) -> Tensor:
@@ -75,5 +75,5 @@ class Tim(Method):
 
     def _logits(self, centroids: Tensor, rows: Tensor) -> Tensor:
         """temperature (w x - |w|^2 / 2), [B, way, rows]: |x|^2 is the same for all classes."""
-        half = centroids.square().sum(2, keepdim=True) / 2
-        return (centroids @ rows.mT).sub_(half).mul_(self.temperature)
+        squares = centroids.square().sum(2, keepdim=True)
+        return torch.baddbmm(squares, centroids, rows.mT, beta=-self.temperature / 2, alpha=self.temperature)
