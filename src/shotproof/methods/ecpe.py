@@ -68,7 +68,8 @@ class Ecpe(FullGramMethod):
             entropy = entropies(label)
             label *= 1 - entropy
             centroids.lerp_(normalised(label) @ rows, self.rate)
-            affinity = kernel(centroids, centroids, self.sharpness)
+            squares = centroids.square().sum(2, keepdim=True)
+            affinity = kernel(centroids, squares, centroids, squares, self.sharpness)
             kept = entropies(affinity) < entropy.mean(2, keepdim=True)
             nodes = centroids * kept.mT
             label = graph.propagate(nodes, torch.cat([label, affinity * kept], 2))
@@ -86,7 +87,8 @@ class Graph:
     def __init__(self, rows: Tensor, way: int, sharpness: float, reach: float) -> None:
         self._rows, self._sharpness, self._reach = rows, sharpness, reach
         size = rows.shape[1]
-        within = kernel(rows, rows, sharpness)
+        self._squares = rows.square().sum(2, keepdim=True)
+        within = kernel(rows, self._squares, rows, self._squares, sharpness)
         within.diagonal(dim1=-2, dim2=-1).zero_()
         self._degree = within.sum(2)
         # D - reach K, of which only the border and the diagonal change.
@@ -96,8 +98,9 @@ class Graph:
     def propagate(self, nodes: Tensor, label: Tensor) -> Tensor:
         """(I - reach D^-1/2 K D^-1/2)^-1 label, for centroids [B, way, k] and labels [B, way, r + way]."""
         size = self._rows.shape[1]
-        across = kernel(nodes, self._rows, self._sharpness)
-        among = kernel(nodes, nodes, self._sharpness)
+        squares = nodes.square().sum(2, keepdim=True)
+        across = kernel(nodes, squares, self._rows, self._squares, self._sharpness)
+        among = kernel(nodes, squares, nodes, squares, self._sharpness)
         among.diagonal(dim1=-2, dim2=-1).zero_()
         degree = torch.cat([self._degree + across.sum(1), across.sum(2) + among.sum(2)], 1).clamp_min_(LEAST_DEGREE)
         self._system[:, size:, :size] = -self._reach * across
@@ -113,9 +116,9 @@ class Graph:
         return solved
 
 
-def kernel(first: Tensor, second: Tensor, sharpness: float) -> Tensor:
-    """exp(-sharpness |a - b|^2) for rows a [B, p, k] and b [B, q, k]: [B, p, q]."""
-    distances = first.square().sum(2, keepdim=True) + second.square().sum(2).unsqueeze(1) - 2 * first @ second.mT
+def kernel(first: Tensor, first_squares: Tensor, second: Tensor, second_squares: Tensor, sharpness: float) -> Tensor:
+    """exp(-sharpness |a - b|^2) for rows a [B, p, k] and b [B, q, k] and their squares [B, ., 1]: [B, p, q]."""
+    distances = torch.baddbmm(first_squares + second_squares.mT, first, second.mT, alpha=-2)
     return distances.clamp_min_(0).mul_(-sharpness).exp_()
 
 

@@ -41,8 +41,8 @@ class Paddle(Method):
             raise UnknownName("value of scale", str(self.scale), SCALES)
 
     def floats_a_task(self, way: int, support: int, query: int, dims: int) -> int:
-        """The rows as they are and scaled, and the products of queries."""
-        return 2 * (support + query) * dims + query * query
+        """The rows, scaled, and the products of queries."""
+        return (support + query) * dims + query * query
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         """The means are kept as weights of the rows, in float64; the support's part of them stays."""

@@ -49,8 +49,8 @@ class PtMap(FullGramMethod):
         return self._scaling
 
     def floats_a_task(self, way: int, support: int, query: int, dims: int) -> int:
-        """The products as they are and of length 1; most of the time goes into small steps, faster for more tasks."""
-        return 3 * (support + query) ** 2
+        """The products; most of the time goes into small steps, faster for more tasks."""
+        return (support + query) ** 2
 
     def scores_from_cosines(self, cosines: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
         """The centroids are kept as weights of the rows."""
