@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import pytest
 import torch
 from benchmarks.plain_heads import scaled
 
+from shotproof.methods import sinkhorn as sinkhorn_module
 from shotproof.methods.sinkhorn import balance, sinkhorn
 
 
@@ -25,6 +27,14 @@ def test_rows_that_are_fixed_stay_fixed() -> None:
     assert torch.equal(found[..., :4], fixed)
 
 
+@pytest.mark.parametrize("every", [1, 4, 7])
+def test_how_often_it_asks_whether_tasks_are_done_does_not_matter(every: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = drawn() * torch.linspace(0.1, 2, 5, dtype=torch.float64)[:, None, None]  # some are done much sooner
+    alone = torch.cat([sinkhorn(task[None], 2.5, 1e-6) for task in kernel])
+    monkeypatch.setattr(sinkhorn_module, "passes_between_checks", lambda _: every)
+    assert torch.equal(sinkhorn(kernel, 2.5, 1e-6), alone)
+
+
 def test_every_class_gets_its_part() -> None:
     columns = torch.tensor([1.0, 2.0, 3.0, 4.0], dtype=torch.float64)[:, None]
     found = sinkhorn(drawn(), columns, 1e-9)
@@ -34,6 +44,12 @@ def test_every_class_gets_its_part() -> None:
 
 def test_without_parts_it_is_a_softmax() -> None:
     torch.testing.assert_close(sinkhorn(drawn(), None, 1e-6), drawn().softmax(1))
+
+
+def test_rows_that_are_fixed_stay_fixed_without_parts_too() -> None:
+    plan, fixed = drawn().exp(), torch.eye(4, dtype=torch.float64).repeat(5, 1, 1)
+    expected = torch.cat([fixed, drawn().softmax(1)[..., 4:]], 2)
+    torch.testing.assert_close(balance(plan, None, 1e-3, fixed=fixed), expected)
 
 
 def test_what_float64_cannot_hold_is_scaled_first() -> None:

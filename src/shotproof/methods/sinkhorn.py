@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-CHECK_EVERY = 4  # passes on a GPU: to ask whether all tasks have converged waits for it
 REACH = 600.0  # e^-600 is still a normal float64
 
 
@@ -33,22 +32,32 @@ def balance(
     tiny = torch.finfo(plan.dtype).tiny
     rows = plan.sum(1, keepdim=True).clamp_min_(tiny)
     if columns is None:
-        return plan.div_(rows)
+        return _with(fixed, plan.div_(rows))
     columns = torch.as_tensor(columns, dtype=plan.dtype, device=plan.device)
-    check_every = 1 if plan.device.type == "cpu" else CHECK_EVERY
+    check_every = passes_between_checks(plan.device)
     active = torch.ones_like(plan[:, :1, :1], dtype=torch.bool)
-    masked = check_every > 1  # until then nobody knows whether some are done
+    masked = check_every > 1  # until a check nobody knows whether some tasks are done
     for done in range(1, passes + 1):
         plan.div_(torch.where(active, rows, 1.0) if masked else rows)
         scale = columns / plan.sum(2, keepdim=True).clamp_min_(tiny)
         plan.mul_(torch.where(active, scale, 1.0) if masked else scale)
-        if fixed is not None:
-            plan[:, :, : fixed.shape[2]] = fixed
-        before, rows = rows, plan.sum(1, keepdim=True).clamp_min_(tiny)
+        before, rows = rows, _with(fixed, plan).sum(1, keepdim=True).clamp_min_(tiny)
         active &= (rows - before).abs_().amax(2, keepdim=True) > tolerance
         if done % check_every == 0:
             left = int(active.sum())
             if left == 0:
                 break
             masked = masked or left < len(plan)
+    return plan
+
+
+def passes_between_checks(device: torch.device) -> int:
+    """To ask whether all tasks are done waits for a GPU, and costs nothing on a CPU."""
+    return 1 if device.type == "cpu" else 4
+
+
+def _with(fixed: Tensor | None, plan: Tensor) -> Tensor:
+    """The plan with its first rows set to `fixed`, where given."""
+    if fixed is not None:
+        plan[:, :, : fixed.shape[2]] = fixed
     return plan
