@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from shotproof.methods.embedding import main_directions, nearness
-from shotproof.methods.full_gram import FullGramMethod, UnitRows, normalised
+from shotproof.methods.full_gram import PoweredMethod, normalised
 from shotproof.methods.gram import mean_weights, members
 from shotproof.methods.method import require_between, require_positive
-from shotproof.methods.power import Negatives, power_transform
 from shotproof.methods.sinkhorn import balance, sinkhorn
 
 TOLERANCE = 1e-3
@@ -20,7 +19,7 @@ LEAST_DEGREE = 1e-200  # of a node that is out of reach of all others
 
 
 @dataclass
-class Ecpe(FullGramMethod):
+class Ecpe(PoweredMethod):
     """Score: the query's label after propagation, balanced over the classes.
 
     Rows: power transform, length 1, 40 main directions, centred, length 1. `steps` times: labels Z by Sinkhorn of
@@ -37,23 +36,15 @@ class Ecpe(FullGramMethod):
     rate: float = 0.6
     sharpness: float = 2.0
     reach: float = 0.7
-    power: float = 0.5
-    negatives: Negatives = "signed"
-    balanced: bool = True
 
     about = "label propagation weighed by certainty, prototypes as nodes"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_positive("steps", self.steps, int)
         require_between("rate", self.rate, 0, 1)
         require_positive("sharpness", self.sharpness, float)
         require_between("reach", self.reach, 0, 0.999)
-        self._scaling = UnitRows(power_transform(self.power, self.negatives))
-
-    @property
-    def scaling(self) -> UnitRows:
-        """The power transform, then length 1."""
-        return self._scaling
 
     def scores_from_cosines(self, cosines: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
         """Rows and centroids in the main directions."""

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from shotproof.methods.gram import inverse_root
 from shotproof.methods.method import Method
-from shotproof.methods.power import PowerTransform
+from shotproof.methods.power import Negatives, PowerTransform, power_transform
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,23 @@ class FullGramMethod(Method):
         """The scores from features, under seed 0."""
         rows = self.scaling(torch.cat([support, query], 1))
         return self.scores_from_cosines(rows @ rows.mT, labels, way, labels.new_zeros(len(labels)))
+
+
+@dataclass(kw_only=True)
+class PoweredMethod(FullGramMethod):
+    """One that transforms its features first and may assume that every class has equally many queries."""
+
+    power: float = 0.5
+    negatives: Negatives = "signed"
+    balanced: bool = True
+
+    def __post_init__(self) -> None:
+        self._scaling = UnitRows(power_transform(self.power, self.negatives))
+
+    @property
+    def scaling(self) -> UnitRows:
+        """The power transform, then length 1."""
+        return self._scaling
 
 
 def normalised(weights: Tensor) -> Tensor:

@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 
 from shotproof.methods.embedding import main_directions, nearness, unit
-from shotproof.methods.full_gram import FullGramMethod, UnitRows, normalised
+from shotproof.methods.full_gram import PoweredMethod, normalised
 from shotproof.methods.gram import mean_weights, members
 from shotproof.methods.method import require_between, require_positive
-from shotproof.methods.power import Negatives, power_transform
 from shotproof.methods.sinkhorn import balance, sinkhorn
 
 TOLERANCE = 1e-3  # of Sinkhorn's row sums
@@ -20,7 +19,7 @@ JITTER = 1e-9
 
 
 @dataclass
-class ProtoLp(FullGramMethod):
+class ProtoLp(PoweredMethod):
     """Score: the query's share of each class under Sinkhorn of exp(-sharpness |x - centroid|^2).
 
     Rows: power transform, length 1, 40 main directions, centred, length 1. `steps` times the shares Z, one-hot in the
@@ -38,24 +37,16 @@ class ProtoLp(FullGramMethod):
     sharpness: float = 10.0
     smoothness: float = 1.0
     mix: float = 0.6
-    power: float = 0.5
-    negatives: Negatives = "signed"
-    balanced: bool = True
 
     about = "optimal transport and label propagation between prototypes"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_between("steps", self.steps, 0, kind=int)
         require_between("rate", self.rate, 0, 1)
         require_positive("sharpness", self.sharpness, float)
         require_positive("smoothness", self.smoothness, float)
         require_between("mix", self.mix, 0, 1)
-        self._scaling = UnitRows(power_transform(self.power, self.negatives))
-
-    @property
-    def scaling(self) -> UnitRows:
-        """The power transform, then length 1."""
-        return self._scaling
 
     def floats_a_task(self, way: int, support: int, query: int, dims: int) -> int:
         """The products, once; most of the time goes into small steps, faster for more tasks."""

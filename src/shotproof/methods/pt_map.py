@@ -7,17 +7,16 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from shotproof.methods.full_gram import FullGramMethod, UnitRows, normalised
+from shotproof.methods.full_gram import PoweredMethod, normalised
 from shotproof.methods.gram import inverse_root, mean_weights, members
 from shotproof.methods.method import require_between, require_positive
-from shotproof.methods.power import Negatives, power_transform
 from shotproof.methods.sinkhorn import sinkhorn
 
 TOLERANCE = 1e-6
 
 
 @dataclass
-class PtMap(FullGramMethod):
+class PtMap(PoweredMethod):
     """Score: the query's share of each class under Sinkhorn of exp(-sharpness |x - centroid|^2).
 
     The power transform, length 1, the mean of the support and that of the queries taken away from each, length 1
@@ -31,22 +30,14 @@ class PtMap(FullGramMethod):
     steps: int = 20
     rate: float = 0.2
     sharpness: float = 10.0
-    power: float = 0.5
-    negatives: Negatives = "signed"
-    balanced: bool = True
 
     about = "power transform, centroids by optimal transport"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         require_between("steps", self.steps, 0, kind=int)
         require_between("rate", self.rate, 0, 1)
         require_positive("sharpness", self.sharpness, float)
-        self._scaling = UnitRows(power_transform(self.power, self.negatives))
-
-    @property
-    def scaling(self) -> UnitRows:
-        """The power transform, then length 1."""
-        return self._scaling
 
     def floats_a_task(self, way: int, support: int, query: int, dims: int) -> int:
         """The products; most of the time goes into small steps, faster for more tasks."""
