@@ -40,13 +40,21 @@ def test_only_the_items_that_occur_are_kept() -> None:
     assert len(TaskArrays.of(tasks, features).values) == len(used) < len(features)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_a_value_of_a_file_that_is_not_finite_is_told_with_its_item(value: float) -> None:
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        (np.nan, "that is not finite"),
+        (np.inf, "that is not finite"),
+        (-np.inf, "that is not finite"),
+        (-1e30, r"above 1e\+15"),
+    ],
+)
+def test_a_value_of_a_file_that_nobody_can_compute_with_is_told_with_its_item(value: float, what: str) -> None:
     tasks, features = draw_task_set(tasks=1)
     item = tasks.table.column("query")[0].as_py()[0]
     values = features.array.copy()
     values[features.table.column("item").to_pylist().index(item), 1] = value
     lists = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values.shape[1])
     broken = Features(pa.table({"item": features.table.column("item"), "feature": lists}))
-    with pytest.raises(InputError, match=f"item '{item}' has a value that is not finite"):
+    with pytest.raises(InputError, match=f"item '{item}' has a value {what}"):
         TaskArrays.of(tasks, broken)

@@ -32,7 +32,7 @@ def hard_to_tell(kind: str, values: np.ndarray) -> np.ndarray:
     if kind == "copies":
         return np.repeat(values[::2], 2, axis=0)[: len(values)]
     if kind == "huge":
-        return values * 1e25
+        return values * 1e14
     if kind == "cancelling":
         return values * np.where(np.arange(len(values)) % 2, -1, 1)[:, None]
     return np.round(values)

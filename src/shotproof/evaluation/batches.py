@@ -17,6 +17,7 @@ from shotproof.methods.method import Method
 from shotproof.tasks.taskset import TaskSet
 
 IntArray = npt.NDArray[np.int64]
+LARGEST = 1e15  # in size, of a feature: its square is far from float32's largest number
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class TaskArrays:
         parts = np.split(position, [len(flat[0])])
         support, query = (_part(tasks, column, part) for column, part in zip(columns, parts, strict=True))
         kept, values = features.maps[used] if of_maps else None, features.array[used]
-        _require_finite(values, features, used)
+        _require_moderate(values, features, used)
         return cls(np.diff(tasks.starts), support, query, values, kept)
 
     def shapes(self) -> IntArray:
@@ -97,13 +98,14 @@ def _used(rows: IntArray, count: int) -> tuple[IntArray, IntArray]:
     return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[rows]
 
 
-def _require_finite(values: npt.NDArray[Any], features: Features, rows: IntArray) -> None:
-    """Refuse features of somebody's file that are no numbers; `values` are those of `rows`."""
-    with np.errstate(invalid="ignore"):
-        broken = ~np.isfinite(values.sum(axis=1, dtype=np.float64))  # no second array of their size
-    if broken.any():
-        item = features.table.column("item")[int(rows[np.argmax(broken)])].as_py()
-        raise InputError(f"features of '{features.name}': item '{item}' has a value that is not finite")
+def _require_moderate(values: npt.NDArray[Any], features: Features, rows: IntArray) -> None:
+    """Refuse features of somebody's file that are no numbers, or too large to be squared; `values` are of `rows`."""
+    if len(values) == 0 or (values.min() >= -LARGEST and values.max() <= LARGEST):  # a NaN is neither
+        return
+    broken = int(np.argmin(np.all(np.abs(values) <= LARGEST, axis=1)))
+    item = features.table.column("item")[int(rows[broken])].as_py()
+    what = f"a value above {LARGEST:.0e} in size" if np.isfinite(values[broken]).all() else "a value that is not finite"
+    raise InputError(f"features of '{features.name}': item '{item}' has {what}")
 
 
 def _part(tasks: TaskSet, column: pa.ChunkedArray, items: IntArray) -> Part:

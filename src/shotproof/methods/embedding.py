@@ -24,7 +24,7 @@ def main_directions(cosines: Tensor) -> Tensor:
 
 
 def eigh_on_cores(symmetric: Tensor) -> tuple[Tensor, Tensor]:
-    """Eigenvalues [B, r] and eigenvectors [B, r, r], by the CPU's cores: a GPU takes ten times as long for such sizes."""
+    """Eigenvalues [B, r] and vectors [B, r, r], by the CPU's cores: a GPU takes ten times as long for such sizes."""
     cores = min(len(symmetric), os.cpu_count() or 1)
     with one_thread_an_operation(), ThreadPoolExecutor(cores) as threads:
         parts = list(threads.map(torch.linalg.eigh, symmetric.cpu().tensor_split(cores)))

@@ -40,10 +40,9 @@ class TransductiveFinetune(Method):
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         """The gradient in closed form; in float64 where the features are."""
         dtype = torch.float64 if support.dtype == torch.float64 else torch.float32
-        positive = support.to(dtype).relu()
-        means = mean_weights(labels, way).to(dtype) @ positive
-        known, asked = (torch.nn.functional.normalize(part, dim=-1) for part in (positive, query.to(dtype).relu()))
-        weights = torch.nn.functional.normalize(means, dim=-1)
+        known, asked = support.to(dtype).relu(), query.to(dtype).relu()
+        weights = unit_(mean_weights(labels, way).to(dtype) @ known)
+        known, asked = unit_(known), unit_(asked)
         bias = torch.zeros_like(weights[..., :1])
         target = members(labels, way).to(dtype)
         optimisers = Adam(weights, self.rate), Adam(bias, self.rate)
@@ -54,8 +53,15 @@ class TransductiveFinetune(Method):
             optimisers[1].step(slope.sum(2, keepdim=True))
 
         for _ in range(self.epochs):
-            step(((weights @ known.mT + bias).softmax(1) - target) / target.shape[2], known)
-            log_p = (weights @ asked.mT + bias).log_softmax(1)
+            logits = torch.baddbmm(bias, weights, known.mT)
+            step(logits.softmax(1).sub_(target).div_(target.shape[2]), known)
+            log_p = torch.baddbmm(bias, weights, asked.mT).log_softmax(1)
             p = log_p.exp()
-            step(p * ((p * log_p).sum(1, keepdim=True) - log_p) / p.shape[2], asked)
-        return (weights @ asked.mT + bias).mT
+            surprise = (p * log_p).sum(1, keepdim=True)
+            step(log_p.sub_(surprise).mul_(p).div_(-p.shape[2]), asked)
+        return torch.baddbmm(bias, weights, asked.mT).mT
+
+
+def unit_(rows: Tensor) -> Tensor:
+    """Rows scaled to length 1, in place; a zero row stays zero."""
+    return rows.div_(torch.linalg.vector_norm(rows, dim=-1, keepdim=True).clamp_min_(torch.finfo(rows.dtype).tiny))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,7 @@ from shotproof.tasks.unbalanced import dirichlet_counts, require_alpha
 
 _CLASSES, _ITEMS, _SPREAD, _COUNTS = 0, 1, 2, 3  # what a random number is drawn for
 _TRIES = 100
+_AT_A_TIME = 2**20  # random numbers drawn at a time
 
 
 class RandomSampler(Sampler):
@@ -60,16 +61,12 @@ class RandomSampler(Sampler):
             random = draws.bits(self.seed, task[:, None, None], _ITEMS, slot, position)
             items = draws.distinct(random, self.pool.sizes[classes]) + self.pool.offsets[classes][..., None]
             return self.pool.task_rows(tasks, classes, items[..., :shot], items[..., shot:], extra=extra)
-        drawn = [
-            self._support_and_rest(t, slot, chosen)
-            for t, row in zip(tasks, classes.tolist(), strict=True)
-            for slot, chosen in enumerate(row)
-        ]
-        counts = self._query_counts(task, np.array([len(rest) for _, rest in drawn])).ravel()
-        support = np.concatenate([items for items, _ in drawn])
-        chosen = np.concatenate([rest[:count] for (_, rest), count in zip(drawn, counts, strict=True)])
+        support, rest, most = self._support_and_rest(np.repeat(task, self.design.way), classes.ravel())
+        counts = self._query_counts(task, most).ravel()
+        chosen = rest[np.arange(rest.shape[1]) < counts[:, None]]
         ways, shots = np.full(len(tasks), self.design.way), np.full(classes.size, shot)
-        return self.pool.ragged_rows(tasks, ways, classes.ravel(), (support, shots), (chosen, counts), extra=extra)
+        parts = (support.ravel(), shots), (chosen, counts)
+        return self.pool.ragged_rows(tasks, ways, classes.ravel(), *parts, extra=extra)
 
     def choose_classes(self, task: IntArray) -> IntArray:
         """The classes of these tasks, [t, way]."""
@@ -88,19 +85,48 @@ class RandomSampler(Sampler):
         random = draws.bits(self.seed, task[:, None], _COUNTS, np.arange(way))
         return dirichlet_counts(random, self.query_dirichlet, way * query, most.reshape(-1, way))
 
-    def _support_and_rest(self, task: int, slot: int, chosen: int) -> tuple[IntArray, IntArray]:
-        """Support of a class, and all that may be its query: items of other sources, in random order."""
+    def _support_and_rest(self, task: IntArray, chosen: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Of classes of tasks, both [c]: support [c, shot], and what may be query, of other sources, in random order.
+
+        There are `most` [c] of these, the third array; the second has as many of them as a task can have queries.
+        """
+        way, shot, query = self.design.way, self.design.shot, self.design.query
+        slot, widest = np.arange(len(task)) % way, int(self.pool.sizes[chosen].max())
+        order = np.empty((len(task), min(widest, shot + way * query)), dtype=np.int64)
+        most, left, step = np.empty(len(task), dtype=np.int64), np.arange(len(task)), max(1, _AT_A_TIME // widest)
+        for attempt in range(_TRIES):
+            for few in np.split(left, np.arange(step, len(left), step)):
+                shuffled, most[few] = self._shuffled(task[few], slot[few], chosen[few], attempt, widest)
+                order[few] = shuffled[:, : order.shape[1]]
+            left = left[most[left] < query]
+            if len(left) == 0:
+                return order[:, :shot], order[:, shot:], most
+        self._starve(int(chosen[left[0]]))
+
+    def _shuffled(
+        self, task: IntArray, slot: IntArray, chosen: IntArray, attempt: int, widest: int
+    ) -> tuple[IntArray, IntArray]:
+        """The items of each class in random order [c, widest]; after the support those of other sources come first.
+
+        And how many of these there are, [c].
+        """
+        place, shot = np.arange(widest), self.design.shot
+        keys = draws.bits(self.seed, task[:, None], _SPREAD, slot[:, None], attempt, place)
+        keys[place >= self.pool.sizes[chosen][:, None]] = np.iinfo(np.uint64).max  # beyond the class: last
+        order = np.argsort(keys, axis=1, kind="stable")
+        within = order[:, shot:] < self.pool.sizes[chosen][:, None]
+        items = np.minimum(order + self.pool.offsets[chosen][:, None], len(self.pool.rows) - 1)
+        if self.pool.sources is not None:
+            source = self.pool.sources[items]
+            for position in range(shot):
+                within &= source[:, shot:] != source[:, position, None]
+            items[:, shot:] = np.take_along_axis(items[:, shot:], np.argsort(~within, axis=1, kind="stable"), axis=1)
+        return items, within.sum(axis=1)
+
+    def _starve(self, chosen: int) -> NoReturn:
+        assert self.pool.sources is not None  # the pool has enough items, so only sources can fail
         start, stop = self.pool.offsets[chosen : chosen + 2]
         shot, query = self.design.shot, self.design.query
-        for attempt in range(_TRIES):
-            keys = draws.bits(self.seed, task, _SPREAD, slot, attempt, np.arange(stop - start))
-            order = np.argsort(keys, kind="stable") + start
-            support, rest = order[:shot], order[shot:]
-            if self.pool.sources is not None:
-                rest = rest[~np.isin(self.pool.sources[rest], self.pool.sources[support])]
-            if len(rest) >= query:
-                return support, rest
-        assert self.pool.sources is not None  # the pool has enough items, so only sources can fail
         raise Starved(
             f"class '{self.pool.classes[chosen]}' has {len(np.unique(self.pool.sources[start:stop]))} sources in "
             f"{stop - start} items: in {_TRIES} draws no {shot} support items left {query} query items of other "
