@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from shotproof.methods.full_gram import PoweredMethod, normalised
-from shotproof.methods.gram import inverse_root, mean_weights, members
+from shotproof.methods.full_gram import PoweredMethod
+from shotproof.methods.gram import inverse_root, members
 from shotproof.methods.method import require_between, require_positive
 from shotproof.methods.sinkhorn import sinkhorn
 
@@ -50,16 +50,23 @@ class PtMap(PoweredMethod):
         scale = inverse_root(unit.diagonal(dim1=-2, dim2=-1), 1.0)
         unit.mul_(scale.unsqueeze(-1)).mul_(scale.unsqueeze(-2))
         of_support = members(labels, way)
-        weights = mean_weights(labels, way, unit.shape[-1])
-        share = (unit.shape[-1] - support) / way if self.balanced else None
+        totals = of_support @ unit[:, :support]  # sums of support rows a class, times all rows
+        shots, by_support, between = of_support.sum(2, keepdim=True), totals[..., support:], unit[:, support:, support:]
+        square_by_support = (totals[..., :support] * of_support).sum(2, keepdim=True)
+        part = between.shape[1] / way if self.balanced else None
+        # A centroid is `known` times its support's sum plus queries with the weights `guessed`.
+        known, guessed = 1 / shots, torch.zeros_like(by_support)
         for step in range(self.steps + 1):
-            products_with_means = weights @ unit
-            squares = (weights * products_with_means).sum(2, keepdim=True)
+            of_known = known * by_support
+            products = torch.baddbmm(of_known, guessed, between)
+            squares = of_known.add_(products).mul_(guessed).sum(2, keepdim=True)
+            squares.addcmul_(known.square(), square_by_support)
             # Without |x|^2, which is the same for all classes.
-            nearness = self.sharpness * (2 * products_with_means[..., support:] - squares)
-            shares = sinkhorn(nearness, share, TOLERANCE)
+            shares = sinkhorn((2 * products).sub_(squares).mul_(self.sharpness), part, TOLERANCE)
             if step < self.steps:
-                weights.lerp_(normalised(torch.cat([of_support, shares], 2)), self.rate)
+                size = shots + shares.sum(2, keepdim=True)
+                known.lerp_(1 / size, self.rate)
+                guessed.lerp_(shares / size, self.rate)
         return shares.mT
 
 
