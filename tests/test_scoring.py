@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 import torch
@@ -38,6 +40,16 @@ def hard_to_tell(kind: str, values: np.ndarray) -> np.ndarray:
     return np.round(values)
 
 
+@pytest.fixture(params=["highest", "medium"])
+def precision(request: pytest.FixtureRequest) -> Iterator[str]:
+    """PyTorch's precision of products in float32: `medium` may be as coarse as bfloat16."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision(request.param)
+    yield request.param
+    torch.set_float32_matmul_precision(before)
+
+
+@pytest.mark.usefixtures("precision")
 @pytest.mark.parametrize("kind", ["far from the origin", "copies", "huge", "cancelling", "rounded"])
 @pytest.mark.parametrize("spec", ["ncc", "cosine", "cosine(rows='raw')", "simpleshot", "simpleshot(form='UN')"])
 def test_float32_never_decides_an_answer(spec: str, kind: str) -> None:

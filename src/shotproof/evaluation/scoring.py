@@ -71,7 +71,8 @@ class Gathered:
 
     def labels(self, method: Method) -> Tensor:
         """The method's answers [B, m]."""
-        if not isinstance(method, CentroidMethod) or self.items.has_gram:
+        whole_float32 = torch.get_float32_matmul_precision() == "highest"  # the user may have traded it for speed
+        if not isinstance(method, CentroidMethod) or self.items.has_gram or not whole_float32:
             return predict(self.scores(method))
         # Float32 is twice as fast; where its rounding might decide, float64 does.
         scores, error = self._centroid_scores(method, self._support, self._labels, self._query, torch.float32)
@@ -94,8 +95,9 @@ class Gathered:
         products, squares = self.items.with_centroids(weights, support, query, dtype)
         scores = method.scores_from_centroids(products, squares, query_norm2, support_norm2)
         lengths = weights @ support_norm2.sqrt().unsqueeze(-1)
-        unit = torch.finfo(dtype).eps * math.sqrt(self.items.values.shape[1])
-        return scores, unit * method.rounding(lengths, squares, query_norm2).amax(1, keepdim=True)
+        # Of sums of d products: typical errors are less than a tenth of it, larger ones would all have one sign.
+        share = torch.finfo(dtype).eps * math.sqrt(self.items.values.shape[1])
+        return scores, share * method.rounding(lengths, squares, query_norm2).amax(1, keepdim=True)
 
     def scores(self, method: Method) -> Tensor:
         """The method's scores [B, m, way], checked."""

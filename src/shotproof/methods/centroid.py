@@ -27,9 +27,9 @@ class CentroidMethod(GramMethod):
 
     @abstractmethod
     def rounding(self, lengths: Tensor, centroid_norm2: Tensor, query_norm2: Tensor) -> Tensor:
-        """By how much scores [B, way, m] may be off, where products of sums are off by their rows' lengths times one.
+        """By how much scores [B, way, m] may be off, where x.p may be off by |x| `lengths`, and |p|^2 by `lengths`^2.
 
-        `lengths` [B, way, 1] are the sums with the same weights of the rows' lengths, at least |centroid|.
+        `lengths` [B, way, 1] are the sums of the rows' lengths with the centroid's weights: at least |p|.
         """
 
     def floats_a_task(self, way: int, support: int, query: int, dims: int) -> int:

@@ -37,7 +37,8 @@ class PowerTransform:
             raise InputError("power transform: a feature is negative; choose negatives='signed' or negatives='relu'")
         if self.negatives == "relu":
             return values.clamp_min(0).add_(SHIFT).pow_(self.power)
-        return torch.where(values < 0, -1.0, 1.0).to(values) * values.abs().add_(SHIFT).pow_(self.power)
+        size = values.abs().add_(SHIFT).pow_(self.power)
+        return torch.where(values < 0, -size, size)
 
 
 def power_transform(power: float, negatives: Negatives) -> PowerTransform | None:
