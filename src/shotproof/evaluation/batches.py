@@ -100,9 +100,9 @@ def _used(rows: IntArray, count: int) -> tuple[IntArray, IntArray]:
 
 def _require_moderate(values: npt.NDArray[Any], features: Features, rows: IntArray) -> None:
     """Refuse features of somebody's file that are no numbers, or too large to be squared; `values` are of `rows`."""
-    if len(values) == 0 or (values.min() >= -LARGEST and values.max() <= LARGEST):  # a NaN is neither
+    if len(values) == 0 or (float(values.min()) >= -LARGEST and float(values.max()) <= LARGEST):  # a NaN is neither
         return
-    broken = int(np.argmin(np.all(np.abs(values) <= LARGEST, axis=1)))
+    broken = int(np.argmin(np.all(np.abs(values, dtype=np.float32) <= LARGEST, axis=1)))
     item = features.table.column("item")[int(rows[broken])].as_py()
     what = f"a value above {LARGEST:.0e} in size" if np.isfinite(values[broken]).all() else "a value that is not finite"
     raise InputError(f"features of '{features.name}': item '{item}' has {what}")
