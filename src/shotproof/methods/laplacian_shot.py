@@ -67,11 +67,11 @@ def neighbour_graph(similarity: Tensor, count: int) -> Tensor:
     count = min(count, similarity.shape[-1] - 1)
     if count == 0:
         return torch.zeros_like(similarity)
-    others = similarity.clone()
-    others.diagonal(dim1=-2, dim2=-1).fill_(-torch.inf)
+    left = similarity.clone()
+    left.diagonal(dim1=-2, dim2=-1).fill_(-torch.inf)
     # The count-th largest by taking the largest away: much faster than a partial sort of many short columns.
-    left = others
     for _ in range(count - 1):
-        left = left.masked_fill(left == left.amax(-2, keepdim=True), -torch.inf)
-    least = left.amax(-2, keepdim=True)
-    return (others >= least).double()
+        left.masked_fill_(left == left.amax(-2, keepdim=True), -torch.inf)
+    graph = torch.ge(similarity, left.amax(-2, keepdim=True), out=left)
+    graph.diagonal(dim1=-2, dim2=-1).zero_()
+    return graph
