@@ -5,8 +5,8 @@ import torch
 
 from shotproof.errors import InputError
 from shotproof.methods.bpa import balanced_affinities
-from shotproof.methods.full_gram import UnitRows
 from shotproof.methods.method import make_method
+from shotproof.methods.pairwise import UnitRows
 from tests.drawn_tasks import draw
 from tests.fixture_rows import fixture
 

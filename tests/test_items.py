@@ -7,8 +7,8 @@ import torch
 from shotproof.evaluation import items as items_module
 from shotproof.evaluation.batches import TaskArrays
 from shotproof.evaluation.items import Items
-from shotproof.methods.full_gram import UnitRows
 from shotproof.methods.method import make_method
+from shotproof.methods.pairwise import UnitRows
 from shotproof.methods.power import PowerTransform
 from tests.drawn_tasks import draw_task_set
 

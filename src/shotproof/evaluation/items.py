@@ -10,9 +10,9 @@ from torch import Tensor
 
 from shotproof.evaluation.batches import TaskArrays
 from shotproof.methods.centroid import CentroidMethod
-from shotproof.methods.full_gram import FullGramMethod, UnitRows
 from shotproof.methods.gram import GramMethod
 from shotproof.methods.method import Method
+from shotproof.methods.pairwise import PairwiseMethod, UnitRows
 
 MOST_GRAM_ITEMS = 12_000  # their Gram matrix takes 1.2 GB
 STRIPE = 512  # rows of the Gram matrix computed at a time
@@ -39,8 +39,8 @@ class Items:
     def prepare(self, methods: Sequence[Method]) -> None:
         """Compute what methods share of all items, before threads ask for it."""
         for method in methods:
-            if isinstance(method, (GramMethod, FullGramMethod)) and len(self.values) <= MOST_GRAM_ITEMS:
-                scaled = method.scaling if isinstance(method, FullGramMethod) else None
+            if isinstance(method, (GramMethod, PairwiseMethod)) and len(self.values) <= MOST_GRAM_ITEMS:
+                scaled = method.scaling if isinstance(method, PairwiseMethod) else None
                 pays = self.gram_pays(method)
                 if scaled not in self._exact and (pays or not isinstance(method, CentroidMethod)):
                     self._exact[scaled] = self._in_float64(scaled)
@@ -57,7 +57,7 @@ class Items:
         if isinstance(method, CentroidMethod):
             saved = 16 * (support + query)
         else:
-            saved = 2 * (support + query) * (support + query if isinstance(method, FullGramMethod) else support)
+            saved = 2 * (support + query) * (support + query if isinstance(method, PairwiseMethod) else support)
         return len(self.values) <= MOST_GRAM_ITEMS and len(self.values) ** 2 <= int(saved.sum())
 
     def _in_float64(self, scaled: UnitRows | None) -> Tensor:

@@ -15,9 +15,9 @@ from shotproof.errors import InputError
 from shotproof.evaluation.batches import Batch, IntArray, TaskArrays
 from shotproof.evaluation.items import Items
 from shotproof.methods.centroid import CentroidMethod
-from shotproof.methods.full_gram import FullGramMethod, UnitRows
 from shotproof.methods.gram import GramMethod
 from shotproof.methods.method import Method, SeededMethod
+from shotproof.methods.pairwise import PairwiseMethod, UnitRows
 
 TIE = 1e-9  # scores that differ by less than this share of the largest are equal: rounding never decides
 
@@ -106,7 +106,7 @@ class Gathered:
             scores = self._centroid_scores(method, *task, torch.float64)[0].mT
         elif isinstance(method, GramMethod):
             scores = method.scores_from_gram(*self._blocks(), self._labels, self._way)
-        elif isinstance(method, FullGramMethod):
+        elif isinstance(method, PairwiseMethod):
             scores = method.scores_from_cosines(self._cosines(method.scaling), self._labels, self._way, self._seeds)
         elif isinstance(method, SeededMethod):
             scores = method.seeded_scores(*self._rows(method), self._seeds)

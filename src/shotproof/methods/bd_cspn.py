@@ -9,16 +9,16 @@ import torch
 from torch import Tensor
 
 from shotproof.errors import UnknownName
-from shotproof.methods.full_gram import FullGramMethod, normalised
 from shotproof.methods.gram import inverse_root, mean_weights, members
 from shotproof.methods.method import require_positive
+from shotproof.methods.pairwise import PairwiseMethod, normalised
 from shotproof.methods.shifted import ShiftedRows
 
 FORMS = {"easyfsl": 1.0, "laplacianshot": 10.0, "soft": 30.0}  # and the temperature of each
 
 
 @dataclass
-class BdCspn(FullGramMethod):
+class BdCspn(PairwiseMethod):
     """Prototypes are averaged anew over the support and the queries, these shifted so that both have one mean.
 
     Liu, Song, Qin, Prototype Rectification for Few-Shot Learning, ECCV 2020. It has no code of its own, and three

@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from shotproof.errors import InputError
-from shotproof.methods.full_gram import FullGramMethod
 from shotproof.methods.method import SeededMethod, make_method, require_positive
+from shotproof.methods.pairwise import PairwiseMethod
 
 
 @dataclass
-class Bpa(FullGramMethod):
+class Bpa(PairwiseMethod):
     """Score: that of `head`, any method on vectors, on rows of balanced affinities between all items of the task.
 
     The affinities are exp(-(1 - cos) / regularisation), without the diagonal, scaled `steps` times to row and column

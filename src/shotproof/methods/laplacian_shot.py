@@ -8,14 +8,14 @@ import torch
 from torch import Tensor
 
 from shotproof.methods.bd_cspn import voted_distances
-from shotproof.methods.full_gram import FullGramMethod
 from shotproof.methods.gram import mean_weights
 from shotproof.methods.method import require_between, require_positive
+from shotproof.methods.pairwise import PairwiseMethod
 from shotproof.methods.shifted import ShiftedRows
 
 
 @dataclass
-class LaplacianShot(FullGramMethod):
+class LaplacianShot(PairwiseMethod):
     """Score: y, where y <- softmax(-a + strength W y), from y = softmax(-a).
 
     a: squared distances to the prototypes, rows of length 1; W: 1 for each query's nearest queries. The prototypes

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from shotproof.methods.embedding import main_directions, nearness, unit
-from shotproof.methods.full_gram import PoweredMethod, normalised
 from shotproof.methods.gram import mean_weights, members
 from shotproof.methods.method import require_between, require_positive
+from shotproof.methods.pairwise import PoweredMethod, normalised
 from shotproof.methods.sinkhorn import balance, sinkhorn
 
 TOLERANCE = 1e-3  # of Sinkhorn's row sums

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from shotproof.methods.full_gram import PoweredMethod
 from shotproof.methods.gram import inverse_root, members
 from shotproof.methods.method import require_between, require_positive
+from shotproof.methods.pairwise import PoweredMethod
 from shotproof.methods.sinkhorn import sinkhorn
 
 TOLERANCE = 1e-6

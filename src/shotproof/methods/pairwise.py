@@ -30,7 +30,7 @@ class UnitRows:
         return rows * inverse_root(rows.square().sum(-1, keepdim=True))
 
 
-class FullGramMethod(Method):
+class PairwiseMethod(Method):
     """A transductive method that sees support and queries through their cosines only."""
 
     family = "transductive"
@@ -59,7 +59,7 @@ class FullGramMethod(Method):
 
 
 @dataclass(kw_only=True)
-class PoweredMethod(FullGramMethod):
+class PoweredMethod(PairwiseMethod):
     """One that transforms its features first and may assume that every class has equally many queries."""
 
     power: float = 0.5
