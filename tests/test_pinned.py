@@ -1,0 +1,29 @@
+"""No change may alter which tasks a sampler draws, nor what a method counts on them."""
+
+from __future__ import annotations
+
+import pytest
+
+from shotproof.methods.method import methods
+from shotproof.tasks.sampler import samplers
+from tests.pinned_calls import COUNTS, DRAWS, Count, Draw, count, draw, pin_of, pins
+
+
+@pytest.mark.parametrize("call", DRAWS, ids=lambda call: call.id)
+def test_tasks_are_those_that_were_pinned(call: Draw) -> None:
+    assert pin_of(draw(call)) == pins()["tasks"][call.id]
+
+
+@pytest.mark.parametrize("call", COUNTS, ids=lambda call: call.id)
+def test_counts_are_those_that_were_pinned(call: Count) -> None:
+    assert count(call) == pins()["counts"][call.id]
+
+
+def test_every_pin_has_its_call() -> None:
+    assert list(pins()["tasks"]) == [call.id for call in DRAWS]
+    assert list(pins()["counts"]) == [call.id for call in COUNTS]
+
+
+def test_every_sampler_and_method_is_pinned() -> None:
+    assert set(samplers.names()) <= {call.sampler for call in DRAWS}
+    assert set(methods.names()) <= {call.method for call in COUNTS}
