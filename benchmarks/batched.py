@@ -13,12 +13,12 @@ import torch
 from torch import Tensor
 
 from shotproof.methods.method import Method
-from shotproof.worlds.gaussian import Items
+from shotproof.worlds.gaussian import DrawnItems
 
 
 @dataclass(frozen=True)
 class Shape:
-    """Classes a task, support items a class, query items a class."""
+    """Classes per task, support items per class, query items per class."""
 
     way: int = 5
     shot: int = 5
@@ -26,7 +26,7 @@ class Shape:
 
     @property
     def items(self) -> int:
-        """Items of a class in a task."""
+        """DrawnItems of a class in a task."""
         return self.shot + self.query
 
 
@@ -50,7 +50,7 @@ def distinct(rows: int, bound: int, count: int, generator: torch.Generator) -> T
 
 
 def random_tasks(
-    data: Items, tasks: int, shape: Shape, generator: torch.Generator, classes: Tensor | None = None
+    data: DrawnItems, tasks: int, shape: Shape, generator: torch.Generator, classes: Tensor | None = None
 ) -> Tasks:
     """Random tasks of each world, on given classes [worlds * tasks, way] or on classes drawn here."""
     worlds, class_count, item_count = data.values.shape[:3]
@@ -61,7 +61,7 @@ def random_tasks(
     return Tasks(world, classes, items.view(len(world), shape.way, shape.items))
 
 
-def depletion_tasks(data: Items, shape: Shape, generator: torch.Generator) -> tuple[Tasks, Tensor]:
+def depletion_tasks(data: DrawnItems, shape: Shape, generator: torch.Generator) -> tuple[Tasks, Tensor]:
     """Tasks without replacement until fewer than `way` classes have items left.
 
     Every world has as many rows of tasks as the luckiest; the second tensor says which of them exist [worlds, tasks].
@@ -87,7 +87,9 @@ def depletion_tasks(data: Items, shape: Shape, generator: torch.Generator) -> tu
     return drawn, torch.stack(exist, 1)
 
 
-def fewstab_tasks(data: Items, tasks: int, shape: Shape, generator: torch.Generator, at_once: int = 200_000) -> Tasks:
+def fewstab_tasks(
+    data: DrawnItems, tasks: int, shape: Shape, generator: torch.Generator, at_once: int = 200_000
+) -> Tasks:
     """FewSTAB tasks of each world: exclusive support, queries of the lowest score, tries until one succeeds."""
     counts = data.held.sum(2)
     eligible = (counts >= shape.shot) & (data.held.shape[2] - counts >= shape.query)  # [worlds, classes, words]
@@ -125,7 +127,7 @@ def _draw_words(eligible: Tensor, world: Tensor, shape: Shape, generator: torch.
     return chosen, torch.where(of_class.any(-1), word, -1)
 
 
-def _who_holds(data: Items, world: Tensor, chosen: Tensor, word: Tensor) -> tuple[Tensor, Tensor]:
+def _who_holds(data: DrawnItems, world: Tensor, chosen: Tensor, word: Tensor) -> tuple[Tensor, Tensor]:
     """Which items hold their class's word, and which hold another class's: [n, way, items]."""
     way = word.shape[1]
     selected = torch.stack(
@@ -153,8 +155,8 @@ def _choose_items(
     return torch.cat([support, query], -1)
 
 
-def evaluate(data: Items, tasks: Tasks, shape: Shape, methods: Sequence[Method], at_once: int = 100_000) -> Tensor:
-    """Accuracy and worst-class accuracy of each method on each task: [n, 2 * methods]."""
+def evaluate(data: DrawnItems, tasks: Tasks, shape: Shape, methods: Sequence[Method], at_once: int = 100_000) -> Tensor:
+    """Accuracy and worst-class accuracy of each method on each task, in percent: [n, 2 * methods]."""
     parts = []
     for start in range(0, len(tasks.world), at_once):
         part = slice(start, start + at_once)
@@ -171,6 +173,6 @@ def score(values: Tensor, shape: Shape, methods: Sequence[Method]) -> Tensor:
     columns = []
     for method in methods:
         answers = method.scores(support, labels.expand(len(values), -1), query, shape.way).argmax(-1)
-        by_class = (answers == truth).double().unflatten(1, (shape.way, shape.query)).mean(-1)
+        by_class = 100 * (answers == truth).double().unflatten(1, (shape.way, shape.query)).mean(-1)
         columns += [by_class.mean(-1), by_class.amin(-1)]
     return torch.stack(columns, 1)

@@ -22,12 +22,12 @@ from torch import Tensor
 from benchmarks import batched
 from benchmarks.batched import Shape, Tasks
 from shotproof.methods.method import Method, make_method
-from shotproof.stats.halves import Halves, Moments
+from shotproof.stats.halves import HalfMoments, Halves
 from shotproof.stats.intervals import Estimate, FloatArray, Interval
-from shotproof.worlds.gaussian import Classes, GaussianWorld, Items
+from shotproof.worlds.gaussian import Classes, DrawnItems, GaussianWorld
 
 METHODS = ("ncc", "cosine")
-Sampler = Callable[[Items, int, Shape, torch.Generator], Tasks]
+Sampler = Callable[[DrawnItems, int, Shape, torch.Generator], Tasks]
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ GAP_SETTINGS = [Setting(c, n, Shape(shot=s), world=WITH_WORDS) for c, n, s in ((
 
 @dataclass(frozen=True)
 class Effort:
-    """Random splits a world, tasks on each half, and tasks a world from which the truth is computed."""
+    """Random splits per world, tasks on each half, and tasks per world from which the truth is computed."""
 
     splits: int = 100
     half_tasks: int = 200
@@ -84,19 +84,19 @@ class Effort:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """A batch of worlds of one setting: estimates and what they are held against; k means a world."""
+class EvaluatedWorlds:
+    """A batch of worlds of one setting: estimates and what they are held against; k means per world."""
 
     values: FloatArray  # [worlds, tasks, k], of the reported tasks
-    depletion: list[FloatArray]  # a world: [tasks of Algorithm 2, k]; random tasks only
-    halves: dict[str, list[Halves]]  # by units, a world
+    depletion: list[FloatArray]  # per world: [tasks of Algorithm 2, k]; random tasks only
+    halves: dict[str, list[Halves]]  # by units, per world
     new_images: FloatArray  # [worlds, k]
     new_classes: FloatArray  # [k]
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """How often an interval contained the truth, and its mean half-width, both in percent."""
+    """How often an interval contained the truth, in percent, and its mean half-width, in points."""
 
     setting: str
     estimated: str
@@ -107,7 +107,7 @@ class Coverage:
     worlds: int
 
 
-def measure(setting: Setting, worlds: int, effort: Effort, generator: torch.Generator) -> Measured:
+def measure(setting: Setting, worlds: int, effort: Effort, generator: torch.Generator) -> EvaluatedWorlds:
     """Draw worlds, evaluate the reported tasks and those on halves, and find the truth."""
     methods = [make_method(name) for name in METHODS]
     classes = setting.world.draw_classes((worlds, setting.classes), generator)
@@ -115,7 +115,7 @@ def measure(setting: Setting, worlds: int, effort: Effort, generator: torch.Gene
     values = evaluate_all(setting, data, setting.tasks, methods, generator)
     drawn, exist = batched.depletion_tasks(data, setting.shape, generator)
     depletion = batched.evaluate(data, drawn, setting.shape, methods).unflatten(0, exist.shape).cpu().numpy()
-    return Measured(
+    return EvaluatedWorlds(
         values.cpu().numpy(),
         [rows[there] for rows, there in zip(depletion, exist.cpu().numpy(), strict=True)],
         {units: split_halves(setting, data, units, methods, effort, generator) for units in ("images", "classes")},
@@ -125,7 +125,7 @@ def measure(setting: Setting, worlds: int, effort: Effort, generator: torch.Gene
 
 
 def evaluate_all(
-    setting: Setting, data: Items, tasks: int, methods: list[Method], generator: torch.Generator
+    setting: Setting, data: DrawnItems, tasks: int, methods: list[Method], generator: torch.Generator
 ) -> Tensor:
     """The k means' values on tasks of each sampler: [worlds, tasks, k]."""
     by_sampler = [
@@ -136,7 +136,7 @@ def evaluate_all(
 
 
 def split_halves(
-    setting: Setting, data: Items, units: str, methods: list[Method], effort: Effort, generator: torch.Generator
+    setting: Setting, data: DrawnItems, units: str, methods: list[Method], effort: Effort, generator: torch.Generator
 ) -> list[Halves]:
     """The differences between halves of each world, as the package has them."""
     worlds, classes, items = data.values.shape[:3]
@@ -153,8 +153,8 @@ def split_halves(
     each_side = torch.stack(sides, 1).cpu().numpy()
     return [
         Halves(
-            Moments(arrays["difference"][w], arrays["difference noise"][w].mean(0)),
-            Moments(arrays["mean"][w], arrays["mean noise"][w].mean(0)),
+            HalfMoments(arrays["difference"][w], arrays["difference noise"][w].mean(0)),
+            HalfMoments(arrays["mean"][w], arrays["mean noise"][w].mean(0)),
             freedom=classes - 1 if units == "classes" else classes * (items - 1),
             sides=each_side[w] if units == "classes" else None,
         )
@@ -163,7 +163,7 @@ def split_halves(
 
 
 def _one_split(
-    setting: Setting, data: Items, units: str, methods: list[Method], tasks: int, generator: torch.Generator
+    setting: Setting, data: DrawnItems, units: str, methods: list[Method], tasks: int, generator: torch.Generator
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Values on both halves [worlds, tasks, k], and the sides of the classes [worlds, classes]."""
     worlds, classes, items = data.values.shape[:3]
@@ -195,7 +195,7 @@ def _one_split(
 def truth_for_new_images(
     setting: Setting, classes: Classes, methods: list[Method], tasks: int, generator: torch.Generator
 ) -> Tensor:
-    """The expected values on data sets of new images of the same classes, from so many tasks a world: [worlds, k].
+    """The expected values on data sets of new images of the same classes, from so many tasks per world: [worlds, k].
 
     Random tasks are drawn with images of their own; FewSTAB chooses among a data set's, so whole data sets are drawn.
     """
@@ -230,7 +230,7 @@ def truth_for_new_classes(setting: Setting, methods: list[Method], tasks: int, g
     return torch.stack(means).mean(0)
 
 
-def intervals_of(setting: Setting, measured: Measured, world: int, weights: FloatArray) -> Iterator[Interval]:
+def intervals_of(setting: Setting, measured: EvaluatedWorlds, world: int, weights: FloatArray) -> Iterator[Interval]:
     """All intervals of one weighted sum in one world."""
     by_set = [k for k in np.split(np.arange(len(weights)), len(setting.samplers)) if weights[k].any()]
     values = measured.values[world]
@@ -244,7 +244,7 @@ def intervals_of(setting: Setting, measured: Measured, world: int, weights: Floa
         yield estimate.plus(halves[world].spread(weights)).interval(units)
 
 
-def coverage(setting: Setting, measured: Measured) -> list[Coverage]:
+def coverage(setting: Setting, measured: EvaluatedWorlds) -> list[Coverage]:
     """How often each interval of each estimate contains each truth."""
     rows = []
     for estimated, listed in setting.contrasts.items():
@@ -257,8 +257,8 @@ def coverage(setting: Setting, measured: Measured) -> list[Coverage]:
                     contains = [interval.low <= truth <= interval.high for truth in truths]
                     found.setdefault(interval.covers, []).append((contains[0], contains[1], interval.half_width))
         for covers, each in found.items():
-            shares = 100 * np.array(each, dtype=np.float64).mean(0)
-            rows.append(Coverage(setting.name, estimated, covers, *shares.tolist(), len(each)))
+            images, classes, half_width = np.array(each, dtype=np.float64).mean(0).tolist()
+            rows.append(Coverage(setting.name, estimated, covers, 100 * images, 100 * classes, half_width, len(each)))
     return rows
 
 
@@ -273,8 +273,8 @@ def study(
         yield from coverage(setting, _joined([measure(setting, size, effort, generator) for size in sizes]))
 
 
-def _joined(parts: list[Measured]) -> Measured:
-    return Measured(
+def _joined(parts: list[EvaluatedWorlds]) -> EvaluatedWorlds:
+    return EvaluatedWorlds(
         np.concatenate([part.values for part in parts]),
         [rows for part in parts for rows in part.depletion],
         {units: [halves for part in parts for halves in part.halves[units]] for units in parts[0].halves},
@@ -303,8 +303,8 @@ def run() -> None:
 def main() -> None:
     """All settings, with as many worlds as asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--worlds", type=int, default=400, help="worlds a setting")
-    parser.add_argument("--splits", type=int, default=100, help="random splits a world")
+    parser.add_argument("--worlds", type=int, default=400, help="worlds per setting")
+    parser.add_argument("--splits", type=int, default=100, help="random splits per world")
     parser.add_argument("--half-tasks", type=int, default=200, help="tasks on each half")
     parser.add_argument("--at-once", type=int, default=1000, help="worlds in memory")
     parser.add_argument("--only", choices=["plain", "gap"], help="worlds without words, or with")

@@ -1,4 +1,4 @@
-"""Evaluation on ready features: 3,000 tasks, 5-way 5-shot with 15 queries a class, on 3,000 x 1,280 features.
+"""Evaluation on ready features: 3,000 tasks, 5-way 5-shot with 15 queries per class, on 3,000 x 1,280 features.
 
 Each method is timed from the task set to the results, all included, beside a plain loop over tasks of the same maths.
 """
@@ -33,7 +33,7 @@ def run() -> None:
     rows = features.rows_of(pa.array([i for name in ("support", "query") for i in items_of(tasks, name)]))
     support, query = (part.reshape(TASKS, WAY, -1) for part in np.split(rows, [TASKS * WAY * SHOT]))
     print(f"{TASKS} tasks, {WAY}-way {SHOT}-shot {QUERY}-query, {len(features)} x {DIMENSIONS} features")
-    print(f"{'method':<10}{'time':>9}{'a task':>11}{'plain loop':>13}{'ratio':>8}{'same answers':>14}")
+    print(f"{'method':<10}{'time':>9}{'per task':>11}{'plain loop':>13}{'ratio':>8}{'same answers':>14}")
     for name in DEFAULT_METHODS:
         seconds, results = fastest(tasks, features, [name])
         each, correct = loop(PLAIN[name], features.array.astype(np.float64), support[:LOOPED], query[:LOOPED])
@@ -49,8 +49,8 @@ def run() -> None:
 def draw(tasks: int = TASKS, shot: int = SHOT, dimensions: int = DIMENSIONS) -> tuple[TaskSet, Features]:
     """Random tasks on Gaussian classes, hard enough that methods differ."""
     random = np.random.default_rng(0)
-    centres = 0.12 * random.normal(size=(CLASSES, 1, dimensions))
-    values = centres + random.normal(size=(CLASSES, ITEMS, dimensions))
+    centers = 0.12 * random.normal(size=(CLASSES, 1, dimensions))
+    values = centers + random.normal(size=(CLASSES, ITEMS, dimensions))
     names = np.array([[f"class {c:02d}/item {i:02d}" for i in range(ITEMS)] for c in range(CLASSES)], dtype=object)
     classes = np.stack([random.permutation(CLASSES)[:WAY] for _ in range(tasks)]).ravel()
     chosen = np.stack([names[c][random.permutation(ITEMS)[: shot + QUERY]] for c in classes])
@@ -83,7 +83,7 @@ def fastest(tasks: TaskSet, features: Features, methods: tuple[str, ...] | list[
 
 
 def loop(scores: Scores, values: Array, support: Array, query: Array) -> tuple[float, Array]:
-    """Seconds a task of a plain loop, and the correct answers of each class of each task."""
+    """Seconds per task of a plain loop, and the correct answers of each class of each task."""
     labels, truth = (np.repeat(np.arange(WAY), count) for count in (SHOT, QUERY))
     correct = []
     start = time.perf_counter()

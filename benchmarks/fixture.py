@@ -16,20 +16,20 @@ def caption_like(
     classes: int = 20,
     items: int = 600,
     vocabulary: int = 1111,
-    words_a_class: int = 490,
+    words_per_class: int = 490,
     held: tuple[int, int] = (3, 8),
 ) -> tuple[Catalog, Attributes]:
     """Classes x items with the numbers of words that ViT-GPT2's captions gave (FewSTAB, Table 2); few are frequent."""
     rng = np.random.default_rng(0)
     names = pa.array([f"word{w:05d}" for w in range(vocabulary)])
-    share = 1 / (np.arange(words_a_class) + 3.0)
+    share = 1 / (np.arange(words_per_class) + 3.0)
     total = classes * items
     counts = rng.integers(held[0], held[1] + 1, size=total)
     lists = []
     for start in range(0, total, items):
-        own = rng.choice(vocabulary, words_a_class, replace=False)
+        own = rng.choice(vocabulary, words_per_class, replace=False)
         # The k largest of these keys are k draws without replacement, weighed by the share (Efraimidis and Spirakis).
-        keys = np.log(rng.random((items, words_a_class))) / share
+        keys = np.log(rng.random((items, words_per_class))) / share
         ranked = own[np.argsort(-keys, axis=1)[:, : held[1]]]
         kept = np.arange(held[1]) < counts[start : start + items, None]
         lists.append(ranked[kept])

@@ -20,29 +20,30 @@ import torch
 from benchmarks.fixture import birds
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import read_layout
+from shotproof.core.runtime.runtime import runtime
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.encoder import encode
 from shotproof.features.features import Features
-from shotproof.tasks.pool import Design
 from shotproof.tasks.sampler import samplers
+from shotproof.tasks.shape import TaskShape
 from shotproof.tasks.taskset import TaskSet
 
-SEARCHES: list[tuple[str, dict[str, Any]]] = [
-    ("fastdiffsel", {}),
-    ("fastdiffsel", {"alpha": 20_000.0}),
-    ("greedy", {}),
-    ("hardest", {}),
-    ("hardest", {"rounds": 2}),
-    ("hardest", {"rounds": 4}),
-    ("hardest", {"swaps": 1}),
-    ("fastdiffsel", {"mode": "easy"}),
-    ("greedy", {"mode": "easy"}),
-    ("hardest", {"mode": "easy"}),
+SEARCHES = [
+    "fastdiffsel",
+    "fastdiffsel(alpha=20_000.0)",
+    "greedy",
+    "hardest",
+    "hardest(rounds=2)",
+    "hardest(rounds=4)",
+    "hardest(swaps=1)",
+    "fastdiffsel(mode='easy')",
+    "greedy(mode='easy')",
+    "hardest(mode='easy')",
 ]
 
 
 def milliseconds(draw: Any, tasks: int, repeats: int = 3) -> float:
-    """Milliseconds a task, the best of several runs; the time of the processor where others may be using it too."""
+    """Milliseconds per task, the best of several runs; the time of the processor where others may be using it too."""
     clock = time.perf_counter if torch.cuda.is_available() else time.process_time
     best = float("inf")
     for _ in range(repeats):
@@ -63,7 +64,7 @@ def gaussian(classes: int, items: int, width: int) -> tuple[Catalog, Features]:
     return catalog, Features.from_array(names, values.reshape(-1, width))
 
 
-def on_birds(device: str | None) -> None:
+def on_birds() -> None:
     """Accuracy of nearest centroid on tasks of the same query sets, and the time that each search took."""
     root = birds()
     if root is None:
@@ -72,15 +73,15 @@ def on_birds(device: str | None) -> None:
     catalog = read_layout(root, "cub", splits=root.parent / "cub-130-20-50.csv").in_split("test")
     raw = encode(catalog, "lite0")
     features = Features.from_array(catalog.items, raw.array / np.linalg.norm(raw.array, axis=1, keepdims=True))
-    design, tasks = Design(5, 5, 10), 200
-    print(f"birds, L2-normalised lite0, 5 ways, 5 shots, 10 queries, {tasks} tasks of the same query sets")
-    drawn = samplers.make("random", catalog, design, 0).draw(range(tasks))
+    shape, tasks = TaskShape(5, 5, 10), 200
+    print(f"birds, L2-normalized lite0, 5 ways, 5 shots, 10 queries, {tasks} tasks of the same query sets")
+    drawn = samplers.make("random").bind(catalog, shape, 0).draw(range(tasks))
     print(f"  {'random':38} accuracy {accuracy(drawn, features):5.1f}")
-    for name, options in SEARCHES:
-        sampler = samplers.make(name, catalog, design, 0, features=features, device=device, **options)
+    for spelling in SEARCHES:
+        sampler = samplers.make(spelling).bind(catalog, shape, 0, features=features)
         found = accuracy(sampler.draw(range(tasks)), features)
         spent = milliseconds(lambda: sampler.draw(range(tasks)), tasks)  # noqa: B023 - called at once
-        print(f"  {name:12} {options or ''!s:25} accuracy {found:5.1f}  {spent:6.2f} ms a task", flush=True)
+        print(f"  {spelling:38} accuracy {found:5.1f}  {spent:6.2f} ms per task", flush=True)
 
 
 def accuracy(table: pa.Table, features: Features) -> float:
@@ -89,13 +90,13 @@ def accuracy(table: pa.Table, features: Features) -> float:
     return 100 * sum(counts.column("n_correct").to_pylist()) / sum(counts.column("n_query").to_pylist())
 
 
-def by_pool(device: str | None) -> None:
-    """Milliseconds a task for pools of 50 to 5,000 items a class, and the ratio to greedy."""
+def by_pool() -> None:
+    """Milliseconds per task for pools of 50 to 5,000 items per class, and the ratio to greedy."""
     for pool, classes, tasks in ((50, 50, 200), (500, 20, 100), (1000, 20, 60), (5000, 10, 40)):
         catalog, features = gaussian(classes, pool + 10, 1280)
         spent = {}
         for name in ("fastdiffsel", "hardest", "greedy"):
-            sampler = samplers.make(name, catalog, Design(5, 5, 10), 0, features=features, device=device)
+            sampler = samplers.make(name).bind(catalog, TaskShape(5, 5, 10), 0, features=features)
             sampler.draw(range(2))
             spent[name] = milliseconds(lambda: sampler.draw(range(tasks)), tasks, 1 if name == "greedy" else 3)  # noqa: B023
         listed = ", ".join(f"{name} {ms:.2f} ms (greedy / {spent['greedy'] / ms:.0f})" for name, ms in spent.items())
@@ -128,10 +129,10 @@ def scale() -> None:
             print(f"{name}: 100 tasks from 1,000,000 x 384: {used}, {usage.ru_maxrss / 1e6:.2f} GB at most", flush=True)
 
 
-def run(device: str | None = None) -> None:
+def run() -> None:
     """All of it."""
-    on_birds(device)
-    by_pool(device)
+    on_birds()
+    by_pool()
     scale()
 
 
@@ -140,5 +141,6 @@ if __name__ == "__main__":
         scale()
     else:
         chosen = sys.argv[sys.argv.index("--device") + 1] if "--device" in sys.argv else None
-        on_birds(chosen)
-        by_pool(chosen)
+        with runtime(device=chosen):
+            on_birds()
+            by_pool()

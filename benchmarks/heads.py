@@ -1,4 +1,4 @@
-"""Every head on vectors: 1,000 tasks, 5-way with 15 queries a class, 1- and 5-shot, 640 and 1,280 dimensions.
+"""Every head on vectors: 1,000 tasks, 5-way with 15 queries per class, 1- and 5-shot, 640 and 1,280 dimensions.
 
 Timed from the task set to the results, all included, beside a loop over tasks: of plain torch for transductive heads
 (`plain_heads.py`), of the package's own method on batches of one for the others. Both are the best of several times.
@@ -22,7 +22,8 @@ from torch import Tensor
 
 from benchmarks.evaluation import QUERY, WAY, draw, items_of
 from benchmarks.plain_heads import PLAIN
-from shotproof.devices import one_thread_an_operation
+from shotproof.core.runtime.devices import one_thread_per_operation
+from shotproof.core.runtime.runtime import runtime
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
 from shotproof.methods.method import make_method, methods
@@ -34,7 +35,7 @@ PATIENCE = 10.0  # and at most: a head that would take longer is timed on fewer 
 
 @dataclass(frozen=True)
 class Timing:
-    """Milliseconds a task of one head in one setting, and the share of classes with as many right answers."""
+    """Milliseconds per task of one head in one setting, and the share of classes with as many right answers."""
 
     head: str
     shot: int
@@ -54,7 +55,7 @@ def run(arguments: Sequence[str] = ()) -> None:
     """Print a line for each head and setting."""
     options = parser().parse_args(arguments)
     print(f"5-way {QUERY}-query, {options.device}, {torch.get_num_threads()} threads, torch {torch.__version__}")
-    print(f"{'head':<24}{'shot':>5}{'dims':>6}{'tasks':>7}{'a task':>12}{'loop':>12}{'ratio':>8}{'same':>8}")
+    print(f"{'head':<24}{'shot':>5}{'dims':>6}{'tasks':>7}{'per task':>12}{'loop':>12}{'ratio':>8}{'same':>8}")
     timings = []
     for dimensions in options.dimensions:
         for shot in options.shots:
@@ -87,20 +88,21 @@ def parser() -> argparse.ArgumentParser:
 
 def time_head(head: str, tasks: TaskSet, features: Features, shot: int, device: str) -> Timing:
     """The batched head and its loop on the same tasks."""
-    few = min(len(tasks), 32)
-    evaluate(first(tasks, few), features, [head], device=device)  # what is done once only
+    few, here = min(len(tasks), 32), runtime(device=device)
+    evaluate(first(tasks, few), features, [head], runtime=here)  # what is done once only
     start = time.perf_counter()
-    evaluate(first(tasks, few), features, [head], device=device)
+    evaluate(first(tasks, few), features, [head], runtime=here)
     count = min(len(tasks), max(few, int(PATIENCE * few / (time.perf_counter() - start))))
     best, spent = float("inf"), 0.0
     while spent < ENOUGH:
         chosen = first(tasks, count)
         start = time.perf_counter()
-        results = evaluate(chosen, Features(features.table), [head], device=device)
+        results = evaluate(chosen, Features(features.table), [head], runtime=here)
         seconds = time.perf_counter() - start
         best, spent = min(best, seconds), spent + seconds
     loop_seconds, correct = loop(head, tasks, features, shot, device)
-    same = np.mean(results.counts(head).n_correct[: len(correct)] == correct[: len(results.counts(head).n_correct)])
+    counted = results.counts(make_method(head).spelling).n_correct
+    same = np.mean(counted[: len(correct)] == correct[: len(counted)])
     return Timing(head, shot, features.array.shape[1], count, 1e3 * best / count, 1e3 * loop_seconds, float(same))
 
 
@@ -110,7 +112,7 @@ def first(tasks: TaskSet, count: int) -> TaskSet:
 
 
 def loop(head: str, tasks: TaskSet, features: Features, shot: int, device: str) -> tuple[float, np.ndarray]:
-    """Seconds a task of a loop over the first tasks, at best, and the right answers of each of their classes."""
+    """Seconds per task of a loop over the first tasks, at best, and the right answers of each of their classes."""
     values = torch.tensor(features.array, device=device)
     rows = {
         name: torch.from_numpy(features.rows_of(pa.array(items_of(first(tasks, 32), name)))).view(-1, WAY * each)
@@ -137,7 +139,7 @@ def loop(head: str, tasks: TaskSet, features: Features, shot: int, device: str) 
     best, spent = float("inf"), 0.0
     while spent < ENOUGH:
         # Small operations may be faster in one thread than in all.
-        with one_thread_an_operation():
+        with one_thread_per_operation():
             alone = rounds(count)
         together = rounds(count)
         best, spent = min(best, alone, together), spent + alone + together

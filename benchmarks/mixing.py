@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from shotproof.catalog.catalog import Catalog
+from shotproof.core.runtime.runtime import Runtime
 from shotproof.sounds.loudness import measure_loudness
 from shotproof.sounds.mix import MixSettings, mix
 from shotproof.worlds.sounds import SoundsWorld
@@ -29,12 +30,12 @@ def cpu_seconds(work: Callable[[], object]) -> float:
 def copies(catalog: Catalog) -> Catalog:
     """The same recordings several times, as other items."""
     place = catalog.table.column_names.index("item")
-    items = catalog.items.to_pylist()
+    items = catalog.items
     tables = [
         catalog.table.set_column(place, "item", pa.array([f"{item}-{copy}" for item in items], pa.string()))
         for copy in range(COPIES)
     ]
-    return Catalog(pa.concat_tables(tables), catalog.root, catalog.meta)
+    return Catalog(pa.concat_tables(tables), catalog.root, catalog.record)
 
 
 def peak_mb() -> float:
@@ -46,21 +47,19 @@ def run() -> None:
     """Synthesise sounds, then measure and mix them in this process."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        catalog, cache = WORLD.write(folder / "raw"), folder / "cache"
-        measure_loudness(catalog.paths[:1], workers=1)  # imports
-        seconds = cpu_seconds(lambda: measure_loudness(catalog.paths, cache, workers=1))
-        print(f"loudness, with decoding: {1000 * seconds / len(catalog):.1f} ms a recording, once")
+        catalog, here = WORLD.write(folder / "raw"), Runtime(workers=1, cache=folder / "cache")
+        measure_loudness(catalog.paths[:1], Runtime(workers=1, cache=None))  # imports
+        seconds = cpu_seconds(lambda: measure_loudness(catalog.paths, here))
+        print(f"loudness, with decoding: {1000 * seconds / len(catalog):.1f} ms per recording, once")
         settings = MixSettings(embedding=None)
         written: list[Catalog] = []
         seconds = cpu_seconds(
-            lambda: written.append(mix(catalog, WORLD.mapping(), folder / "mixed", settings, cache=cache, workers=1))
+            lambda: written.append(mix(catalog, WORLD.mapping(), folder / "mixed", settings, runtime=here))
         )
         print(f"mixtures as FLAC: {1000 * seconds / len(written[0]):.1f} ms each ({len(written[0]):,})")
         before, fly = peak_mb(), MixSettings(embedding=None, on_the_fly=True)
         large = copies(catalog)
-        seconds = cpu_seconds(
-            lambda: written.append(mix(large, WORLD.mapping(), folder / "large", fly, cache=cache, workers=1))
-        )
+        seconds = cpu_seconds(lambda: written.append(mix(large, WORLD.mapping(), folder / "large", fly, runtime=here)))
         count = len(written[1])
         print(
             f"mixtures on the fly: {1000 * seconds / count:.1f} ms each ({count:,}); "

@@ -60,7 +60,7 @@ def bd_cspn_voted(support: Tensor, labels: Tensor, query: Tensor, way: int) -> t
 
 
 def laplacianshot(support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-    """Rectified prototypes, two neighbours, 20 steps."""
+    """Rectified prototypes, two neighbors, 20 steps."""
     prototypes, shifted = bd_cspn_voted(unit(support), labels, unit(query), way)
     unary = distances(shifted, prototypes)
     between = distances(shifted, shifted).fill_diagonal_(torch.inf)
@@ -104,16 +104,16 @@ def tim(
     """Autograd and torch's Adam."""
     support, query = unit(support), unit(query)
     centroids = means(support, labels, way).requires_grad_()
-    optimiser = torch.optim.Adam([centroids], lr=1e-4)
+    optimizer = torch.optim.Adam([centroids], lr=1e-4)
 
     def logits(rows: Tensor) -> Tensor:
         squares = rows.square().sum(1, keepdim=True) + centroids.square().sum(1)
         return 15 * (rows @ centroids.T - squares / 2)
 
     for _ in range(steps):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss(logits(support), labels, logits(query)).backward()
-        optimiser.step()
+        optimizer.step()
     return logits(query).log_softmax(1).detach()
 
 
@@ -130,12 +130,12 @@ def transductive_finetune(support: Tensor, labels: Tensor, query: Tensor, way: i
         head.weight.copy_(unit(means(support, labels, way)))
         head.bias.zero_()
     support, query = unit(support), unit(query)
-    optimiser = torch.optim.Adam(head.parameters(), lr=5e-5)
+    optimizer = torch.optim.Adam(head.parameters(), lr=5e-5)
     for _ in range(25):
         for loss in (lambda: F.cross_entropy(head(support), labels), lambda: entropy(head(query).softmax(1)).mean()):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss().backward()
-            optimiser.step()
+            optimizer.step()
     return head(query).detach()
 
 

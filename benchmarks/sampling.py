@@ -1,4 +1,4 @@
-"""FewSTAB tasks a second, beside a plain baseline that goes item by item and word by word; and context tasks."""
+"""FewSTAB tasks per second, beside a plain baseline that goes item by item and word by word; and context tasks."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ WAY, QUERY = 5, 15
 
 
 def plain_tasks(catalog: Catalog, attributes: Attributes, shot: int, tasks: int) -> float:
-    """Milliseconds a task of a straightforward sampler: sets of words, all shares counted anew for every class."""
+    """Milliseconds per task of a straightforward sampler: sets of words, all shares counted anew for every class."""
     words = {item: set(held or []) for item, held in attributes.to_words().items()}
     classes: dict[str, list[str]] = {}
-    for item, label in zip(catalog.items.to_pylist(), catalog.table.column("label").to_pylist(), strict=True):
+    for item, label in zip(catalog.items, catalog.table.column("label").to_pylist(), strict=True):
         classes.setdefault(label, []).append(item)
     vocabulary = sorted(set().union(*words.values()))
     rng = random.Random(0)
@@ -54,10 +54,10 @@ def plain_tasks(catalog: Catalog, attributes: Attributes, shot: int, tasks: int)
 
 
 def fast_tasks(catalog: Catalog, attributes: Attributes, shot: int, split: str) -> tuple[float, float]:
-    """Milliseconds a task of our sampler, everything included, and tries a task."""
+    """Milliseconds per task of our sampler, everything included, and tries per task."""
     start = time.perf_counter()
     tasks = sample(catalog, "fewstab", attributes=attributes, split=split, way=WAY, shot=shot, query=QUERY, tasks=TASKS)
-    return (time.perf_counter() - start) / TASKS * 1e3, tasks.meta["summary"]["tries_mean"]
+    return (time.perf_counter() - start) / TASKS * 1e3, tasks.record.summary["tries_mean"]
 
 
 def report(name: str, catalog: Catalog, attributes: Attributes, shot: int, split: str, baseline_tasks: int) -> None:
@@ -65,8 +65,8 @@ def report(name: str, catalog: Catalog, attributes: Attributes, shot: int, split
     ours, tries = fast_tasks(catalog, attributes, shot, split)
     plain = plain_tasks(catalog.in_split(split), attributes, shot, baseline_tasks)
     print(
-        f"{name}, {shot} shot: {ours:.3f} ms a task ({TASKS} tasks in {ours * TASKS / 1e3:.2f} s, "
-        f"{tries:.1f} tries a task), plain {plain:.0f} ms, ratio {plain / ours:.0f}",
+        f"{name}, {shot} shot: {ours:.3f} ms per task ({TASKS} tasks in {ours * TASKS / 1e3:.2f} s, "
+        f"{tries:.1f} tries per task), plain {plain:.0f} ms, ratio {plain / ours:.0f}",
         flush=True,
     )
 
@@ -78,14 +78,13 @@ def run() -> None:
         report("20 x 600 items, 1,111 words", catalog, attributes, shot, "test", baseline_tasks=3)
     start = time.perf_counter()
     sample(catalog, "random", way=WAY, shot=5, query=QUERY, tasks=TASKS)
-    print(f"random tasks: {(time.perf_counter() - start) / TASKS * 1e3:.3f} ms a task")
+    print(f"random tasks: {(time.perf_counter() - start) / TASKS * 1e3:.3f} ms per task")
     mixed = ContextWorld(concepts=50, contexts=8, figures=40).catalog()
-    for name in ("iid", "ood", "hard_ood", "clean"):
+    for name in ("iid", "ood", "hard-ood", "clean"):
         start = time.perf_counter()
-        sample(mixed, name, clean_value=CLEAN, way=WAY, shot=5, query=QUERY, tasks=TASKS)
-        print(
-            f"{name} tasks, 50 x 40 sources in 9 contexts: {(time.perf_counter() - start) / TASKS * 1e3:.3f} ms a task"
-        )
+        sample(mixed, {"name": name, "clean_value": CLEAN}, way=WAY, shot=5, query=QUERY, tasks=TASKS)
+        spent = (time.perf_counter() - start) / TASKS * 1e3
+        print(f"{name} tasks, 50 x 40 sources in 9 contexts: {spent:.3f} ms per task")
     root = birds()
     if root is None:
         print("the birds are not here (set SHOTPROOF_DATA): left out")

@@ -2,7 +2,7 @@
 
 `python -m benchmarks.sound_context [--data ../shared/data/ESC-50] [--work sound-context]`: tables in Markdown on the
 terminal, figures and a report in the working folder. What is there already is read again, so a second run is quick.
-`--heads` compares all heads on iid and hard_ood tasks instead.
+`--heads` compares all heads on iid and hard-ood tasks instead.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.fixture import sounds
+from shotproof.analysis.compare import compare
+from shotproof.analysis.reevaluation.material import Material
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import read_layout
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.evaluated import values_of
+from shotproof.evaluation.evaluated import Classifier, values_of
 from shotproof.evaluation.results import Results
 from shotproof.features.encoder import encode
 from shotproof.features.features import Features
 from shotproof.methods.method import DEFAULT_METHODS, make_method, methods
-from shotproof.report.comparison import Comparison, compare_results
-from shotproof.report.context_figures import SETS, context_panels
-from shotproof.report.figure_file import write_svg
-from shotproof.report.page import write_report
+from shotproof.pipeline.report import write_report
+from shotproof.pipeline.steps import file_name
+from shotproof.report.figures.contexts import SETS, context_panels
+from shotproof.report.figures.file import write_svg
 from shotproof.sounds.mix import MixSettings, mix
-from shotproof.stats.compare import compare
+from shotproof.stats.comparison import Comparison
 from shotproof.stats.intervals import Interval, gap_interval
-from shotproof.stats.material import Material
-from shotproof.tables import file_name
-from shotproof.tasks.context_sets import sample_context
+from shotproof.tasks.context.sets import sample_context
 from shotproof.tasks.taskset import TaskSet
 
 DIALS = (0.0, 0.5, 1.0, 2.0)
 SHOTS = (1, 5)
 MORE_SHOTS = (1, 5, 10)  # at a = 1
 QUERY, TASKS = 10, 600
-CHANCE = 0.2  # 5 ways
+CHANCE = 20.0  # percent, of 5 ways
 GAPS = SETS[1:]  # iid minus each of these
-HEADS_SETS = ("iid", "hard_ood")
+HEADS_SETS = ("iid", "hard-ood")
 RESCALED_TASKS = 60
 
 
@@ -84,7 +84,7 @@ class Study:
     def results(
         self, dial: float, shot: int, names: Iterable[str], sets: Sequence[str] = SETS, split: str = "test"
     ) -> list[Results]:
-        """The methods on the sets, a file a method and set."""
+        """The methods on the sets, one file per method and set."""
         found = []
         for sampler in sets:
             for name in names:
@@ -106,8 +106,8 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 def told(interval: Interval) -> str:
     """In percent, e.g. `12.3 ±0.4`."""
-    half = "(none)" if interval.refused else f"±{100 * interval.half_width:.1f}"
-    return f"{100 * interval.mean:.1f} {half}"
+    half = "(none)" if interval.refused else f"±{interval.half_width:.1f}"
+    return f"{interval.mean:.1f} {half}"
 
 
 def accuracies(comparison: Comparison, shot: int) -> None:
@@ -124,10 +124,10 @@ def accuracies(comparison: Comparison, shot: int) -> None:
             assert iid
             means = [iid.accuracy.mean, *(one.accuracy.mean for name in GAPS if (one := of[name].biased))]
             gaps = [gap for name in GAPS if (gap := of[name].accuracy_gap)]
-            rows.append([f"{design.dial:g}", method, *(f"{100 * mean:.1f}" for mean in means), *map(told, gaps)])
+            rows.append([f"{design.dial:g}", method, *(f"{mean:.1f}" for mean in means), *map(told, gaps)])
             kept += [bool(np.all(np.diff(means) < 0))] if design.dial else []
     table(["a", "method", *SETS, *(f"iid - {name}" for name in GAPS)], rows)
-    print(f"iid > clean > ood > hard_ood in {sum(kept)} of {len(kept)} rows with a > 0")
+    print(f"iid > clean > ood > hard-ood in {sum(kept)} of {len(kept)} rows with a > 0")
 
 
 def growth(study: Study, shot: int) -> None:
@@ -138,27 +138,31 @@ def growth(study: Study, shot: int) -> None:
         for dial in DIALS:
             iid, hard = (values_of(one, name)["acc"] for one in study.results(dial, shot, [name], HEADS_SETS))
             losses.append(iid - hard)
-        same = len({study.tasks(dial, shot)["hard_ood"].digest for dial in DIALS}) == 1
+        same = len({study.tasks(dial, shot)["hard-ood"].digest for dial in DIALS}) == 1
         steps = pairwise(losses)
         rows.append([name, *(told(gap_interval(after, before, paired=same)) for before, after in steps)])
-    print(f"What each step of a adds to the loss iid - hard_ood, {shot} shots, the same tasks: {same}")
+    print(f"What each step of a adds to the loss iid - hard-ood, {shot} shots, the same tasks: {same}")
     table(["method", *(f"{before:g} to {after:g}" for before, after in pairwise(DIALS))], rows)
 
 
 def other_intervals(study: Study, split: str) -> None:
-    """The loss from iid to hard_ood at a = 1 under intervals that cover new recordings and new classes."""
+    """The loss from iid to hard-ood at a = 1 under intervals that cover new recordings and new classes."""
     names = ("ncc", "cosine")
     tasks = study.tasks(1.0, 5, split)
-    material = Material([tasks[name] for name in HEADS_SETS], study.catalog(1.0), [study.features(1.0, split)])
+    material = Material(
+        tasks=[tasks[name] for name in HEADS_SETS],
+        catalogs=[study.catalog(1.0)],
+        features=[study.features(1.0, split)],
+    )
     compared = compare(
         study.results(1.0, 5, names, HEADS_SETS, split), intervals=("sampler", "images", "classes"), material=material
     )
     rows = [
-        [row.method, *(told(row.intervals["acc"][covers]) for covers in compared.covers)]
-        for row in compared.gaps[0].methods
+        [row.classifier.method, *(told(row.intervals["acc"][covers]) for covers in compared.covers)]
+        for row in compared.gaps[0].rows
     ]
     classes = len(study.catalog(1.0).in_split(split).table.column("label").unique())
-    print(f"Loss iid - hard_ood, 5 shots, a = 1, the {classes} classes of {split}")
+    print(f"Loss iid - hard-ood, 5 shots, a = 1, the {classes} classes of {split}")
     table(["method", *compared.covers], rows)
     for covers, reason in compared.refused.items():
         print(f"no {covers} interval: {reason}")
@@ -168,7 +172,7 @@ def without_common_direction(study: Study) -> None:
     """Acc at a = 1 once the direction in which mixing moves all features, that of the training classes, is left out."""
     train, features = study.features(1.0, "train"), study.features(1.0)
     catalog = study.catalog(1.0).in_split("train")
-    values = train.array[train.rows_of(catalog.items)].astype(np.float64)
+    values = train.array[train.rows_of(catalog.table.column("item"))].astype(np.float64)
     clean = np.array(catalog.table.column("context").to_pylist()) == "clean"
     moved = values[~clean].mean(axis=0) - values[clean].mean(axis=0)
     moved /= np.linalg.norm(moved)
@@ -179,7 +183,7 @@ def without_common_direction(study: Study) -> None:
     for name in DEFAULT_METHODS:
         counts = [values_of(evaluate(tasks[sampler], projected, name), name)["acc"] for sampler in SETS]
         gaps = [told(gap_interval(counts[0], other, paired=True)) for other in counts[1:]]
-        rows.append([name, *(f"{100 * one.mean():.1f}" for one in counts), *gaps])
+        rows.append([name, *(f"{one.mean():.1f}" for one in counts), *gaps])
     print("5 shots, a = 1, without the direction in which mixing moves the training classes")
     table(["method", *SETS, *(f"iid - {name}" for name in GAPS)], rows)
 
@@ -194,7 +198,7 @@ def shifted(study: Study) -> None:
     """The study of the default methods."""
     designs = [(dial, shot) for dial in DIALS for shot in (MORE_SHOTS if dial == 1 else SHOTS)]
     results = [one for dial, shot in designs for one in study.results(dial, shot, DEFAULT_METHODS)]
-    comparison = compare_results(results)
+    comparison = compare(results)
     for shot in MORE_SHOTS:
         print(f"\n5 ways, {shot} shots, {QUERY} queries, {TASKS} tasks; percent, 95% sampler interval, paired")
         accuracies(comparison, shot)
@@ -211,7 +215,7 @@ def shifted(study: Study) -> None:
 
 def uses_length(study: Study, name: str) -> bool:
     """Whether any answer changes when every feature is multiplied by a factor of its own, between 1/2 and 2."""
-    features, tasks = study.features(1.0), study.tasks(1.0, 5)["hard_ood"]
+    features, tasks = study.features(1.0), study.tasks(1.0, 5)["hard-ood"]
     few = TaskSet(tasks.table.slice(0, int(tasks.starts[RESCALED_TASKS])))
     factors = 2 ** np.random.default_rng(0).uniform(-1, 1, (len(features.array), 1))
     rescaled = Features.from_array(features.table.column("item"), (features.array * factors).astype(np.float32))
@@ -221,12 +225,11 @@ def uses_length(study: Study, name: str) -> bool:
 
 
 def heads(study: Study) -> None:
-    """Every head on vectors: what it loses from iid to hard_ood, ranked, and how far the two kinds differ."""
+    """Every head on vectors: what it loses from iid to hard-ood, ranked, and how far the two kinds differ."""
     names = [name for name in methods.names() if make_method(name).needs == "vectors"]
     on = {dial: study.results(dial, 5, names, HEADS_SETS) for dial in (0.0, 1.0)}
     losses = {
-        dial: {row.method: row for row in compare_results(results).rows if row.accuracy_gap}
-        for dial, results in on.items()
+        dial: {row.method: row for row in compare(results).rows if row.accuracy_gap} for dial, results in on.items()
     }
     ranked = sorted(losses[1.0].values(), key=lambda row: row.accuracy_gap.mean if row.accuracy_gap else 0)
     length = {name: uses_length(study, name) for name in names}
@@ -242,9 +245,10 @@ def heads(study: Study) -> None:
         kind = [make_method(row.method).family, "yes" if length[row.method] else "no"]
         rows.append([row.method, *kind, *measured, f"{100 * of_chance:.0f}%"])
     print(f"\n5 ways, 5 shots, {QUERY} queries, {TASKS} tasks, a = 1; percent, 95% sampler interval, paired")
-    table(["head", "family", "uses length", "iid", "hard_ood", "loss", "loss at a = 0", "of iid - chance"], rows)
+    table(["head", "family", "uses length", "iid", "hard-ood", "loss", "loss at a = 0", "of iid - chance"], rows)
     pairs = compare(on[1.0]).gaps[0].pairs["acc", "sampler"]
-    against = {(pair.a, pair.b): pair for pair in pairs}
+    head = {str(Classifier(row.encoder, row.method)): row.method for row in ranked}
+    against = {(head[pair.a], head[pair.b]): pair for pair in pairs}
     inductive = [row.method for row in ranked if make_method(row.method).family == "inductive"]
     long = [name for name in inductive if length[name]]
     rows = []
@@ -252,13 +256,13 @@ def heads(study: Study) -> None:
         cells = []
         for other in long:
             pair = against.get((name, other)) or against[other, name]
-            mean = pair.interval.mean if pair.a == name else -pair.interval.mean
+            mean = pair.interval.mean if head[pair.a] == name else -pair.interval.mean
             sign = "" if pair.conclusion == "0" else "*"
-            cells.append(f"{100 * mean:+.1f} ±{100 * pair.interval.half_width:.1f}{sign}")
+            cells.append(f"{mean:+.1f} ±{pair.interval.half_width:.1f}{sign}")
         rows.append([name, *cells])
     print("Inductive heads: the loss of a head that ignores length minus that of one that uses it; * conclusive (Holm)")
     table(["", *long], rows)
-    figures(compare_results(on[1.0]), study.work / "figures-heads")
+    figures(compare(on[1.0]), study.work / "figures-heads")
 
 
 def main() -> None:

@@ -22,8 +22,8 @@ from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.metrics import FloatArray
 from shotproof.features.encoder import encode
 from shotproof.features.features import Features
-from shotproof.stats.pilot import Pilot
-from shotproof.stats.plan import QUERIES, Moments, TaskVariance, plan
+from shotproof.stats.planning.pilot import Pilot
+from shotproof.stats.planning.plan import QUERIES, ScoreMoments, TaskVariance, plan
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.taskset import TaskSet
 
@@ -31,14 +31,14 @@ CURVE = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 45, 70, 95)
 WORLDS = 20_000  # so many because one task in a thousand has its centroids the wrong way round, and these weigh
 
 
-def exact_moments(shot: int) -> Moments:
+def exact_moments(shot: int) -> ScoreMoments:
     """Moments of nearest centroid on the two Gaussians: the border between two centroids is Gaussian itself."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
     border, weights = nodes / np.sqrt(2 * shot), weights / weights.sum()
     right = np.stack([stats.norm.cdf(border + 1), stats.norm.cdf(1 - border)])
     swapped = stats.norm.cdf(-np.sqrt(2 * shot))  # the chance that the centroids lie the wrong way round
     average = [(1 - swapped, right), (swapped, 1 - right)]
-    return Moments(
+    return ScoreMoments(
         m1=float(sum(share * (mu.mean(axis=0) @ weights) for share, mu in average)),
         m2=float(sum(share * ((mu**2).mean(axis=0) @ weights) for share, mu in average)),
         m3=float(sum(share * ((mu[0] * mu[1]) @ weights) / 2 for share, mu in average)),
@@ -46,18 +46,18 @@ def exact_moments(shot: int) -> Moments:
 
 
 def accuracies(shot: int, query: int, tasks: int, rng: np.random.Generator) -> FloatArray:
-    """Nearest centroid's accuracy on so many tasks of the two Gaussians."""
+    """Nearest centroid's accuracy on so many tasks of the two Gaussians, in percent."""
     x = rng.normal(size=(tasks, 2, shot + query)) + np.array([-1.0, 1.0])[:, None]
     centroid = x[..., :shot].mean(axis=-1)
     border, queries = centroid.mean(axis=-1)[:, None, None], x[..., shot:]
-    upper = (queries > border) == (centroid[:, 1] > centroid[:, 0])[:, None, None]  # labelled as the class at 1
+    upper = (queries > border) == (centroid[:, 1] > centroid[:, 0])[:, None, None]  # labeled as the class at 1
     correct = upper == np.array([False, True])[:, None]
-    means: FloatArray = correct.mean(axis=(1, 2))
+    means: FloatArray = 100 * correct.mean(axis=(1, 2))
     return means
 
 
 def variance_of_mean(shot: int, items: int, query: int, worlds: int, seed: int = 0) -> tuple[int, float]:
-    """Tasks that `items` items give, and the variance of their mean accuracy over worlds."""
+    """Tasks that `items` items give, and the variance of their mean accuracy over worlds, in squared points."""
     tasks = items // (2 * (shot + query))
     rng = np.random.default_rng([seed, shot, items, query])
     block = max(1, 2_000_000 // items)  # worlds at a time
@@ -70,7 +70,7 @@ def variance_of_mean(shot: int, items: int, query: int, worlds: int, seed: int =
 
 def fitted_variance(shot: int, items: int, queries: Sequence[int], worlds: int) -> TaskVariance:
     """A task's variance, alpha + noise / Q, fitted to measured ones by least squares of the relative errors."""
-    measured = [math.prod(variance_of_mean(shot, items, query, worlds)) for query in queries]
+    measured = [math.prod(variance_of_mean(shot, items, query, worlds)) / 1e4 for query in queries]
     columns = np.stack([np.ones(len(queries)), 1 / np.asarray(queries)], axis=1) / np.array(measured)[:, None]
     alpha, noise = np.linalg.lstsq(columns, np.ones(len(queries)))[0]
     return TaskVariance(float(alpha), float(noise))
@@ -110,7 +110,7 @@ def foretell(
         accuracy = evaluate(_one_after_the_other(drawn), features, [method]).counts(method).accuracy_by_task()
         by_seed = np.split(accuracy, np.cumsum([len(tasks) for tasks in drawn])[:-1])
         widths = [stats.t.ppf(0.975, len(values) - 1) * stats.sem(values) for values in by_seed]
-        rows.append(Foretold(point.query, point.tasks, 100 * point.half_width, 100 * float(np.mean(widths))))
+        rows.append(Foretold(point.query, point.tasks, point.half_width, float(np.mean(widths))))
     return rows
 
 
@@ -124,10 +124,10 @@ def _one_after_the_other(task_sets: list[TaskSet]) -> TaskSet:
 def gaussian_world(
     classes: int = 20, items: int = 100, dimensions: int = 8, spread: float = 0.8, seed: int = 0
 ) -> tuple[Catalog, Features]:
-    """Classes around centres that are Gaussian with this spread, items around these with spread 1."""
+    """Classes around centers that are Gaussian with this spread, items around these with spread 1."""
     rng = np.random.default_rng(seed)
-    centre = rng.normal(scale=spread, size=(classes, 1, dimensions))
-    values = (centre + rng.normal(size=(classes, items, dimensions))).reshape(-1, dimensions)
+    center = rng.normal(scale=spread, size=(classes, 1, dimensions))
+    values = (center + rng.normal(size=(classes, items, dimensions))).reshape(-1, dimensions)
     names = [f"{c:03d}/{i:04d}" for c in range(classes) for i in range(items)]
     labels = [name[:3] for name in names]
     table = pa.table({"item": names, "path": names, "label": labels, "split": ["test"] * len(names)})
@@ -137,11 +137,12 @@ def gaussian_world(
 def report_curve(shot: int = 5, items: int = 1000) -> None:
     """Print the variance against Q (Figure 2)."""
     variance = exact_moments(shot).variance(2)
-    print(f"Variance of the mean x 10,000 ({shot} shots, {items:,} items, {WORLDS:,} worlds); formula: exact moments")
+    print(f"Variance of the mean, squared points ({shot} shots, {items:,} items, {WORLDS:,} worlds)")
+    print("formula: by exact moments")
     print("    Q  tasks  measured  formula")
     for query in CURVE:
         tasks, measured = variance_of_mean(shot, items, query, WORLDS)
-        print(f"{query:5}  {tasks:5}  {1e4 * measured:8.3f}  {1e4 * variance.at(query) / tasks:7.3f}", flush=True)
+        print(f"{query:5}  {tasks:5}  {measured:8.3f}  {variance.at(query) / tasks:7.3f}", flush=True)
 
 
 def report_best(settings: list[tuple[int, int]]) -> None:

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import settings
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+
+# HYPOTHESIS_PROFILE=thorough draws more examples than make test has time for.
+settings.register_profile("quick", max_examples=30)
+settings.register_profile("thorough", max_examples=200)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 Data = tuple[Catalog, Attributes]
 

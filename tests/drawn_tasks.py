@@ -35,7 +35,7 @@ def formula(amplitude: float = 1.2) -> tuple[Batch, Tensor]:
 
 
 def draw(seed: int = 0, tasks: int = 8, shots: tuple[int, ...] = (3, 1, 4, 2), queries: int = 9, d: int = 12) -> Batch:
-    """Random tasks with unequal shots a class and shuffled rows, in float64."""
+    """Random tasks with unequal shots per class and shuffled rows, in float64."""
     random = np.random.default_rng(seed)
     labels = np.stack([random.permutation(np.repeat(np.arange(len(shots)), shots)) for _ in range(tasks)])
     means = random.normal(size=(tasks, len(shots), d)) * 0.7
@@ -67,4 +67,4 @@ def draw_task_set(
     table = pa.Table.from_pylist(rows)
     table = table.set_column(3, "attribute", table.column("attribute").cast(pa.string()))
     flat = [name for block in names for name in block]
-    return TaskSet(table), Features.from_array(flat, values.reshape(-1, d), {"made_by": {"encoder": "drawn"}})
+    return TaskSet(table), Features.from_array(flat, values.reshape(-1, d), name="drawn")

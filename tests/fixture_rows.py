@@ -1,7 +1,7 @@
 """The numeric fixture that proves every built-in method: one small task by formula, and what each head makes of it.
 
 FIX-S is the task of `drawn_tasks.formula`; FIX-P is shifted by 2.5, so that all values are positive; FIX-M sees each
-row as a map of 4 channels and 2 locations; FIX-C is FIX-S centred on a base mean. The easy variant of each has a
+row as a map of 4 channels and 2 locations; FIX-C is FIX-S centered on a base mean. The easy variant of each has a
 smaller amplitude (FIX-EASY), and every head tells its classes apart unless its row says otherwise.
 """
 
@@ -95,10 +95,10 @@ ROWS: dict[str, list[Row]] = {
     "transductive-finetune": [Row("transductive-finetune(epochs=0)", (0.404565, 0.385356, 0.085868), 9)],
 }
 
-# Methods that have no row, each with the test that proves it: `module:test`.
+# Methods that have no row, each with the test that proves it: `module:test`, under tests/methods.
 PROPERTY_TESTS: dict[str, str] = {
-    "dn4-global": "test_dn4:test_on_whole_items_one_shot_is_the_nearest_neighbour",
-    "baseline++": "test_sgd:test_the_cosine_head_is_that_of_torch",
+    "dn4-global": "heads.maps.test_dn4:test_on_whole_items_one_shot_is_the_nearest_neighbor",
+    "baseline++": "shared.test_sgd:test_the_cosine_head_is_that_of_torch",
     "alpha-tim": "test_plain_heads:test_a_batched_head_gives_what_the_plain_loop_gives",
 }
 

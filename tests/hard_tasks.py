@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pyarrow as pa
 from PIL import Image
 
 from shotproof.catalog.catalog import Catalog
+from shotproof.core.records import Maker
 from shotproof.features.encoder import encode
 from shotproof.features.features import Features
 from shotproof.tasks.sampler import sample
@@ -21,7 +23,7 @@ WORLD = ShapesWorld(classes=8, items=40)
 
 
 def pictured(folder: Path) -> Catalog:
-    """The world's catalog with a picture of one colour for each item, which is quicker to draw than shapes."""
+    """The world's catalog with a picture of one color for each item, which is quicker to draw than shapes."""
     catalog = WORLD.catalog(folder)
     for path in catalog.paths:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -43,11 +45,11 @@ def with_other_supports(tasks: TaskSet, sampler: str, seed: int = 1) -> TaskSet:
     """The same classes and queries, and other items of the class as support."""
     random = np.random.default_rng(seed)
     catalog: Catalog = WORLD.catalog()
-    items = np.asarray(catalog.items.to_pylist())
+    items = np.asarray(catalog.items)
     labels = np.asarray(catalog.table.column("label").to_pylist())
     rows = []
     for row in tasks.table.to_pylist():
         free = np.setdiff1d(items[labels == row["label"]], row["query"])
         rows.append({**row, "support": random.permutation(free)[: len(row["support"])].tolist()})
-    meta = {**tasks.meta, "made_by": {**tasks.meta["made_by"], "sampler": sampler}, "match": tasks.digest}
-    return TaskSet(pa.Table.from_pylist(rows, tasks.table.schema), meta)
+    record = replace(tasks.record, name=sampler, sampler=Maker(sampler, sampler), match=tasks.digest)
+    return TaskSet(pa.Table.from_pylist(rows, tasks.table.schema), record)

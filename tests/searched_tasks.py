@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
-from shotproof.tasks.candidates import Candidates, ClassPool
-from shotproof.tasks.sampler import sample
+from shotproof.tasks.sampler import sample, samplers
+from shotproof.tasks.search.candidates import Candidates, ClassCandidates
 from shotproof.tasks.taskset import TaskSet
 from shotproof.worlds.gaussian import GaussianWorld, as_files
 
@@ -25,16 +24,32 @@ def world(seed: int = 0, classes: int = 8, items: int = 40, separation: float = 
 
 
 def accuracy(tasks: TaskSet, features: Features) -> float:
-    """Of nearest centroid, over all queries."""
-    counts = evaluate(tasks, features, methods=["ncc"]).table
-    return float(sum(counts.column("n_correct").to_pylist()) / sum(counts.column("n_query").to_pylist()))
+    """Of nearest centroid, over all queries, task by task."""
+    row_of = {item: row for row, item in enumerate(features.table.column("item").to_pylist())}
+    vectors = torch.tensor(features.array, dtype=torch.float64)
+    rows, right = tasks.table.to_pylist(), list[bool]()
+    for start, stop in zip(tasks.starts[:-1], tasks.starts[1:], strict=True):
+        task = rows[start:stop]
+        centroids = torch.stack([vectors[[row_of[item] for item in row["support"]]].mean(0) for row in task])
+        for slot, row in enumerate(task):
+            distances = torch.cdist(vectors[[row_of[item] for item in row["query"]]], centroids)
+            right += (distances.argmin(1) == slot).tolist()
+    return sum(right) / len(right)
 
 
-def search(name: str, given: tuple[Catalog, Features], **options: Any) -> TaskSet:
-    """40 tasks of 4 ways, 3 shots and 8 queries."""
+def search(
+    name: str,
+    given: tuple[Catalog, Features],
+    *,
+    like: TaskSet | None = None,
+    query: int = 8,
+    tasks: int | None = 40,
+    **options: Any,
+) -> TaskSet:
+    """Tasks of 4 ways and 3 shots, by a sampler with these options."""
     catalog, features = given
-    design: dict[str, Any] = {"way": 4, "shot": 3, "query": 8, "tasks": 40}
-    return sample(catalog, name, features=features, **{**design, **options})
+    sampler = samplers.make(name, **options)
+    return sample(catalog, sampler, features=features, like=like, way=4, shot=3, query=query, tasks=tasks)
 
 
 def draw_candidates(
@@ -52,8 +67,9 @@ def draw_candidates(
         labels=torch.arange(way).repeat_interleave(query).repeat(tasks, 1),
         shots=torch.full((tasks * way,), shot),
         allowed=(torch.arange(size) < pool).repeat(tasks * way, 1),
-        pools=[
-            ClassPool(torch.tensor([slot]), features[first[slot] : first[slot] + size]) for slot in range(len(first))
+        classes=[
+            ClassCandidates(torch.tensor([slot]), features[first[slot] : first[slot] + size])
+            for slot in range(len(first))
         ],
     )
 
@@ -63,7 +79,7 @@ def loss_of(candidates: Candidates, weights: Tensor, scale: float, task: int) ->
     way, queries = candidates.way, candidates.features[candidates.query_rows[task]]
     means = []
     for slot in range(task * way, task * way + way):
-        pool = next(pool.features for pool in candidates.pools if slot in pool.slots.tolist())
+        pool = next(one.features for one in candidates.classes if slot in one.slots.tolist())
         own = weights[slot, : len(pool)]
         means.append((own.unsqueeze(-1) * pool).sum(0) / own.sum())
     distances = torch.stack([(queries - mean).square().sum(-1) for mean in means], -1)

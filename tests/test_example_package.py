@@ -13,7 +13,7 @@ EXAMPLE = Path(__file__).parents[1] / "examples" / "shotproof-median"
 # What the contract asks of every method, of the installed one.
 CHECK = """
 import json, torch
-from shotproof.errors import InputError
+from shotproof.core.errors import InputError
 from shotproof.methods.method import make_method, methods
 from tests.drawn_tasks import draw
 batch = draw(tasks=3)

@@ -1,10 +1,10 @@
 """Shotproof stress-tests few-shot classifiers.
 
-    data on disk -> Catalog -> Attributes -> Tasks -> Results -> Report
+    data on disk -> Catalog -> Attributes -> Tasks -> Results -> Comparison -> Report
                        \\-> Features (encoder) --------^
 
-In the order of the flow: `catalog`, `attributes`, `features`, `tasks`, `methods`, `evaluation`, `report`. `run` goes
-through all of it from one file; `cli` is a thin layer over the same functions; `worlds` makes data with a known truth.
+The folders follow the flow, and imports go down only: `cli`, `pipeline`, `report`, `analysis`, `stats`, `evaluation`,
+`methods` and `tasks`, `worlds`, `sounds`, `features`, `attributes`, `catalog`, `media`, `core`.
 
     import shotproof as sp
 
@@ -14,66 +14,77 @@ through all of it from one file; `cli` is a thin layer over the same functions; 
     random = sp.sample(catalog, "random", split="test", tasks=600, seed=0)
     biased = sp.sample(catalog, "fewstab", attributes=attributes, split="test", tasks=600, seed=0)
     results = [sp.evaluate(tasks, features, ["ncc", "logistic"]) for tasks in (random, biased)]
+    sp.compare(results).to_pandas("gaps")
     sp.write_report("report.html", results, tasks=[random, biased], catalog=catalog)
 """
 
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from shotproof.version import __version__
 
 if TYPE_CHECKING:
+    from shotproof.analysis.compare import compare as compare
+    from shotproof.analysis.explanation.explain import explain as explain
+    from shotproof.analysis.geometry.change import feature_change as feature_change
+    from shotproof.analysis.geometry.distribution import feature_distances as feature_distances
+    from shotproof.analysis.reevaluation.material import Material as Material
+    from shotproof.analysis.similarity.similarity import measure_similarity as measure_similarity
+    from shotproof.analysis.transfer import transfer as transfer
     from shotproof.attributes.attributes import Attributes as Attributes
     from shotproof.attributes.detector import Detector as Detector
     from shotproof.attributes.detector import detect as detect
     from shotproof.attributes.detector import detectors as detectors
+    from shotproof.attributes.statistics import detection_accuracy as detection_accuracy
     from shotproof.catalog.catalog import Catalog as Catalog
     from shotproof.catalog.check import check_catalog as check_catalog
     from shotproof.catalog.context_statistics import context_statistics as context_statistics
     from shotproof.catalog.layout import Layout as Layout
     from shotproof.catalog.layout import layouts as layouts
     from shotproof.catalog.layout import read_layout as read_layout
-    from shotproof.errors import ShotproofError as ShotproofError
+    from shotproof.core.errors import ShotproofError as ShotproofError
+    from shotproof.core.options import option as option
+    from shotproof.core.runtime.runtime import Runtime as Runtime
+    from shotproof.core.runtime.runtime import runtime as runtime
     from shotproof.evaluation.evaluate import evaluate as evaluate
     from shotproof.evaluation.results import Results as Results
-    from shotproof.explanation.explain import explain as explain
     from shotproof.features.encoder import Encoder as Encoder
     from shotproof.features.encoder import encode as encode
     from shotproof.features.encoder import encoders as encoders
     from shotproof.features.features import Features as Features
+    from shotproof.features.transforms import Transform as Transform
     from shotproof.features.transforms import transform as transform
     from shotproof.features.transforms import transforms as transforms
-    from shotproof.geometry.change import feature_change as feature_change
-    from shotproof.geometry.distribution import feature_distances as feature_distances
+    from shotproof.media.clip import read_clip as read_clip
     from shotproof.methods.method import Method as Method
     from shotproof.methods.method import methods as methods
-    from shotproof.report.comparison import compare_results as compare_results
-    from shotproof.report.page import write_report as write_report
-    from shotproof.run import run as run
-    from shotproof.similarity.similarity import measure_similarity as measure_similarity
-    from shotproof.sounds.clip import read_clip as read_clip
+    from shotproof.pipeline.experiment import Experiment as Experiment
+    from shotproof.pipeline.material import read as read
+    from shotproof.pipeline.report import write_report as write_report
+    from shotproof.pipeline.run import run as run
     from shotproof.sounds.mapping import read_mapping as read_mapping
     from shotproof.sounds.mix import MixSettings as MixSettings
     from shotproof.sounds.mix import mix as mix
     from shotproof.sounds.quality import Thresholds as Thresholds
-    from shotproof.stats.compare import compare as compare
-    from shotproof.stats.material import Material as Material
-    from shotproof.stats.pilot import Pilot as Pilot
-    from shotproof.stats.plan import Moments as Moments
-    from shotproof.stats.plan import estimate_moments as estimate_moments
-    from shotproof.stats.plan import plan as plan
-    from shotproof.stats.power import tasks_needed as tasks_needed
-    from shotproof.stats.transfer import transfer as transfer
+    from shotproof.stats.comparison import Comparison as Comparison
+    from shotproof.stats.planning.pilot import Pilot as Pilot
+    from shotproof.stats.planning.plan import ScoreMoments as ScoreMoments
+    from shotproof.stats.planning.plan import estimate_moments as estimate_moments
+    from shotproof.stats.planning.plan import plan as plan
+    from shotproof.stats.planning.statistical_power import tasks_needed as tasks_needed
     from shotproof.tasks.check import check_tasks as check_tasks
-    from shotproof.tasks.context_sets import sample_context as sample_context
+    from shotproof.tasks.context.sets import sample_context as sample_context
     from shotproof.tasks.sampler import Sampler as Sampler
     from shotproof.tasks.sampler import sample as sample
     from shotproof.tasks.sampler import samplers as samplers
     from shotproof.tasks.taskset import TaskSet as TaskSet
     from shotproof.worlds.contexts import ContextWorld as ContextWorld
     from shotproof.worlds.dial import DialEncoder as DialEncoder
+    from shotproof.worlds.gaussian import GaussianWorld as GaussianWorld
     from shotproof.worlds.shapes import ShapesWorld as ShapesWorld
     from shotproof.worlds.sounds import SoundsWorld as SoundsWorld
 
@@ -81,58 +92,77 @@ if TYPE_CHECKING:
 _HOME = {
     "Attributes": "attributes.attributes",
     "Catalog": "catalog.catalog",
-    "Detector": "attributes.detector",
+    "Comparison": "stats.comparison",
     "ContextWorld": "worlds.contexts",
+    "Detector": "attributes.detector",
     "DialEncoder": "worlds.dial",
     "Encoder": "features.encoder",
+    "Experiment": "pipeline.experiment",
     "Features": "features.features",
+    "GaussianWorld": "worlds.gaussian",
     "Layout": "catalog.layout",
-    "Material": "stats.material",
+    "Material": "analysis.reevaluation.material",
     "Method": "methods.method",
     "MixSettings": "sounds.mix",
-    "Moments": "stats.plan",
-    "Pilot": "stats.pilot",
+    "ScoreMoments": "stats.planning.plan",
+    "Pilot": "stats.planning.pilot",
     "Results": "evaluation.results",
+    "Runtime": "core.runtime.runtime",
     "Sampler": "tasks.sampler",
     "ShapesWorld": "worlds.shapes",
-    "ShotproofError": "errors",
+    "ShotproofError": "core.errors",
     "SoundsWorld": "worlds.sounds",
     "TaskSet": "tasks.taskset",
     "Thresholds": "sounds.quality",
+    "Transform": "features.transforms",
     "check_catalog": "catalog.check",
     "check_tasks": "tasks.check",
-    "compare": "stats.compare",
-    "compare_results": "report.comparison",
+    "compare": "analysis.compare",
     "context_statistics": "catalog.context_statistics",
     "detect": "attributes.detector",
+    "detection_accuracy": "attributes.statistics",
     "detectors": "attributes.detector",
     "encode": "features.encoder",
     "encoders": "features.encoder",
-    "estimate_moments": "stats.plan",
+    "estimate_moments": "stats.planning.plan",
     "evaluate": "evaluation.evaluate",
-    "explain": "explanation.explain",
-    "feature_change": "geometry.change",
-    "feature_distances": "geometry.distribution",
+    "explain": "analysis.explanation.explain",
+    "feature_change": "analysis.geometry.change",
+    "feature_distances": "analysis.geometry.distribution",
     "layouts": "catalog.layout",
-    "measure_similarity": "similarity.similarity",
+    "measure_similarity": "analysis.similarity.similarity",
     "methods": "methods.method",
     "mix": "sounds.mix",
-    "plan": "stats.plan",
-    "read_clip": "sounds.clip",
+    "option": "core.options",
+    "plan": "stats.planning.plan",
+    "read": "pipeline.material",
+    "read_clip": "media.clip",
     "read_layout": "catalog.layout",
     "read_mapping": "sounds.mapping",
-    "run": "run",
+    "run": "pipeline.run",
+    "runtime": "core.runtime.runtime",
     "sample": "tasks.sampler",
-    "sample_context": "tasks.context_sets",
+    "sample_context": "tasks.context.sets",
     "samplers": "tasks.sampler",
-    "tasks_needed": "stats.power",
-    "transfer": "stats.transfer",
+    "tasks_needed": "stats.planning.statistical_power",
+    "transfer": "analysis.transfer",
     "transform": "features.transforms",
     "transforms": "features.transforms",
-    "write_report": "report.page",
+    "write_report": "pipeline.report",
 }
 
 __all__ = ["__version__", *_HOME]
+
+
+class _Package(ModuleType):
+    """Public names stay what they are: importing `shotproof.methods.x` would make `shotproof.methods` the package."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (name in _HOME and isinstance(value, ModuleType)):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

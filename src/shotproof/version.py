@@ -1,3 +1,3 @@
 """Shotproof's version, in a file of its own so that reading it imports nothing."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -13,9 +13,9 @@ import soundfile
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.report.page import write_report
-from shotproof.sounds.clip import RATE
-from shotproof.tasks.context_sets import sample_context
+from shotproof.media.clip import RATE
+from shotproof.pipeline.report import write_report
+from shotproof.tasks.context.sets import sample_context
 from tests.report_files import make_experiment, make_results
 
 pytestmark = pytest.mark.browser
@@ -177,9 +177,11 @@ def test_every_interval_is_explained_on_hover_and_focus(page: Page) -> None:
 
 
 def test_the_matrix_tells_each_pair(page: Page) -> None:
-    tables = page.evaluate("JSON.parse(document.getElementById('method-tables').textContent)")
+    comparison = page.evaluate("JSON.parse(document.getElementById('comparison').textContent)")
     panel = page.locator("#methods .panel").first
-    pairs = [one for one in tables[0]["pairs"] if one["metric"] == "wacc" and one["tasks"] == "random"]
+    pairs = [
+        one for one in comparison["pairs"] if one["metric"] == "wacc" and one["tasks"] == "random" and one["shot"] == 1
+    ]
     signs = {(one["a"], one["b"]): one["conclusion"] for one in pairs}
     names = panel.locator("tbody th").all_inner_texts()
     turned = {"+": "−", "0": "0", "-": "+"}

@@ -14,42 +14,54 @@ import pyarrow.compute as pc
 from scipy import sparse
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.errors import Mismatch
-from shotproof.tables import Meta, conform, digest, read_table, require_unique, write_table
+from shotproof.core.records import AttributesRecord
+from shotproof.core.tables import conform, digest, find_rows, read_table, require_unique, write_table
+from shotproof.core.tabular import Tabular
 
 REQUIRED = {"item": "string", "attributes": "strings"}
 
 
-@dataclass(frozen=True)
-class Attributes:
-    """A row an item: `item` and `attributes`, its list of words.
+@dataclass(frozen=True, repr=False)
+class Attributes(Tabular):
+    """One row per item: `item` and `attributes`, its list of words.
 
     A null list means that nothing is known of the item (its image was broken, say); an empty list, that no word holds.
+
+    Example:
+        >>> Attributes.from_words({"a": ["tree", "sky"], "b": []})
+        <Attributes: 2 words of 2 items, by unknown>
     """
 
     table: pa.Table
-    meta: Meta = field(default_factory=dict)
+    record: AttributesRecord = field(default_factory=AttributesRecord)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "table", conform(self.table, REQUIRED, "attributes"))
         require_unique(self.table.column("item"), "attributes, column 'item'")
 
     @classmethod
-    def from_words(cls, words: Mapping[str, Iterable[str] | None], meta: Meta | None = None) -> Attributes:
+    def from_words(
+        cls, words: Mapping[str, Iterable[str] | None], record: AttributesRecord | None = None
+    ) -> Attributes:
         """From {item: words}; each item's words are made unique and sorted."""
         lists = [None if held is None else sorted(set(held)) for held in words.values()]
         columns = {"item": pa.array(list(words), pa.string()), "attributes": pa.array(lists, pa.list_(pa.string()))}
-        return cls(pa.table(columns), meta or {})
+        return cls(pa.table(columns), record or AttributesRecord())
 
     @classmethod
     def read(cls, path: str | Path) -> Attributes:
         """Read attributes.parquet."""
         table, meta = read_table(Path(path), "attributes", REQUIRED)
-        return cls(table, meta)
+        return cls(table, AttributesRecord.read(meta))
 
     def write(self, path: str | Path) -> None:
         """Write attributes.parquet."""
-        write_table(Path(path), self.table, {**self.meta, "kind": "attributes", "digest": self.digest})
+        write_table(Path(path), self.table, "attributes", self.record, self.digest)
+
+    def describe(self) -> str:
+        """How many words how many items have, and who says so."""
+        words = pc.count_distinct(self.table.column("attributes").combine_chunks().flatten()).as_py()
+        return f"{words:,} words of {self.table.num_rows:,} items, by {self.record.detector}"
 
     @cached_property
     def digest(self) -> str:
@@ -63,17 +75,12 @@ class Attributes:
 
     def of(self, catalog: Catalog) -> HeldWords:
         """The words of each item of a catalog, in the catalog's order; an item without a row is an error."""
-        return self.of_items(catalog.items)
+        return self.of_items(catalog.item_column)
 
     def of_items(self, items: pa.Array) -> HeldWords:
         """The words of each of these items; an item without a row is an error."""
-        rows = pc.index_in(items, value_set=self.table.column("item"))
-        if rows.null_count:
-            lacking = items.filter(pc.is_null(rows))[0].as_py()
-            raise Mismatch(
-                f"the attributes lack {rows.null_count} of the {len(items)} items, e.g. '{lacking}': "
-                "were they made from another catalog? (shotproof detect makes them anew)"
-            )
+        hint = ": were they made from another catalog? (sp.detect makes them anew)"
+        rows = find_rows(items, self.table.column("item"), "the attributes lack", hint)
         lists = self.table.column("attributes").combine_chunks()
         lengths = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False)
         encoded = lists.flatten().dictionary_encode()
@@ -85,7 +92,7 @@ class Attributes:
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         shape = (len(lengths), len(order))
         matrix = sparse.csr_matrix((np.ones(len(codes), np.bool_), codes, offsets), shape)
-        matrix = matrix[rows.to_numpy(zero_copy_only=False)]
+        matrix = matrix[rows]
         matrix.sum_duplicates()  # a word that a file names twice holds once
         used = np.flatnonzero(np.bincount(matrix.indices, minlength=matrix.shape[1]))
         words = encoded.dictionary.take(order).take(pa.array(used)).to_pylist()

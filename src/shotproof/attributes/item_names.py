@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import PurePath
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.errors import InputError
+from shotproof.core.errors import InputError
 
 Parts = tuple[str, ...]
 
@@ -18,7 +18,7 @@ def items_named(names: Iterable[str], catalog: Catalog, what: str) -> list[str |
     A name is an identifier, or a path that agrees with the item's own as far as both go, so that `birds/a.jpg` and
     `/data/birds/a.jpg` mean the same file. One that fits several items is an error.
     """
-    items: list[str] = catalog.items.to_pylist()
+    items: list[str] = catalog.items
     identifiers = set(items)
     by_file_name: defaultdict[str, list[tuple[Parts, str]]] = defaultdict(list)
     for path, item in zip(catalog.table.column("path").to_pylist(), items, strict=True):

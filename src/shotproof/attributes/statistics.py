@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +12,7 @@ import pyarrow.compute as pc
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
-from shotproof.errors import InputError
+from shotproof.core.errors import InputError, InsufficientData
 
 
 @dataclass(frozen=True)
@@ -20,8 +21,8 @@ class AttributeStatistics:
 
     `distinct` and `per_class` are the two figures of Table 2: how many words hold of any item, and how many hold of any
     item of a class, in the mean over classes. `per_item` is the mean over the items of which something is known;
-    of `unknown` nothing is. `words` has a row a word, the most frequent first: `attribute`, the number of `items` and
-    of `classes` that hold it, and its `share` of the items.
+    of `unknown` nothing is. `words` has one row per word, the most frequent first: `attribute`, the number of `items`
+    and of `classes` that hold it, and its `share` of the items.
     """
 
     items: int
@@ -70,7 +71,7 @@ def attribute_statistics(attributes: Attributes, catalog: Catalog, split: str | 
 
 @dataclass(frozen=True)
 class DetectionAccuracy:
-    """Eq. 9 and what it was averaged over: `items`; `undefined` and `unpaired` items were left out."""
+    """FewSTAB's Eq. 9, in percent, and what it was averaged over: `items`; `undefined` and `unpaired` were left out."""
 
     accuracy: float
     items: int
@@ -78,17 +79,36 @@ class DetectionAccuracy:
     unpaired: int
 
 
-def detection_accuracy(query: Attributes, reference: Attributes) -> DetectionAccuracy:
-    """The mean share of the reference's words of an item that the query finds too (Eq. 9), from 0 to 1.
+def detection_accuracy(
+    query: Attributes, reference: Attributes, items: Iterable[str] | None = None
+) -> DetectionAccuracy:
+    """The mean share of the reference's words of an item that the query finds too (FewSTAB, Eq. 9), in percent.
 
     The equation divides by the number of the reference's words, so that an item to which the reference gives none has
     no accuracy: it is left out and counted as `undefined`. An item that one of the two lacks, or of which it knows
     nothing, is left out and counted as `unpaired`.
+
+    Args:
+        query: the attributes to be judged
+        reference: those that are taken for true
+        items: of which items, e.g. those of the test split; None is all
+
+    Returns:
+        The accuracy, and the numbers of items.
+
+    Raises:
+        InsufficientData: no item has a word of the reference and is known to both.
+
+    Example:
+        >>> query = Attributes.from_words({"a": ["tree"], "b": ["sky", "sea"]})
+        >>> reference = Attributes.from_words({"a": ["tree", "branch"], "b": ["sea"]})
+        >>> detection_accuracy(query, reference).accuracy
+        75.0
     """
     found, expected = query.to_words(), reference.to_words()
     shares = []
     undefined = unpaired = 0
-    for item in {**expected, **found}:
+    for item in {**expected, **found} if items is None else items:
         ours, theirs = found.get(item), expected.get(item)
         if ours is None or theirs is None:
             unpaired += 1
@@ -96,9 +116,9 @@ def detection_accuracy(query: Attributes, reference: Attributes) -> DetectionAcc
             undefined += 1
         else:
             wanted = set(theirs)
-            shares.append(len(wanted.intersection(ours)) / len(wanted))
+            shares.append(100 * len(wanted.intersection(ours)) / len(wanted))
     if not shares:
-        raise InputError(
+        raise InsufficientData(
             f"no item to compare: {unpaired} are known to one side only, {undefined} have no words in the reference"
         )
     return DetectionAccuracy(math.fsum(shares) / len(shares), len(shares), undefined, unpaired)

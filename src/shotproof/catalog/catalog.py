@@ -13,24 +13,31 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shotproof.errors import InputError, UnknownName
-from shotproof.tables import Meta, conform, digest, read_table, require_unique, write_table
+from shotproof.core.errors import InputError, UnknownName
+from shotproof.core.records import CatalogRecord
+from shotproof.core.tables import conform, digest, find_rows, read_table, require_unique, write_table
+from shotproof.core.tabular import Tabular
 
 REQUIRED = {"item": "string", "path": "string", "label": "string", "split": "string"}
 OPTIONAL = {"context": "string", "source": "string"}
 
 
-@dataclass(frozen=True)
-class Catalog:
+@dataclass(frozen=True, repr=False)
+class Catalog(Tabular):
     """Items in rows: `item` (unique), `path`, `label`, `split`, optionally `context`, `source`, and any other column.
 
     A relative path is relative to `root`, the folder of the catalog's file. Other columns that hold paths are named
-    in the metadata's `path_columns`.
+    in the record's `path_columns`.
+
+    Example:
+        >>> columns = {"item": ["a", "b"], "path": ["a.png", "b.png"], "label": ["jay", "owl"]}
+        >>> Catalog(pa.table({**columns, "split": ["test", "test"]}))
+        <Catalog: 2 items of 2 classes, splits test>
     """
 
     table: pa.Table
     root: Path = field(default_factory=Path)
-    meta: Meta = field(default_factory=dict)
+    record: CatalogRecord = field(default_factory=CatalogRecord)
 
     def __post_init__(self) -> None:
         required = REQUIRED | {name: kind for name, kind in OPTIONAL.items() if name in self.table.column_names}
@@ -47,17 +54,23 @@ class Catalog:
         """Read catalog.parquet."""
         path = Path(path)
         table, meta = read_table(path, "catalog", REQUIRED)
-        return cls(table, path.parent, meta)
+        return cls(table, path.parent, CatalogRecord.read(meta))
 
     def write(self, path: str | Path) -> None:
         """Write catalog.parquet, with the paths made relative to it."""
         path = Path(path)
         table = self.moved_to(path.parent).table
-        write_table(path, table, {**self.meta, "kind": "catalog", "digest": self.digest})
+        write_table(path, table, "catalog", self.record, self.digest)
 
     def moved_to(self, folder: Path) -> Catalog:
         """The same catalog with another root, its relative paths rewritten to start from there."""
-        return Catalog(self._with_paths_from(folder), folder, self.meta)
+        return Catalog(self._with_paths_from(folder), folder, self.record)
+
+    def describe(self) -> str:
+        """Its name, how many items and classes it has, and its splits."""
+        classes = pc.count_distinct(self.table.column("label")).as_py()
+        named = f"{self.record.name}, " if self.record.name else ""
+        return f"{named}{len(self):,} items of {classes:,} classes, splits {', '.join(self.splits)}"
 
     @cached_property
     def digest(self) -> str:
@@ -67,12 +80,18 @@ class Catalog:
 
     @property
     def path_columns(self) -> list[str]:
-        """The columns that hold paths: `path`, and those that the metadata names."""
-        return ["path", *(name for name in self.meta.get("path_columns", []) if name in self.table.column_names)]
+        """The columns that hold paths: `path`, and those that the record names."""
+        return ["path", *(name for name in self.record.path_columns if name in self.table.column_names)]
 
     @cached_property
-    def items(self) -> pa.Array:
+    def items(self) -> list[str]:
         """The items' identifiers, in the order of the table."""
+        names: list[str] = self.table.column("item").to_pylist()
+        return names
+
+    @cached_property
+    def item_column(self) -> pa.Array:
+        """The same as an Arrow array."""
         return self.table.column("item").combine_chunks()
 
     @cached_property
@@ -89,22 +108,15 @@ class Catalog:
         """Only the items of one split; None means all, and is refused where there is more than one."""
         if split is None:
             if len(self.splits) > 1:
-                raise InputError(f"the catalog has the splits {', '.join(self.splits)}: choose one (--split)")
+                raise InputError(f"the catalog has the splits {', '.join(self.splits)}: choose one")
             return self
         if split not in self.splits:
             raise UnknownName("split", split, self.splits)
-        return Catalog(self.table.filter(pc.equal(self.table.column("split"), split)), self.root, self.meta)
+        return Catalog(self.table.filter(pc.equal(self.table.column("split"), split)), self.root, self.record)
 
     def rows_of(self, items: pa.Array | pa.ChunkedArray, what: str) -> npt.NDArray[np.int64]:
         """The row of each given item; an item that the catalog lacks is an error that names it."""
-        rows = pc.index_in(items, value_set=self.items)
-        if rows.null_count:
-            missing = items.filter(pc.is_null(rows))
-            raise InputError(
-                f"{what}: {rows.null_count} of {len(items)} items are not in the catalog, e.g. '{missing[0].as_py()}'"
-            )
-        found: npt.NDArray[np.int64] = rows.to_numpy(zero_copy_only=False).astype(np.int64)
-        return found
+        return find_rows(items, self.item_column, f"{what}: the catalog lacks")
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

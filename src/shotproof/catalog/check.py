@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,12 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.errors import UnreadableItem
-from shotproof.images import open_image
-from shotproof.processes import in_processes
-from shotproof.progress import progress
-from shotproof.sounds.clip import SOUND_EXTENSIONS, read_clip
-from shotproof.sounds.mixture import Clip, Mixture, clips_of
+from shotproof.catalog.clips import clips_of
+from shotproof.core.errors import UnreadableItem
+from shotproof.core.file_digest import file_sha256
+from shotproof.core.runtime.runtime import Runtime, resolve
+from shotproof.media.clip import SOUND_EXTENSIONS, read_clip
+from shotproof.media.images import open_image
+from shotproof.media.mixture import Clip, Mixture
 
 FILES_PER_CHUNK = 64
 
@@ -40,9 +40,31 @@ class FileContent:
 
 
 def check_catalog(
-    catalog: Catalog, *, way: int, shot: int, query: int, read_files: bool = True, workers: int | None = None
+    catalog: Catalog,
+    *,
+    way: int = 5,
+    shot: int = 5,
+    query: int = 15,
+    read_files: bool = True,
+    runtime: Runtime | None = None,
 ) -> list[Problem]:
-    """All problems of a catalog for tasks of this size; without `read_files`, no item's file is opened."""
+    """What would go wrong with a catalog.
+
+    Args:
+        catalog: what to check
+        way, shot, query: the size of the tasks that it is for
+        read_files: whether to open the items' files
+        runtime: how to read them
+
+    Returns:
+        All problems; none where the list is empty.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> catalog = Catalog(pa.table({"item": ["a"], "path": ["a.png"], "label": ["jay"], "split": ["test"]}))
+        >>> [problem.kind for problem in check_catalog(catalog, way=1, shot=1, query=1, read_files=False)]
+        ['too-few-classes', 'small-class']
+    """
     problems = [
         *_empty_labels(catalog),
         *_labels_in_several_splits(catalog),
@@ -50,27 +72,18 @@ def check_catalog(
         *_small_classes(catalog, shot, query),
     ]
     if read_files:
-        contents = read_contents(clips_of(catalog), workers)
+        clips = clips_of(catalog)
+        contents = list(resolve(runtime).map(_read_content, clips, what="reading files", chunk=FILES_PER_CHUNK))
         problems += [*_broken_files(catalog, contents), *_repeated_files(catalog, contents)]
     return problems
 
 
 def class_sizes(catalog: Catalog) -> pa.Table:
-    """A row a class of a split: `split`, `label`, `items`, sorted; items with an empty label are left out."""
+    """One row per class of a split: `split`, `label`, `items`, sorted; items with an empty label are left out."""
     named = catalog.table.filter(pc.invert(_is_empty(catalog.table.column("label"))))
     counts = named.group_by(["split", "label"]).aggregate([([], "count_all")])
     counts = counts.rename_columns(["split", "label", "items"])
     return counts.sort_by([("split", "ascending"), ("label", "ascending")])
-
-
-def read_contents(paths: Sequence[Clip], workers: int | None = None) -> list[FileContent]:
-    """The content of each file, or of a mixture that no file holds, read in worker processes (one a core)."""
-    contents = []
-    with progress("Reading files", len(paths)) as advance:
-        for content in in_processes(_read_content, paths, workers or os.cpu_count() or 1, FILES_PER_CHUNK):
-            contents.append(content)
-            advance(1)
-    return contents
 
 
 def _read_content(path: Clip) -> FileContent:
@@ -80,8 +93,7 @@ def _read_content(path: Clip) -> FileContent:
         except UnreadableItem as error:
             return FileContent("", str(error))
     try:
-        with path.open("rb") as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        sha256 = file_sha256(path)
     except FileNotFoundError:
         return FileContent(None, None)
     except OSError as error:
@@ -127,12 +139,12 @@ def _few_classes(catalog: Catalog, way: int, needed: int) -> Iterator[Problem]:
 def _small_classes(catalog: Catalog, shot: int, query: int) -> Iterator[Problem]:
     sizes = class_sizes(catalog)
     for row in sizes.filter(pc.less(sizes.column("items"), shot + query)).to_pylist():
-        message = f"{row['items']} items in split {row['split']}, tasks take {shot} + {query} of a class"
+        message = f"{row['items']} items in split {row['split']}, tasks take {shot} + {query} per class"
         yield Problem("small-class", row["label"], message)
 
 
 def _broken_files(catalog: Catalog, contents: Sequence[FileContent]) -> Iterator[Problem]:
-    for item, path, content in zip(catalog.items.to_pylist(), catalog.paths, contents, strict=True):
+    for item, path, content in zip(catalog.items, catalog.paths, contents, strict=True):
         if content.sha256 is None:
             yield Problem("missing-file", item, f"{path} does not exist")
         elif content.error is not None:
@@ -140,7 +152,7 @@ def _broken_files(catalog: Catalog, contents: Sequence[FileContent]) -> Iterator
 
 
 def _repeated_files(catalog: Catalog, contents: Sequence[FileContent]) -> Iterator[Problem]:
-    """One problem a content that several items share, those across labels first, then those across splits."""
+    """One problem per content that several items share, those across labels first, then those across splits."""
     items_of = defaultdict(list)
     for row, content in zip(catalog.table.select(["item", "label", "split"]).to_pylist(), contents, strict=True):
         if content.sha256:

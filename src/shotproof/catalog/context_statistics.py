@@ -1,4 +1,4 @@
-"""Concepts and contexts in figures: MetaCoCo's Tables 1 (sizes), 4 (samples a concept) and 5 (concept by context)."""
+"""Concepts and contexts in figures: MetaCoCo's Tables 1 (sizes), 4 (samples per concept) and 5 (concept by context)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from shotproof.catalog.contexts import contexts_of
 class ContextStatistics:
     """How many items of which concept (label) are in which context; items without a context have none.
 
-    sizes: a row a split, and `all`: `split`, `concepts`, `contexts`, `items` (Table 1)
-    concepts: a row a concept of a split, the largest first: `split`, `concept`, `contexts`, `items` (Table 4)
-    contexts: a row a context, the largest first: `context`, `concepts` that it is shared by, `items`
-    cells: a row a concept in a context: `concept`, `context`, `items` (Table 5, without its zeros)
+    sizes: one row per split, and `all`: `split`, `concepts`, `contexts`, `items` (Table 1)
+    concepts: one row per concept of a split, the largest first: `split`, `concept`, `contexts`, `items` (Table 4)
+    contexts: one row per context, the largest first: `context`, `concepts` that it is shared by, `items`
+    cells: one row per concept in a context: `concept`, `context`, `items` (Table 5, without its zeros)
     without_context: items that have none
     """
 
@@ -36,7 +36,24 @@ class ContextStatistics:
 
 
 def context_statistics(catalog: Catalog, context_column: str = "context") -> ContextStatistics:
-    """The tables of a catalog whose contexts are in this column."""
+    """How many items of which class are in which context.
+
+    Args:
+        catalog: items with contexts
+        context_column: the column that holds them
+
+    Returns:
+        The tables of MetaCoCo's paper.
+
+    Raises:
+        InputError: the catalog has no such column.
+
+    Example:
+        >>> columns = {"item": ["a", "b"], "path": ["a", "b"], "label": ["jay", "jay"], "split": ["test", "test"]}
+        >>> catalog = Catalog(pa.table({**columns, "context": ["snow", "water"]}))
+        >>> context_statistics(catalog).sizes.to_pylist()
+        [{'split': 'all', 'concepts': 1, 'contexts': 2, 'items': 2}]
+    """
     contexts = pa.array(contexts_of(catalog, context_column), pa.string())
     columns = {name: catalog.table.column(name) for name in ("split", "label")}
     table = pa.table({**columns, "context": contexts}).rename_columns(["split", "concept", "context"])
@@ -57,7 +74,7 @@ def context_statistics(catalog: Catalog, context_column: str = "context") -> Con
 
 
 def _counted(table: pa.Table, by: list[str]) -> pa.Table:
-    """A row a group, with how many concepts, contexts and items it has; those that it is grouped by are not counted."""
+    """One row per group, with how many concepts, contexts and items it has, less those that it is grouped by."""
     others = [name for name in ("concept", "context") if name not in by]
     grouped = table.group_by(by).aggregate([*((name, "count_distinct") for name in others), ([], "count_all")])
     return grouped.select([*by, *(f"{name}_count_distinct" for name in others), "count_all"]).rename_columns(

@@ -1,9 +1,10 @@
-"""How a data set lies on disk: one layout a file, each turning a folder (or a table) into a catalog."""
+"""How a data set lies on disk: one file per layout, each turning a folder (or a table) into a catalog."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,18 +12,26 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.csv_file import read_csv
+from shotproof.catalog.layouts.class_folders import unreadable_path
+from shotproof.catalog.layouts.csv_file import read_csv
 from shotproof.catalog.splits import apply_splits
-from shotproof.errors import InputError, did_you_mean
-from shotproof.registry import Registry
-from shotproof.tables import Meta, conform
+from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.options import Component
+from shotproof.core.records import CatalogRecord, Maker
+from shotproof.core.registry import Registry
+from shotproof.core.tables import conform
 
 
-class Layout(ABC):
-    """A declaration of a data set's form; its options are the keyword arguments of its constructor."""
+class Layout(Component, ABC):
+    """How one data set, or one kind of data set, lies on disk.
 
-    about: ClassVar[str]
-    licence: ClassVar[str | None] = None
+    dataset: the name of the one data set that lies like this, where it is one
+    license, citation: of that data set
+    """
+
+    kind = "layout"
+    dataset: ClassVar[str] = ""
+    license: ClassVar[str | None] = None
     citation: ClassVar[str | None] = None
 
     @abstractmethod
@@ -33,51 +42,80 @@ class Layout(ABC):
 layouts: Registry[Layout] = Registry(
     "layout",
     {
-        "folder": "shotproof.catalog.folder:FolderLayout",
-        "cub": "shotproof.catalog.cub:CubLayout",
-        "mini-imagenet": "shotproof.catalog.mini_imagenet:MiniImageNetLayout",
-        "tiered-imagenet": "shotproof.catalog.tiered_imagenet:TieredImageNetLayout",
-        "esc50": "shotproof.catalog.esc50:Esc50Layout",
-        "urbansound8k": "shotproof.catalog.urbansound8k:UrbanSound8KLayout",
-        "vocalsound": "shotproof.catalog.vocalsound:VocalSoundLayout",
-        "metacoco": "shotproof.catalog.metacoco:MetaCoCoLayout",
-        "nico": "shotproof.catalog.nico:NicoLayout",
-        "table": "shotproof.catalog.table:TableLayout",
+        "folder": "shotproof.catalog.layouts.folder:FolderLayout",
+        "cub": "shotproof.catalog.layouts.cub:CubLayout",
+        "mini-imagenet": "shotproof.catalog.layouts.mini_imagenet:MiniImageNetLayout",
+        "tiered-imagenet": "shotproof.catalog.layouts.tiered_imagenet:TieredImageNetLayout",
+        "esc50": "shotproof.catalog.layouts.esc50:Esc50Layout",
+        "urbansound8k": "shotproof.catalog.layouts.urbansound8k:UrbanSound8KLayout",
+        "vocalsound": "shotproof.catalog.layouts.vocalsound:VocalSoundLayout",
+        "metacoco": "shotproof.catalog.layouts.metacoco:MetaCoCoLayout",
+        "nico": "shotproof.catalog.layouts.nico:NicoLayout",
+        "table": "shotproof.catalog.layouts.table:TableLayout",
     },
 )
 
 
 def read_layout(
-    root: str | Path, layout: str | Layout = "folder", *, splits: str | Path | None = None, **options: Any
+    root: str | Path,
+    layout: str | Mapping[str, Any] | Layout = "folder",
+    *,
+    splits: str | Path | None = None,
+    name: str | None = None,
 ) -> Catalog:
-    """Read the data at `root`, by a layout's name and its options or by a layout of one's own.
+    """Read data as it lies on disk.
 
-    `splits` is a CSV with the columns label and split, which replaces the splits that the layout found.
+    Args:
+        root: the folder of the data, or the table
+        layout: a spelling such as `nico(version='nico++')`, a table such as {"name": "nico", ...}, or a layout
+        splits: a CSV with the columns label and split, which replaces the splits that the layout found
+        name: what pages and tables call the data set; by default its own name where the layout is that of one data set,
+            else the folder's
+
+    Returns:
+        The catalog, whose items are sorted.
+
+    Raises:
+        UnknownName: no layout has this name.
+        InputError: the data does not lie as the layout says; the message names the file or folder.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> (folder / "jay").mkdir()
+        >>> (folder / "jay" / "1.png").touch()
+        >>> read_layout(folder, name="birds").table.column("label").to_pylist()
+        ['jay']
     """
-    if isinstance(layout, str):
-        name, layout = layout, layouts.make(layout, **options)
-    elif options:
-        raise InputError(f"options ({', '.join(options)}) go with a layout's name, not with a layout object")
-    else:
-        name = type(layout).__name__
+    made = layouts.make(layout)
     root = Path(root)
-    if not root.exists():
-        raise InputError(f"{root} does not exist{_similar_names(root)}")
-    catalog = layout.read(root)
-    meta: Meta = {"made_by": {"layout": name, **options}, **catalog.meta}
-    meta |= {key: text for key in ("licence", "citation") if (text := getattr(layout, key))}
-    catalog = Catalog(catalog.table, catalog.root, meta)
+    try:
+        root.stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError(f"{root} does not exist{_similar_names(root)}") from error
+    except OSError as error:
+        raise unreadable_path(root, error) from error
+    catalog = made.read(root)
+    record = replace(
+        catalog.record,
+        name=name or catalog.record.name or made.dataset or (root.stem if root.is_file() else root.resolve().name),
+        layout=Maker.of(made),
+        license=catalog.record.license or made.license,
+        citation=catalog.record.citation or made.citation,
+    )
+    catalog = replace(catalog, record=record)
     return catalog if splits is None else apply_splits(catalog, Path(splits))
 
 
-def sorted_catalog(columns: Mapping[str, Any], root: Path, meta: Meta | None = None) -> Catalog:
-    """A catalog of these columns, sorted by item; without a `path` column, the item is the path."""
-    with_path = {"item": columns["item"], "path": columns["item"], **columns}
-    return Catalog(pa.table(with_path).sort_by("item").combine_chunks(), root, meta or {})
+def sorted_catalog(columns: Mapping[str, Any], root: Path, **notes: Any) -> Catalog:
+    """A catalog of these columns, sorted by item; the item is the path, and the split `all`, unless columns say it."""
+    items = columns["item"]
+    table = pa.table({"item": items, "path": items, "split": ["all"] * len(items), **columns})
+    return Catalog(table.sort_by("item").combine_chunks(), root, CatalogRecord(notes=notes))
 
 
 def read_listing(path: Path, names: Mapping[str, str]) -> pa.Table:
-    """A CSV that lists files, a line each: the named columns, under our names, as text without an empty value."""
+    """A CSV that lists files, one per line: the named columns, under our names, as text without an empty value."""
     table = read_csv(path, str(path), is_text=lambda name: True)
     table = conform(table, dict.fromkeys(names, "string"), str(path)).select(list(names))
     for name in names:
@@ -88,7 +126,7 @@ def read_listing(path: Path, names: Mapping[str, str]) -> pa.Table:
 
 
 def require_files(root: Path, paths: Sequence[str], listing: Path, first_line: int) -> None:
-    """Refuse a listing, one path a line, that names files which are not below `root`."""
+    """Refuse a listing, one path per line, that names files which are not below `root`."""
     missing = [index for index, path in enumerate(paths) if not (root / path).is_file()]
     if missing:
         raise InputError(

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.csv_file import read_csv
-from shotproof.errors import InputError, did_you_mean
-from shotproof.tables import conform
+from shotproof.catalog.layouts.csv_file import read_csv
+from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.file_digest import file_sha256
+from shotproof.core.tables import conform
 
 
 def apply_splits(catalog: Catalog, path: Path) -> Catalog:
@@ -25,8 +26,8 @@ def apply_splits(catalog: Catalog, path: Path) -> Catalog:
         raise InputError(f"splits file {path}: no item has the label '{label}'{did_you_mean(label, present)}")
     splits = pa.array([split_of[label] for label in labels.to_pylist()], pa.string())
     table = catalog.table.set_column(catalog.table.column_names.index("split"), "split", splits)
-    origin = {"file": path.name, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
-    return Catalog(table, catalog.root, {**catalog.meta, "splits": origin})
+    origin = {"file": path.name, "sha256": file_sha256(path)}
+    return Catalog(table, catalog.root, replace(catalog.record, splits=origin))
 
 
 def read_splits(path: Path) -> dict[str, str]:

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import typer
 
-from shotproof.cli.catalog import catalog
-from shotproof.cli.check import check
-from shotproof.cli.compare import compare
+from shotproof.cli.data.catalog import catalog
+from shotproof.cli.data.detect import detect
+from shotproof.cli.data.encode import encode
+from shotproof.cli.data.mix import mix
 from shotproof.cli.demo import demo
-from shotproof.cli.detect import detect
-from shotproof.cli.encode import encode
-from shotproof.cli.evaluate import evaluate
-from shotproof.cli.explain import explain
-from shotproof.cli.geometry import geometry
-from shotproof.cli.methods import methods
-from shotproof.cli.mix import mix
-from shotproof.cli.plan import plan
-from shotproof.cli.report import report
+from shotproof.cli.list import list_components
+from shotproof.cli.replaced import replacement
+from shotproof.cli.results.compare import compare
+from shotproof.cli.results.explain import explain
+from shotproof.cli.results.geometry import geometry
+from shotproof.cli.results.plan import plan
+from shotproof.cli.results.report import report
+from shotproof.cli.results.similarity import similarity
+from shotproof.cli.results.transfer import transfer
 from shotproof.cli.run import run
-from shotproof.cli.sample import sample
-from shotproof.cli.similarity import similarity
-from shotproof.cli.transfer import transfer
-from shotproof.errors import ShotproofError
+from shotproof.cli.show import show
+from shotproof.cli.tasks.check import check
+from shotproof.cli.tasks.evaluate import evaluate
+from shotproof.cli.tasks.sample import sample
+from shotproof.core.errors import ShotproofError
 from shotproof.version import __version__
 
 app = typer.Typer(
@@ -32,26 +35,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (
-    demo,
-    catalog,
-    mix,
-    detect,
-    encode,
-    sample,
-    check,
-    methods,
-    evaluate,
-    compare,
-    explain,
-    transfer,
-    plan,
-    geometry,
-    similarity,
-    report,
-    run,
-):
-    app.command()(verb)
+PANELS = {
+    "Start here": (demo, run),
+    "Data": (catalog, mix, detect, encode),
+    "Tasks": (sample, check, evaluate),
+    "Results": (compare, report, explain, transfer, plan, geometry, similarity),
+    "What there is": (list_components, show),
+}
+for panel, verbs in PANELS.items():
+    for verb in verbs:
+        app.command(verb.__name__.partition("_")[0], rich_help_panel=panel)(verb)
+
+
+INTERRUPTED = 130  # the status of a command that Ctrl-C ended, which Typer gives back too
 
 
 def _print_version(wanted: bool) -> None:
@@ -69,20 +65,29 @@ def options(
 
 def main() -> None:
     """Run the command; bad input is one line on standard error and exit status 2."""
+    arguments = sys.argv[1:] or ["--help"]
     try:
-        status = app(args=sys.argv[1:] or ["--help"], standalone_mode=False)
+        status = app(args=arguments, standalone_mode=False)
     except ShotproofError as error:
         _stop(str(error), 2)
     except typer.TyperException as error:
-        _stop(getattr(error, "format_message", error.__str__)(), 2)
+        _stop(replacement(arguments) or getattr(error, "format_message", error.__str__)(), 2)
     except (KeyboardInterrupt, typer.Abort):
-        _stop("interrupted; finished parts are kept, the same command continues", 130)
+        status = INTERRUPTED
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away; nothing is left to say
         sys.exit(141)
+    if status == INTERRUPTED:
+        _say("interrupted; finished parts are kept, the same command continues")
+        sys.stderr.flush()
+        os._exit(INTERRUPTED)  # an ordinary exit would wait for threads that are at work
     sys.exit(status if isinstance(status, int) else 0)
 
 
 def _stop(message: str, status: int) -> None:
-    typer.echo(f"error: {' '.join(message.split())}", err=True)
+    _say(message)
     sys.exit(status)
+
+
+def _say(message: str) -> None:
+    typer.echo(f"error: {' '.join(message.split())}", err=True)

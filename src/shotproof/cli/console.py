@@ -1,10 +1,12 @@
-"""Tables and JSON on the terminal."""
+"""Tables, JSON and warnings on the terminal."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import typer
@@ -26,6 +28,16 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         table.add_row(*(Text(cell) for cell in row))
     # In a pipe there is no width to keep to: a row stays on one line.
     Console(soft_wrap=False, width=None if sys.stdout.isatty() else WIDE).print(table)
+
+
+@contextlib.contextmanager
+def told_warnings() -> Iterator[None]:
+    """Tell warnings as lines on the error stream."""
+    with warnings.catch_warnings(record=True) as noted:
+        warnings.simplefilter("always")
+        yield
+    for warning in noted:
+        typer.echo(f"warning: {warning.message}", err=True)
 
 
 def print_json(value: Any) -> None:

@@ -7,28 +7,50 @@ from typing import Annotated
 
 import typer
 
+from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
+
 
 def run(
-    experiment: Annotated[Path, typer.Argument(help="experiment.toml, or a folder of images in class folders.")],
+    experiment: Annotated[
+        Path | None, typer.Argument(help="experiment.toml, or a folder of images or sounds in class folders.")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show which files would be made; make none.")] = False,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of experiment files.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+    workers: Workers = None,
+    device: Device = None,
+    cache: Cache = None,
+    progress: Progress = None,
+    engine: EngineName = None,
 ) -> None:
     """Go from data to report as one TOML file says; a file that is up to date is not made again.
 
     shotproof run experiment.toml
 
-    Of a folder of images: shotproof run birds/ writes birds-results/experiment.toml, to change later, and runs it.
+    Of a folder: shotproof run birds/ writes birds-results/experiment.toml, to change later, and runs it.
     """
     from shotproof.cli.console import print_json
-    from shotproof.cli.report import print_comparison
-    from shotproof.experiment import experiment_of_folder
-    from shotproof.run import run as run_experiment
+    from shotproof.cli.results.report import print_comparison
+    from shotproof.cli.runtime import make_runtime
+    from shotproof.core.errors import InputError
+    from shotproof.core.runtime.runtime import runtime as current_with
+    from shotproof.pipeline.experiment import Experiment
+    from shotproof.pipeline.run import run as run_experiment
+    from shotproof.pipeline.schema import SHIPPED
+    from shotproof.pipeline.start import experiment_of_folder
 
+    if schema:
+        typer.echo(SHIPPED.read_text(encoding="utf-8"), nl=False)
+        return
+    if experiment is None:
+        raise InputError("expected an experiment file or a folder: shotproof run experiment.toml")
     if experiment.is_dir():
         folder, experiment = experiment, Path(f"{experiment.resolve().name}-results") / "experiment.toml"
         experiment_of_folder(folder, experiment)
         typer.echo(f"the experiment: {experiment}", err=True)
-    outcome = run_experiment(experiment, dry_run=dry_run, tell=lambda line: typer.echo(line, err=True))
+    read = Experiment.read(experiment)
+    with make_runtime(workers, device, cache, progress, engine, current_with(**read.runtime)) as runtime:
+        outcome = run_experiment(read, dry_run=dry_run, tell=lambda line: typer.echo(line, err=True), runtime=runtime)
     if outcome.comparison is None:
         return
     if as_json:

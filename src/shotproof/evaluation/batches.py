@@ -11,12 +11,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shotproof.errors import InputError
+from shotproof.core.arrays import IntArray
+from shotproof.core.errors import InputError
 from shotproof.features.features import Features
 from shotproof.methods.method import Method
 from shotproof.tasks.taskset import TaskSet
 
-IntArray = npt.NDArray[np.int64]
 LARGEST = 1e15  # in size, of a feature: its square is far from float32's largest number
 
 
@@ -58,11 +58,11 @@ class TaskArrays:
     @classmethod
     def of(cls, tasks: TaskSet, features: Features, methods: Iterable[Method] = ()) -> TaskArrays:
         """Look every item up in the features, and keep the rows that are used; of maps, where a method needs them."""
-        of_maps = [method.name for method in methods if method.needs == "maps"]
+        of_maps = [method.spelling for method in methods if method.needs == "maps"]
         if of_maps and features.shape is None:
             raise InputError(
-                f"method '{of_maps[0]}' needs local maps, but the features of '{features.name}' are one vector an "
-                "item: make them anew with shotproof encode --maps"
+                f"method '{of_maps[0]}' needs local maps, but the features of '{features.name}' are one vector per "
+                "item: encode them anew with the encoder's option maps=True"
             )
         columns = [tasks.table.column(name) for name in ("support", "query")]
         flat = [pc.list_flatten(column) for column in columns]
@@ -75,7 +75,7 @@ class TaskArrays:
         return cls(np.diff(tasks.starts), support, query, values, kept)
 
     def shapes(self) -> IntArray:
-        """Way, number of support rows, number of query rows, a task: [tasks, 3]."""
+        """The way and the numbers of support and query rows of each task: [tasks, 3]."""
         return np.stack([self.way, np.diff(self.support.first), np.diff(self.query.first)], axis=1)
 
     def by_shape(self) -> Iterator[tuple[IntArray, IntArray]]:

@@ -8,58 +8,94 @@ import queue
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import as_completed
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from shotproof.devices import one_thread_an_operation
-from shotproof.errors import InputError
+from shotproof.core.arrays import IntArray
+from shotproof.core.errors import InputError
+from shotproof.core.runtime.devices import choose_devices
+from shotproof.core.runtime.runtime import Runtime, current_runtime
+from shotproof.core.runtime.threads import threads
 from shotproof.evaluation.batches import Batch, TaskArrays
-from shotproof.evaluation.items import Items
+from shotproof.evaluation.item_tensors import ItemTensors
 from shotproof.evaluation.scoring import Gathered, tasks_at_a_time
 from shotproof.methods.method import Method
-from shotproof.progress import progress
 
 Predicted = npt.NDArray[np.int16]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """All methods on a range of the tasks, on the devices of the current runtime: what an engine sends to a machine."""
+
+    arrays: TaskArrays
+    methods: Sequence[Method]
+    seeds: IntArray
+    chunk: int | None
+
+    def __call__(self, tasks: range) -> tuple[Predicted, list[list[str]]]:
+        """As `predict_tasks`."""
+        runtime = current_runtime()
+        devices = choose_devices(runtime.device)
+        return predict_tasks(self.arrays, self.methods, self.seeds, devices, runtime, self.chunk, tasks)
 
 
 def predict_tasks(
     arrays: TaskArrays,
     methods: Sequence[Method],
-    seeds: npt.NDArray[np.int64],
+    seeds: IntArray,
     devices: Sequence[torch.device],
+    runtime: Runtime,
     chunk: int | None = None,
+    tasks: range | None = None,
 ) -> tuple[Predicted, list[list[str]]]:
-    """The label that each method gives to each query, [methods, queries], and what each method warned of.
+    """The label that each method gives to each query, and what each method warned of.
 
-    `seeds` [tasks] are for methods that draw. Batches of `chunk` tasks (default: by memory) are shared by the devices,
-    and on a CPU by as many threads as PyTorch would use for one operation: these are too small to be shared.
+    Args:
+        arrays: the tasks, and the features of their items
+        methods: what to evaluate
+        seeds: for methods that draw, [tasks]
+        devices: what shares the batches; on a CPU as many threads do as PyTorch would use for one operation, which is
+            too small to be shared
+        runtime: threads and progress
+        chunk: tasks per batch (default: by memory)
+        tasks: which ones (default: all)
+
+    Returns:
+        The labels, [methods, queries of these tasks], and a list of messages per method.
     """
-    shared = {device: Items(arrays, device) for device in devices}
+    tasks = range(len(arrays.way)) if tasks is None else tasks
+    first, stop = arrays.query.first[[tasks.start, tasks.stop]]
+    shared = {device: ItemTensors(arrays, device) for device in devices}
     for items in shared.values():
         items.prepare(methods)
-    workers = [shared[device] for device in _workers(devices, methods)]
+    workers = [shared[device] for device in _workers(devices, methods, runtime.workers)]
     batches: list[Batch] = []
-    for shape, members in arrays.by_shape():
+    for shape, of_shape in arrays.by_shape():
+        members = of_shape[(of_shape >= tasks.start) & (of_shape < tasks.stop)]
+        if not len(members):
+            continue
         # Equal parts, as many for each worker.
         most = tasks_at_a_time(shape, workers[0], list(methods))
         parts = len(workers) * math.ceil(len(members) / (most * len(workers)))
         batches += arrays.batches(members, chunk or math.ceil(len(members) / parts))
     workers = workers[: len(batches)]
     _keep_freed_memory()
-    predicted = np.empty((len(methods), len(arrays.query.slot)), dtype=np.int16)
+    predicted = np.empty((len(methods), stop - first), dtype=np.int16)
     warned: dict[tuple[int, int], list[str]] = {}
     waiting: queue.SimpleQueue[tuple[int, Batch]] = queue.SimpleQueue()
     for numbered in enumerate(batches):
         waiting.put(numbered)
     stopped = threading.Event()
 
-    with progress("evaluate", len(arrays.way) * len(methods)) as advance, _heard_warnings() as heard:
+    with runtime.progress_bar("evaluating", len(tasks) * len(methods)) as advance, _heard_warnings() as heard:
 
-        def work(items: Items) -> None:
+        def work(items: ItemTensors) -> None:
             """Take batches until none is left; each writes its own part of the predictions."""
             with contextlib.suppress(queue.Empty):
                 while not stopped.is_set():
@@ -67,16 +103,16 @@ def predict_tasks(
                     gathered = Gathered(items, arrays, batch, seeds)  # once for all methods
                     for index, method in enumerate(methods):
                         for part, labels in _answers(method, gathered, batch):
-                            predicted[index, part.query] = labels
+                            predicted[index, part.query - first] = labels
                         warned[index, number] = heard()
                         advance(len(batch.tasks))
 
         if len(workers) == 1:
             work(workers[0])
         else:
-            with one_thread_an_operation(), ThreadPoolExecutor(len(workers)) as threads:
+            with threads(len(workers)) as pool:
                 try:
-                    for done in as_completed([threads.submit(work, each) for each in workers]):
+                    for done in as_completed([pool.submit(work, each) for each in workers]):
                         done.result()
                 finally:
                     stopped.set()  # after an error, or where the user breaks off, the others stop at their next batch
@@ -93,12 +129,12 @@ def _keep_freed_memory() -> None:
     torch.empty(2**25 - 2**16, dtype=torch.uint8)
 
 
-def _workers(devices: Sequence[torch.device], methods: Sequence[Method]) -> list[torch.device]:
+def _workers(devices: Sequence[torch.device], methods: Sequence[Method], threads: int | None) -> list[torch.device]:
     """The device of each thread: one for each GPU, on a CPU one for each core; one in all for methods in order."""
     if any(method.in_order for method in methods):
         return [devices[0]]
     alone = len(devices) == 1 and devices[0].type == "cpu"
-    return [*devices] * (torch.get_num_threads() if alone else 1)
+    return [*devices] * ((threads or torch.get_num_threads()) if alone else 1)
 
 
 def _answers(method: Method, gathered: Gathered, batch: Batch) -> Iterator[tuple[Batch, npt.NDArray[Any]]]:
@@ -112,8 +148,8 @@ def _answers(method: Method, gathered: Gathered, batch: Batch) -> Iterator[tuple
         if tasks == 1:
             rows = f"{batch.support.shape[1]} support and {batch.query.shape[1]} query rows"
             raise InputError(
-                f"method '{method.name}': one task of {batch.way} ways, {rows} does not fit into the memory of "
-                f"{gathered.items.device}: use another device (--device), smaller features or smaller tasks"
+                f"method '{method}': one task of {batch.way} ways, {rows} does not fit into the memory of "
+                f"{gathered.items.device}: use another device, smaller features or smaller tasks"
             ) from error
     else:
         yield batch, labels
@@ -138,11 +174,10 @@ def _heard_warnings() -> Iterator[Callable[[], list[str]]]:
 
     def hear(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
         line = f"{category.__name__}: {message}".strip().splitlines()[0]
-        of_thread.messages = [*getattr(of_thread, "messages", []), line]
+        vars(of_thread).setdefault("messages", []).append(line)
 
     def tell() -> list[str]:
-        messages: list[str] = getattr(of_thread, "messages", [])
-        of_thread.messages = []
+        messages: list[str] = vars(of_thread).pop("messages", [])
         return messages
 
     with warnings.catch_warnings():

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from dataclasses import replace
+from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from shotproof import draws
-from shotproof.errors import InputError
+from shotproof.core import draws
+from shotproof.core.arrays import BoolArray, IntArray
+from shotproof.core.errors import InputError
+from shotproof.core.records import MethodRecord, ResultsRecord, Source, plain
+from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.evaluation.batches import TaskArrays
 from shotproof.evaluation.results import SCHEMA, Results
 from shotproof.features.features import Features
 from shotproof.methods.method import AnyMethod, make_method
-from shotproof.tables import Meta
 from shotproof.tasks.taskset import TaskSet
-
-FILE_KEYS = ("format", "shotproof", "kind", "digest")  # of the file that the task set was read from
 
 
 def evaluate(
@@ -29,44 +28,70 @@ def evaluate(
     features: Features,
     methods: AnyMethod | Iterable[AnyMethod],
     *,
-    device: str | None = None,
     seed: int = 0,
     chunk: int | None = None,
+    runtime: Runtime | None = None,
 ) -> Results:
     """Count each method's correct answers on each class of each task.
 
-    A method is all that `make_method` takes: a name such as `ncc` or `ridge(penalty=1)`, a `Method`, anything with
-    `fit` and `predict`, a function of support, labels and query. `device` is `cpu`, `cuda:0` or, for all GPUs, `cuda`
-    (default: all GPUs where there are any). `seed` matters to methods that draw. `chunk` tasks are computed at a time
-    (default: by memory); no result depends on it.
-    """
-    from shotproof.devices import choose_devices
-    from shotproof.evaluation.engine import predict_tasks
+    Args:
+        tasks: the task set
+        features: of all items of the tasks
+        methods: one or several; each is all that `make_method` takes: a spelling such as `ncc` or `ridge(penalty=1)`, a
+            `Method`, anything with `fit` and `predict`, a function of support, labels and query
+        seed: for methods that draw
+        chunk: how many tasks are computed at a time (default: by memory); no result depends on it
+        runtime: devices and progress; the current one where none is given
 
-    given = methods if isinstance(methods, Iterable) and not isinstance(methods, str) else [methods]
-    made = [make_method(method) for method in given]
-    _require_distinct([method.name for method in made])
+    Returns:
+        One row per method and class of a task.
+
+    Raises:
+        Mismatch: the features lack items of the tasks.
+        InputError: a method is unknown, given twice, or needs maps that the features are not.
+
+    Example:
+        >>> import shotproof as sp
+        >>> catalog, features, _ = sp.GaussianWorld().draw(classes=6, items=40)
+        >>> tasks = sp.sample(catalog, "random", tasks=20)
+        >>> sp.evaluate(tasks, features, ["ncc", "ridge(penalty=1)"]).methods
+        ['ncc', 'ridge(penalty=1)']
+    """
+    from shotproof.evaluation.engine import Evaluation
+
+    several = isinstance(methods, Iterable) and not isinstance(methods, str | Mapping)
+    made = [make_method(method) for method in cast("Iterable[AnyMethod]", methods if several else [methods])]
+    names = [method.spelling for method in made]
+    _require_distinct(names)
     if chunk is not None and chunk < 1:
         raise InputError(f"chunk: expected a number of tasks above 0, found {chunk}")
+    runtime = resolve(runtime)
     with ThreadPoolExecutor(1) as beside:
         beside.submit(lambda: (tasks.digest, features.digest))  # for the record; to hash leaves the others a core
         arrays = TaskArrays.of(tasks, features, made)
     _warn_of_zeros(arrays, features)
     seeds = (draws.bits(seed, tasks.task_of_row[tasks.starts[:-1]]) >> np.uint64(33)).astype(np.int64)
-    predicted, warned = predict_tasks(arrays, made, seeds, choose_devices(device), chunk)
-    for method, messages in zip(made, warned, strict=True):
+    shards = list(runtime.map(Evaluation(arrays, made, seeds, chunk), runtime.shards(len(tasks)), what=None))
+    predicted = np.concatenate([labels for labels, _ in shards], axis=1)
+    warned = [[one for _, of_methods in shards for one in of_methods[index]] for index in range(len(made))]
+    for name, messages in zip(names, warned, strict=True):
         if messages:
             times = f"{len(messages)} times" if len(messages) > 1 else "once"
-            warnings.warn(f"method '{method.name}' warned {times}: {messages[0]}", RuntimeWarning, stacklevel=2)
-    records = [
-        {"name": method.name, "parameters": _plain(method.parameters()), "warnings": len(messages)}
-        for method, messages in zip(made, warned, strict=True)
-    ]
-    table = _count(tasks, [method.name for method in made], arrays.query.count, predicted != arrays.query.slot)
-    return Results(table, _provenance(tasks, features, records, seed))
+            warnings.warn(f"method '{name}' warned {times}: {messages[0]}", RuntimeWarning, stacklevel=2)
+    record = ResultsRecord(
+        sources={"tasks": Source(tasks.digest, tasks.record.name), "features": Source(features.digest, features.name)},
+        tasks=replace(tasks.record, stated_digest=None),
+        features=replace(features.record, stated_digest=None),
+        methods=tuple(
+            MethodRecord(method.spelling, plain(method.parameters()), len(messages))
+            for method, messages in zip(made, warned, strict=True)
+        ),
+        seed=seed,
+    )
+    return Results(_count(tasks, names, arrays.query.count, predicted != arrays.query.slot), record)
 
 
-def _count(tasks: TaskSet, names: list[str], queries: npt.NDArray[np.int64], wrong: npt.NDArray[np.bool_]) -> pa.Table:
+def _count(tasks: TaskSet, names: list[str], queries: IntArray, wrong: BoolArray) -> pa.Table:
     """Counts and missed positions from `wrong` [methods, all queries] and the number of queries of each row."""
     rows, methods = len(queries), len(names)
     first = np.cumsum(queries) - queries
@@ -87,21 +112,6 @@ def _count(tasks: TaskSet, names: list[str], queries: npt.NDArray[np.int64], wro
     return pa.table(columns).cast(SCHEMA)
 
 
-def _provenance(tasks: TaskSet, features: Features, methods: list[dict[str, Any]], seed: int) -> Meta:
-    design = {key: value for key, value in tasks.meta.items() if key not in FILE_KEYS}
-    return {
-        "made_by": {"methods": methods, "seed": seed},
-        "tasks": {**design, "digest": tasks.digest},
-        "features": {"encoder": features.name, "digest": features.digest, **_steps(features)},
-    }
-
-
-def _steps(features: Features) -> Meta:
-    """What was done to the features after they were encoded, if anything."""
-    steps = features.meta.get("made_by", {}).get("transforms")
-    return {"transforms": steps} if steps else {}
-
-
 def _warn_of_zeros(arrays: TaskArrays, features: Features) -> None:
     """Tell how many items have no direction: by cosine they are as near to one class as to another."""
     zeros = int((~arrays.values.any(axis=1)).sum())
@@ -116,8 +126,3 @@ def _require_distinct(names: list[str]) -> None:
     for index, name in enumerate(names):
         if name in names[:index]:
             raise InputError(f"method '{name}' is given twice: results are told apart by the method's name")
-
-
-def _plain(value: Any) -> Any:
-    """What JSON can hold of a value: an object in a parameter becomes its description."""
-    return json.loads(json.dumps(value, default=lambda held: " ".join(repr(held).split())))

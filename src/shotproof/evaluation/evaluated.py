@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from shotproof.errors import InputError, Mismatch
-from shotproof.evaluation.metrics import FloatArray
+from shotproof.core.arrays import FloatArray
+from shotproof.core.errors import InputError, Mismatch
+from shotproof.core.records import UNKNOWN
+from shotproof.evaluation.origin import Design, Origin, labels_of
 from shotproof.evaluation.results import Results
-from shotproof.evaluation.sources import UNKNOWN, Design, Source, lookup, sources_of
 
 Metric = Literal["acc", "wacc"]
 METRICS: tuple[Metric, ...] = ("acc", "wacc")
@@ -25,17 +25,22 @@ class Classifier(NamedTuple):
     encoder: str
     method: str
 
+    def __str__(self) -> str:
+        return self.method if self.encoder == UNKNOWN else f"{self.method} on {self.encoder}"
+
 
 @dataclass(frozen=True)
 class Evaluated:
     """One task set and all classifiers that were evaluated on it, in the order of the results.
 
-    values: Acc and wAcc by task, [tasks] each
+    label: what tables call the set
+    values: Acc and wAcc by task, in percent, [tasks] each; of a method that was evaluated with several seeds, the means
     features: the digest of each encoder's features, None where the results do not say
     rows: the task set's rows (task, slot, label, n_query), the same for all classifiers
     """
 
-    source: Source
+    label: str
+    origin: Origin
     values: dict[Classifier, dict[Metric, FloatArray]] = field(default_factory=dict)
     features: dict[str, str | None] = field(default_factory=dict)
     rows: list[pa.Table] = field(default_factory=list)
@@ -47,65 +52,77 @@ class Evaluated:
 
 
 def evaluated_sets(results: Sequence[Results]) -> list[Evaluated]:
-    """A set for each design and sampler; Mismatch where their results are not on the same tasks."""
+    """One for each design, sampler, attributes and seed; Mismatch where their results are not on the same tasks."""
     if not results:
         raise InputError("no results to compare: give at least one results file")
-    sets: dict[tuple[Design, str], Evaluated] = {}
-    for given, source in zip(results, sources_of(results), strict=True):
-        one = sets.setdefault((source.design, source.sampler), Evaluated(source))
-        _require_same_tasks(source, one.source)
-        one.features.setdefault(source.encoder, lookup(given.meta, "features", "digest"))
+    origins = [Origin.of(given) for given in results]
+    sets: dict[tuple[Design, str, int | None], Evaluated] = {}
+    seeds: dict[tuple[int, Classifier], dict[int | None, dict[Metric, FloatArray]]] = {}
+    for given, origin, label in zip(results, origins, labels_of(origins), strict=True):
+        one = sets.setdefault((origin.design, label, origin.seed), Evaluated(label, origin))
+        _require_same_tasks(origin, one)
+        one.features.setdefault(origin.encoder, origin.features)
         for method in given.methods:
-            _add(one, Classifier(source.encoder, method), given)
+            classifier = Classifier(origin.encoder, method)
+            _require_same_rows(one, classifier, given)
+            by_seed = seeds.setdefault((id(one), classifier), {})
+            _add(by_seed, given, classifier, one)
+            one.values[classifier] = {
+                metric: np.mean([values[metric] for values in by_seed.values()], axis=0) for metric in METRICS
+            }
     return list(sets.values())
 
 
 def values_of(results: Results, method: str) -> dict[Metric, FloatArray]:
-    """Acc and wAcc of a method by task, [tasks] each."""
+    """Acc and wAcc of a method by task, in percent: [tasks] each."""
     counts = results.counts(method)
     return {"acc": counts.accuracy_by_task(), "wacc": counts.worst_by_task()}
 
 
-def _add(to: Evaluated, classifier: Classifier, results: Results) -> None:
-    table = results.table.filter(pc.equal(results.table.column("method"), classifier.method))
-    rows = table.sort_by([("task", "ascending"), ("slot", "ascending")])
-    rows = rows.select(["task", "slot", "label", "n_query"]).combine_chunks()
-    if not to.rows:
-        _require_whole(rows, to.source, classifier, lookup(results.meta, "tasks", "made_by", "tasks"))
-        to.rows.append(rows)
-    elif not rows.equals(to.rows[0]):
-        raise Mismatch(_other_rows(rows, to, classifier))
+def _add(
+    by_seed: dict[int | None, dict[Metric, FloatArray]], results: Results, classifier: Classifier, to: Evaluated
+) -> None:
+    """The values of one evaluation. The same may be given twice; other counts under the same seed may not."""
     values = values_of(results, classifier.method)
-    first = to.values.setdefault(classifier, values)
-    # The same results may be given twice; other counts for the same classifier and tasks may not.
+    first = by_seed.setdefault(results.record.seed, values)
     if not all(np.array_equal(first[metric], values[metric]) for metric in METRICS):
         raise Mismatch(
             f"method '{classifier.method}' on encoder '{classifier.encoder}' was given twice, with different counts, "
-            f"on the '{to.source.sampler}' task set {to.source.tasks_digest or UNKNOWN}"
+            f"on the '{to.label}' task set {to.origin.tasks_digest or UNKNOWN}"
         )
 
 
-def _require_same_tasks(new: Source, first: Source) -> None:
-    if new.tasks_digest != first.tasks_digest:
+def _require_same_rows(to: Evaluated, classifier: Classifier, results: Results) -> None:
+    rows = results.rows_of(classifier.method).select(["task", "slot", "label", "n_query"]).combine_chunks()
+    if not to.rows:
+        _require_whole(rows, to.origin, classifier, results.record.tasks.tasks)
+        to.rows.append(rows)
+    elif not rows.equals(to.rows[0]):
+        raise Mismatch(_other_rows(rows, to, classifier))
+
+
+def _require_same_tasks(new: Origin, first: Evaluated) -> None:
+    before = first.origin
+    if new.tasks_digest != before.tasks_digest:
         raise Mismatch(
-            f"results on different '{new.sampler}' task sets of one design cannot be compared: task set "
-            f"{first.tasks_digest or UNKNOWN} (encoder '{first.encoder}') and {new.tasks_digest or UNKNOWN} "
+            f"results on different '{first.label}' task sets of one design and seed cannot be compared: task set "
+            f"{before.tasks_digest or UNKNOWN} (encoder '{before.encoder}') and {new.tasks_digest or UNKNOWN} "
             f"(encoder '{new.encoder}'); evaluate both on the same task file"
         )
 
 
-def _require_whole(rows: pa.Table, source: Source, classifier: Classifier, tasks: object) -> None:
+def _require_whole(rows: pa.Table, origin: Origin, classifier: Classifier, tasks: int | None) -> None:
     """Refuse results that lack classes or tasks of the set that they name."""
     task, way = np.unique(rows.column("task").to_numpy(), return_counts=True)
-    if way.max() == source.design.way and way.min() < way.max():
+    if way.max() == origin.design.way and way.min() < way.max():
         short = int(np.argmin(way))
         raise Mismatch(
             f"method '{classifier.method}': task {task[short]} has results for {way[short]} of its {way.max()} classes"
         )
-    if isinstance(tasks, int) and len(task) < tasks:
+    if tasks is not None and len(task) < tasks:
         raise Mismatch(
             f"method '{classifier.method}' has results for {len(task)} of the {tasks} tasks of the task set "
-            f"{source.tasks_digest or UNKNOWN}"
+            f"{origin.tasks_digest or UNKNOWN}"
         )
 
 

@@ -1,6 +1,6 @@
 """Metrics on counts: accuracy, worst-class accuracy, and agreement of the rankings that they give.
 
-All accuracies are shares between 0 and 1; tables and pages show them in percent.
+All accuracies are in percent, all differences between them in percentage points: in tables, pages, JSON and here.
 """
 
 from __future__ import annotations
@@ -9,40 +9,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
-FloatArray = npt.NDArray[np.float64]
+from shotproof.core.arrays import FloatArray as FloatArray
+from shotproof.core.arrays import IntArray
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Queries and correct answers a class of a task, ordered by task: three arrays of one length.
+    """Queries and correct answers per class of a task, ordered by task: three arrays of one length.
 
     A class without queries has no accuracy and takes no part in its task's; every task has a query.
     """
 
-    task: npt.NDArray[np.int64]
-    n_query: npt.NDArray[np.int64]
-    n_correct: npt.NDArray[np.int64]
+    task: IntArray
+    n_query: IntArray
+    n_correct: IntArray
 
     def accuracy_by_task(self) -> FloatArray:
-        """The mean over a task's classes of M_c, the accuracy on class c's queries: [tasks]."""
+        """The mean over a task's classes of M_c, the accuracy on class c's queries, in percent: [tasks]."""
         starts = self._starts()
         asked = np.add.reduceat(self.n_query > 0, starts, dtype=np.int64)
-        means: FloatArray = np.add.reduceat(self._share(0.0), starts) / asked
+        means: FloatArray = np.add.reduceat(self.accuracy(0.0), starts) / asked
         return means
 
     def worst_by_task(self) -> FloatArray:
-        """The lowest M_c of each task (FewSTAB, Eq. 2): [tasks]."""
-        worst: FloatArray = np.minimum.reduceat(self._share(1.0), self._starts())
+        """The lowest M_c of each task (FewSTAB, Eq. 2), in percent: [tasks]."""
+        worst: FloatArray = np.minimum.reduceat(self.accuracy(100.0), self._starts())
         return worst
 
-    def _share(self, without: float) -> FloatArray:
-        """M_c of each entry, and a stand-in where the class has no query."""
-        return np.where(self.n_query > 0, self.n_correct / np.maximum(self.n_query, 1), without)
+    def accuracy(self, without: float = np.nan) -> FloatArray:
+        """M_c of each entry, in percent, and a stand-in where the class has no query: [entries]."""
+        return np.where(self.n_query > 0, 100 * self.n_correct / np.maximum(self.n_query, 1), without)
 
-    def _starts(self) -> npt.NDArray[np.int64]:
+    def _starts(self) -> IntArray:
         """The first entry of each task."""
         return np.flatnonzero(np.diff(self.task, prepend=self.task[0] - 1))
 

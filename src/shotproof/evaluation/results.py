@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -10,9 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shotproof.errors import InputError, UnknownName
+from shotproof.core.errors import InputError, UnknownName
+from shotproof.core.records import ResultsRecord
+from shotproof.core.tables import cast_columns, conform, digest, read_table, write_table
+from shotproof.core.tabular import Tabular
 from shotproof.evaluation.metrics import Counts
-from shotproof.tables import Meta, conform, digest, read_table, write_table
 
 REQUIRED = {
     "method": "string",
@@ -30,35 +32,45 @@ SCHEMA = pa.schema(
         ("label", pa.string()),
         ("n_query", pa.int32()),
         ("n_correct", pa.int32()),
-        ("missed", pa.list_(pa.int32())),  # positions in the task set's query list that were labelled wrongly
+        ("missed", pa.list_(pa.int32())),  # positions in the task set's query list that were labeled wrongly
     ]
 )
 
 
-@dataclass(frozen=True)
-class Results:
-    """A row a class of a task, for a method. The metadata names the task set and the features by their digests."""
+@dataclass(frozen=True, repr=False)
+class Results(Tabular):
+    """One row per method and class of a task. The record names the task set and the features by their digests.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> columns = {"method": ["ncc"] * 2, "task": [0, 0], "slot": [0, 1], "label": ["wren", "owl"]}
+        >>> results = Results(pa.table({**columns, "n_query": [15, 15], "n_correct": [12, 9]}))
+        >>> results.counts("ncc").accuracy_by_task().tolist()
+        [70.0]
+    """
 
     table: pa.Table
-    meta: Meta = field(default_factory=dict)
+    record: ResultsRecord = field(default_factory=ResultsRecord)
 
     def __post_init__(self) -> None:
-        table = conform(self.table, REQUIRED, "results")
-        for name in table.column_names:
-            if name in SCHEMA.names:
-                table = table.set_column(table.column_names.index(name), name, _cast(table, name))
+        table = cast_columns(conform(self.table, REQUIRED, "results"), SCHEMA, "results")
         _check(table)
         object.__setattr__(self, "table", table)
 
     @classmethod
     def read(cls, path: str | Path) -> Results:
-        """Read results.parquet."""
+        """Read results.parquet; InputError where it is no file of results."""
         table, meta = read_table(Path(path), "results", REQUIRED)
-        return cls(table, meta)
+        return cls(table, ResultsRecord.read(meta))
 
     def write(self, path: str | Path) -> None:
-        """Write results.parquet."""
-        write_table(Path(path), self.table, {**self.meta, "kind": "results", "digest": self.digest})
+        """Write results.parquet, whole or not at all."""
+        write_table(Path(path), self.table, "results", self.record, self.digest)
+
+    def describe(self) -> str:
+        """The methods, the encoder and the tasks."""
+        methods = ", ".join(self.methods)
+        return f"{methods} on {self.record.features.classifier}, {self.record.tasks.sampler or 'unknown'} tasks"
 
     @cached_property
     def digest(self) -> str:
@@ -71,20 +83,26 @@ class Results:
         names: list[str] = pc.unique(self.table.column("method")).to_pylist()
         return names
 
-    def counts(self, method: str) -> Counts:
-        """The counts of one method, ordered by task and slot."""
+    def by_method(self) -> list[Results]:
+        """The results of each method apart; with the record of that method alone."""
+        parts = []
+        for name in self.methods:
+            kept = tuple(one for one in self.record.methods if one.spelling == name)
+            rows = self.table.filter(pc.equal(self.table.column("method"), name))
+            parts.append(Results(rows, replace(self.record, methods=kept, stated_digest=None)))
+        return parts
+
+    def rows_of(self, method: str) -> pa.Table:
+        """The rows of one method, ordered by task and slot; UnknownName where it was not evaluated."""
         if method not in self.methods:
             raise UnknownName("method of these results", method, self.methods)
         rows = self.table.filter(pc.equal(self.table.column("method"), method))
-        rows = rows.sort_by([("task", "ascending"), ("slot", "ascending")])
+        return rows.sort_by([("task", "ascending"), ("slot", "ascending")])
+
+    def counts(self, method: str) -> Counts:
+        """The counts of one method, ordered by task and slot; UnknownName where it was not evaluated."""
+        rows = self.rows_of(method)
         return Counts(*(rows.column(name).to_numpy().astype(np.int64) for name in ("task", "n_query", "n_correct")))
-
-
-def _cast(table: pa.Table, name: str) -> pa.ChunkedArray:
-    try:
-        return table.column(name).cast(SCHEMA.field(name).type)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InputError(f"results, column '{name}': expected {SCHEMA.field(name).type}") from error
 
 
 def _check(table: pa.Table) -> None:

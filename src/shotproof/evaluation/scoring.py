@@ -11,21 +11,22 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from shotproof.errors import InputError
-from shotproof.evaluation.batches import Batch, IntArray, TaskArrays
-from shotproof.evaluation.items import Items
-from shotproof.methods.centroid import CentroidMethod
-from shotproof.methods.gram import GramMethod
+from shotproof.core.arrays import IntArray
+from shotproof.core.errors import InputError
+from shotproof.evaluation.batches import Batch, TaskArrays
+from shotproof.evaluation.item_tensors import ItemTensors
 from shotproof.methods.method import Method, SeededMethod
-from shotproof.methods.pairwise import PairwiseMethod, UnitRows
+from shotproof.methods.shared.centroid import CentroidMethod
+from shotproof.methods.shared.gram import GramMethod
+from shotproof.methods.shared.pairwise import PairwiseMethod
 
 TIE = 1e-9  # scores that differ by less than this share of the largest are equal: rounding never decides
 
 
-def tasks_at_a_time(shape: IntArray, items: Items, methods: list[Method]) -> int:
+def tasks_at_a_time(shape: IntArray, items: ItemTensors, methods: list[Method]) -> int:
     """How many tasks of a shape to compute at once: memory stays bounded, on a CPU near what its caches hold."""
     way, support, query = (int(size) for size in shape)
-    held = max(method.floats_a_task(way, support, query, items.dims(method)) for method in methods)
+    held = max(method.peak_floats_per_task(way, support, query, items.dims(method)) for method in methods)
     budget = 2**25 if items.device.type == "cpu" else 2**31
     return max(1, budget // (8 * held))
 
@@ -33,7 +34,7 @@ def tasks_at_a_time(shape: IntArray, items: Items, methods: list[Method]) -> int
 class Gathered:
     """What methods may need of one batch, each thing gathered when first asked for."""
 
-    def __init__(self, items: Items, arrays: TaskArrays, batch: Batch, seeds: IntArray) -> None:
+    def __init__(self, items: ItemTensors, arrays: TaskArrays, batch: Batch, seeds: IntArray) -> None:
         def on_device(values: npt.NDArray[Any]) -> Tensor:
             return torch.from_numpy(values).to(items.device)
 
@@ -57,17 +58,6 @@ class Gathered:
         gather = self.items.gather_maps if method.needs == "maps" else self.items.gather
         support, query = self._once(method.needs, lambda: [gather(r).float() for r in (self._support, self._query)])
         return support, self._labels, query, self._way
-
-    def _cosines(self, scaled: UnitRows) -> Tensor:
-        rows = torch.cat([self._support, self._query], 1)
-        cosines: Tensor = self._once(scaled, lambda: self.items.cosines(rows, scaled))
-        return cosines
-
-    def _blocks(self) -> tuple[Tensor, Tensor, Tensor]:
-        blocks: tuple[Tensor, Tensor, Tensor] = self._once(
-            "blocks", lambda: self.items.blocks(self._support, self._query)
-        )
-        return blocks
 
     def labels(self, method: Method) -> Tensor:
         """The method's answers [B, m]."""
@@ -105,9 +95,12 @@ class Gathered:
             task = (self._support, self._labels, self._query)
             scores = self._centroid_scores(method, *task, torch.float64)[0].mT
         elif isinstance(method, GramMethod):
-            scores = method.scores_from_gram(*self._blocks(), self._labels, self._way)
+            blocks = self._once("blocks", lambda: self.items.blocks(self._support, self._query))
+            scores = method.scores_from_gram(blocks, self._labels, self._way)
         elif isinstance(method, PairwiseMethod):
-            scores = method.scores_from_cosines(self._cosines(method.scaling), self._labels, self._way, self._seeds)
+            rows, scaling = torch.cat([self._support, self._query], 1), method.scaling
+            cosines = self._once(scaling, lambda: self.items.cosines(rows, scaling))
+            scores = method.scores_from_cosines(cosines, self._labels, self._way, self._seeds)
         elif isinstance(method, SeededMethod):
             scores = method.seeded_scores(*self._rows(method), self._seeds)
         else:
@@ -115,10 +108,10 @@ class Gathered:
         expected = (*self._query.shape, self._way)
         if scores.shape != expected:
             raise InputError(
-                f"method '{method.name}': expected scores of shape {expected}, found {tuple(scores.shape)}"
+                f"method '{method.spelling}': expected scores of shape {expected}, found {tuple(scores.shape)}"
             )
         if scores.isnan().any():
-            raise InputError(f"method '{method.name}': a score is not a number")
+            raise InputError(f"method '{method.spelling}': a score is not a number")
         return scores
 
 

@@ -2,133 +2,97 @@
 
 from __future__ import annotations
 
-import os
-import re
+import logging
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, get_args
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.errors import InputError
+from shotproof.core.errors import UnknownName
+from shotproof.core.options import Component
+from shotproof.core.records import Maker, Source, sources_of
+from shotproof.core.registry import Registry
+from shotproof.core.runtime.runtime import Runtime, resolve
+from shotproof.core.store import OnError
 from shotproof.features.features import Features
-from shotproof.registry import Registry
-from shotproof.specs import parse_call, write_call
+
+logger = logging.getLogger("shotproof")
+
+SHOWN_ITEMS = 5
 
 
-def default_cache() -> Path:
-    """Where features are kept: $SHOTPROOF_CACHE, else shotproof/ in $XDG_CACHE_HOME, else in ~/.cache."""
-    if chosen := os.environ.get("SHOTPROOF_CACHE"):
-        return Path(chosen)
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "shotproof"
+class Encoder(Component, ABC):
+    """Turns every item of a catalog into a vector, or into a local map."""
 
-
-@dataclass
-class Tally:
-    """How many items were encoded anew, and how many came from the cache (or are copies of another item)."""
-
-    encoded: int = 0
-    reused: int = 0
-
-
-@dataclass
-class EncodeSettings:
-    """How to encode, without a say in what comes out.
-
-    `cache` None: keep nothing. `device` None: a GPU if there is one. `batch_size` None: what suits the device.
-    `workers` None: one process a core.
-    """
-
-    cache: Path | None = field(default_factory=default_cache)
-    device: str | None = None
-    batch_size: int | None = None
-    workers: int | None = None
-    tally: Tally = field(default_factory=Tally)
-
-    def __post_init__(self) -> None:
-        if self.batch_size is not None and self.batch_size < 1:
-            raise InputError(f"batch size {self.batch_size}: expected 1 or more")
-        if self.workers is not None and self.workers < 0:
-            raise InputError(f"workers {self.workers}: expected 0 (none but the main process) or more")
-
-
-class Encoder(ABC):
-    """Turns every item of a catalog into a vector."""
-
-    about: ClassVar[str]  # one line for lists of encoders
-    name: str  # as the user spells it, e.g. `lite0`, `hf:dinov2-small`, `pixels(size=4)`
-
-    def parameters(self) -> dict[str, Any]:
-        """All that the features depend on besides the items, as JSON values, for the features' metadata."""
-        return {}
+    kind = "encoder"
 
     @abstractmethod
-    def encode(self, catalog: Catalog, settings: EncodeSettings) -> Features:
-        """A feature for every item, in the order of the catalog."""
+    def encode(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> Features:
+        """One feature per item, in the order of the catalog.
+
+        An item whose file cannot be read raises UnreadableItem; with `on_error` skip, it is left out and named in the
+        record's `skipped`.
+        """
 
 
 encoders: Registry[Encoder] = Registry(
     "encoder",
     {
-        "pixels": "shotproof.features.pixels:Pixels",
-        "lite0": "shotproof.features.lite0:Lite0",
-        "hf": "shotproof.features.hf:HuggingFace",
-        "onnx": "shotproof.features.onnx:Onnx",
-        "file": "shotproof.features.file:FeatureFile",
-        "logmel": "shotproof.features.logmel:LogMelStatistics",
-        "hf-audio": "shotproof.features.hf_audio:HuggingFaceAudio",
-        "birdnet": "shotproof.features.birdnet:BirdNet",
+        "pixels": "shotproof.features.encoders.pixels:Pixels",
+        "lite0": "shotproof.features.encoders.lite0:Lite0",
+        "hf": "shotproof.features.encoders.hf:HuggingFace",
+        "two-tower": "shotproof.analysis.similarity.two_tower:TwoTower",
+        "onnx": "shotproof.features.encoders.onnx:Onnx",
+        "file": "shotproof.features.encoders.file:FeatureFile",
+        "logmel": "shotproof.features.encoders.logmel:LogMelStatistics",
+        "hf-audio": "shotproof.features.encoders.hf_audio:HuggingFaceAudio",
+        "birdnet": "shotproof.features.encoders.birdnet:BirdNet",
         "dial": "shotproof.worlds.dial:DialEncoder",
     },
 )
 
 
-def make_encoder(spec: str, **options: Any) -> Encoder:
-    """An encoder by its spelling: `lite0`, `pixels(size=4)`, `onnx:FILE`, `hf:NAME(pooling='cls')`."""
-    kind, argument, spelled = _parse_spec(spec)
-    given = {**spelled, **options}
-    encoder = encoders.make(kind, *argument, **given)
-    shown = {key: value for key, value in given.items() if key in encoder.parameters()}
-    encoder.name = write_call(":".join([kind, *argument]), shown)
-    return encoder
-
-
 def encode(
     catalog: Catalog,
-    encoder: str | Encoder,
+    encoder: str | Mapping[str, Any] | Encoder,
     *,
-    cache: str | Path | bool | None = True,
-    device: str | None = None,
-    batch_size: int | None = None,
-    workers: int | None = None,
-    tally: Tally | None = None,
-    **options: Any,
+    on_error: OnError = "raise",
+    runtime: Runtime | None = None,
 ) -> Features:
     """The features of all items of a catalog.
 
-    `cache` is a folder, True for the default one, or False for none. `options` go to the encoder that a
-    string names. `tally`, where given, receives how many items were encoded anew.
+    Args:
+        catalog: the items
+        encoder: a spelling such as `hf:NAME(pooling='cls')`, a table such as {"name": "lite0", "maps": True}, or an
+            encoder
+        on_error: what to do about an item whose file cannot be read: `raise`, or `skip`, which leaves it out, with a
+            warning, and names it in the record
+        runtime: how to compute: workers, device, batch size, and the cache, which keeps features by content
+
+    Returns:
+        The features, in the order of the catalog. Their `tally` says how many were encoded anew.
+
+    Raises:
+        UnknownName: no encoder has this name.
+        UnreadableItem: the file of an item cannot be read.
+        InputError: an option is wrong, or the encoder cannot take such items.
+
+    Example:
+        >>> import tempfile
+        >>> import shotproof as sp
+        >>> catalog = sp.ShapesWorld(classes=2, items=3).write(tempfile.mkdtemp())
+        >>> encode(catalog, "pixels(size=4)", runtime=sp.runtime(cache=None)).array.shape
+        (6, 48)
     """
-    if isinstance(encoder, str):
-        encoder = make_encoder(encoder, **options)
-    elif options:
-        raise InputError(f"encoder '{encoder.name}' is made already: it takes no option {', '.join(options)}")
-    folder = default_cache() if cache is True else Path(cache) if cache else None
-    settings = EncodeSettings(folder, device, batch_size, workers, tally or Tally())
-    features = encoder.encode(catalog, settings)
-    meta = {"made_by": {"encoder": encoder.name, **encoder.parameters()}, "from": {"catalog": catalog.digest}}
-    return Features(features.table, {**features.meta, **meta})
-
-
-def _parse_spec(spec: str) -> tuple[str, list[str], dict[str, Any]]:
-    """Kind, argument after a colon (none or one) and options in parentheses at the end."""
-    kind, colon, argument = spec.strip().partition(":")
-    if not colon or "(" in kind:
-        name, options = parse_call(spec)
-        return name, [], options
-    if not argument:
-        raise InputError(f"encoder '{spec}': expected something after the colon, e.g. {kind}:NAME")
-    # A path may hold parentheses; only `(option=...)` at the very end is read as options.
-    path, call = re.fullmatch(r"(.+?)(\(\s*\w+\s*=.*\))?", argument, re.DOTALL).groups()  # type: ignore[union-attr]
-    return kind, [path], parse_call(f"{kind}{call}")[1] if call else {}
+    if on_error not in get_args(OnError):
+        raise UnknownName("value of on_error", str(on_error), get_args(OnError))
+    made = encoders.make(encoder)
+    with resolve(runtime) as current:
+        features = made.encode(catalog, current, on_error)
+    if features.record.skipped:
+        skipped = features.record.skipped
+        named = ", ".join(skipped[:SHOWN_ITEMS]) + (", ..." if len(skipped) > SHOWN_ITEMS else "")
+        logger.warning("%d of %d items are left out, as they cannot be read: %s", len(skipped), len(catalog), named)
+    sources = {"catalog": Source(catalog.digest, catalog.record.name), **sources_of(made)}
+    return replace(features, record=replace(features.record, encoder=Maker.of(made), sources=sources))

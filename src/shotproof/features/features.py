@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from shotproof.errors import InputError, Mismatch
+from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.records import FeaturesRecord
+from shotproof.core.tables import (
+    conform,
+    digest,
+    find_rows,
+    list_values,
+    read_table,
+    require_unique,
+    whole_column,
+    write_table,
+)
+from shotproof.core.tabular import Tabular
 from shotproof.features.mapped import is_large, map_features
-from shotproof.tables import Meta, conform, digest, list_values, read_table, require_unique, whole_column, write_table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 REQUIRED = {"item": "string", "feature": "floats"}
 GROUP_BYTES = 2**26  # of a row group of the file
@@ -24,14 +37,24 @@ BLOCK_ROWS = 256  # of maps that are averaged at a time
 
 
 @dataclass(frozen=True)
-class Features:
-    """A row an item: `item` and `feature`, a fixed-size list of float32 or float16; all values finite.
+class Tally:
+    """How many items were encoded anew, and how many came from the cache (or are copies of another item)."""
 
-    Local maps of d channels and h x w locations are lists of d h w numbers, with `shape` [d, h, w] in the metadata.
+    encoded: int = 0
+    reused: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class Features(Tabular):
+    """One row per item: `item` and `feature`, a fixed-size list of float32 or float16; all values finite.
+
+    Local maps of d channels and h x w locations are lists of d h w numbers, with `shape` [d, h, w] in the record.
+    `tally` is what `encode` had to do for them, where it just made them.
     """
 
     table: pa.Table
-    meta: Meta = field(default_factory=dict)
+    record: FeaturesRecord = field(default_factory=FeaturesRecord)
+    tally: Tally | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "table", conform(self.table, REQUIRED, "features"))
@@ -40,16 +63,39 @@ class Features:
             _check_shape(self.shape, self.table.schema.field("feature").type.list_size)
 
     @classmethod
-    def from_array(cls, items: Any, values: npt.ArrayLike, meta: Meta | None = None) -> Features:
-        """From item identifiers [n] and values [n, d], or maps [n, d, h, w], which are kept in float16.
+    def from_array(
+        cls,
+        items: Any,
+        values: npt.ArrayLike,
+        *,
+        name: str = "",
+        record: FeaturesRecord | None = None,
+        tally: Tally | None = None,
+    ) -> Features:
+        """Features of one's own.
 
-        A value that is not finite is an error that names its item.
+        Args:
+            items: identifiers, [n]
+            values: vectors [n, d], or maps [n, d, h, w], which are kept in float16
+            name: what tables call them
+            record: what they were made from, where that is known
+            tally: what had to be encoded for them
+
+        Returns:
+            The features, one row per item.
+
+        Raises:
+            InputError: the shapes do not fit, or a value is not finite; the message names its item.
+
+        Example:
+            >>> Features.from_array(["a", "b"], [[1.0, 2.0], [3.0, 4.0]], name="mine").array.shape
+            (2, 2)
         """
         array = np.asarray(values)
         if array.ndim not in (2, 4) or array.shape[0] != len(items) or 0 in array.shape[1:]:
             wanted = f"[{len(items)}, d], or [{len(items)}, d, h, w] for maps"
             raise InputError(f"features: expected an array of shape {wanted}, found {list(array.shape)}")
-        shape = {"shape": list(array.shape[1:])} if array.ndim == 4 else {}
+        shape = array.shape[1:] if array.ndim == 4 else None
         half = array.dtype == np.float16 or array.ndim == 4
         with np.errstate(over="ignore"):  # too large for the type is told as not finite
             array = np.ascontiguousarray(array.reshape(len(items), -1), dtype=np.float16 if half else np.float32)
@@ -57,28 +103,47 @@ class Features:
         if broken.any():
             raise InputError(f"features: item '{items[int(np.argmax(broken))]}' has a value that is not finite")
         feature = pa.FixedSizeListArray.from_arrays(pa.array(array.ravel()), array.shape[1])
-        return cls(pa.table({"item": pa.array(items, pa.string()), "feature": feature}), {**(meta or {}), **shape})
+        record = replace(record or FeaturesRecord(), shape=shape)
+        record = replace(record, name=name) if name else record
+        return cls(pa.table({"item": pa.array(items, pa.string()), "feature": feature}), record, tally)
 
     @classmethod
     def read(cls, path: str | Path) -> Features:
         """Read features.parquet; a large one is mapped into memory instead."""
         path = Path(path)
         if not is_large(path):
-            return cls(*read_table(path, "features", REQUIRED))
+            table, meta = read_table(path, "features", REQUIRED)
+            return cls(table, FeaturesRecord.read(meta))
         items, meta = read_table(path, "features", {"item": "string"}, columns=["item"])
         conform(pq.read_schema(path).empty_table(), REQUIRED, f"features file {path}")
-        return cls(pa.table({"item": items.column("item"), "feature": map_features(path)}), meta)
+        return cls(pa.table({"item": items.column("item"), "feature": map_features(path)}), FeaturesRecord.read(meta))
 
     def write(self, path: str | Path) -> None:
         """Write features.parquet."""
         kind = self.table.schema.field("feature").type
         rows = max(1, GROUP_BYTES // (kind.list_size * kind.value_type.bit_width // 8))
-        write_table(Path(path), self.table, {**self.meta, "kind": "features", "digest": self.digest}, group_rows=rows)
+        write_table(Path(path), self.table, "features", self.record, self.digest, group_rows=rows)
 
     @property
     def name(self) -> str:
-        """The encoder's name, or `features` where it is not known."""
-        return str(self.meta.get("made_by", {}).get("encoder", "features"))
+        """What tables call them: the encoder and the transforms after it; `features` where that is not known."""
+        return self.record.classifier
+
+    @classmethod
+    def from_pandas(cls, frame: pd.DataFrame) -> Features:
+        """From a data frame with the columns `item` and `feature`, a vector of one length in each row."""
+        for name in REQUIRED:
+            if name not in frame.columns:
+                raise InputError(f"the data frame has no column '{name}'{did_you_mean(name, map(str, frame.columns))}")
+        lengths = {np.shape(value) for value in frame["feature"]}
+        if len(lengths) != 1:
+            raise InputError(f"the data frame's column 'feature' has {len(lengths)} shapes: expected vectors of one")
+        return cls.from_array(list(frame["item"]), np.stack(list(frame["feature"])))
+
+    def describe(self) -> str:
+        """The encoder, how many items, and the size of a vector or map."""
+        size = " x ".join(map(str, self.shape)) if self.shape else self.table.schema.field("feature").type.list_size
+        return f"{self.name}, {len(self):,} items of {size} numbers"
 
     @cached_property
     def digest(self) -> str:
@@ -86,14 +151,13 @@ class Features:
         return digest(self.table, ["item", "feature"])
 
     @property
-    def shape(self) -> tuple[int, int, int] | None:
+    def shape(self) -> tuple[int, ...] | None:
         """Channels, height and width of local maps; None where an item has one vector."""
-        shape = self.meta.get("shape")
-        return tuple(shape) if shape is not None else None
+        return self.record.shape
 
     @cached_property
     def array(self) -> npt.NDArray[Any]:
-        """A vector an item, [n, d], float32 or float16; of maps, the mean over their locations."""
+        """One vector per item, [n, d], float32 or float16; of maps, the mean over their locations."""
         if self.shape is None:
             return self._values
         blocks = range(0, len(self), BLOCK_ROWS)
@@ -105,7 +169,7 @@ class Features:
         """The local maps, [n, d, h, w]; an error where there are none."""
         if self.shape is None:
             raise InputError(
-                f"features of '{self.name}' are one vector an item: shotproof encode --maps makes local maps"
+                f"features of '{self.name}' are one vector per item: an encoder with maps=True gives local maps"
             )
         return self._values.reshape(-1, *self.shape)
 
@@ -118,15 +182,8 @@ class Features:
 
     def rows_of(self, items: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
         """The row of each item; an item without a feature is an error that names it."""
-        rows = pc.index_in(items, value_set=self.table.column("item"))
-        if rows.null_count:
-            missing = items.filter(pc.is_null(rows))
-            raise Mismatch(
-                f"the features lack {pc.count_distinct(missing).as_py()} items, e.g. '{missing[0].as_py()}': "
-                "were they made from another catalog? (shotproof encode makes them anew)"
-            )
-        found: npt.NDArray[np.int64] = rows.to_numpy(zero_copy_only=False).astype(np.int64)
-        return found
+        hint = ": were they made from another catalog? (sp.encode makes them anew)"
+        return find_rows(items, self.table.column("item"), "the features lack", hint)
 
     def __len__(self) -> int:
         return int(self.table.num_rows)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shotproof.errors import InputError, first_line
+from shotproof.core.errors import InputError, first_line
 
 LARGE = 2**28  # bytes beyond which features are mapped
 BATCH_ROWS = 2**14

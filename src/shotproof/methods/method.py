@@ -2,45 +2,89 @@
 
 from __future__ import annotations
 
-import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, SupportsIndex, runtime_checkable
 
-from shotproof.errors import InputError
-from shotproof.registry import Registry
-from shotproof.specs import parse_call, write_call
+from shotproof.core.options import Component
+from shotproof.core.registry import Registry
+from shotproof.core.spelling import parse_spelling
+from shotproof.methods.own.origin import CodeOrigin
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-class Method(ABC):
+class Method(Component, ABC):
     """A few-shot classifier on features, batched over B tasks of one shape.
 
     Every class 0 to way - 1 has at least one support row; classes may have unequal numbers of rows, in any order.
     A task's scores depend on that task alone; a query's, in an inductive method, not on the other queries. Several
     threads may ask for scores at once, unless `in_order`.
+
+    Example:
+        >>> import torch
+        >>> support, labels, query = torch.eye(2)[None], torch.tensor([[0, 1]]), torch.tensor([[[0.9, 0.2]]])
+        >>> make_method("ncc").scores(support, labels, query, way=2).argmax(-1).tolist()
+        [[0]]
     """
 
-    about: ClassVar[str]
+    kind = "method"
     family: Literal["inductive", "transductive"] = "inductive"
     balanced: bool = False  # assumes that every class has equally many queries
     needs: ClassVar[Literal["vectors", "maps"]] = "vectors"  # maps: support [B, n, d, h, w], query [B, m, d, h, w]
     in_order: bool = False  # one batch after another: of code that may keep something between calls
-    name: str = ""  # in tables and files: the specification it was made from
+    origin: CodeOrigin | None = None  # of somebody's own code
 
     @abstractmethod
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """Support [B, n, d] with labels [B, n] in 0 to way - 1, query [B, m, d] to scores [B, m, way]; largest wins."""
+        """The scores of each query for each class; the largest wins.
 
-    def floats_a_task(self, way: int, support: int, query: int, dims: int) -> int:
-        """About how many float64 numbers it holds at once for a task: it decides how many tasks are done at a time."""
+        Args:
+            support: [B, n, d], or [B, n, d, h, w] where the method needs maps
+            labels: [B, n], 0 to way - 1
+            query: [B, m, d], or [B, m, d, h, w]
+            way: the number of classes of each task
+
+        Returns:
+            The scores, [B, m, way].
+        """
+
+    def peak_floats_per_task(self, way: int, support: int, query: int, dims: int) -> int:
+        """About how many float64 numbers it holds at once per task: it decides how many tasks are done at a time.
+
+        Args:
+            way: the number of classes
+            support: the number of support rows
+            query: the number of query rows
+            dims: the numbers that the method sees per row
+        """
         return 4 * (support + query) * dims
 
+    @property
+    def name(self) -> str:
+        """The name under which it is registered, or where somebody's own code is: `my_heads.py:Head`."""
+        return self.origin.name if self.origin else super().name
+
+    @property
+    def spelling(self) -> str:
+        """The name with its options, in tables and files: what a user types to get the same again."""
+        return self.origin.spelling if self.origin else super().spelling
+
     def parameters(self) -> dict[str, Any]:
-        """The options that it was made with, for the record."""
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters if hasattr(self, name)}
+        """Every option with its value, for the record; of code in a file its digest too, which tells versions apart."""
+        digest = {"file_digest": self.origin.digest} if self.origin and self.origin.digest else {}
+        return {**super().parameters(), **digest}
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        # Another process cannot import a module that was read from a file: it reads the file itself.
+        return (_made_again, (self.origin,)) if self.origin else super().__reduce_ex__(protocol)
+
+    def _settle(self, **attributes: Any) -> None:
+        """Set attributes that follow from the options, while the frozen record is made."""
+        for name, value in attributes.items():
+            object.__setattr__(self, name, value)
 
 
 class SeededMethod(Method):
@@ -66,91 +110,91 @@ class Estimator(Protocol):
         """The label of each row of X."""
 
 
-AnyMethod = str | Method | Estimator | Callable[..., Any]  # what `make_method` takes
+# What `make_method` takes.
+AnyMethod = str | Mapping[str, Any] | Method | type[Method] | Estimator | Callable[..., Any]
 
 _BUILTIN = {
-    "ncc": "shotproof.methods.ncc:NearestCentroid",
-    "cosine": "shotproof.methods.cosine:CosineCentroid",
-    "logistic": "shotproof.methods.logistic:LogisticRegression",
-    "ridge": "shotproof.methods.ridge:RidgeRegression",
-    "knn": "shotproof.methods.knn:NearestNeighbours",
-    "simpleshot": "shotproof.methods.simpleshot:SimpleShot",
-    "matching": "shotproof.methods.matching:Matching",
-    "linear": "shotproof.methods.linear:LinearHead",
-    "baseline++": "shotproof.methods.baseline_plus_plus:CosineHead",
-    "svm": "shotproof.methods.svm:SupportVectorMachine",
-    "dn4": "shotproof.methods.dn4:Dn4",
-    "dn4-global": "shotproof.methods.dn4:GlobalDn4",
-    "deepbdc": "shotproof.methods.deepbdc:DeepBdc",
-    "frn": "shotproof.methods.frn:FeatureMapReconstruction",
-    "mcl": "shotproof.methods.mcl:MutualCentralizedLearning",
-    "adm": "shotproof.methods.adm:AsymmetricDistribution",
-    "diffkendall": "shotproof.methods.diffkendall:DiffKendall",
-    "hela-vfa": "shotproof.methods.hela_vfa:HelaVfa",
-    "bd-cspn": "shotproof.methods.bd_cspn:BdCspn",
-    "laplacianshot": "shotproof.methods.laplacian_shot:LaplacianShot",
-    "tim": "shotproof.methods.tim:Tim",
-    "alpha-tim": "shotproof.methods.alpha_tim:AlphaTim",
-    "pt-map": "shotproof.methods.pt_map:PtMap",
-    "proto-lp": "shotproof.methods.proto_lp:ProtoLp",
-    "paddle": "shotproof.methods.paddle:Paddle",
-    "bpa": "shotproof.methods.bpa:Bpa",
-    "ecpe": "shotproof.methods.ecpe:Ecpe",
-    "transductive-finetune": "shotproof.methods.transductive_finetune:TransductiveFinetune",
+    "ncc": "shotproof.methods.heads.inductive.ncc:NearestCentroid",
+    "cosine": "shotproof.methods.heads.inductive.cosine:CosineCentroid",
+    "logistic": "shotproof.methods.heads.inductive.logistic:LogisticRegression",
+    "ridge": "shotproof.methods.heads.inductive.ridge:RidgeRegression",
+    "knn": "shotproof.methods.heads.inductive.knn:NearestNeighbors",
+    "simpleshot": "shotproof.methods.heads.inductive.simpleshot:SimpleShot",
+    "matching": "shotproof.methods.heads.inductive.matching:Matching",
+    "linear": "shotproof.methods.heads.inductive.linear:LinearHead",
+    "baseline++": "shotproof.methods.heads.inductive.baseline_plus_plus:CosineHead",
+    "svm": "shotproof.methods.heads.inductive.svm:SupportVectorMachine",
+    "dn4": "shotproof.methods.heads.maps.dn4:Dn4",
+    "dn4-global": "shotproof.methods.heads.maps.dn4:GlobalDn4",
+    "deepbdc": "shotproof.methods.heads.maps.deepbdc:DeepBdc",
+    "frn": "shotproof.methods.heads.maps.frn:FeatureMapReconstruction",
+    "mcl": "shotproof.methods.heads.maps.mcl:MutualCentralizedLearning",
+    "adm": "shotproof.methods.heads.maps.adm:AsymmetricDistribution",
+    "diffkendall": "shotproof.methods.heads.inductive.diffkendall:DiffKendall",
+    "hela-vfa": "shotproof.methods.heads.inductive.hela_vfa:HelaVfa",
+    "bd-cspn": "shotproof.methods.heads.transductive.bd_cspn:BdCspn",
+    "laplacianshot": "shotproof.methods.heads.transductive.laplacian_shot:LaplacianShot",
+    "tim": "shotproof.methods.heads.transductive.tim:Tim",
+    "alpha-tim": "shotproof.methods.heads.transductive.alpha_tim:AlphaTim",
+    "pt-map": "shotproof.methods.heads.transductive.pt_map:PtMap",
+    "proto-lp": "shotproof.methods.heads.transductive.proto_lp:ProtoLp",
+    "paddle": "shotproof.methods.heads.transductive.paddle:Paddle",
+    "bpa": "shotproof.methods.heads.transductive.bpa:Bpa",
+    "ecpe": "shotproof.methods.heads.transductive.ecpe:Ecpe",
+    "transductive-finetune": "shotproof.methods.heads.transductive.transductive_finetune:TransductiveFinetune",
 }
 DEFAULT_METHODS = ("ncc", "cosine", "logistic", "ridge", "knn")
 
 methods: Registry[Method] = Registry("method", _BUILTIN)
 
 
-def make_method(spec: AnyMethod) -> Method:
+def make_method(given: AnyMethod, folder: Path | None = None) -> Method:
     """A method from what a user has.
 
-    A name with its options (`ncc`, `ridge(penalty=1)`), a scikit-learn classifier (`sklearn:sklearn.svm.SVC(C=10)`),
-    something importable (`python:my_package.heads:my_head`), a Method, an object with fit and predict, an object with
-    process_support_set that is called with queries, or a function of support, labels and query.
+    Args:
+        given: a spelling: a registered name with its options (`ncc`, `ridge(penalty=1)`), a classifier of scikit-learn
+            (`sklearn:sklearn.svm.SVC(C=10)`), one's own code in a file (`my_heads.py:Head(epochs=10)`) or in a module
+            (`python:my_package.heads:Head(epochs=10)`); a table of a name and options; a Method or the class of one;
+            an object with fit and predict; an object with process_support_set that is called with queries; or a
+            function of support, labels and query
+        folder: where files of one's own code are looked for, the working folder if None
+
+    Returns:
+        The method; a Method that was given is returned as it is.
+
+    Raises:
+        UnknownName: no method has this name.
+        InputError: it cannot be read, found or made, or is no method.
+
+    Example:
+        >>> make_method("ridge(penalty=2)").spelling
+        'ridge(penalty=2)'
+        >>> make_method({"name": "knn", "k": 3})
+        NearestNeighbors(k=3)
     """
-    from shotproof.methods import sklearn_estimator, task_by_task
+    from shotproof.methods.own import code, sklearn_estimator
 
-    if isinstance(spec, str):
-        if spec.strip().startswith(sklearn_estimator.PREFIX):
-            return sklearn_estimator.parse_estimator(spec)
-        if spec.strip().startswith(task_by_task.PREFIX):
-            method = make_method(task_by_task.import_classifier(spec))
-            method.name = spec.strip()
-            return method
-        name, options = parse_call(spec)
-        method = methods.make(name, **options)
-        method.name = write_call(name, options)
-        return method
-    if isinstance(spec, Method):
-        spec.name = spec.name or write_call(type(spec).__name__, spec.parameters())
-        return spec
-    if isinstance(spec, Estimator) and not isinstance(spec, type):
-        return sklearn_estimator.SklearnEstimator(spec)
-    if callable(spec) and not isinstance(spec, type):
-        return task_by_task.TaskByTask(spec)
-    kind = f"the class {spec.__name__}" if isinstance(spec, type) else f"an object of {type(spec).__name__}"
-    raise InputError(
-        f"expected a method's name, a Method, an object with fit and predict, or a function of support, labels and "
-        f"query, found {kind}"
-    )
+    if isinstance(given, Mapping) and isinstance(given.get("name"), str):
+        spelled, options = given["name"].strip(), {key: value for key, value in given.items() if key != "name"}
+    elif isinstance(given, str):
+        spelled, options = given.strip(), {}
+    elif isinstance(given, Mapping | Method) or (isinstance(given, type) and issubclass(given, Method)):
+        return methods.make(given)
+    else:
+        return code.wrap(given)
+    prefix, place, own = parse_spelling(f"{code.PREFIX}{spelled}" if code.is_in_file(spelled) else spelled, "method")
+    place = (place or "").strip().removesuffix("()")
+    if prefix == "sklearn" and place:
+        return sklearn_estimator.make_estimator(place, {**own, **options})
+    if prefix == "python" and place:
+        return code.load(place, {**own, **options}, folder)
+    return methods.make(spelled, **options)
 
 
-def require_positive(option: str, value: Any, kind: type[int] | type[float]) -> None:
-    """Refuse an option's value that is not a positive, finite number of the kind."""
-    numeric = isinstance(value, int if kind is int else (int, float)) and not isinstance(value, bool)
-    if not numeric or not 0 < value < float("inf"):
-        what = "a whole number" if kind is int else "a number"
-        raise InputError(f"{option}: expected {what} above 0, found {value!r}")
+def _made_again(origin: CodeOrigin) -> Method:
+    """The method of an origin, in another process."""
+    from shotproof.methods.own import code, sklearn_estimator
 
-
-def require_between(
-    option: str, value: Any, least: float, most: float = float("inf"), kind: type[int] | type[float] = float
-) -> None:
-    """Refuse an option's value that is not a finite number of the kind, from `least` to `most`."""
-    numeric = isinstance(value, int if kind is int else (int, float)) and not isinstance(value, bool)
-    if not numeric or not least <= value <= most or value == float("inf"):
-        what = "a whole number" if kind is int else "a number"
-        bounds = f"of at least {least:g}" if most == float("inf") else f"from {least:g} to {most:g}"
-        raise InputError(f"{option}: expected {what} {bounds}, found {value!r}")
+    if origin.name.startswith(sklearn_estimator.PREFIX):
+        return sklearn_estimator.make_estimator(origin.name.removeprefix(sklearn_estimator.PREFIX), origin.options)
+    return code.load_again(origin)

@@ -1,1 +1,1 @@
-"""The page: figures, template, style and script lie beside the Python that fills them."""
+"""The page: figures, template, style and script are next to the Python that fills them."""

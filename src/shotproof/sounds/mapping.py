@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from shotproof.draws import bits
-from shotproof.errors import InputError, did_you_mean
+from shotproof.core.draws import bits
+from shotproof.core.errors import InputError, did_you_mean
 
 TABLES = ("pairs", "hard", "splits")
 SPLITS = ("train", "val", "test")
@@ -67,11 +67,27 @@ class PairMapping:
 
 def shipped_mappings() -> list[str]:
     """The names of the mappings that come with Shotproof."""
-    return sorted(Path(file.name).stem for file in resources.files(__package__).iterdir() if _is_toml(file.name))
+    return sorted(
+        Path(file.name).stem for file in resources.files(__package__).iterdir() if file.name.endswith(".toml")
+    )
 
 
 def read_mapping(source: str | Path) -> PairMapping:
-    """The mapping in a TOML file, or the one that comes with Shotproof under this name."""
+    """Which foreground is mixed with which backgrounds.
+
+    Args:
+        source: a TOML file, or the name of a mapping that comes with Shotproof
+
+    Returns:
+        The mapping.
+
+    Raises:
+        InputError: there is no such file, or it is not a mapping; the message says what is wrong where.
+
+    Example:
+        >>> read_mapping("esc50").pairs["dog"]
+        ('rain', 'train', 'siren', 'church_bells')
+    """
     name, path = str(source), Path(source)
     if name in shipped_mappings() and not path.is_file():
         return _checked(tomllib.loads((resources.files(__package__) / f"{name}.toml").read_text("utf-8")), name)
@@ -84,10 +100,6 @@ def read_mapping(source: str | Path) -> PairMapping:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"mapping {path} is not readable as TOML: {error}") from error
     return _checked(document, str(path))
-
-
-def _is_toml(name: str) -> bool:
-    return name.endswith(".toml")
 
 
 def _checked(document: Mapping[str, Any], name: str) -> PairMapping:

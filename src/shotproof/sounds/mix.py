@@ -4,39 +4,38 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.errors import InputError, Starved, UnknownName
-from shotproof.features.cache import file_digests
-from shotproof.features.encoder import default_cache, encode
-from shotproof.processes import in_processes
-from shotproof.progress import progress
-from shotproof.sounds.clip import RATE, soundfile_module
+from shotproof.core.errors import InputError, InsufficientData
+from shotproof.core.options import Checked, option
+from shotproof.core.records import CatalogRecord, Source
+from shotproof.core.runtime.runtime import Runtime, resolve
+from shotproof.core.store import file_digests
+from shotproof.core.tables import whole_file, write_text
+from shotproof.features.encoder import Encoder, encode
+from shotproof.media.clip import RATE, soundfile_module
+from shotproof.media.mixing import MARGIN_DB, mix_clips
+from shotproof.media.mixture import Mixture
 from shotproof.sounds.loudness import measure_loudness
 from shotproof.sounds.mapping import PairMapping, read_mapping
-from shotproof.sounds.mixing import MARGIN_DB, mix_clips
-from shotproof.sounds.mixture import Mixture
 from shotproof.sounds.quality import Separation, Thresholds, alike, separation
-from shotproof.sounds.recipes import CLEAN, Recipe, Recordings, draw_recipes, labelled, recipe_columns
-from shotproof.tables import Meta, whole_file, write_text
+from shotproof.sounds.recipes import CLEAN, Recipe, Recordings, draw_recipes, labeled, recipe_columns
 
 FORMATS = ("flac", "wav")
-PATH_COLUMNS = ["foreground", "background"]
+PATH_COLUMNS = ("foreground", "background")
 MIXTURES_PER_CHUNK = 48
 SOUNDS, CATALOG, SETTINGS = "sounds", "catalog.parquet", "mix.json"
 
 
 @dataclass(frozen=True)
-class MixSettings:
+class MixSettings(Checked):
     """What is mixed and how.
 
     `dial` is a, and `margin_db` is g, of x = fg + a * 10^((L_fg - L_bg - g) / 20) * bg. `per_background`: so many
@@ -45,24 +44,17 @@ class MixSettings:
     """
 
     seed: int = 0
-    dial: float = 1.0
-    margin_db: float = MARGIN_DB
-    per_background: int | None = None
+    dial: float = option(1.0, least=0)
+    margin_db: float = option(MARGIN_DB, least=-200, most=200)
+    per_background: int | None = option(None, least=1)
     clean: bool = False
     on_the_fly: bool = False
-    format: str = "flac"
-    embedding: str | None = "logmel"
+    format: str = option("flac", choices=FORMATS)
+    embedding: str | Encoder | None = "logmel"
     thresholds: Thresholds = field(default_factory=Thresholds)
 
     def __post_init__(self) -> None:
-        if not 0 <= self.dial < math.inf:
-            raise InputError(f"dial is {self.dial:g}: expected a number of 0 or more")
-        if not math.isfinite(self.margin_db):
-            raise InputError(f"margin is {self.margin_db:g} dB: expected a finite number")
-        if self.per_background is not None and self.per_background < 1:
-            raise InputError(f"per background: {self.per_background} recordings, expected 1 or more")
-        if self.format not in FORMATS:
-            raise UnknownName("sound format", self.format, FORMATS)
+        super().__post_init__()
         if self.thresholds.max_alike is not None and self.embedding is None:
             raise InputError("max_alike needs an embedding, e.g. logmel")
 
@@ -73,20 +65,40 @@ def mix(
     folder: str | Path,
     settings: MixSettings | None = None,
     *,
-    cache: str | Path | bool | None = True,
-    workers: int | None = None,
+    runtime: Runtime | None = None,
 ) -> Catalog:
-    """Mix the foregrounds of a catalog with their backgrounds into a folder; returns the catalog written there.
+    """Mix the foregrounds of a catalog with their backgrounds. The same call continues work that was interrupted.
 
-    Recordings without a loudness (silent, too short, unreadable) are left out, and listed in the metadata's `skipped`.
-    The same call continues work that was interrupted.
+    Args:
+        catalog: recordings, foregrounds and backgrounds
+        mapping: which foreground is mixed with which backgrounds: a TOML file, or the name of one that comes along
+        folder: where the mixtures and their catalog are written
+        settings: what is mixed and how
+        runtime: how to compute
+
+    Returns:
+        The catalog that was written. Recordings without a loudness (silent, too short, unreadable) are left out, and
+        listed in its record's `skipped`.
+
+    Raises:
+        InputError: the mapping and the catalog do not fit, or the folder holds other mixtures.
+        InsufficientData: no mixture keeps to the thresholds.
+
+    Example:
+        >>> import tempfile
+        >>> from shotproof.worlds.sounds import SoundsWorld
+        >>> world = SoundsWorld(foregrounds=1, backgrounds=1, items=1)
+        >>> recordings = world.write(tempfile.mkdtemp())
+        >>> settings = MixSettings(on_the_fly=True, embedding=None)
+        >>> mix(recordings, world.mapping(), tempfile.mkdtemp(), settings).table.column("context").to_pylist()
+        ['rumble']
     """
     settings = settings or MixSettings()
     mapping = mapping if isinstance(mapping, PairMapping) else read_mapping(mapping)
     folder = Path(folder)
-    kept = default_cache() if cache is True else Path(cache) if cache else None
-    used = labelled(catalog, mapping)
-    recordings = Recordings(used, measure_loudness(used.paths, kept, workers))
+    runtime = resolve(runtime)
+    used = labeled(catalog, mapping)
+    recordings = Recordings(used, measure_loudness(used.paths, runtime))
     recipes = draw_recipes(
         recordings,
         mapping,
@@ -96,27 +108,29 @@ def mix(
         per_background=settings.per_background,
         clean=settings.clean,
     )
-    _claim(folder, settings, mapping, recordings, kept)
-    cosines = _cosines(recipes, recordings, settings, kept, workers)
+    _claim(folder, settings, mapping, recordings, runtime)
+    cosines = _cosines(recipes, recordings, settings, runtime)
     limit = settings.thresholds.max_alike
     unlike = [row for row, cosine in enumerate(cosines) if limit is None or cosine is None or cosine <= limit]
-    made = list(_make([recipes[row] for row in unlike], used, folder, settings, workers))
-    good = [place for place, outcome in enumerate(made) if outcome.failed is None]
-    dropped = Counter(outcome.failed for outcome in made if outcome.failed is not None)
+    mixer = Mixer(used.paths, None if settings.on_the_fly else folder / SOUNDS, settings)
+    made = list(runtime.map(mixer, [recipes[row] for row in unlike], what="mixing", chunk=MIXTURES_PER_CHUNK))
+    good = [place for place, clip in enumerate(made) if clip.failed is None]
+    dropped = Counter(clip.failed for clip in made if clip.failed is not None)
     dropped.update({"alike": len(recipes) - len(unlike)} if len(unlike) < len(recipes) else {})
     if not good:
-        raise Starved(f"no mixture keeps to the thresholds: {_counts(dropped)}")
+        counts = ", ".join(f"{count:,} {why}" for why, count in sorted(dropped.items()))
+        raise InsufficientData(f"no mixture keeps to the thresholds: {counts}")
     rows = [unlike[place] for place in good]
     columns = recipe_columns([recipes[row] for row in rows], recordings)
     columns |= _measures([made[place] for place in good], [cosines[row] for row in rows], settings)
-    meta = _meta(settings, catalog, mapping, recordings, dict(sorted(dropped.items())))
-    mixed = _catalog(columns, used, folder, settings, meta)
+    record = _record(settings, catalog, mapping, recordings, dict(sorted(dropped.items())))
+    mixed = _catalog(columns, used, folder, settings, record)
     mixed.write(folder / CATALOG)
     return mixed
 
 
 @dataclass(frozen=True)
-class Outcome:
+class MadeMixture:
     """What came of one recipe: the scale that kept it from clipping, its measures, the threshold that it broke."""
 
     peak_scale: float
@@ -124,15 +138,15 @@ class Outcome:
     failed: str | None
 
 
+@dataclass(frozen=True)
 class Mixer:
-    """Makes mixtures and writes them; sent to worker processes."""
+    """Makes mixtures and writes them (without a folder, only measures them); sent to worker processes."""
 
-    def __init__(self, paths: Sequence[Path], folder: Path | None, settings: MixSettings) -> None:
-        self.paths = paths
-        self.folder = folder  # None: measure only
-        self.settings = settings
+    paths: Sequence[Path]
+    folder: Path | None
+    settings: MixSettings
 
-    def __call__(self, recipe: Recipe) -> Outcome:
+    def __call__(self, recipe: Recipe) -> MadeMixture:
         """Mix, measure and, where it passes and is not there yet, write."""
         background = None if recipe.background is None else self.paths[recipe.background]
         mixture = Mixture(self.paths[recipe.foreground], background, recipe.gain_db or 0.0)
@@ -145,21 +159,11 @@ class Mixer:
             if not path.exists():  # files appear whole, and the folder holds one set of settings
                 with whole_file(path) as temporary:
                     soundfile_module().write(temporary, pcm, RATE, "PCM_16", format=self.settings.format)
-        return Outcome(scale, measured, failed)
-
-
-def _make(
-    recipes: Sequence[Recipe], used: Catalog, folder: Path, settings: MixSettings, workers: int | None
-) -> Iterator[Outcome]:
-    mixer = Mixer(used.paths, None if settings.on_the_fly else folder / SOUNDS, settings)
-    with progress("mixing", len(recipes)) as advance:
-        for outcome in in_processes(mixer, recipes, workers or os.cpu_count() or 1, MIXTURES_PER_CHUNK):
-            yield outcome
-            advance(1)
+        return MadeMixture(scale, measured, failed)
 
 
 def _cosines(
-    recipes: Sequence[Recipe], recordings: Recordings, settings: MixSettings, cache: Path | None, workers: int | None
+    recipes: Sequence[Recipe], recordings: Recordings, settings: MixSettings, runtime: Runtime
 ) -> list[float | None]:
     """How alike the two recordings of each recipe are; None without a background or without an embedding."""
     mixed = [place for place, recipe in enumerate(recipes) if recipe.background is not None]
@@ -167,11 +171,11 @@ def _cosines(
     if settings.embedding is None or not mixed:
         return cosines
     catalog = recordings.catalog
-    rows = [row for row, measured in enumerate(recordings.measured) if measured.problem is None]
+    rows = [row for row, loudness in enumerate(recordings.loudness) if loudness.problem is None]
     place_of = {row: place for place, row in enumerate(rows)}
-    usable = Catalog(catalog.table.take(rows), catalog.root, catalog.meta)
-    features = encode(usable, settings.embedding, cache=cache or False, workers=workers)
-    values = features.array[features.rows_of(usable.items)]
+    usable = Catalog(catalog.table.take(rows), catalog.root, catalog.record)
+    features = encode(usable, settings.embedding, runtime=runtime)
+    values = features.array[features.rows_of(usable.table.column("item"))]
     fronts = [place_of[recipes[place].foreground] for place in mixed]
     backs = [place_of[row] for place in mixed if (row := recipes[place].background) is not None]
     for place, cosine in zip(mixed, alike(values, fronts, backs).round(4).tolist(), strict=True):
@@ -180,46 +184,55 @@ def _cosines(
 
 
 def _measures(
-    outcomes: Sequence[Outcome], cosines: Sequence[float | None], settings: MixSettings
+    made: Sequence[MadeMixture], cosines: Sequence[float | None], settings: MixSettings
 ) -> dict[str, list[Any]]:
-    measured = [outcome.separation for outcome in outcomes]
-    columns: dict[str, list[Any]] = {"peak_scale": [round(outcome.peak_scale, 6) for outcome in outcomes]}
+    columns: dict[str, list[Any]] = {"peak_scale": [round(clip.peak_scale, 6) for clip in made]}
     for name in ("margin_db", "audible", "overwhelmed"):
-        values = [None if one is None else getattr(one, name) for one in measured]
+        values = [getattr(clip.separation, name, None) for clip in made]
         columns[name] = [None if value is None else round(value, 4) for value in values]
     return columns if settings.embedding is None else columns | {"alike": list(cosines)}
 
 
-def _catalog(columns: dict[str, list[Any]], used: Catalog, folder: Path, settings: MixSettings, meta: Meta) -> Catalog:
+def _catalog(
+    columns: dict[str, list[Any]], used: Catalog, folder: Path, settings: MixSettings, record: CatalogRecord
+) -> Catalog:
     """The mixed catalog, its root the folder."""
     numbers = {name: pa.float64() for name in ("gain_db", "peak_scale", "margin_db", "audible", "overwhelmed", "alike")}
     arrays = {name: pa.array(values, numbers.get(name, pa.string())) for name, values in columns.items()}
     none = pa.array([""] * len(columns["item"]), pa.string())
-    from_used = Catalog(pa.table({"item": arrays["item"], "path": none, **arrays}), used.root, meta)
+    from_used = Catalog(pa.table({"item": arrays["item"], "path": none, **arrays}), used.root, record)
     table = from_used.moved_to(folder).table
     if not settings.on_the_fly:
         paths = pa.array([f"{SOUNDS}/{item}.{settings.format}" for item in columns["item"]], pa.string())
         table = table.set_column(table.column_names.index("path"), "path", paths)
-    return Catalog(table, folder, meta)
+    return Catalog(table, folder, record)
 
 
-def _meta(
+def _record(
     settings: MixSettings, catalog: Catalog, mapping: PairMapping, recordings: Recordings, dropped: dict[str, int]
-) -> Meta:
-    made_by = {"mix": {key: value for key, value in asdict(settings).items() if key != "on_the_fly"}}
-    meta: Meta = {"made_by": made_by, "from": {"catalog": catalog.digest, "mapping": _mapping_digest(mapping)}}
-    meta |= {"path_columns": PATH_COLUMNS, "skipped": recordings.skipped, "dropped": dropped}
-    meta |= {"clean_value": CLEAN} if settings.clean else {}
-    return meta | {key: catalog.meta[key] for key in ("licence", "citation") if key in catalog.meta}
+) -> CatalogRecord:
+    spelled = replace(settings, embedding=None if settings.embedding is None else str(settings.embedding))
+    return CatalogRecord(
+        name=catalog.record.name and f"{catalog.record.name}, mixed",
+        sources={
+            "catalog": Source(catalog.digest, catalog.record.name),
+            "mapping": Source(_mapping_digest(mapping)),
+        },
+        license=catalog.record.license,
+        citation=catalog.record.citation,
+        clean_value=CLEAN if settings.clean else None,
+        path_columns=PATH_COLUMNS,
+        mix={key: value for key, value in asdict(spelled).items() if key != "on_the_fly"},
+        skipped=tuple(recordings.skipped),
+        dropped=dropped,
+    )
 
 
-def _claim(
-    folder: Path, settings: MixSettings, mapping: PairMapping, recordings: Recordings, cache: Path | None
-) -> None:
+def _claim(folder: Path, settings: MixSettings, mapping: PairMapping, recordings: Recordings, runtime: Runtime) -> None:
     """Say in the folder what its sounds are made from; refuse a folder whose sounds are made otherwise."""
-    measured = zip(recordings.catalog.paths, recordings.measured, strict=True)
-    usable = [(path, one.lufs) for path, one in measured if one.lufs is not None]
-    digests = file_digests([path for path, _ in usable], cache).to_pylist()
+    pairs = zip(recordings.catalog.paths, recordings.loudness, strict=True)
+    usable = [(path, loudness.lufs) for path, loudness in pairs if loudness.lufs is not None]
+    digests = file_digests([path for path, _ in usable], runtime).to_pylist()
     content = sorted(f"{digest} {lufs:.4f}" for digest, (_, lufs) in zip(digests, usable, strict=True))
     chosen = {
         "seed": settings.seed,
@@ -248,7 +261,3 @@ def _claim(
 def _mapping_digest(mapping: PairMapping) -> str:
     text = json.dumps(asdict(mapping), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
-def _counts(dropped: Counter[str]) -> str:
-    return ", ".join(f"{count:,} {why}" for why, count in sorted(dropped.items()))

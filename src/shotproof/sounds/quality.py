@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.errors import InputError
-from shotproof.sounds.clip import RATE, Samples
+from shotproof.core.options import Checked, option
+from shotproof.media.clip import RATE, Samples
 
 FRAME = RATE // 20  # 50 ms
 ACTIVE_DB = 20.0  # the foreground sounds in frames no more than this below its loudest
@@ -26,22 +26,20 @@ MEASURES = ("peak_scaled", "margin_db", "audible", "overwhelmed", "alike")
 
 
 @dataclass(frozen=True)
-class Thresholds:
+class Thresholds(Checked):
     """What a mixture must keep to; None leaves a measure alone.
 
     `min_audible`: share of all frames in which the background can be heard. `max_overwhelmed`: share of the
     foreground's frames in which the background is the stronger. `max_alike`: cosine between the two recordings.
+
+    Example:
+        >>> Separation(audible=0.2, overwhelmed=0.0, margin_db=9.5).fails(Thresholds(min_audible=0.5))
+        'inaudible'
     """
 
-    min_audible: float | None = None
-    max_overwhelmed: float | None = None
-    max_alike: float | None = None
-
-    def __post_init__(self) -> None:
-        for name, least in (("min_audible", 0), ("max_overwhelmed", 0), ("max_alike", -1)):
-            value = getattr(self, name)
-            if value is not None and not least <= value <= 1:
-                raise InputError(f"{name} is {value:g}: expected {least} to 1")
+    min_audible: float | None = option(None, least=0, most=1)
+    max_overwhelmed: float | None = option(None, least=0, most=1)
+    max_alike: float | None = option(None, least=-1, most=1)
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ def alike(
 ) -> npt.NDArray[np.float64]:
     """Cosine between the features of each foreground and its background, [n], from features [recordings, d].
 
-    Each dimension is standardised over the recordings: what all sounds have in common makes none alike.
+    Each dimension is standardized over the recordings: what all sounds have in common makes none alike.
     """
     values = np.asarray(features, dtype=np.float64)
     spread = values.std(axis=0)
@@ -91,7 +89,7 @@ def alike(
 
 
 def quality_by(mixed: Catalog, column: str) -> list[dict[str, Any]]:
-    """A record a value of a column (`label` or `context`) of a mixed catalog, sorted.
+    """One record per value of a column (`label` or `context`) of a mixed catalog, sorted.
 
     `sounds`: how many; `peak_scaled`: the share that had to be scaled; and the means of `margin_db`, `audible`,
     `overwhelmed` and, where it was measured, `alike`; None where there is nothing to average.

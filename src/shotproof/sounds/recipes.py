@@ -15,11 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.draws import bits
-from shotproof.errors import InputError
-from shotproof.sounds.loudness import Measured
+from shotproof.core.draws import bits
+from shotproof.core.errors import InputError
+from shotproof.media.mixing import background_gain_db
+from shotproof.sounds.loudness import Loudness
 from shotproof.sounds.mapping import PairMapping
-from shotproof.sounds.mixing import background_gain_db
 
 CLEAN = "clean"
 LONGEST_NAME = 80
@@ -45,42 +45,43 @@ class Recordings:
     """The rows of a catalog that a mapping uses, with their loudness; those without one are left out by name."""
 
     catalog: Catalog
-    measured: Sequence[Measured]
+    loudness: Sequence[Loudness]
 
     @property
     def skipped(self) -> list[dict[str, str]]:
         """Item, label and reason of each recording that has no loudness."""
         columns = self.catalog.table.select(["item", "label"]).to_pylist()
         return [
-            {**row, "reason": measured.problem}
-            for row, measured in zip(columns, self.measured, strict=True)
-            if measured.problem is not None
+            {**row, "reason": loudness.problem}
+            for row, loudness in zip(columns, self.loudness, strict=True)
+            if loudness.problem is not None
         ]
 
     def rows_by_label(self) -> dict[str, list[int]]:
         """The rows of each label that have a loudness, in the order of their items; a label without one is an error."""
         rows_of = defaultdict(list)
-        order = np.argsort(np.array(self.catalog.items.to_pylist(), dtype=object), kind="stable").tolist()
+        items = self.catalog.items
+        order = np.argsort(np.array(items, dtype=object), kind="stable").tolist()
         labels = self.catalog.table.column("label").to_pylist()
         for row in order:
-            if self.measured[row].problem is None:
+            if self.loudness[row].problem is None:
                 rows_of[labels[row]].append(row)
         for label in sorted(set(labels)):
             if not rows_of[label]:
                 bad = next(row for row in order if labels[row] == label)
                 raise InputError(
                     f"no recording of '{label}' has a loudness (of {labels.count(label)}; "
-                    f"{self.catalog.items[bad]}: {self.measured[bad].problem})"
+                    f"{items[bad]}: {self.loudness[bad].problem})"
                 )
         return dict(rows_of)
 
 
-def labelled(catalog: Catalog, mapping: PairMapping) -> Catalog:
+def labeled(catalog: Catalog, mapping: PairMapping) -> Catalog:
     """Only the recordings whose label the mapping names; a label without any is an error."""
     labels = catalog.table.column("label")
     mapping.require_labels(pc.unique(labels).to_pylist())
     used = pa.array([*mapping.foregrounds, *mapping.backgrounds], pa.string())
-    return Catalog(catalog.table.filter(pc.is_in(labels, value_set=used)), catalog.root, catalog.meta)
+    return Catalog(catalog.table.filter(pc.is_in(labels, value_set=used)), catalog.root, catalog.record)
 
 
 def draw_recipes(
@@ -100,7 +101,7 @@ def draw_recipes(
     table = recordings.catalog.table
     names = _names(table.column("item").to_pylist())
     splits = _splits(recordings.catalog, mapping, seed)
-    lufs = [measured.lufs or 0.0 for measured in recordings.measured]
+    lufs = [loudness.lufs or 0.0 for loudness in recordings.loudness]
     rows_of = recordings.rows_by_label()
     recipes = []
     for label in mapping.foregrounds:

@@ -2,161 +2,197 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
 
 import numpy as np
 
-from shotproof.errors import Mismatch, Starved
-from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.evaluated import Classifier, Evaluated, Metric, values_of
+from shotproof.core.errors import Mismatch
+from shotproof.core.records import UNKNOWN
+from shotproof.evaluation.evaluated import Classifier, Evaluated, Metric
 from shotproof.evaluation.metrics import FloatArray
-from shotproof.evaluation.sources import RANDOM
-from shotproof.methods.method import Method
-from shotproof.stats.data import UNITS, DataSpread, data_spread
-from shotproof.stats.drawing import Inputs
+from shotproof.evaluation.origin import RANDOM, Design, Origin
+from shotproof.stats.halves import HalvedMeans
 from shotproof.stats.intervals import Covers, Estimate
-from shotproof.stats.material import Material
-from shotproof.stats.splits import MeanOf
-from shotproof.tasks.sampler import sample
-from shotproof.tasks.taskset import TaskSet
 
-DEPLETION = "depletion"
+DEPLETION: Final = "depletion"
+Units = Literal["images", "classes"]
+MeanOf = tuple[str | None, Classifier, Metric]  # a task set by its digest
 
-# A weighted sum of means: which task set (by number), classifier and metric, with which weight.
+# A weighted sum of means: of which replicates (by number), classifier and metric, with which weight.
 Terms = Mapping[tuple[int, Classifier, Metric], float]
-Values = Callable[[int, Classifier, Metric], FloatArray]
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """Evaluated task sets and, for intervals that need it, re-evaluation on other tasks or on halves of the data."""
+class Replicates:
+    """Task sets of one design, sampler and attributes, in the order of their seeds: the same drawn again."""
 
     sets: list[Evaluated]
-    covers: tuple[Covers, ...]
-    material: Material
 
-    def estimate(self, covers: Covers, terms: Terms) -> Estimate:
-        """The weighted sum with its spread; refused where there is none."""
-        if covers == "depletion":
-            reason = self._no_depletion(terms)
-            return _refused(self.mean(terms), reason) if reason else _over_tasks(terms, self._depletion_values, str)
-        estimate = _over_tasks(terms, self._values, self._matched)
-        if covers == "sampler":
-            return estimate
-        weights: dict[MeanOf, float] = {
-            (number, self._encoders.index(one.encoder), one.method, metric): weight
-            for (number, one, metric), weight in terms.items()
-        }
-        return self._data.widen(estimate, covers, weights)
+    @property
+    def label(self) -> str:
+        """What tables call them."""
+        return self.sets[0].label
+
+    @property
+    def origin(self) -> Origin:
+        """What the first of them is."""
+        return self.sets[0].origin
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks they have in all."""
+        return sum(one.tasks for one in self.sets)
+
+    @property
+    def seeds(self) -> list[int | None]:
+        """Their seeds."""
+        return [one.origin.seed for one in self.sets]
+
+    @property
+    def matches(self) -> list[str]:
+        """What the tasks of each set are matched by; a set that does not say what it is matches no other."""
+        return [one.origin.match or f"no match: {id(one)}" for one in self.sets]
+
+    @property
+    def classifiers(self) -> list[Classifier]:
+        """Those that were evaluated on all of them."""
+        return [one for one in self.sets[0].values if all(one in other.values for other in self.sets)]
+
+    def values(self, classifier: Classifier, metric: Metric) -> dict[str, FloatArray]:
+        """The values of each set, by what its tasks are matched by: [tasks] each."""
+        return {key: one.values[classifier][metric] for key, one in zip(self.matches, self.sets, strict=True)}
+
+    def means(self, classifier: Classifier, metric: Metric) -> dict[int | None, float]:
+        """The mean of each set, by its seed."""
+        return {one.origin.seed: float(one.values[classifier][metric].mean()) for one in self.sets}
+
+
+@dataclass(frozen=True)
+class Reevaluated:
+    """What re-evaluation told, for the intervals that need it; where it could not be done, the reason.
+
+    depletion: Acc and wAcc of each classifier on tasks without replacement, [tasks] each
+    halves: means on split halves of the images, of the classes
+    """
+
+    depletion: Mapping[Classifier, Mapping[Metric, FloatArray]] | str | None = None
+    halves: Mapping[Units, HalvedMeans | str] = field(default_factory=dict)
 
     @property
     def depletion_tasks(self) -> int | None:
         """How many tasks without replacement were drawn and evaluated; None where none were."""
-        drawn = any(one.source.sampler == RANDOM for one in self.sets) and DEPLETION in self.covers
-        return self._depleted.tasks if drawn and isinstance(self._depleted, Evaluated) else None
+        if self.depletion is None or isinstance(self.depletion, str):
+            return None
+        return len(next(iter(self.depletion.values()))["acc"])
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Everything that is known of one design."""
+
+    replicates: Sequence[Replicates]
+    reevaluated: Reevaluated = field(default_factory=Reevaluated)
+
+    def estimate(self, covers: Covers, terms: Terms) -> Estimate:
+        """The weighted sum with its spread; refused where there is none."""
+        if covers == DEPLETION:
+            reason = self._no_depletion(terms)
+            if reason:
+                return Estimate(self.mean(terms), None, reason)
+            return _over_tasks([(self._depleted(*key), weight) for key, weight in terms.items()])
+        estimate = _over_tasks([(self._values(*key), weight) for key, weight in terms.items()])
+        if covers == "sampler":
+            return estimate
+        halves = self.reevaluated.halves.get(covers, "no halves of the data were evaluated")
+        if isinstance(halves, str):
+            return Estimate(estimate.mean, None, halves)
+        # On halves of the data, replicates are drawn with the same seeds: the first is enough.
+        weights: dict[MeanOf, float] = {
+            (self.replicates[number].origin.tasks_digest, classifier, metric): weight
+            for (number, classifier, metric), weight in terms.items()
+        }
+        return estimate.plus(halves.spread(weights))
 
     def mean(self, terms: Terms) -> float:
         """The weighted sum on the tasks given."""
-        return sum(weight * float(self._values(*key).mean()) for key, weight in terms.items())
+        return _over_tasks([(self._values(*key), weight) for key, weight in terms.items()]).mean
 
-    def _matched(self, number: int) -> str:
-        """The same for sets whose tasks are paired; sets that do not say what they are match no other."""
-        return self.sets[number].source.match or str(number)
+    def _values(self, number: int, classifier: Classifier, metric: Metric) -> dict[str, FloatArray]:
+        return self.replicates[number].values(classifier, metric)
 
-    def _values(self, number: int, classifier: Classifier, metric: Metric) -> FloatArray:
-        return self.sets[number].values[classifier][metric]
-
-    def _depletion_values(self, number: int, classifier: Classifier, metric: Metric) -> FloatArray:
-        if self.sets[number].source.sampler == DEPLETION:
+    def _depleted(self, number: int, classifier: Classifier, metric: Metric) -> dict[str, FloatArray]:
+        if self.replicates[number].origin.sampler == DEPLETION:
             return self._values(number, classifier, metric)
-        assert isinstance(self._depleted, Evaluated)
-        return self._depleted.values[classifier][metric]
+        assert isinstance(self.reevaluated.depletion, Mapping)
+        return {"drawn without replacement": self.reevaluated.depletion[classifier][metric]}
 
     def _no_depletion(self, terms: Terms) -> str | None:
         """Why there is no such interval; None where there is one."""
-        names = {self.sets[number].source.sampler for number, _, _ in terms}
+        names = {self.replicates[number].label for number, _, _ in terms}
         others = names - {RANDOM, DEPLETION}
         if others:
             return f"only random tasks can be drawn without replacement; these are {', '.join(sorted(others))} tasks"
-        return self._depleted if RANDOM in names and isinstance(self._depleted, str) else None
-
-    @cached_property
-    def _depleted(self) -> Evaluated | str:
-        """The classifiers of the random tasks on tasks without replacement, or why there are none."""
-        self.material.require(DEPLETION, "catalog", "features")
-        random = next(one for one in self.sets if one.source.sampler == RANDOM)
-        try:
-            tasks = self._draw_depletion(random)
-        except Starved as error:
-            return str(error)
-        depleted = Evaluated(random.source)
-        for encoder, methods in self._methods([random]).items():
-            features = self.material.features_of(encoder, random.features[encoder])
-            results = evaluate(tasks, features, methods, seed=self.material.seed)
-            for method in results.methods:
-                depleted.values[Classifier(encoder, method)] = values_of(results, method)
-        return depleted
-
-    def _draw_depletion(self, random: Evaluated) -> TaskSet:
-        design, catalog = random.source.design, self.material.catalog
-        assert catalog is not None
-        if design.catalog != catalog.digest:
-            raise Mismatch(f"the tasks were drawn from catalog {design.catalog}, not from {catalog.digest}")
-        shape = {"way": design.way, "shot": design.shot, "query": design.query}
-        skip = dict(random.source.options).get("skip_small_classes") == "True"
-        drawn = {name: size for name, size in shape.items() if size is not None}
-        return sample(catalog, DEPLETION, split=design.split, seed=self.material.seed, skip_small_classes=skip, **drawn)
-
-    @cached_property
-    def _encoders(self) -> list[str]:
-        """The encoders in the order in which they are re-evaluated."""
-        return list(self._methods(self.sets))
-
-    @cached_property
-    def _data(self) -> DataSpread:
-        """All classifiers on halves of the data."""
-        units = [name for name in UNITS if name in self.covers]
-        needed = ["tasks", "catalog", "features"]
-        if any("attributes" in one.source.inputs for one in self.sets):
-            needed.append("attributes")
-        self.material.require(units[0], *needed)
-        assert self.material.catalog is not None
-        digests = {encoder: digest for one in self.sets for encoder, digest in one.features.items()}
-        return data_spread(
-            units,
-            [self.material.task_set(one.source.tasks_digest) for one in self.sets],
-            self.material.catalog,
-            [
-                (self.material.features_of(encoder, digests[encoder]), methods)
-                for encoder, methods in self._methods(self.sets).items()
-            ],
-            inputs=Inputs(self.material.attributes, self.material.features, self.material.tasks),
-            splits=self.material.splits,
-            seed=self.material.seed,
-            workers=self.material.workers,
-        )
-
-    def _methods(self, sets: Iterable[Evaluated]) -> dict[str, list[Method]]:
-        """The methods of each encoder, made anew."""
-        methods: dict[str, list[Method]] = {}
-        for classifier in dict.fromkeys(classifier for one in sets for classifier in one.values):
-            methods.setdefault(classifier.encoder, []).append(self.material.method(classifier.method))
-        return methods
+        if RANDOM not in names or isinstance(self.reevaluated.depletion, Mapping):
+            return None
+        return self.reevaluated.depletion or "no tasks without replacement were evaluated"
 
 
-def _over_tasks(terms: Terms, values: Values, matched: Callable[[int], str]) -> Estimate:
-    """The sum over tasks: paired within a task set and between matched ones, independent between others."""
-    by_match: dict[str, list[FloatArray]] = {}
-    for key, weight in terms.items():
-        by_match.setdefault(matched(key[0]), []).append(weight * values(*key))
-    first, *others = (np.sum(parts, axis=0) for parts in by_match.values())
-    estimate = Estimate.over_tasks(first)
-    for other in others:
-        estimate = estimate.minus(Estimate.over_tasks(-other))
+def by_design(sets: Iterable[Evaluated]) -> dict[Design, list[Evaluated]]:
+    """The task sets of each design, in the order given."""
+    found: dict[Design, list[Evaluated]] = {}
+    for one in sets:
+        found.setdefault(one.origin.design, []).append(one)
+    return found
+
+
+def replicates_of(sets: Sequence[Evaluated]) -> list[Replicates]:
+    """Task sets that differ in the seed alone, together.
+
+    Raises:
+        Mismatch: matched sets have unequal numbers of tasks, or no classifier was evaluated on all seeds.
+    """
+    first_of: dict[str, Evaluated] = {}
+    by_label: dict[str, list[Evaluated]] = {}
+    for one in sets:
+        by_label.setdefault(one.label, []).append(one)
+        first = first_of.setdefault(one.origin.match, one) if one.origin.match else one
+        if first.tasks != one.tasks:
+            raise Mismatch(
+                f"the {first.label} and {one.label} tasks are matched one by one, but there are {first.tasks} and "
+                f"{one.tasks} of them: evaluate the same number of both"
+            )
+    found = [Replicates(sorted(group, key=_seed)) for group in by_label.values()]
+    for replicates in found:
+        if not replicates.classifiers:
+            digests = " and ".join(one.origin.tasks_digest or UNKNOWN for one in replicates.sets)
+            raise Mismatch(
+                f"no classifier was evaluated on all '{replicates.label}' task sets of one design, which differ in the "
+                f"seed ({digests}): evaluate on all of them, or give the results on one"
+            )
+    return found
+
+
+def _seed(one: Evaluated) -> int:
+    return -1 if one.origin.seed is None else one.origin.seed
+
+
+def _over_tasks(terms: Sequence[tuple[Mapping[str, FloatArray], float]]) -> Estimate:
+    """The weighted sum of means over tasks: paired where terms have the same tasks or matched ones, else independent.
+
+    Each term has its values by what the tasks are matched by, with its weight.
+    """
+    shared: dict[tuple[int, ...], list[str]] = {}
+    for key in dict.fromkeys(key for values, _ in terms for key in values):
+        shared.setdefault(tuple(n for n, (values, _) in enumerate(terms) if key in values), []).append(key)
+    estimate = None
+    for numbers, keys in shared.items():
+        parts = []
+        for values, weight in (terms[number] for number in numbers):
+            part = np.concatenate([values[key] for key in keys])
+            parts.append(weight * len(part) / sum(map(len, values.values())) * part)
+        of_shared = np.sum(parts, axis=0)
+        estimate = estimate.minus(Estimate.over_tasks(-of_shared)) if estimate else Estimate.over_tasks(of_shared)
+    assert estimate is not None  # there is a term, and it has tasks
     return estimate
-
-
-def _refused(mean: float, reason: str) -> Estimate:
-    return Estimate(mean, None, reason)

@@ -4,7 +4,7 @@ An `Estimate` is a mean with its `Spread`; an `Interval` is what a reader sees. 
 up, and their degrees of freedom combine as Welch and Satterthwaite have it, so one rule serves means over tasks,
 differences between methods, gaps between task sets, and what new images or classes would change.
 
-All values are shares between 0 and 1, or differences of shares.
+Accuracies are in percent, differences between them in points.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from shotproof.errors import InputError
+from shotproof.core.errors import InputError
 
 FloatArray = npt.NDArray[np.float64]
 Covers = Literal["sampler", "depletion", "images", "classes"]
@@ -53,9 +53,9 @@ class Interval:
         return (self.high - self.low) / 2
 
     @property
-    def excludes_zero(self) -> bool:
-        """Whether zero lies outside; False where the interval is refused."""
-        return self.low > 0 or self.high < 0
+    def bounds(self) -> list[float] | None:
+        """Both bounds; None where the interval is refused."""
+        return None if self.refused else [self.low, self.high]
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Estimate:
 
     @classmethod
     def over_tasks(cls, values: npt.ArrayLike) -> Estimate:
-        """The mean of one value a task, each task drawn independently of the others."""
+        """The mean of one value per task, each task drawn independently of the others."""
         array = np.asarray(values, dtype=np.float64)
         count = len(array)
         if count == 0:
@@ -127,15 +127,15 @@ class Estimate:
     def interval(self, covers: str = "sampler", level: float = 0.95) -> Interval:
         """Student's t interval; of a skewed mean, on Hall's scale, where the skewness is gone.
 
-        Hall's y = x + a x^2 / 3 + a^2 x^3 / 27 + a / 6 of the studentised mean x with skewness a has none, to second
+        Hall's y = x + a x^2 / 3 + a^2 x^3 / 27 + a / 6 of the studentized mean x with skewness a has none, to second
         order (P. Hall, On the removal of skewness by transformation, JRSS B 54, 1992). Without skewness y = x.
         """
-        from scipy import stats
+        from scipy import special
 
         check_level(level)
         if self.spread is None:
             return Interval(self.mean, math.nan, math.nan, covers, level, self.refused)
-        bound = float(stats.t.ppf((1 + level) / 2, self.spread.freedom))
+        bound = float(special.stdtrit(self.spread.freedom, (1 + level) / 2))  # Student's t
         error, skewness = math.sqrt(self.spread.variance), self.spread.skewness
         low, high = (self.mean - _from_symmetric(end, skewness) * error for end in (bound, -bound))
         return Interval(self.mean, low, high, covers, level)
@@ -145,27 +145,17 @@ class Estimate:
 
         1 where there is no variance to test by.
         """
-        from scipy import stats
+        from scipy import special
 
         if self.spread is None:
             return 1.0
-        studentised = self.mean / math.sqrt(self.spread.variance)
-        return float(2 * stats.t.sf(abs(_to_symmetric(studentised, self.spread.skewness)), self.spread.freedom))
-
-
-def refuse(mean: float, reason: str, covers: str, level: float = 0.95) -> Interval:
-    """A mean without its interval."""
-    return Estimate(mean, None, reason).interval(covers, level)
+        studentized = self.mean / math.sqrt(self.spread.variance)
+        return float(2 * special.stdtr(self.spread.freedom, -abs(_to_symmetric(studentized, self.spread.skewness))))
 
 
 def sampler_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
     """Student's t interval of the mean over tasks: it covers a new draw of tasks from the same items, no more."""
     return Estimate.over_tasks(values).interval("sampler", level)
-
-
-def depletion_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
-    """Student's t interval of the mean over tasks of the sampler `depletion`, none of which share an item."""
-    return Estimate.over_tasks(values).interval("depletion", level)
 
 
 def gap_interval(

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from shotproof.errors import Mismatch
 from shotproof.stats.intervals import Estimate, FloatArray, Interval, check_level
 
 Conclusion = Literal["+", "0", "-"]
@@ -30,12 +28,10 @@ class Pair:
     p_value: float
     conclusion: Conclusion
 
-
-def paired_difference(a: FloatArray, b: FloatArray) -> Estimate:
-    """The mean of a_t - b_t over tasks t: [tasks] each, of the same tasks."""
-    if a.shape != b.shape:
-        raise Mismatch(f"values of {len(a)} and of {len(b)} tasks cannot be paired: evaluate both on the same tasks")
-    return Estimate.over_tasks(a - b)
+    def turned(self) -> Pair:
+        """The same pair as method `b` sees it."""
+        interval = replace(self.interval, mean=-self.interval.mean, low=-self.interval.high, high=-self.interval.low)
+        return Pair(self.b, self.a, interval, self.p_value, _OPPOSITE[self.conclusion])
 
 
 def compare_pairs(
@@ -61,24 +57,13 @@ def holm(p_values: FloatArray) -> FloatArray:
     return adjusted
 
 
-def all_pairs(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Each pair once, in the order of the names."""
-    return list(combinations(names, 2))
-
-
-def conclusive(pairs: Sequence[Pair]) -> int:
-    """The number of conclusive pairs."""
-    return sum(pair.conclusion != "0" for pair in pairs)
-
-
 def ranks(means: Mapping[str, float], pairs: Sequence[Pair]) -> dict[str, int]:
     """Ranks from 1, best mean first; a method shares the rank of the best of its group where no pair separates them.
 
-    Methods are gone through from the best mean down. One that is conclusively worse than the best of the group opens
-    a new group, whose rank counts the methods before it, so that ranks never contradict the means.
+    From the best mean down, a method that is conclusively worse than the best of its group opens a new group, whose
+    rank counts the methods before it, so that ranks never contradict the means.
     """
-    conclusions = {(pair.a, pair.b): pair.conclusion for pair in pairs}
-    conclusions |= {(b, a): _OPPOSITE[conclusion] for (a, b), conclusion in conclusions.items()}
+    conclusions = {(one.a, one.b): one.conclusion for pair in pairs for one in (pair, pair.turned())}
     ranked: dict[str, int] = {}
     best, rank = "", 0
     for place, name in enumerate(sorted(means, key=lambda name: -means[name]), start=1):

@@ -6,15 +6,16 @@ Nothing here is shared with the samplers: a fault of theirs must not hide itself
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.contexts import contexts_of
-from shotproof.errors import InputError
-from shotproof.tasks.check_context import SETS, check_context
+from shotproof.core.errors import InputError
+from shotproof.core.records import TasksRecord
+from shotproof.tasks.context.check import SETS, check_context
 from shotproof.tasks.taskset import TaskSet
 
 Row = dict[str, Any]
@@ -34,7 +35,7 @@ class Violation:
 
 
 @dataclass(frozen=True)
-class _World:
+class _Lookup:
     """What is known of every item, as plain dictionaries."""
 
     label: dict[str, str]
@@ -45,103 +46,113 @@ class _World:
 
 
 def check_tasks(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None = None) -> list[Violation]:
-    """Every constraint that a task set breaks; an empty list means that it keeps them all.
+    """Every constraint that a task set breaks.
 
     All task sets: items exist, have the class's label and the split, occur once, and no source is on both sides.
     Tasks that plant an attribute (`fewstab`) need `attributes`: all constraints of the paper's sections 4.1 and 4.3.
-    Tasks with contexts (`iid`, `ood`, `hard_ood`, `clean`): the contexts of both sides as the set's definition has it,
+    Tasks with contexts (`iid`, `ood`, `hard-ood`, `clean`): the contexts of both sides as the set's definition has it,
     and no source on both sides of a task.
     Tasks without replacement (`depletion`): no item twice in the whole set, which ends where the data does.
+
+    Args:
+        tasks: what to check
+        catalog: what it was drawn from
+        attributes: which words hold of which item
+
+    Returns:
+        One violation per constraint that is broken; an empty list means that it keeps them all.
+
+    Raises:
+        InputError: the tasks plant attributes, and none were given.
+
+    Example:
+        >>> import shotproof as sp
+        >>> catalog = sp.ShapesWorld(classes=6, items=30).catalog()
+        >>> sp.check_tasks(sp.sample(catalog, "random", tasks=20), catalog)
+        []
     """
-    made = tasks.meta.get("made_by", {})
+    record = tasks.record
     rows: list[Row] = tasks.table.to_pylist()
-    in_context = made.get("sampler") in SETS
+    in_context = record.sampler_name in SETS
     planted = not in_context and any(row["attribute"] is not None for row in rows)
     if planted and attributes is None:
-        raise InputError("these tasks plant attributes: checking them needs the attributes (--attributes)")
-    world = _world(catalog, None if in_context else attributes, made.get("split"))
-    column = made.get("context_column", "context")
-    contexts = dict(zip(world.label, contexts_of(catalog, column), strict=True)) if in_context else {}
+        raise InputError("these tasks plant attributes: checking them needs the attributes")
+    lookup = _lookup(catalog, None if in_context else attributes, record.split)
+    column = record.options.get("context_column", "context")
+    contexts = dict(zip(lookup.label, contexts_of(catalog, column), strict=True)) if in_context else {}
+    clean_value = record.options.get("clean_value")
     found = list(_check_origin(tasks, catalog, attributes))
     for start, stop in zip(tasks.starts[:-1], tasks.starts[1:], strict=True):
         task = rows[start:stop]
-        found.extend(_check_shape(task, world, made))
-        if planted and all(item in world.words for row in task for item in row["support"] + row["query"]):
-            found.extend(_check_planted(task, world, made))
+        found.extend(_check_shape(task, lookup, record))
+        if planted and all(item in lookup.words for row in task for item in row["support"] + row["query"]):
+            found.extend(_check_planted(task, lookup, record.options))
         if in_context:
-            broken = check_context(task, contexts, world.of_class, world.source, made)
+            broken = check_context(task, contexts, lookup.of_class, lookup.source, record.sampler_name, clean_value)
             found.extend(Violation(task[0]["task"], label, message) for label, message in broken)
-    if made.get("sampler") == "depletion":
-        found.extend(_check_depletion(rows, world, made, tasks.meta.get("summary", {}).get("tasks_in_all"), len(tasks)))
+    if record.sampler_name == "depletion":
+        found.extend(_check_depletion(rows, lookup, record, len(tasks)))
     return found
 
 
-def _world(catalog: Catalog, attributes: Attributes | None, split: str | None) -> _World:
+def _lookup(catalog: Catalog, attributes: Attributes | None, split: str | None) -> _Lookup:
     columns = catalog.table.to_pydict()
     items: list[str] = columns["item"]
     words = {} if attributes is None else {i: set(w) for i, w in attributes.to_words().items() if w is not None}
-    split_of = dict(zip(items, columns["split"], strict=True))
+    label_of, split_of = (dict(zip(items, columns[name], strict=True)) for name in ("label", "split"))
     of_class: dict[str, list[str]] = {}
-    for item, label in zip(items, columns["label"], strict=True):
+    for item, label in label_of.items():
         if (split is None or split_of[item] == split) and (attributes is None or item in words):
             of_class.setdefault(label, []).append(item)
     sources = columns.get("source", [None] * len(items))
-    return _World(
-        label=dict(zip(items, columns["label"], strict=True)),
-        split=split_of,
-        source=dict(zip(items, sources, strict=True)),
-        words=words,
-        of_class=of_class,
-    )
+    return _Lookup(label_of, split_of, dict(zip(items, sources, strict=True)), words, of_class)
 
 
 def _check_origin(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None) -> Iterator[Violation]:
-    """The digests in the metadata, where there are any."""
-    stated = tasks.meta.get("digest")
+    """The digests in the record, where there are any."""
+    stated = tasks.record.stated_digest
     if stated is not None and stated != tasks.digest:
         yield Violation(None, None, f"its content has digest {tasks.digest}, its metadata say {stated}: it was changed")
-    origin = tasks.meta.get("from", {})
-    for name, given in (("catalog", catalog), ("attributes", attributes)):
-        if given is not None and origin.get(name) not in (None, given.digest):
-            message = f"it was made from {name} with digest {origin[name]}, not from the given one, {given.digest}"
+    for role, given in (("catalog", catalog), ("attributes", attributes)):
+        made_from = tasks.record.source(role)
+        if given is not None and made_from not in (None, given.digest):
+            message = f"it was made from {role} with digest {made_from}, not from the given one, {given.digest}"
             yield Violation(None, None, message)
 
 
-def _check_shape(task: list[Row], world: _World, made: dict[str, Any]) -> Iterator[Violation]:
+def _check_shape(task: list[Row], lookup: _Lookup, record: TasksRecord) -> Iterator[Violation]:
     """What holds of tasks of every sampler."""
     number = task[0]["task"]
     labels = [row["label"] for row in task]
     for label, times in Counter(labels).items():
         if times > 1:
             yield Violation(number, label, f"the class occurs {times} times")
-    if made.get("way") not in (None, len(task)):
-        yield Violation(number, None, f"{len(task)} classes, the design says {made['way']}")
-    unequal = made.get("query_dirichlet") is not None
+    if record.way not in (None, len(task)):
+        yield Violation(number, None, f"{len(task)} classes, the design says {record.way}")
+    unequal = record.options.get("query_dirichlet") is not None
     queries = sum(len(row["query"]) for row in task)
-    if unequal and queries != made["way"] * made["query"]:
-        yield Violation(number, None, f"{queries} query items, the design says {made['way']} times {made['query']}")
+    if unequal and queries != (record.way or 0) * (record.query or 0):
+        yield Violation(number, None, f"{queries} query items, the design says {record.way} times {record.query}")
     for row in task:
-        for side, size in (("support", made.get("shot")), ("query", None if unequal else made.get("query"))):
+        for side, size in (("support", record.shot), ("query", None if unequal else record.query)):
             if size not in (None, len(row[side])):
                 yield Violation(number, row["label"], f"{len(row[side])} {side} items, the design says {size}")
         for item, times in Counter(row["support"] + row["query"]).items():
             if times > 1:
                 yield Violation(number, row["label"], f"item '{item}' occurs {times} times")
-            if item not in world.label:
+            if item not in lookup.label:
                 yield Violation(number, row["label"], f"item '{item}' is not in the catalog")
-            elif world.label[item] != row["label"]:
-                yield Violation(number, row["label"], f"item '{item}' has the label '{world.label[item]}'")
-            elif made.get("split") not in (None, world.split[item]):
-                yield Violation(number, row["label"], f"item '{item}' is of split '{world.split[item]}'")
-        supported = {world.source.get(item) for item in row["support"]} - {None}
+            elif lookup.label[item] != row["label"]:
+                yield Violation(number, row["label"], f"item '{item}' has the label '{lookup.label[item]}'")
+            elif record.split not in (None, lookup.split[item]):
+                yield Violation(number, row["label"], f"item '{item}' is of split '{lookup.split[item]}'")
+        supported = {lookup.source.get(item) for item in row["support"]} - {None}
         for item in row["query"]:
-            if world.source.get(item) in supported:
+            if lookup.source.get(item) in supported:
                 yield Violation(number, row["label"], f"query item '{item}' shares its source with a support item")
 
 
-def _check_depletion(
-    rows: list[Row], world: _World, made: dict[str, Any], in_all: int | None, tasks: int
-) -> Iterator[Violation]:
+def _check_depletion(rows: list[Row], lookup: _Lookup, record: TasksRecord, tasks: int) -> Iterator[Violation]:
     """No item in two tasks; and unless the file holds only the first tasks, too little is left for another one."""
     first: dict[str, int] = {}
     for row in rows:
@@ -149,12 +160,12 @@ def _check_depletion(
             before = first.setdefault(item, row["task"])
             if before != row["task"]:
                 yield Violation(row["task"], row["label"], f"item '{item}' is used in task {before} already")
-    if in_all not in (None, tasks):
+    if record.summary.get("tasks_in_all") not in (None, tasks):
         return
     left: dict[str, Counter[str]] = {}
-    for item, label in world.label.items():
-        if item not in first and made.get("split") in (None, world.split[item]):
-            source = world.source.get(item)
+    for item, label in lookup.label.items():
+        if item not in first and record.split in (None, lookup.split[item]):
+            source = lookup.source.get(item)
             left.setdefault(label, Counter())[f"item {item}" if source is None else f"source {source}"] += 1
     shot, query = len(rows[0]["support"]), len(rows[0]["query"])
     way = sum(row["task"] == rows[0]["task"] for row in rows)
@@ -171,7 +182,7 @@ def _can_part(sources: Counter[str], shot: int, query: int) -> bool:
     return any(side >= shot and sources.total() - side >= query for side in sides)
 
 
-def _check_planted(task: list[Row], world: _World, made: dict[str, Any]) -> Iterator[Violation]:
+def _check_planted(task: list[Row], lookup: _Lookup, options: Mapping[str, Any]) -> Iterator[Violation]:
     """FewSTAB's constraints on a task whose items are all known."""
     number = task[0]["task"]
     planted = [row["attribute"] for row in task]
@@ -180,55 +191,55 @@ def _check_planted(task: list[Row], world: _World, made: dict[str, Any]) -> Iter
     for row in task:
         own, others = row["attribute"], set(planted) - {row["attribute"]}
         messages = [
-            *_check_eligible(row, own, world),
-            *_check_support(row, own, others, world, made.get("support", "exclusive")),
-            *_check_query(row, own, others, world, made),
+            *_check_eligible(row, own, lookup),
+            *_check_support(row, own, others, lookup, options.get("support", "exclusive")),
+            *_check_query(row, own, others, lookup, options),
         ]
         yield from (Violation(number, row["label"], message) for message in messages)
 
 
-def _check_eligible(row: Row, own: str, world: _World) -> Iterator[str]:
-    items = world.of_class.get(row["label"], [])
-    holding = sum(own in world.words[item] for item in items)
+def _check_eligible(row: Row, own: str, lookup: _Lookup) -> Iterator[str]:
+    items = lookup.of_class.get(row["label"], [])
+    holding = sum(own in lookup.words[item] for item in items)
     if holding < len(row["support"]) or len(items) - holding < len(row["query"]):
         yield f"attribute '{own}' is not eligible: held by {holding} of {len(items)} items"
 
 
-def _check_support(row: Row, own: str, others: set[str], world: _World, variant: str) -> Iterator[str]:
+def _check_support(row: Row, own: str, others: set[str], lookup: _Lookup, variant: str) -> Iterator[str]:
     for item in row["support"]:
-        if variant != "random" and own not in world.words[item]:
+        if variant != "random" and own not in lookup.words[item]:
             yield f"support item '{item}' lacks the class's attribute '{own}'"
-        if variant == "exclusive" and world.words[item] & others:
-            shared = ", ".join(sorted(world.words[item] & others))
+        if variant == "exclusive" and lookup.words[item] & others:
+            shared = ", ".join(sorted(lookup.words[item] & others))
             yield f"support item '{item}' holds another class's attribute ({shared})"
 
 
-def _check_query(row: Row, own: str, others: set[str], world: _World, made: dict[str, Any]) -> Iterator[str]:
-    selection = made.get("query_selection", "lowest")
+def _check_query(row: Row, own: str, others: set[str], lookup: _Lookup, options: Mapping[str, Any]) -> Iterator[str]:
+    selection = options.get("query_selection", "lowest")
     taken = set(row["support"])
-    supported = {world.source.get(item) for item in row["support"]} - {None}
+    supported = {lookup.source.get(item) for item in row["support"]} - {None}
     intra = [
         item
-        for item in world.of_class.get(row["label"], [])
-        if own not in world.words[item] and item not in taken and world.source.get(item) not in supported
+        for item in lookup.of_class.get(row["label"], [])
+        if own not in lookup.words[item] and item not in taken and lookup.source.get(item) not in supported
     ]
-    inter = [item for item in intra if world.words[item] & others]
+    inter = [item for item in intra if lookup.words[item] & others]
     fell_back = selection != "intra" and len(inter) < len(row["query"])
     if row.get("fallback") not in (None, fell_back):
         yield f"fallback is recorded as {row['fallback']}, there are {len(inter)} inter-class candidates"
     candidates = intra if selection == "intra" or fell_back else inter
     strangers = sorted(set(row["query"]) - set(candidates))
     for item in strangers:
-        why = f"holds the class's attribute '{own}'" if own in world.words[item] else "is no candidate"
+        why = f"holds the class's attribute '{own}'" if own in lookup.words[item] else "is no candidate"
         yield f"query item '{item}' {why}"
     if selection == "lowest" and not strangers:
-        yield from _check_lowest(row, candidates, {own, *others}, world)
+        yield from _check_lowest(row, candidates, {own, *others}, lookup)
 
 
-def _check_lowest(row: Row, candidates: list[str], selected: set[str], world: _World) -> Iterator[str]:
+def _check_lowest(row: Row, candidates: list[str], selected: set[str], lookup: _Lookup) -> Iterator[str]:
     """Eq. 6 times the number of candidates, in whole numbers: nothing left out scores lower than something taken."""
-    held = Counter(word for item in candidates for word in world.words[item] - selected)
-    score = {item: sum(held[word] for word in world.words[item] - selected) for item in candidates}
+    held = Counter(word for item in candidates for word in lookup.words[item] - selected)
+    score = {item: sum(held[word] for word in lookup.words[item] - selected) for item in candidates}
     taken = set(row["query"])
     worst = max(taken, key=lambda item: (score[item], item))
     for item in candidates:

@@ -3,37 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.errors import InputError, Starved
+from shotproof.core.arrays import BoolArray, IntArray
+from shotproof.core.errors import InputError, InsufficientData
+from shotproof.tasks.shape import TaskShape
 from shotproof.tasks.taskset import SCHEMA
 
-IntArray = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True)
-class Design:
-    """The shape of a task: classes a task, support items a class, query items a class."""
-
-    way: int = 5
-    shot: int = 5
-    query: int = 15
-
-    def __post_init__(self) -> None:
-        for name, least in (("way", 2), ("shot", 1), ("query", 1)):
-            if getattr(self, name) < least:
-                raise InputError(f"{name} must be at least {least}, not {getattr(self, name)}")
-
-
-@dataclass(frozen=True)
-class Pool:
+class ItemPool:
     """Items sorted by label, then by name: class c has the positions offsets[c] to offsets[c + 1].
 
     `rows` are the items' rows in the catalog. `sources` are codes of the items' sources, None where the catalog has
@@ -47,19 +32,19 @@ class Pool:
     sources: IntArray | None
 
     @classmethod
-    def of(cls, catalog: Catalog) -> Pool:
+    def of(cls, catalog: Catalog) -> ItemPool:
         """All items of a catalog; an item without a label is an error."""
         labels = catalog.table.column("label")
         if labels.null_count or pc.any(pc.equal(labels, "")).as_py():
-            raise InputError("the catalog has items without a label: see shotproof catalog --check")
+            raise InputError("the catalog has items without a label: check_catalog names them")
         order = pc.sort_indices(catalog.table, [("label", "ascending"), ("item", "ascending")])
         encoded = labels.combine_chunks().take(order).dictionary_encode()
         counts = np.bincount(encoded.indices.to_numpy(zero_copy_only=False), minlength=len(encoded.dictionary))
         return cls(
-            items=catalog.items.take(order),
+            items=catalog.item_column.take(order),
             rows=order.to_numpy(zero_copy_only=False).astype(np.int64),
             classes=encoded.dictionary.to_pylist(),
-            offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            offsets=_offsets(counts),
             sources=_source_codes(catalog, order),
         )
 
@@ -73,45 +58,48 @@ class Pool:
         """The class of each position."""
         return np.repeat(np.arange(len(self.classes)), self.sizes)
 
-    def kept(self, keep: npt.NDArray[np.bool_]) -> Pool:
+    def kept(self, keep: BoolArray) -> ItemPool:
         """Only some positions; every class stays, if need be empty."""
         sizes = np.bincount(self.class_of[keep], minlength=len(self.classes))
-        return Pool(
+        return ItemPool(
             items=self.items.filter(pa.array(keep)),
             rows=self.rows[keep],
             classes=self.classes,
-            offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            offsets=_offsets(sizes),
             sources=None if self.sources is None else self.sources[keep],
         )
 
-    def require(self, design: Design) -> None:
-        """Refuse a pool with too few classes for the design, or with a class that is too small for it."""
-        if len(self.classes) < design.way:
-            raise Starved(
-                f"{design.way} ways need at least {design.way} classes, the data has {len(self.classes)}: "
-                f"lower --way to {len(self.classes)} or choose another split"
+    def fitting(self, shape: TaskShape, skip_small_classes: bool = False) -> ItemPool:
+        """A pool that has enough for tasks of this shape.
+
+        Args:
+            shape: what a task takes
+            skip_small_classes: whether classes with too few items are left out, or else refused
+
+        Raises:
+            InsufficientData: a class has too few items, or there are too few classes.
+        """
+        pool = self.without_small_classes(shape.items_per_class) if skip_small_classes else self
+        if len(pool.classes) < shape.way:
+            raise InsufficientData(
+                f"{shape.way} ways need at least {shape.way} classes, the data has {len(pool.classes)}: "
+                f"lower the ways to {len(pool.classes)} or choose another split"
             )
-        need = design.shot + design.query
-        small = np.flatnonzero(self.sizes < need)
+        small = np.flatnonzero(pool.sizes < shape.items_per_class)
         if len(small):
-            worst = int(small[np.argmin(self.sizes[small])])
-            raise Starved(
-                f"class '{self.classes[worst]}' has {self.sizes[worst]} items, a task needs {need} of each class "
-                f"({design.shot} support + {design.query} query); {len(small)} of {len(self.classes)} classes are too "
-                "small: lower --shot or --query, or leave such classes out with --skip-small-classes"
+            worst = int(small[np.argmin(pool.sizes[small])])
+            raise InsufficientData(
+                f"class '{pool.classes[worst]}' has {pool.sizes[worst]} items, a task needs {shape.items_per_class} of "
+                f"each class ({shape.shot} support + {shape.query} query); {len(small)} of {len(pool.classes)} classes "
+                "are too small: lower the shots or the queries, or leave such classes out (skip_small_classes=True)"
             )
+        return pool
 
-    def without_small_classes(self, design: Design) -> Pool:
-        """Only the classes with enough items for the design."""
-        large = self.sizes >= design.shot + design.query
-        keep = large[self.class_of]
-        return Pool(
-            items=self.items.filter(pa.array(keep)),
-            rows=self.rows[keep],
-            classes=[name for name, kept in zip(self.classes, large, strict=True) if kept],
-            offsets=np.concatenate([[0], np.cumsum(self.sizes[large])]).astype(np.int64),
-            sources=None if self.sources is None else self.sources[keep],
-        )
+    def without_small_classes(self, items: int) -> ItemPool:
+        """Only the classes with at least so many items."""
+        large = self.sizes >= items
+        classes = [self.classes[c] for c in np.flatnonzero(large)]
+        return replace(self.kept(large[self.class_of]), classes=classes, offsets=_offsets(self.sizes[large]))
 
     def task_rows(
         self,
@@ -138,7 +126,7 @@ class Pool:
         attributes: list[str] | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> pa.Table:
-        """Tasks of unequal sizes as rows of a task set: ways [t], and a class a row, task by task.
+        """Tasks of unequal sizes as rows of a task set: ways [t], and one row per class, task by task.
 
         Support and query are pairs: positions end to end, and how many of them each row has.
         """
@@ -152,17 +140,19 @@ class Pool:
             "support": self._lists(*support),
             "query": self._lists(*query),
         }
-        return pa.table(columns, SCHEMA) if not extra else _extended(pa.table(columns, SCHEMA), extra)
+        table = pa.table(columns, SCHEMA)
+        for name, values in (extra or {}).items():
+            table = table.append_column(name, pa.array(values))
+        return table
 
     def _lists(self, positions: IntArray, counts: IntArray) -> pa.Array:
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-        return pa.ListArray.from_arrays(pa.array(offsets), self.items.take(pa.array(positions)))
+        offsets = pa.array(_offsets(counts), pa.int32())
+        return pa.ListArray.from_arrays(offsets, self.items.take(pa.array(positions)))
 
 
-def _extended(table: pa.Table, extra: Mapping[str, Any]) -> pa.Table:
-    for name, values in extra.items():
-        table = table.append_column(name, pa.array(values))
-    return table
+def _offsets(sizes: IntArray) -> IntArray:
+    """Where each of consecutive parts of these sizes begins, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def _source_codes(catalog: Catalog, order: pa.Array) -> IntArray | None:
@@ -170,9 +160,8 @@ def _source_codes(catalog: Catalog, order: pa.Array) -> IntArray | None:
     if "source" not in catalog.table.column_names:
         return None
     sources = catalog.table.column("source").combine_chunks().take(order)
-    codes: IntArray = pc.fill_null(sources.dictionary_encode().indices.cast(pa.int64()), -1).to_numpy(
-        zero_copy_only=False
-    )
+    indices = sources.dictionary_encode().indices.cast(pa.int64())
+    codes: IntArray = pc.fill_null(indices, -1).to_numpy(zero_copy_only=False)
     alone = codes < 0
     codes = np.where(alone, codes.max(initial=-1) + 1 + np.cumsum(alone), codes)
     return None if len(np.unique(codes)) == len(codes) else codes

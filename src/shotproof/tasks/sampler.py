@@ -1,36 +1,131 @@
-"""Sampling: from a catalog to a task set. A sampler draws; this file asks it for all tasks and keeps the record."""
+"""Sampling: from a catalog to a task set. A sampler is a record of options; bound to data, it draws."""
 
 from __future__ import annotations
 
+import difflib
+import warnings
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import pyarrow as pa
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
-from shotproof.errors import InputError
+from shotproof.core.errors import InputError
+from shotproof.core.options import Component
+from shotproof.core.records import Maker, Meta, Source, TasksRecord
+from shotproof.core.registry import Registry
+from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.features.features import Features
-from shotproof.processes import in_processes
-from shotproof.progress import progress
-from shotproof.registry import Registry
-from shotproof.tables import Meta
-from shotproof.tasks.pool import Design
+from shotproof.tasks.shape import TaskShape
 from shotproof.tasks.taskset import TaskSet
 
 BLOCK = 256  # tasks that are drawn, and shown as progress, at a time
 TASKS = 600  # where nothing else is said
+SKIP_SMALL_CLASSES = "leave out classes with too few items for a task, which are an error otherwise"
+# What a user may mistake for an option of a sampler.
+_GIVEN_BESIDE = ("split", "way", "shot", "query", "tasks", "seed", "attributes", "features", "like")
+
+SamplerType = TypeVar("SamplerType", bound="Sampler", covariant=True)
 
 
-class Sampler(ABC):
-    """Draws tasks from a catalog. Task t must depend on the seed and on t alone, never on what was asked for before.
+@dataclass(frozen=True)
+class SamplerInputs:
+    """What a sampler draws tasks from: a catalog of one split, the shape of a task, the seed, and what it takes."""
 
-    The constructor takes the catalog (already of one split), the design and the seed, and as keywords what this
-    sampler needs beside them. A sampler must be picklable: worker processes get a copy.
+    catalog: Catalog
+    shape: TaskShape
+    seed: int
+    attributes: Attributes | None = None
+    features: Features | None = None
+    like: TaskSet | None = None
+
+
+class Sampler(Component, ABC):
+    """Options that decide which tasks are drawn; a subclass is a frozen dataclass of them.
+
+    takes: what it can be given beside the catalog, of `attributes`, `features` and `like`
+    needs: what of this it cannot do without
+
+    Example:
+        >>> import shotproof as sp
+        >>> catalog = sp.ShapesWorld(classes=6, items=30).catalog()
+        >>> sp.samplers.make("random").bind(catalog, TaskShape(way=3), seed=0).draw(range(2)).num_rows
+        6
     """
 
-    about: ClassVar[str]
-    needs_attributes: ClassVar[bool] = False
+    kind: ClassVar[str] = "sampler"
+    takes: ClassVar[tuple[str, ...]] = ()
+    needs: ClassVar[tuple[str, ...]] = ()
+
+    def bind(
+        self,
+        catalog: Catalog,
+        shape: TaskShape,
+        seed: int,
+        *,
+        attributes: Attributes | None = None,
+        features: Features | None = None,
+        like: TaskSet | None = None,
+    ) -> BoundSampler[Sampler]:
+        """This sampler with data, ready to draw.
+
+        Args:
+            catalog: items of one split
+            shape: the shape of a task
+            seed: which tasks
+            attributes: which words hold of which item
+            features: what an encoder makes of the items
+            like: a task set whose queries are taken
+
+        Returns:
+            What draws the tasks.
+
+        Raises:
+            InputError: it needs data that was not given, or cannot use what was.
+            InsufficientData: the data cannot give such tasks.
+        """
+        given = {"attributes": attributes, "features": features, "like": like}
+        missing = [role for role in self.needs if given[role] is None]
+        if missing:
+            raise InputError(f"sampler '{self.name}' needs {' and '.join(missing)}")
+        return self.bound(SamplerInputs(catalog, shape, seed, **{role: given[role] for role in self.takes}))  # type: ignore[arg-type]
+
+    @abstractmethod
+    def bound(self, inputs: SamplerInputs) -> BoundSampler[Sampler]:
+        """What draws tasks with these options from these inputs, of which all that it needs is there."""
+
+    def sets(self, catalog: Catalog | None = None) -> dict[str, Sampler]:
+        """The samplers that this one stands for, by name: itself, unless it draws several matched sets."""
+        return {self.name: self}
+
+    @classmethod
+    def with_options(cls, name: str, given: Mapping[str, Any]) -> Self:
+        """One with these options; InputError for one that there is not, or that is not given to the sampler."""
+        known = [each.name for each in cls.options()]
+        for key in given:
+            near = difflib.get_close_matches(key, [*known, *_GIVEN_BESIDE], n=1)
+            if key not in known and near and near[0] in _GIVEN_BESIDE:
+                raise InputError(
+                    f"sampler '{name}' has no option '{key}': '{near[0]}' is not set by the sampler's options but "
+                    f"beside them, as in sample(catalog, '{name}', {near[0]}=...)"
+                )
+        return super().with_options(name, given)
+
+
+class BoundSampler(ABC, Generic[SamplerType]):
+    """A sampler with its data. Task t must depend on the seed and on t alone, never on what was asked for before.
+
+    It must be picklable: worker processes get a copy. `sampler` has the options as they are used: what was left to the
+    data is filled in.
+    """
+
+    def __init__(self, sampler: SamplerType, inputs: SamplerInputs) -> None:
+        self.sampler = sampler
+        self.shape = inputs.shape
+        self.seed = inputs.seed
 
     @abstractmethod
     def draw(self, tasks: range) -> pa.Table:
@@ -40,43 +135,44 @@ class Sampler(ABC):
         """How many tasks there are, of a sampler that uses the data up; None: any number."""
         return None
 
-    def parameters(self) -> Meta:
-        """What else than design and seed decided the tasks, for the file's metadata."""
-        return {}
+    def common_sizes(self) -> tuple[int | None, int | None, int | None]:
+        """The way, shot and query of every task; None where tasks differ."""
+        return self.shape.way, self.shape.shot, self.shape.query
 
     def match(self, tasks: TaskSet) -> str | None:
         """A digest of what the tasks share, one by one, with those of the sets that they are paired with."""
         return None
 
     def summary(self, tasks: TaskSet) -> Meta:
-        """What happened while drawing (retries, fallbacks, classes left out), for the file's metadata."""
+        """What happened while drawing (retries, fallbacks, classes left out), for the file's record."""
         return {}
 
 
 samplers: Registry[Sampler] = Registry(
     "sampler",
     {
-        "clean": "shotproof.tasks.context_sets:CleanSampler",
-        "depletion": "shotproof.tasks.depletion:DepletionSampler",
-        "fastdiffsel": "shotproof.tasks.fastdiffsel:FastDiffSelSampler",
-        "fewstab": "shotproof.tasks.fewstab:FewStabSampler",
-        "filter": "shotproof.tasks.filter:FilterSampler",
-        "greedy": "shotproof.tasks.greedy:GreedySampler",
-        "hard_ood": "shotproof.tasks.context_sets:HardOodSampler",
-        "hardest": "shotproof.tasks.hardest:HardestSampler",
-        "iid": "shotproof.tasks.context_sets:IidSampler",
-        "meta_dataset": "shotproof.tasks.meta_dataset:MetaDatasetSampler",
-        "ood": "shotproof.tasks.context_sets:OodSampler",
-        "random": "shotproof.tasks.random:RandomSampler",
-        "semantic": "shotproof.tasks.semantic:SemanticSampler",
-        "shift": "shotproof.tasks.shift:ShiftSampler",
+        "clean": "shotproof.tasks.context.sets:Clean",
+        "context": "shotproof.tasks.context.sets:Context",
+        "depletion": "shotproof.tasks.uniform.depletion:Depletion",
+        "fastdiffsel": "shotproof.tasks.search.fastdiffsel:FastDiffSel",
+        "fewstab": "shotproof.tasks.fewstab.sampler:FewStab",
+        "filter": "shotproof.evaluation.filter:Filter",
+        "greedy": "shotproof.tasks.search.greedy:Greedy",
+        "hard-ood": "shotproof.tasks.context.sets:HardOod",
+        "hardest": "shotproof.tasks.search.hardest:Hardest",
+        "iid": "shotproof.tasks.context.sets:Iid",
+        "meta-dataset": "shotproof.tasks.uniform.meta_dataset:MetaDataset",
+        "ood": "shotproof.tasks.context.sets:Ood",
+        "random": "shotproof.tasks.uniform.random:Random",
+        "semantic": "shotproof.tasks.semantic.sampler:Semantic",
+        "shift": "shotproof.tasks.shift.sampler:Shift",
     },
 )
 
 
 def sample(
     catalog: Catalog,
-    sampler: str = "fewstab",
+    sampler: str | Mapping[str, Any] | Sampler | type[Sampler] = "fewstab",
     *,
     split: str | None = None,
     way: int = 5,
@@ -84,46 +180,73 @@ def sample(
     query: int = 15,
     tasks: int | None = None,
     seed: int = 0,
-    workers: int = 1,
-    **options: Any,
+    attributes: Attributes | None = None,
+    features: Features | None = None,
+    like: TaskSet | None = None,
+    name: str | None = None,
+    runtime: Runtime | None = None,
 ) -> TaskSet:
     """Draw a task set.
 
-    `options` go to the sampler, e.g. `attributes=` for `fewstab`. The result is the same for any number of workers,
-    and its first tasks are the same for any number of tasks: 600 if none is given, or of a sampler that uses the data
-    up all that there are, and never more than these.
+    The tasks are the same for any number of workers, and the first ones are the same for any number of tasks.
+
+    Args:
+        catalog: the items
+        sampler: a spelling such as `hardest(rounds=2)`, a table of a name and options, or a sampler
+        split: which items; None where the catalog has one split only
+        way, shot, query: classes per task, support items per class, query items per class
+        tasks: how many; None is 600, or all that there are of a sampler that uses the data up
+        seed: which tasks
+        attributes, features, like: what the sampler takes beside the catalog
+        name: what pages and tables call the set; None is the sampler's spelling
+        runtime: how it is computed; None is the current one
+
+    Returns:
+        The tasks, with a record of how they were drawn.
+
+    Raises:
+        InputError: an option or a size cannot be used, or something that the sampler needs is missing.
+        InsufficientData: the data cannot give such tasks.
+
+    Example:
+        >>> import shotproof as sp
+        >>> tasks = sp.sample(sp.ShapesWorld(classes=6, items=30).catalog(), "random", shot=1, tasks=20)
+        >>> len(tasks), tasks.record.way, tasks.record.shot
+        (20, 5, 1)
     """
     if tasks is not None and tasks < 1:
-        raise InputError(f"tasks must be at least 1, not {tasks}")
-    design = Design(way, shot, query)
-    drawer = samplers.make(sampler, catalog.in_split(split), design, seed, **options)
-    available = drawer.available()
+        raise InputError(f"tasks: expected a whole number of at least 1, found {tasks!r}")
+    sampler = samplers.make(sampler)
+    data = {"attributes": attributes, "features": features, "like": like}
+    unused = [role for role, given in data.items() if given is not None and role not in sampler.takes]
+    if unused:
+        warnings.warn(f"sampler '{sampler.name}' does not use {' and '.join(unused)}", UserWarning, stacklevel=2)
+    used: dict[str, Any] = {role: data[role] for role in sampler.takes if data[role] is not None}
+    bound = sampler.bind(catalog.in_split(split), TaskShape(way, shot, query), seed, **used)
+    available = bound.available()
     tasks = (tasks or TASKS) if available is None else min(tasks or available, available)
     blocks = [range(start, min(start + BLOCK, tasks)) for start in range(0, tasks, BLOCK)]
-    drawn = []
-    with progress(f"sampling {sampler} tasks", tasks) as advance:
-        for block in in_processes(drawer.draw, blocks, workers):
-            drawn.append(block)
-            advance(min(BLOCK, tasks))
-    inputs = {
-        name: value.digest for name, value in options.items() if isinstance(value, (Attributes, Features, TaskSet))
-    }
-    meta: Meta = {
-        "made_by": {
-            "sampler": sampler,
-            "split": split,
-            "way": way,
-            "shot": shot,
-            "query": query,
-            "tasks": tasks,
-            **drawer.parameters(),
-        },
-        "seed": seed,
-        "from": {"catalog": catalog.digest, **inputs},
-    }
-    if "mix" in catalog.meta.get("made_by", {}):
-        meta["mix"] = catalog.meta["made_by"]["mix"]  # how loud the backgrounds are decides what the tasks ask
-    taskset = TaskSet(pa.concat_tables(drawn).combine_chunks(), meta)
-    match = drawer.match(taskset)
-    matched = {} if match is None else {"match": match}
-    return TaskSet(taskset.table, {**meta, **matched, "summary": drawer.summary(taskset)})
+    drawn = resolve(runtime).map(bound.draw, blocks, what=f"sampling {sampler.name} tasks", steps=len)
+    table = pa.concat_tables(drawn).combine_chunks()
+    sizes = bound.common_sizes()
+    record = TasksRecord(
+        name=sampler.spelling if name is None else name,
+        sources={role: _source(given) for role, given in {"catalog": catalog, **used}.items()},
+        sampler=replace(Maker.of(bound.sampler), spelling=sampler.spelling),
+        split=split,
+        way=sizes[0],
+        shot=sizes[1],
+        query=sizes[2],
+        tasks=tasks,
+        seed=seed,
+        mix=catalog.record.mix,  # how loud the backgrounds are decides what the tasks ask
+    )
+    taskset = TaskSet(table, record)
+    return replace(taskset, record=replace(record, match=bound.match(taskset), summary=bound.summary(taskset)))
+
+
+def _source(given: Catalog | Attributes | Features | TaskSet) -> Source:
+    name = given.name if isinstance(given, Features) else given.record.name
+    if isinstance(given, Attributes) and given.record.detectors:
+        name = name or given.record.detector
+    return Source(given.digest, name)

@@ -7,12 +7,14 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shotproof.errors import InputError
-from shotproof.tables import Meta, conform, digest, read_table, write_table
+from shotproof.core.arrays import IntArray
+from shotproof.core.errors import InputError
+from shotproof.core.records import TasksRecord
+from shotproof.core.tables import cast_columns, conform, digest, read_table, write_table
+from shotproof.core.tabular import Tabular
 
 REQUIRED = {
     "task": "integer",
@@ -34,19 +36,22 @@ SCHEMA = pa.schema(
 )
 
 
-@dataclass(frozen=True)
-class TaskSet:
-    """A row a class of a task, ordered by task and slot; columns beyond the schema's tell how the row came about."""
+@dataclass(frozen=True, repr=False)
+class TaskSet(Tabular):
+    """One row per class of a task, ordered by task and slot; columns beyond the schema tell how a row came about.
+
+    Example:
+        >>> import pyarrow as pa
+        >>> columns = {"task": [0, 0], "slot": [0, 1], "label": ["wren", "owl"], "attribute": [None, None]}
+        >>> TaskSet(pa.table({**columns, "support": [["a"], ["b"]], "query": [["c"], ["d"]]})).starts.tolist()
+        [0, 2]
+    """
 
     table: pa.Table
-    meta: Meta = field(default_factory=dict)
+    record: TasksRecord = field(default_factory=TasksRecord)
 
     def __post_init__(self) -> None:
-        table = conform(self.table, REQUIRED, "tasks")
-        for index, name in enumerate(["task", "slot"]):
-            table = table.set_column(
-                table.column_names.index(name), name, table.column(name).cast(SCHEMA.field(index).type)
-            )
+        table = cast_columns(conform(self.table, REQUIRED, "tasks"), SCHEMA, "tasks")
         object.__setattr__(self, "table", table)
         task, slot = self.task_of_row, self.slot_of_row
         follows = (task[1:] == task[:-1]) & (slot[1:] == slot[:-1] + 1) | (task[1:] > task[:-1]) & (slot[1:] == 0)
@@ -62,13 +67,19 @@ class TaskSet:
 
     @classmethod
     def read(cls, path: str | Path) -> TaskSet:
-        """Read tasks.parquet."""
+        """Read tasks.parquet; InputError where it is no file of tasks."""
         table, meta = read_table(Path(path), "tasks", REQUIRED)
-        return cls(table, meta)
+        return cls(table, TasksRecord.read(meta))
 
     def write(self, path: str | Path) -> None:
-        """Write tasks.parquet."""
-        write_table(Path(path), self.table, {**self.meta, "kind": "tasks", "digest": self.digest})
+        """Write tasks.parquet, whole or not at all."""
+        write_table(Path(path), self.table, "tasks", self.record, self.digest)
+
+    def describe(self) -> str:
+        """The sampler, how many tasks of which size, and the digest."""
+        record = self.record
+        sizes = f"{record.way or 'variable'}-way {record.shot or 'variable'}-shot"
+        return f"{len(self):,} {record.sampler or 'unknown'} tasks, {sizes}, digest {self.digest}"
 
     @cached_property
     def digest(self) -> str:
@@ -78,26 +89,26 @@ class TaskSet:
     @property
     def match(self) -> str:
         """The same for task sets whose tasks are paired one by one; of a set that is like no other, its own digest."""
-        return str(self.meta.get("match") or self.digest)
+        return self.record.match or self.digest
 
     @cached_property
-    def task_of_row(self) -> npt.NDArray[np.int64]:
+    def task_of_row(self) -> IntArray:
         """The task's number of each row."""
         return np.asarray(self.table.column("task").to_numpy(), dtype=np.int64)
 
     @cached_property
-    def slot_of_row(self) -> npt.NDArray[np.int64]:
+    def slot_of_row(self) -> IntArray:
         """The slot of each row, 0 to way - 1."""
         return np.asarray(self.table.column("slot").to_numpy(), dtype=np.int64)
 
     @cached_property
-    def starts(self) -> npt.NDArray[np.int64]:
+    def starts(self) -> IntArray:
         """The first row of each task, and the number of rows at the end: task k has rows starts[k] to starts[k + 1]."""
         return np.append(np.flatnonzero(self.slot_of_row == 0), self.table.num_rows)
 
     def first(self, tasks: int) -> TaskSet:
         """The first tasks only."""
-        return TaskSet(self.table.slice(0, int(self.starts[min(tasks, len(self))])), self.meta)
+        return TaskSet(self.table.slice(0, int(self.starts[min(tasks, len(self))])), self.record)
 
     def __len__(self) -> int:
         """The number of tasks."""

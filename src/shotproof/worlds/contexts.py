@@ -6,22 +6,19 @@ nothing but the context differs between such pictures, and the figure is their `
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.draws import bits
-from shotproof.errors import InputError
-from shotproof.progress import progress
-from shotproof.tables import whole_file
+from shotproof.core.options import Checked, option
+from shotproof.core.records import CatalogRecord
 from shotproof.worlds import painter
 from shotproof.worlds.glyphs import class_shape
 
 CLEAN = "none"
-# Neighbours differ in colour and in texture; the first six colours are all different.
+# Neighbors differ in color and in texture; the first six colors are all different.
 CONTEXTS = tuple(
     (list(painter.BACKGROUNDS)[n % 6], list(painter.TEXTURES)[(n + n // 6) % 6])
     for n in range(len(painter.BACKGROUNDS) * len(painter.TEXTURES))
@@ -31,21 +28,19 @@ _POSE = 0  # what a random number is drawn for
 
 
 @dataclass(frozen=True)
-class ContextWorld:
-    """`concepts` shapes with `figures` each, every one in `contexts` contexts and in none; `size` x `size` pixels."""
+class ContextWorld(Checked):
+    """`concepts` shapes with `figures` each, every one in `contexts` contexts and in none; `size` x `size` pixels.
 
-    concepts: int = 12
-    contexts: int = 6
-    figures: int = 30
-    size: int = 64
+    Example:
+        >>> ContextWorld(concepts=1, contexts=2, figures=1).catalog().items
+        ['polygon-3/blue plain/0000', 'polygon-3/green striped/0000', 'polygon-3/none/0000']
+    """
+
+    concepts: int = option(12, least=1)
+    contexts: int = option(6, least=1, most=len(CONTEXTS))
+    figures: int = option(30, least=1)
+    size: int = option(64, least=16)
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name, least in (("concepts", 1), ("contexts", 1), ("figures", 1), ("size", 16)):
-            if getattr(self, name) < least:
-                raise InputError(f"world of contexts: {name} is {getattr(self, name)}, expected {least} or more")
-        if self.contexts > len(CONTEXTS):
-            raise InputError(f"world of contexts: {self.contexts} contexts, there are {len(CONTEXTS)}")
 
     def catalog(self, root: Path | None = None) -> Catalog:
         """The table of items, with `context` and `source`; draws no picture."""
@@ -67,23 +62,21 @@ class ContextWorld:
             "source": [source for _, _, source in rows],
         }
         table = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
-        return Catalog(table, root or Path(), {"made_by": {"world": "contexts", **asdict(self)}})
+        record = CatalogRecord("world of contexts", notes={"world": "contexts", **asdict(self)})
+        return Catalog(table, root or Path(), record)
 
     def write(self, folder: str | Path) -> Catalog:
         """Draw every picture into concept folders with context folders in them, and return the catalog."""
         catalog = self.catalog(Path(folder))
         outlines = [class_shape(concept)[1] for concept in range(self.concepts)]
         planes = [*CONTEXTS[: self.contexts], ("#ffffff", "plain")]
-        # One draw a part of the pose, as a share of its range: [concepts * figures, parts].
-        figure, parts = np.arange(self.concepts * self.figures), np.arange(len(fields(painter.Pose)))
-        random = bits(self.seed, _POSE, figure[:, None], parts)
-        poses = ((random >> np.uint64(40)).astype(np.float64) / 2**24).tolist()
-        with progress("drawing", len(catalog)) as advance:
-            for number, path in enumerate(catalog.paths):
-                figure_number, plane = divmod(number, len(planes))
-                outline, pose = outlines[figure_number // self.figures], painter.Pose(*poses[figure_number])
-                image = painter.paint_plain(outline, *planes[plane], "black", pose, self.size)
-                with whole_file(path) as temporary:
-                    image.save(temporary, format="png", compress_level=1)
-                advance(1)
+        poses = painter.draw_poses(self.seed, _POSE, self.concepts * self.figures)
+        painter.save_pictures(
+            catalog.paths,
+            (
+                painter.paint_plain(outlines[figure // self.figures], *plane, "black", pose, self.size)
+                for figure, pose in enumerate(poses)
+                for plane in planes
+            ),
+        )
         return catalog

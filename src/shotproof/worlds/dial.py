@@ -1,4 +1,4 @@
-"""An encoder that leans on the context to a known degree: does an instrument read what was dialled?
+"""An encoder that leans on the context to a known degree: does an instrument read what was dialed?
 
 It looks at the catalog's columns, not at pictures. With a share s of context, an item's feature is
 
@@ -14,65 +14,50 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.draws import bits
-from shotproof.errors import InputError, did_you_mean
-from shotproof.features.encoder import Encoder, EncodeSettings
+from shotproof.core.draws import bits
+from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.options import option
+from shotproof.core.runtime.runtime import Runtime
+from shotproof.core.store import OnError
+from shotproof.features.encoder import Encoder
 from shotproof.features.features import Features
 from shotproof.worlds.shapes import FACTORS
 
 FloatArray = npt.NDArray[np.float64]
 
 
+@dataclass(frozen=True)
 class DialEncoder(Encoder):
     """Mixes the label's code with the codes of the context factors at a known share."""
 
-    about: ClassVar[str] = "synthetic: mixes label and context at a known share, to calibrate (share=0.5)"
+    about = "synthetic: mixes label and context at a known share, to calibrate"
+    example = "dial(share=0.3)"
 
-    def __init__(
-        self,
-        share: float = 0.5,
-        dimensions: int = 64,
-        noise: float = 4.0,
-        seed: int = 0,
-        factors: Sequence[str] = tuple(FACTORS),
-    ) -> None:
-        if not 0 <= share <= 1:
-            raise InputError(f"dial encoder: share is {share}, expected 0 (label only) to 1 (context only)")
-        if dimensions < 1:
-            raise InputError(f"dial encoder: dimensions is {dimensions}, expected 1 or more")
-        if not 0 <= noise < np.inf:
-            raise InputError(f"dial encoder: noise is {noise}, expected 0 or more")
-        if not factors:
-            raise InputError("dial encoder: factors is empty, expected at least one column of the catalog")
-        self.share, self.dimensions, self.noise, self.seed = share, dimensions, noise, seed
-        self.factors = tuple(factors)
-        self.name = f"dial(share={share:g})"
+    share: float = option(0.5, "of the context: 0 is the label alone, 1 the context alone", least=0, most=1)
+    dimensions: int = option(64, "of the features", least=1)
+    noise: float = option(4.0, "variance of context and noise, in units of the label's", least=0)
+    seed: int = option(0, "decides the codes")
+    factors: tuple[str, ...] = option(tuple(FACTORS), "columns of the catalog that are context")
 
-    def parameters(self) -> dict[str, Any]:
-        """The settings, and that the features are made up."""
-        return {
-            "synthetic": True,
-            "share": self.share,
-            "dimensions": self.dimensions,
-            "noise": self.noise,
-            "seed": self.seed,
-            "factors": list(self.factors),
-        }
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.factors:
+            raise InputError("encoder 'dial': factors: expected at least one column of the catalog, found none")
 
-    def encode(self, catalog: Catalog, settings: EncodeSettings) -> Features:
-        """A feature an item, [items, dimensions]; each depends on its own row alone."""
+    def encode(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> Features:
+        """One feature per item, [items, dimensions]; each depends on its own row alone."""
         columns = catalog.table.column_names
         for factor in self.factors:
             if factor not in columns:
                 raise InputError(
-                    "dial encoder: it reads the context factors of a synthetic world, and the catalog "
+                    "encoder 'dial': it reads the context factors of a synthetic world, and the catalog "
                     f"has no column '{factor}'{did_you_mean(factor, columns)}"
                 )
         label = self._codes(catalog, "label")
@@ -91,11 +76,11 @@ class DialEncoder(Encoder):
 
     def _noise(self, catalog: Catalog) -> FloatArray:
         """Nearly normal noise of total variance 1, from nothing but the items' names: [items, dimensions]."""
-        random = self._bits([f"item={item}" for item in catalog.items.to_pylist()])
+        random = self._bits([f"item={item}" for item in catalog.items])
         # Four uniform numbers of 16 bits add up to a nearly normal one, the same to the bit on any machine.
         quarters = random.view(np.uint16).reshape(*random.shape, 4).sum(axis=-1, dtype=np.int64)
-        centred = (quarters - 2 * 0xFFFF) / 2**16
-        noise: FloatArray = centred * np.sqrt(3 / self.dimensions)
+        centered = (quarters - 2 * 0xFFFF) / 2**16
+        noise: FloatArray = centered * np.sqrt(3 / self.dimensions)
         return noise
 
     def _bits(self, texts: Sequence[str]) -> npt.NDArray[np.uint64]:

@@ -31,15 +31,15 @@ class Classes:
 
 
 @dataclass(frozen=True)
-class Items:
+class DrawnItems:
     """Items of classes: values [..., items, d], and which words each holds [..., items, families * words]."""
 
     values: Tensor
     held: Tensor
 
-    def at(self, *index: Tensor | slice) -> Items:
+    def at(self, *index: Tensor | slice) -> DrawnItems:
         """Some of them, by index into the leading dimensions."""
-        return Items(self.values[index], self.held[index])
+        return DrawnItems(self.values[index], self.held[index])
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class GaussianWorld:
         leaning = torch.randn(*shape, self.families, self.words, generator=generator, device=generator.device)
         return Classes(self.separation * means, torch.softmax(leaning / 2, dim=-1))
 
-    def draw_items(self, classes: Classes, items: int, generator: torch.Generator) -> Items:
+    def draw_items(self, classes: Classes, items: int, generator: torch.Generator) -> DrawnItems:
         """New items of each class."""
         shape, device = (*classes.means.shape[:-1], items), classes.means.device
         values = torch.randn(*shape, self.dimensions, generator=generator, device=device)
@@ -74,10 +74,26 @@ class GaussianWorld:
             word = (uniform >= ends[..., :-1]).sum(-1, keepdim=True) + family * self.words
             held.scatter_(-1, word, True)
             values.scatter_add_(-1, word % self.dimensions, torch.full_like(values[..., :1], self.pull))
-        return Items(values, held)
+        return DrawnItems(values, held)
+
+    def draw(self, classes: int, items: int, seed: int = 0) -> tuple[Catalog, Features, Attributes]:
+        """A whole world, as what a catalog, an encoder and a detector would give.
+
+        Args:
+            classes: how many
+            items: per class
+            seed: which world
+
+        Example:
+            >>> catalog, features, attributes = GaussianWorld(families=2).draw(classes=6, items=20)
+            >>> len(catalog), features.array.shape
+            (120, (120, 8))
+        """
+        generator = torch.Generator().manual_seed(seed)
+        return as_files(self.draw_items(self.draw_classes((classes,), generator), items, generator))
 
 
-def as_files(items: Items) -> tuple[Catalog, Features, Attributes]:
+def as_files(items: DrawnItems) -> tuple[Catalog, Features, Attributes]:
     """One world, [classes, items, ...], as what a catalog, an encoder and a detector would give."""
     import pyarrow as pa
 

@@ -19,17 +19,17 @@ _FULL = 2 * np.pi
 
 
 def class_shape(index: int) -> tuple[str, Outline]:
-    """The name and the outline of the index-th class shape; neighbours are of different families."""
+    """The name and the outline of the index-th class shape; neighbors are of different families."""
     family = list(_FAMILIES)[index % len(_FAMILIES)]
     draw, first, step = _FAMILIES[family]
     number = first + step * (index // len(_FAMILIES))
     return f"{family}-{number}", draw(number)
 
 
-def place(outline: Outline, centre: tuple[float, float], radius: float, turn: float = 0.0) -> Outline:
-    """The outline turned by an angle, scaled to a radius and moved to a centre."""
+def place(outline: Outline, center: tuple[float, float], radius: float, turn: float = 0.0) -> Outline:
+    """The outline turned by an angle, scaled to a radius and moved to a center."""
     turned = np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]]) * radius
-    return [polygon @ turned + centre for polygon in outline]
+    return [polygon @ turned + center for polygon in outline]
 
 
 def disc(radius: float = 1.0, corners: int = 32) -> Polygon:
@@ -88,7 +88,7 @@ def _pinwheel(blades: int) -> Outline:
 
 def _beads(count: int) -> Outline:
     size = min(0.34, 0.62 * np.sin(np.pi / count))
-    return [disc(size) + centre for centre in _polar(1.0 - size, _angles(count))]
+    return [disc(size) + center for center in _polar(1.0 - size, _angles(count))]
 
 
 def _bars(count: int) -> Outline:

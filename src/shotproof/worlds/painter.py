@@ -5,14 +5,18 @@ Everything is painted four times too large and reduced at the end, which smooths
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw
 
+from shotproof.core.draws import bits, uniform
+from shotproof.core.runtime.runtime import current_runtime
+from shotproof.core.tables import whole_file
 from shotproof.worlds.glyphs import SIGNS, Outline, disc, place
 
 BACKGROUNDS = {
@@ -86,6 +90,21 @@ class Pose:
     slide_down: float
 
 
+def draw_poses(seed: int, purpose: int, count: int) -> list[Pose]:
+    """So many poses, each part drawn by itself; `purpose` tells these draws from others by the same seed."""
+    random = bits(seed, purpose, np.arange(count)[:, None], np.arange(len(fields(Pose))))
+    return [Pose(*parts) for parts in uniform(random, 24).tolist()]
+
+
+def save_pictures(paths: Sequence[Path], pictures: Iterable[Image.Image]) -> None:
+    """Write each picture to its path, as PNG."""
+    with current_runtime().progress_bar("drawing", len(paths)) as advance:
+        for path, picture in zip(paths, pictures, strict=True):
+            with whole_file(path) as temporary:
+                picture.save(temporary, format="png", compress_level=1)
+            advance(1)
+
+
 def paint(outline: Outline, look: Look, pose: Pose, size: int) -> Image.Image:
     """A picture of size x size pixels, RGB."""
     canvas = size * _OVERSIZE
@@ -93,19 +112,19 @@ def paint(outline: Outline, look: Look, pose: Pose, size: int) -> Image.Image:
     draw = ImageDraw.Draw(image)
     corner = int(pose.corner * 4)
     badge = (canvas * (0.22, 0.78)[corner % 2], canvas * (0.22, 0.78)[corner // 2])
-    for part, part_radius, colour in (
+    for part, part_radius, color in (
         (disc(), 0.14, "black"),
         (disc(), 0.13, "white"),
         (SIGNS[look.sticker], 0.085, STICKERS[look.sticker]),
     ):
         for polygon in place([part], badge, canvas * part_radius):
-            draw.polygon(polygon.ravel().tolist(), fill=colour)
+            draw.polygon(polygon.ravel().tolist(), fill=color)
     draw.rectangle((0, 0, canvas - 1, canvas - 1), outline=FRAMES[look.frame], width=canvas * 5 // 64)
     return image.reduce(_OVERSIZE)
 
 
 def paint_plain(outline: Outline, background: str, texture: str, fill: str, pose: Pose, size: int) -> Image.Image:
-    """A picture without sticker and frame, size x size pixels, RGB; the background may also be a colour, `#rrggbb`."""
+    """A picture without sticker and frame, size x size pixels, RGB; the background may also be a color, `#rrggbb`."""
     return _scene(outline, background, texture, fill, pose, size * _OVERSIZE).reduce(_OVERSIZE)
 
 
@@ -114,10 +133,10 @@ def _scene(outline: Outline, background: str, texture: str, fill: str, pose: Pos
     slide = (int(pose.slide_across * canvas / _TILES), int(pose.slide_down * canvas / _TILES))
     image = _backdrop(background, texture, canvas).crop((*slide, slide[0] + canvas, slide[1] + canvas))
     draw = ImageDraw.Draw(image)
-    centre = (canvas * (0.5 + 0.1 * (pose.across - 0.5)), canvas * (0.5 + 0.1 * (pose.down - 0.5)))
+    center = (canvas * (0.5 + 0.1 * (pose.across - 0.5)), canvas * (0.5 + 0.1 * (pose.down - 0.5)))
     radius = canvas * (0.32 + 0.08 * (pose.scale - 0.5))
-    shape = place(outline, centre, radius, turn=0.7 * (pose.turn - 0.5))
-    # A light rim, the shape moved a little to all sides, keeps it visible on a background of its own colour.
+    shape = place(outline, center, radius, turn=0.7 * (pose.turn - 0.5))
+    # A light rim, the shape moved a little to all sides, keeps it visible on a background of its own color.
     for polygon in shape:
         for shift in _RIM * canvas:
             draw.polygon((polygon + shift).ravel().tolist(), fill="white")
@@ -131,8 +150,8 @@ def _backdrop(background: str, texture: str, canvas: int) -> Image.Image:
     """A textured plane, one tile larger than the canvas, so that the texture can be slid."""
     plane = canvas + canvas // _TILES + 1
     y, x = (axis * (_TILES / canvas) for axis in np.ogrid[:plane, :plane])
-    colour = BACKGROUNDS.get(background, background)
-    tone = np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)])
+    color = BACKGROUNDS.get(background, background)
+    tone = np.array([int(color[i : i + 2], 16) for i in (1, 3, 5)])
     lighter = tone + (255 - tone) * 0.45
     pixels = np.where(TEXTURES[texture](x, y)[..., None], lighter, tone)
     return Image.fromarray(pixels.astype(np.uint8))

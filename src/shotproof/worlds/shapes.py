@@ -6,7 +6,7 @@ the class, so a classifier that looks at them learns nothing of use; `correlatio
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +15,11 @@ import pyarrow as pa
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
-from shotproof.draws import below, bits
-from shotproof.errors import InputError
-from shotproof.progress import progress
-from shotproof.tables import Meta, whole_file
+from shotproof.core.draws import below, bits
+from shotproof.core.errors import InputError
+from shotproof.core.options import Checked, option
+from shotproof.core.records import AttributesRecord, CatalogRecord, Maker, Source
+from shotproof.core.spelling import write_call
 from shotproof.worlds import painter
 from shotproof.worlds.glyphs import class_shape
 
@@ -35,32 +36,33 @@ _VALUE, _TIED, _OWN_VALUE, _POSE, _TRAINING = range(5)
 
 
 @dataclass(frozen=True)
-class ShapesWorld:
+class ShapesWorld(Checked):
     """`classes` shapes with `items` pictures each, of `size` x `size` pixels; the seed decides the rest.
 
     With probability `correlation` a factor takes the value that its class prefers instead of a random one.
     With `train_classes` so many classes, at random, form the split `train` and the others `test`; with 0 the
     only split is `all`.
+
+    Example:
+        >>> world = ShapesWorld(classes=2, items=3)
+        >>> len(world.catalog()), world.attributes().to_words()["polygon-3/0000"][0]
+        (6, 'checked texture')
     """
 
-    classes: int = 20
-    items: int = 60
-    size: int = 64
+    classes: int = option(20, least=1)
+    items: int = option(60, least=1)
+    size: int = option(64, least=16)
     seed: int = 0
-    correlation: float = 0.0
-    train_classes: int = 0
+    correlation: float = option(0.0, least=0, most=1)
+    train_classes: int = option(0, least=0)
 
     def __post_init__(self) -> None:
-        for name, least in (("classes", 1), ("items", 1), ("size", 16), ("train_classes", 0)):
-            if getattr(self, name) < least:
-                raise InputError(f"world of shapes: {name} is {getattr(self, name)}, expected {least} or more")
-        if not 0 <= self.correlation <= 1:
-            raise InputError(f"world of shapes: correlation is {self.correlation}, expected 0 to 1")
+        super().__post_init__()
         if self.train_classes > self.classes:
-            raise InputError(f"world of shapes: {self.train_classes} training classes of {self.classes} in all")
+            raise InputError(f"ShapesWorld: {self.train_classes} training classes of {self.classes} in all")
 
     def catalog(self, root: Path | None = None) -> Catalog:
-        """The table of items with a column a factor, and paths relative to `root`; draws no picture."""
+        """The table of items with one column per factor, and paths relative to `root`; draws no picture."""
         labels = [class_shape(index)[0] for index in range(self.classes)]
         items = [f"{label}/{number:04d}" for label in labels for number in range(self.items)]
         columns: dict[str, pa.Array] = {
@@ -72,31 +74,30 @@ class ShapesWorld:
         values = self._values().reshape(len(items), len(FACTORS))
         for column, (name, names) in zip(values.T, FACTORS.items(), strict=True):
             columns[name] = pa.array(np.asarray(names)[column].tolist(), pa.string())
-        return Catalog(pa.table(columns), root or Path(), {"made_by": self._made_by()})
+        record = CatalogRecord("world of shapes", notes={"world": "shapes", **asdict(self)})
+        return Catalog(pa.table(columns), root or Path(), record)
 
     def attributes(self) -> Attributes:
         """The exact words of each item: the value of each factor, e.g. `blue background`, `heart sticker`."""
         catalog = self.catalog()
         rows = catalog.table.select(["item", *FACTORS]).to_pylist()
         words = {row["item"]: [f"{row[factor]} {factor}" for factor in FACTORS] for row in rows}
-        return Attributes.from_words(words, {"made_by": [self._made_by()], "from": {"catalog": catalog.digest}})
+        truth = Maker("world", write_call("world", asdict(self)), asdict(self))
+        sources = {"catalog": Source(catalog.digest, catalog.record.name)}
+        return Attributes.from_words(words, AttributesRecord(sources=sources, detectors=(truth,)))
 
     def write(self, folder: str | Path) -> Catalog:
-        """Draw every picture into a folder a class, and return the catalog of them."""
+        """Draw every picture into one folder per class, and return the catalog of them."""
         catalog = self.catalog(Path(folder))
         outlines = dict(class_shape(index) for index in range(self.classes))
-        # One draw a part of the pose, as a share of its range: [classes * items, parts].
-        parts = np.arange(len(fields(painter.Pose)))
-        random = bits(self.seed, _POSE, np.arange(len(catalog))[:, None], parts)
-        poses = (random >> np.uint64(40)).astype(np.float64) / 2**24
         rows = catalog.table.select(["label", *FACTORS]).to_pylist()
-        with progress("drawing", len(rows)) as advance:
-            for path, row, pose in zip(catalog.paths, rows, poses.tolist(), strict=True):
-                outline = outlines[row.pop("label")]
-                image = painter.paint(outline, painter.Look(**row), painter.Pose(*pose), self.size)
-                with whole_file(path) as temporary:
-                    image.save(temporary, format="png", compress_level=1)
-                advance(1)
+        painter.save_pictures(
+            catalog.paths,
+            (
+                painter.paint(outlines[row.pop("label")], painter.Look(**row), pose, self.size)
+                for row, pose in zip(rows, painter.draw_poses(self.seed, _POSE, len(rows)), strict=True)
+            ),
+        )
         return catalog
 
     def _values(self) -> npt.NDArray[np.int64]:
@@ -114,6 +115,3 @@ class ShapesWorld:
             return ["all"] * self.classes
         rank = np.argsort(np.argsort(bits(self.seed, _TRAINING, np.arange(self.classes))))
         return ["train" if place < self.train_classes else "test" for place in rank.tolist()]
-
-    def _made_by(self) -> Meta:
-        return {"world": "shapes", **asdict(self)}

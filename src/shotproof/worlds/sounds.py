@@ -15,13 +15,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.draws import bits
-from shotproof.errors import InputError
-from shotproof.progress import progress
-from shotproof.sounds.clip import RATE, SECONDS, soundfile_module
+from shotproof.core.draws import bits, uniform
+from shotproof.core.options import Checked, option
+from shotproof.core.records import CatalogRecord
+from shotproof.core.runtime.runtime import current_runtime
+from shotproof.core.tables import whole_file
+from shotproof.media.clip import RATE, SECONDS, soundfile_module
+from shotproof.media.mixing import mix_clips
 from shotproof.sounds.mapping import PairMapping
-from shotproof.sounds.mixing import mix_clips
-from shotproof.tables import whole_file
 
 Floats = npt.NDArray[np.float64]
 
@@ -82,7 +83,7 @@ VOICES: dict[str, Callable[[Floats, float, Floats], Floats]] = {
 }
 
 
-# Spectrum of the noise (centre in Hz, width in octaves) and how its loudness moves (times a second, depth).
+# Spectrum of the noise (center in Hz, width in octaves) and how its loudness moves (times per second, depth).
 TEXTURES = {
     "rumble": (90.0, 0.8, 0.4, 0.5),
     "hiss": (6000.0, 0.5, 0.2, 0.1),
@@ -96,19 +97,18 @@ TEXTURES = {
 
 
 @dataclass(frozen=True)
-class SoundsWorld:
-    """So many classes of events and of textures, with `items` recordings of 5 s each; the seed decides the rest."""
+class SoundsWorld(Checked):
+    """So many classes of events and of textures, with `items` recordings of 5 s each; the seed decides the rest.
 
-    foregrounds: int = 8
-    backgrounds: int = 6
-    items: int = 20
+    Example:
+        >>> SoundsWorld(foregrounds=1, backgrounds=2, items=1).catalog().items
+        ['low-chirp/0000', 'rumble/0000', 'hiss/0000']
+    """
+
+    foregrounds: int = option(8, least=1, most=len(VOICES) * len(REGISTERS))
+    backgrounds: int = option(6, least=1, most=len(TEXTURES))
+    items: int = option(20, least=1, most=10**6)
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        most = {"foregrounds": len(VOICES) * len(REGISTERS), "backgrounds": len(TEXTURES), "items": 10**6}
-        for name, limit in most.items():
-            if not 1 <= getattr(self, name) <= limit:
-                raise InputError(f"world of sounds: {name} is {getattr(self, name)}, expected 1 to {limit:,}")
 
     @property
     def events(self) -> list[str]:
@@ -135,13 +135,14 @@ class SoundsWorld:
         items = [f"{label.replace(' ', '-')}/{row % self.items:04d}" for row, label in enumerate(labels)]
         columns = {"item": items, "path": [f"{item}.flac" for item in items], "label": labels, "source": items}
         table = pa.table({**columns, "split": ["all"] * len(items)})
-        return Catalog(table, root or Path(), {"made_by": {"world": "sounds", **asdict(self)}})
+        record = CatalogRecord("world of sounds", notes={"world": "sounds", **asdict(self)})
+        return Catalog(table, root or Path(), record)
 
     def write(self, folder: str | Path) -> Catalog:
-        """Synthesise every recording into a folder a class, and return the catalog of them."""
+        """Synthesize every recording into one folder per class, and return the catalog of them."""
         catalog = self.catalog(Path(folder))
         labels = catalog.table.column("label").to_pylist()
-        with progress("synthesising", len(labels)) as advance:
+        with current_runtime().progress_bar("synthesizing", len(labels)) as advance:
             for row, (path, label) in enumerate(zip(catalog.paths, labels, strict=True)):
                 pcm, _ = mix_clips(self.samples(row, label), None)
                 with whole_file(path) as temporary:
@@ -152,11 +153,11 @@ class SoundsWorld:
     def samples(self, row: int, label: str) -> npt.NDArray[np.float32]:
         """One recording, [n]: a row of the catalog and its label."""
         length = round(SECONDS * RATE)
-        varied = _uniform(bits(self.seed, _PARAMETERS, row, np.arange(8)))
-        noise = 2 * _uniform(bits(self.seed, _NOISE, row, np.arange(length))) - 1
+        varied = uniform(bits(self.seed, _PARAMETERS, row, np.arange(8)), 24)
+        noise = 2 * uniform(bits(self.seed, _NOISE, row, np.arange(length)), 24) - 1
         samples = _texture(label, varied, noise) if label in TEXTURES else _event(label, varied, noise)
-        levelled: npt.NDArray[np.float32] = (0.5 * samples / np.abs(samples).max()).astype(np.float32)
-        return levelled
+        leveled: npt.NDArray[np.float32] = (0.5 * samples / np.abs(samples).max()).astype(np.float32)
+        return leveled
 
 
 def _event(label: str, varied: Floats, noise: Floats) -> Floats:
@@ -174,17 +175,17 @@ def _event(label: str, varied: Floats, noise: Floats) -> Floats:
 
 def _texture(label: str, varied: Floats, noise: Floats) -> Floats:
     """Noise with a spectrum, and a loudness that moves."""
-    centre, octaves, tempo, depth = TEXTURES[label]
+    center, octaves, tempo, depth = TEXTURES[label]
     t = np.arange(len(noise)) / RATE
     beat = np.sin(2 * np.pi * (tempo * (0.8 + 0.4 * varied[1]) * t + varied[2]))
-    band = _band(centre * 2 ** (0.3 * (varied[0] - 0.5)), octaves)
+    band = _band(center * 2 ** (0.3 * (varied[0] - 0.5)), octaves)
     moving: Floats = _shaped(noise, band) * (1 - depth / 2 + depth / 2 * beat)
     return moving
 
 
-def _band(centre: float, octaves: float) -> Callable[[Floats], Floats]:
+def _band(center: float, octaves: float) -> Callable[[Floats], Floats]:
     """A bell-shaped band of the spectrum."""
-    return lambda hz: np.exp(-((np.log2(np.maximum(hz, 1) / centre) / octaves) ** 2))
+    return lambda hz: np.exp(-((np.log2(np.maximum(hz, 1) / center) / octaves) ** 2))
 
 
 def _shaped(noise: Floats, spectrum: Callable[[Floats], Floats]) -> Floats:
@@ -197,8 +198,3 @@ def _sum(partials: Floats) -> Floats:
     """The sum of partials, [partials, n], as one voice, [n]."""
     voice: Floats = partials.sum(axis=0)
     return voice
-
-
-def _uniform(random: npt.NDArray[np.uint64]) -> Floats:
-    shares: Floats = (random >> np.uint64(40)).astype(np.float64) / 2**24
-    return shares

@@ -6,22 +6,17 @@ import torch
 from torch import Tensor
 
 from shotproof import Method
-from shotproof.errors import InputError
-
-NORMS = (1, 2)
+from shotproof.core.options import option
 
 
-@dataclass
+@dataclass(frozen=True)
 class NearestMedian(Method):
     """Score: minus the distance (in the norm 1 or 2) from the query to the class's median support row."""
 
-    norm: int = 1
-
     about = "nearest class median, which one odd example does not move"
+    example = "median(norm=2)"
 
-    def __post_init__(self) -> None:
-        if self.norm not in NORMS:
-            raise InputError(f"norm: expected 1 or 2, found {self.norm!r}")
+    norm: int = option(1, "the norm of the distances", choices=(1, 2))
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         """Support [B, n, d] with labels [B, n], query [B, m, d] to scores [B, m, way]."""

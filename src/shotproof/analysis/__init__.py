@@ -1,0 +1,1 @@
+"""What results and features tell beyond comparisons: why tasks are hard, for whom, and what contexts change."""

@@ -1,0 +1,1 @@
+"""Why tasks are hard, attribute by attribute."""

@@ -1,0 +1,1 @@
+"""What a context does to the length and direction of features."""

@@ -1,0 +1,64 @@
+"""How a task set was drawn, so that it can be drawn anew from other data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from shotproof.analysis.reevaluation.material import Material, with_digest
+from shotproof.catalog.catalog import Catalog
+from shotproof.core.errors import InputError
+from shotproof.tasks.sampler import Sampler, samplers
+from shotproof.tasks.shape import TaskShape
+from shotproof.tasks.taskset import TaskSet
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A sampler with the shape of its tasks and its data; `like` is the drawing that it takes its queries from.
+
+    The shape is None where tasks differ in size, by the sampler's own rules.
+    """
+
+    sampler: Sampler
+    shape: TaskShape | None
+    data: Mapping[str, Any]
+    like: Drawing | None = None
+
+    @classmethod
+    def of(cls, tasks: TaskSet, material: Material | None = None) -> Drawing:
+        """From a task set's record; what its sampler was given is found in the material, by digest."""
+        record, material = tasks.record, material or Material()
+        if record.sampler is None:
+            raise InputError(
+                "the task set does not say how it was drawn, so it cannot be drawn anew on halves of the data: "
+                "use one that `sample` made"
+            )
+        known: dict[str, Sequence[Any]] = {
+            "attributes": material.attributes,
+            "features": material.with_transforms(record.sources["features"]) if "features" in record.sources else (),
+            "like": material.tasks,
+        }
+        drawn = f"the {record.sampler} tasks were drawn with the"
+        data: dict[str, Any] = {
+            role: with_digest(known[role], source.digest, f"{drawn} {'tasks' if role == 'like' else role}")
+            for role, source in record.sources.items()
+            if role in known
+        }
+        like = data.pop("like", None)
+        sizes = [record.way, record.shot, record.query]
+        return cls(
+            samplers.make({"name": record.sampler.name, **record.sampler.options}),
+            None if None in sizes else TaskShape(*sizes),  # type: ignore[arg-type]
+            data,
+            None if like is None else cls.of(like, material),
+        )
+
+    def draw(self, catalog: Catalog, seed: int, tasks: int) -> pa.Table:
+        """The rows of the first tasks."""
+        like = None if self.like is None else TaskSet(self.like.draw(catalog, seed, tasks))
+        bound = self.sampler.bind(catalog, self.shape or TaskShape(), seed, like=like, **self.data)
+        return bound.draw(range(min(tasks, bound.available() or tasks)))

@@ -1,0 +1,220 @@
+"""Re-evaluation on halves of a catalog: from task sets and features to the arrays of `halves.py`.
+
+A task set is drawn anew on each half with its own sampler, options and design, and all methods are evaluated on it.
+Both halves of a halving use one seed: on halves of the items a random task then meets the same classes in both, and
+the difference between the halves is free of the luck of the classes.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from shotproof.analysis.reevaluation.drawing import Drawing
+from shotproof.analysis.reevaluation.material import Material
+from shotproof.catalog.catalog import Catalog
+from shotproof.core import draws
+from shotproof.core.errors import InsufficientData, Mismatch
+from shotproof.core.runtime.runtime import Runtime, resolve
+from shotproof.evaluation.evaluate import evaluate
+from shotproof.evaluation.evaluated import METRICS, Classifier
+from shotproof.features.features import Features
+from shotproof.methods.method import AnyMethod, Method, make_method
+from shotproof.stats.evidence import MeanOf, Units
+from shotproof.stats.halves import HalvedMeans, Halves
+from shotproof.stats.intervals import FloatArray
+from shotproof.tasks.pool import ItemPool
+from shotproof.tasks.shape import TaskShape
+from shotproof.tasks.taskset import TaskSet
+
+Classifiers = Sequence[tuple[str, Features, Sequence[AnyMethod]]]  # each encoder, its features, and its methods
+TASKS_PER_HALF = 200
+_BLOCK = 5  # halvings that are evaluated together, which share the items' inner products
+_SIDES, _TASKS = 0, 1  # what a random number is drawn for
+
+
+@dataclass(frozen=True)
+class _Work:
+    """All that a worker process needs."""
+
+    catalog: Catalog
+    classifiers: list[tuple[str, Features, list[Method]]]
+    drawings: list[Drawing]
+    sides: npt.NDArray[np.int8]
+    unit_of_item: npt.NDArray[np.int64]
+    tasks: int
+    seed: int
+
+    def block(self, halvings: range) -> FloatArray:
+        """The values on both halves, task by task: [2, halvings, tasks, k]."""
+        tables = [
+            drawing.draw(half, int(draws.bits(self.seed, _TASKS, halving) >> np.uint64(1)), self.tasks)
+            for halving in halvings
+            for half in self._halves(halving)
+            for drawing in self.drawings
+        ]
+        counts = [len(np.unique(table.column("task").to_numpy())) for table in tables]
+        tasks = min(counts)
+        joined = _joined(tables)
+        starts = np.cumsum(counts) - counts
+        chosen = (starts[:, None] + np.arange(tasks)).ravel()
+        values = []
+        for _, features, methods in self.classifiers:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # said once already, when the methods were evaluated
+                results = evaluate(joined, features, methods, seed=self.seed)
+            for method in methods:
+                counted = results.counts(method.spelling)
+                values.append([counted.accuracy_by_task()[chosen], counted.worst_by_task()[chosen]])
+        shape = (len(values), len(METRICS), len(halvings), 2, len(self.drawings), tasks)
+        by_half = np.array(values).reshape(shape).transpose(3, 2, 5, 4, 0, 1)
+        # In one layout, as an array that comes from another process is: sums over it round alike.
+        return np.ascontiguousarray(by_half.reshape(2, len(halvings), tasks, -1))
+
+    def _halves(self, halving: int) -> Iterator[Catalog]:
+        side = self.sides[halving, self.unit_of_item]
+        for half in (1, -1):
+            yield Catalog(self.catalog.table.filter(pa.array(side == half)), self.catalog.root)
+
+
+def means_on_halves(
+    task_sets: Sequence[TaskSet],
+    catalog: Catalog,
+    classifiers: Classifiers,
+    units: Units,
+    *,
+    material: Material | None = None,
+    halvings: int | None = None,
+    tasks: int = TASKS_PER_HALF,
+    seed: int | None = None,
+    runtime: Runtime | None = None,
+) -> HalvedMeans:
+    """Re-evaluate classifiers on halves of every class's items (`images`) or of the classes (`classes`).
+
+    Args:
+        task_sets: of one catalog and split; all are drawn on the same halves
+        catalog: that they were drawn from
+        classifiers: each encoder's name, features and methods
+        units: what is halved
+        material: what the samplers need besides the catalog
+        halvings, seed: how many halvings, by which seed (default: the material's)
+        tasks: how many are drawn on each half
+        runtime: how it is computed; the result is the same for any
+
+    Returns:
+        The means, by task set (its digest), classifier and metric.
+
+    Raises:
+        InsufficientData: the data is too small for halves.
+    """
+    material = material or Material()
+    halvings, seed = halvings or material.halvings, material.seed if seed is None else seed
+    drawings = [Drawing.of(task_set, material) for task_set in task_sets]
+    kept = _used(catalog, task_sets)
+    pool = ItemPool.of(kept)
+    _require_halves(pool, units, [drawing.shape for drawing in drawings if drawing.shape is not None])
+    unit_of_item, freedom = _units(pool, units)
+    sides = _sides(pool, unit_of_item, units, halvings, seed)
+    made = [(name, features, [make_method(one) for one in methods]) for name, features, methods in classifiers]
+    work = _Work(kept, made, drawings, sides, _by_row(pool, unit_of_item), tasks, seed)
+    blocks = [range(start, min(start + _BLOCK, halvings)) for start in range(0, halvings, _BLOCK)]
+    try:
+        done = list(resolve(runtime).map(work.block, blocks, what=f"evaluating on halves of the {units}", steps=len))
+    except InsufficientData as error:
+        raise InsufficientData(f"a half of the {units} is too little: {error}") from error
+    fewest = min(block.shape[2] for block in done)
+    first, second = np.concatenate([block[:, :, :fewest] for block in done], axis=1)
+    names: list[MeanOf] = [
+        (task_set.digest, Classifier(encoder, method.spelling), metric)
+        for task_set in task_sets
+        for encoder, _, methods in made
+        for method in methods
+        for metric in METRICS
+    ]
+    return HalvedMeans(Halves.of_tasks(first, second, freedom, sides if units == "classes" else None), list(names))
+
+
+def _used(catalog: Catalog, task_sets: Sequence[TaskSet]) -> Catalog:
+    """The catalog that the task sets were drawn from, without the classes that their samplers left out."""
+    splits = {task_set.record.split for task_set in task_sets}
+    if len(splits) > 1:
+        raise Mismatch(f"the task sets are of different splits: {', '.join(sorted(map(str, splits)))}")
+    for task_set in task_sets:
+        made_from = task_set.record.source("catalog")
+        if made_from != catalog.digest:
+            raise Mismatch(f"the task set was drawn from catalog {made_from}, not from {catalog.digest}")
+    kept = catalog.in_split(splits.pop())
+    left_out = {label for task_set in task_sets for label in task_set.record.summary.get("classes_left_out", [])}
+    keep = np.array([label not in left_out for label in kept.table.column("label").to_pylist()])
+    return kept if keep.all() else Catalog(kept.table.filter(pa.array(keep)), kept.root)
+
+
+def _require_halves(pool: ItemPool, units: Units, shapes: list[TaskShape]) -> None:
+    """Refuse data whose halves are too small for the shapes of tasks."""
+    way = max((shape.way for shape in shapes), default=0)
+    if units == "classes":
+        if len(pool.classes) < 2 * way:
+            raise InsufficientData(
+                f"halves of the classes need {2 * way} classes ({way} ways in each half), the data has "
+                f"{len(pool.classes)}"
+            )
+        return
+    need = 2 * max((shape.shot + shape.query for shape in shapes), default=0)
+    smallest = int(np.argmin(pool.sizes))
+    if pool.sizes[smallest] < need:
+        raise InsufficientData(
+            f"halves of the images need {need} items of each class (support and query in each half), class "
+            f"'{pool.classes[smallest]}' has {pool.sizes[smallest]}"
+        )
+
+
+def _units(pool: ItemPool, units: Units) -> tuple[npt.NDArray[np.int64], int]:
+    """The unit of each position, and how many units there are beyond the groups that they are divided within.
+
+    Images of one source stay together: they are no independent draws.
+    """
+    if units == "classes":
+        return pool.class_of, len(pool.classes) - 1
+    sources = np.arange(len(pool.rows)) if pool.sources is None else pool.sources
+    _, unit = np.unique(np.stack([pool.class_of, sources]), axis=1, return_inverse=True)
+    unit = unit.ravel()
+    return unit, int(unit.max()) + 1 - len(pool.classes)
+
+
+def _sides(pool: ItemPool, unit: npt.NDArray[np.int64], units: Units, halvings: int, seed: int) -> npt.NDArray[np.int8]:
+    """Random halves of the classes, or of each class's units: [halvings, units], 1 or -1; an odd one goes to either."""
+    count = int(unit.max()) + 1
+    group = np.zeros(count, dtype=np.int64)
+    if units == "images":
+        group[unit] = pool.class_of
+    sides = np.empty((halvings, count), dtype=np.int8)
+    for halving in range(halvings):
+        order = np.lexsort((draws.bits(seed, _SIDES, halving, np.arange(count)), group))
+        first = np.searchsorted(group[order], group[order])
+        start = draws.bits(seed, _SIDES, halving, count + group[order]) & np.uint64(1)
+        sides[halving, order] = np.where((np.arange(count) - first + start.astype(np.int64)) % 2, 1, -1)
+    return sides
+
+
+def _by_row(pool: ItemPool, unit: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Units by the catalog's rows instead of the pool's positions."""
+    by_row = np.empty_like(unit)
+    by_row[pool.rows] = unit
+    return by_row
+
+
+def _joined(tables: list[pa.Table]) -> TaskSet:
+    """Drawn rows of several task sets as one, tasks numbered through."""
+    joined, first = [], 0
+    for table in tables:
+        task = table.column("task").to_numpy()
+        columns = {"task": pa.array(task - task[0] + first, pa.int32())}
+        columns |= {name: table.column(name) for name in ("slot", "label", "attribute", "support", "query")}
+        joined.append(pa.table(columns))
+        first += int(task[-1] - task[0]) + 1
+    return TaskSet(pa.concat_tables(joined).combine_chunks())

@@ -1,0 +1,118 @@
+"""All that an analysis may need: results, task sets, catalogs, features and attributes, found by their digests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from shotproof.attributes.attributes import Attributes
+from shotproof.catalog.catalog import Catalog
+from shotproof.core.errors import InputError, Mismatch
+from shotproof.core.records import Source
+from shotproof.evaluation.results import Results
+from shotproof.features.features import Features
+from shotproof.features.transforms import transform
+from shotproof.methods.method import AnyMethod, Method, make_method
+from shotproof.tasks.taskset import TaskSet
+
+HALVINGS = 100
+
+
+Stored = TypeVar("Stored", Catalog, TaskSet, Features, Attributes)
+
+
+def with_digest(given: Sequence[Stored], digest: str | None, what: str) -> Stored:
+    """The one with this digest; `what` says in the error who needs it."""
+    for one in given:
+        if one.digest == digest:
+            return one
+    known = ", ".join(one.digest for one in given) or "none"
+    raise Mismatch(f"{what} {digest}, which was not given; given: {known}")
+
+
+@dataclass(frozen=True)
+class Material:
+    """What was read from files, or made; `shotproof.read` gives one of a run's folder.
+
+    results: what was evaluated
+    tasks: the task sets that the results are on
+    catalogs: the data sets
+    features: one per encoder
+    attributes: where a sampler needs them
+    methods: those that cannot be made anew from their spelling, such as a scikit-learn estimator with its settings
+    halvings: how often the data is halved at random
+    seed: of the halves
+
+    Raises:
+        InputError: fewer than two halvings, or something that is not a list.
+
+    Example:
+        >>> import shotproof as sp
+        >>> catalog = sp.ShapesWorld(classes=12, items=40).catalog()
+        >>> features = sp.encode(catalog, "dial(share=0.5)")
+        >>> tasks = sp.sample(catalog, "random", tasks=20, query=5)
+        >>> results = sp.evaluate(tasks, features, "ncc")
+        >>> material = sp.Material([results], [tasks], [catalog], [features], halvings=4)
+        >>> list(sp.compare(material, intervals=["sampler", "images"]).groups[0].rows[0].intervals["acc"])
+        ['sampler', 'images']
+    """
+
+    results: Sequence[Results] = ()
+    tasks: Sequence[TaskSet] = ()
+    catalogs: Sequence[Catalog] = ()
+    features: Sequence[Features] = ()
+    attributes: Sequence[Attributes] = ()
+    methods: Sequence[AnyMethod] = ()
+    halvings: int = HALVINGS
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.halvings < 2:
+            raise InputError(f"halvings: expected at least 2, found {self.halvings}")
+        for name in ("results", "tasks", "catalogs", "features", "attributes", "methods"):
+            if not isinstance(getattr(self, name), list | tuple):
+                raise InputError(f"{name}: expected a list, found {type(getattr(self, name)).__name__}")
+
+    def require(self, interval: str, *names: str) -> None:
+        """Refuse to go on without these."""
+        missing = [name for name in names if not getattr(self, name)]
+        if missing:
+            raise InputError(
+                f"the interval '{interval}' re-evaluates the methods: it needs {', '.join(names)}, and there are no "
+                f"{' and no '.join(missing)}; give the files, or the run's folder that has them"
+            )
+
+    def catalog(self, digest: str | None) -> Catalog:
+        """The catalog with this digest."""
+        return with_digest(self.catalogs, digest, "the tasks were drawn from catalog")
+
+    def task_set(self, digest: str | None, catalog: str | None) -> TaskSet:
+        """The task set with this digest; the same tasks may be of several catalogs, best of this one."""
+        best_first = sorted(self.tasks, key=lambda one: one.record.source("catalog") != catalog)
+        return with_digest(best_first, digest, "the results are on the task set")
+
+    def features_of(self, encoder: str, digest: str | None) -> Features:
+        """The features that the results of an encoder were made from; transforms that its name tells are applied."""
+        if digest is None:  # the results do not say
+            return self.features[0]
+        given = self.with_transforms(Source(digest, encoder))
+        return with_digest(given, digest, f"the results of encoder '{encoder}' are on features")
+
+    def with_transforms(self, wanted: Source) -> list[Features]:
+        """All features and, where none of them is what is wanted, those after the transforms that its name tells."""
+        base, *steps = wanted.name.split(" > ")
+        given = list(self.features)
+        if steps and all(one.digest != wanted.digest for one in given):
+            given += [transform(one, steps) for one in given if one.name == base]
+        return given
+
+    def method(self, spelling: str) -> Method:
+        """The method of this spelling: one of those given, or made anew."""
+        for given in map(make_method, self.methods):
+            if given.spelling == spelling:
+                return given
+        try:
+            return make_method(spelling)
+        except InputError as error:
+            raise InputError(f"method '{spelling}' of the results cannot be made anew: {error}") from error

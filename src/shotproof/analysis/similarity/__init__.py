@@ -1,0 +1,1 @@
+"""How near images are to their concepts and contexts."""

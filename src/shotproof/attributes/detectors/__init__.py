@@ -1,0 +1,1 @@
+"""One file per detector of attributes, and what they share."""

@@ -1,0 +1,111 @@
+"""The detector `captions`: words from captions that somebody made already."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shotproof.attributes.detector import Detector, Words
+from shotproof.attributes.detectors.words import TAGGERS, make_tagger, words_of_captions
+from shotproof.attributes.item_names import items_named
+from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.layouts.csv_file import read_csv
+from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.options import option
+from shotproof.core.runtime.runtime import Runtime
+from shotproof.core.tables import conform
+
+logger = logging.getLogger("shotproof")
+
+NAMES = ("item", "file")
+FORMATS = (".csv", ".parquet", ".jsonl")
+
+
+@dataclass(frozen=True)
+class CaptionsDetector(Detector):
+    """Words from a CSV, Parquet or JSONL file with the columns `item` (or `file`) and `caption`.
+
+    Several captions of an item give the union of their words; an item whose captions are all null has no known words.
+    The captions may be of more items than the catalog has (of other splits, say), but not of fewer.
+    """
+
+    about = "nouns and adjectives of the captions in a CSV, Parquet or JSONL file"
+    example = "captions(file='captions.csv')"
+
+    file: Path = option(help="the captions, with the columns item (or file) and caption", path=True)
+    tagger: str = option("hanta", "what tells nouns and adjectives", choices=TAGGERS)
+
+    def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
+        """The words of every item; one without a row is an error."""
+        what = f"captions file {self.file}"
+        names, captions = _read(self.file, what)
+        found: dict[str, list[str]] = {}
+        unknown = []
+        for name, item, caption in zip(names, items_named(names, catalog, what), captions, strict=True):
+            if item is None:
+                unknown.append(name)
+            else:
+                found.setdefault(item, []).extend([] if caption is None else [caption])
+        items = catalog.items
+        lacking = [item for item in items if item not in found]
+        if lacking:
+            hint = f"; {len(unknown)} rows are of no item of the catalog, e.g. '{unknown[0]}'" if unknown else ""
+            raise InputError(f"{what} has no row for {len(lacking)} of {len(items)} items, e.g. '{lacking[0]}'{hint}")
+        for item in items:
+            if not found[item]:
+                logger.warning("item '%s' is skipped: it has no caption in %s", item, self.file)
+        return words_of_captions({item: found[item] or None for item in items}, make_tagger(self.tagger))
+
+
+def _read(file: Path, what: str) -> tuple[list[str], list[str | None]]:
+    """The names and the captions of all rows."""
+    table = _table(file, what)
+    column = next((name for name in NAMES if name in table.column_names), None)
+    if column is None:
+        raise InputError(f"{what} has no column 'item' or 'file'{did_you_mean('item', table.column_names)}")
+    table = conform(table, {column: "string", "caption": "string"}, what)
+    if not table.num_rows:
+        raise InputError(f"{what} has no rows")
+    names = table.column(column).to_pylist()
+    if not all(names):
+        raise InputError(f"{what}, column '{column}' has an empty value")
+    return names, table.column("caption").to_pylist()
+
+
+def _table(file: Path, what: str) -> pa.Table:
+    suffix = file.suffix.lower()
+    if suffix not in FORMATS:
+        raise InputError(f"{what}: expected a name that ends with {', '.join(FORMATS)}")
+    if not file.is_file():
+        raise InputError(f"{what} does not exist")
+    if suffix == ".csv":
+        return read_csv(file, what, is_text=lambda name: name in (*NAMES, "caption"))
+    try:
+        return _read_jsonl(file, what) if suffix == ".jsonl" else pq.read_table(file)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{what} cannot be read: {' '.join(str(error).split())}") from error
+
+
+def _read_jsonl(file: Path, what: str) -> pa.Table:
+    """The columns that matter as text; the others, which only serve an error's message, as nulls."""
+    columns: dict[str, list[str | None]] = {}
+    for number, line in enumerate(file.read_bytes().splitlines()):
+        try:
+            row = json.loads(line)
+        except (ValueError, RecursionError):
+            row = None
+        if not isinstance(row, dict):
+            raise InputError(f"{what}, line {number + 1}: expected a JSON object")
+        for name in row.keys() - columns.keys():
+            columns[name] = [None] * number
+        for name, values in columns.items():
+            value = row.get(name) if name in (*NAMES, "caption") else None
+            if value is not None and not isinstance(value, str):
+                raise InputError(f"{what}, line {number + 1}: expected text as '{name}', found {json.dumps(value)}")
+            values.append(value)
+    return pa.table({name: pa.array(values, pa.string()) for name, values in sorted(columns.items())})

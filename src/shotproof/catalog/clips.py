@@ -1,0 +1,53 @@
+"""The clips of a catalog of sounds: files, or mixtures that were never written."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.core.runtime.runtime import Runtime
+from shotproof.core.store import OnError, file_digests
+from shotproof.media.mixture import Clip, Mixture
+
+
+def clips_of(catalog: Catalog) -> list[Clip]:
+    """What `read_clip` takes for each item: its file, or, where its path is empty, the mixture that it stands for."""
+    paths = catalog.table.column("path").to_pylist()
+    if all(paths):
+        return list(catalog.paths)
+    rows = catalog.table.select(["foreground", "background", "gain_db"]).to_pylist()
+    root = catalog.root
+    return [
+        root / path
+        if path
+        else Mixture(
+            root / row["foreground"],
+            None if row["background"] is None else root / row["background"],
+            0.0 if row["gain_db"] is None else row["gain_db"],
+        )
+        for path, row in zip(paths, rows, strict=True)
+    ]
+
+
+def clip_digests(clips: Sequence[Clip], runtime: Runtime, on_error: OnError = "raise") -> pa.Array:
+    """A digest of the content of each clip, [n]: that of its file, or of all that a mixture is made of.
+
+    With `on_error` skip, it is null where a file cannot be read.
+    """
+    files = sorted({file for clip in clips for file in (clip.files if isinstance(clip, Mixture) else [clip])})
+    known: dict[Path, str | None] = dict(zip(files, file_digests(files, runtime, on_error).to_pylist(), strict=True))
+
+    def digest(clip: Clip) -> str | None:
+        if isinstance(clip, Path):
+            return known[clip]
+        parts = [known[file] for file in clip.files]
+        if None in parts:
+            return None
+        recipe = "\0".join(["mixture", *map(str, parts), repr(clip.gain_db)])
+        return hashlib.sha256(recipe.encode()).hexdigest()
+
+    return pa.array([digest(clip) for clip in clips], pa.string())

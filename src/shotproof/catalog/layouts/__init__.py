@@ -1,0 +1,1 @@
+"""One file per layout of a data set on disk."""

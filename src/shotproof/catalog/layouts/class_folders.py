@@ -1,0 +1,75 @@
+"""The files below a folder, which layouts of class folders share."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from shotproof.core.errors import InputError
+from shotproof.media.clip import SOUND_EXTENSIONS
+from shotproof.media.images import IMAGE_EXTENSIONS
+
+EXTENSIONS = (*IMAGE_EXTENSIONS, *SOUND_EXTENSIONS)
+
+
+def item_paths(root: Path, extensions: Iterable[str] = EXTENSIONS) -> tuple[list[str], int]:
+    """The items' files below a folder.
+
+    Args:
+        root: the folder
+        extensions: how the names of items end, in any case, with or without the dot
+
+    Returns:
+        Relative paths with `/`, and how many other files there are; hidden files are others.
+
+    Raises:
+        InputError: there is no item, or a link leads in a circle.
+    """
+    if not root.is_dir():
+        raise InputError(f"{root} is not a folder")
+    suffixes = tuple(f".{extension.lower().lstrip('.')}" for extension in extensions)
+    files = list(_files_below(root))
+    paths = [path for path in files if _is_item(path, suffixes)]
+    if not paths:
+        raise InputError(f"{root} holds no file that ends in {', '.join(suffixes)} ({len(files)} others ignored)")
+    return paths, len(files) - len(paths)
+
+
+def unreadable_path(path: str | os.PathLike[str], error: OSError) -> InputError:
+    """What to say of a path that the system refuses; a link that leads to itself is told as such."""
+    if error.errno == errno.ELOOP:
+        return InputError(f"{os.fspath(path)} is a link that leads back to itself: remove it")
+    return InputError(f"{os.fspath(path)} cannot be read: {error.strerror or error}")
+
+
+def _is_item(path: str, suffixes: tuple[str, ...]) -> bool:
+    name = path.rpartition("/")[2]
+    return name.lower().endswith(suffixes) and not name.startswith(".")
+
+
+def _files_below(folder: Path, prefix: str = "", above: frozenset[tuple[int, int]] = frozenset()) -> Iterator[str]:
+    """The files below a folder, as relative paths with `/`; a hidden folder is one entry, not entered."""
+    try:
+        status = folder.stat()
+        entries = list(os.scandir(folder))
+    except OSError as error:
+        raise unreadable_path(folder, error) from error
+    here = (status.st_dev, status.st_ino)
+    if here in above:
+        raise InputError(f"{folder} is a link to a folder that contains it: remove it")
+    for entry in entries:
+        relative = prefix + entry.name
+        try:
+            relative.encode()
+        except UnicodeEncodeError as error:
+            raise InputError(f"the name of {os.fsencode(entry.path)!r} is not UTF-8: rename it") from error
+        try:
+            enter = entry.is_dir() and not entry.name.startswith(".")
+        except OSError as error:
+            raise unreadable_path(entry.path, error) from error
+        if enter:
+            yield from _files_below(folder / entry.name, f"{relative}/", above | {here})
+        else:
+            yield relative

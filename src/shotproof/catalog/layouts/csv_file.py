@@ -1,0 +1,58 @@
+"""Reading tables that somebody made: CSV files with a header line, and Parquet."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import csv as arrow_csv
+
+from shotproof.core.errors import InputError
+
+
+def read_csv_or_parquet(path: Path, what: str, is_text: Callable[[str], bool]) -> pa.Table:
+    """Read a table of at least one row: Parquet by the name's end, else CSV as `read_csv` does."""
+    if not path.is_file():
+        raise InputError(f"{what} does not exist: expected a CSV or Parquet file")
+    if path.suffix.lower() == ".parquet":
+        try:
+            table = pq.read_table(path)
+        except (pa.ArrowException, OSError) as error:
+            raise InputError(f"{what} is not readable as Parquet: {' '.join(str(error).split())}") from error
+    else:
+        table = read_csv(path, what, is_text)
+    if not table.num_rows:
+        raise InputError(f"{what} has no rows")
+    return table
+
+
+def read_csv(path: Path, what: str, is_text: Callable[[str], bool]) -> pa.Table:
+    """Read a CSV file; columns that `is_text` accepts stay text as written, other types are inferred."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            header = next(csv.reader(file), [])
+        size = path.stat().st_size
+    except OSError as error:
+        raise InputError(f"{what} cannot be read: {error.strerror or error}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{what} is not a CSV file in UTF-8: {error}") from error
+    for name, count in Counter(header).items():
+        if count > 1:
+            raise InputError(f"{what} has {count} columns named '{name}'")
+    try:
+        table: pa.Table = arrow_csv.read_csv(
+            path,
+            # One block: types are inferred from the whole file, not from its first megabyte.
+            read_options=arrow_csv.ReadOptions(block_size=min(size + 1, 2**30)),
+            parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+            convert_options=arrow_csv.ConvertOptions(
+                column_types={name: pa.string() for name in header if is_text(name)}
+            ),
+        )
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{what} is not a CSV file in UTF-8: {' '.join(str(error).split())}") from error
+    return table

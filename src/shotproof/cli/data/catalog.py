@@ -1,0 +1,142 @@
+"""`shotproof catalog`: from data on disk to a catalog, and what would go wrong with it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shotproof.cli.console import print_json, print_table
+from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.core.errors import InputError
+
+if TYPE_CHECKING:
+    from shotproof.catalog.catalog import Catalog
+    from shotproof.catalog.check import Problem
+
+SHOWN_PER_KIND = 10
+
+
+def catalog(
+    root: Annotated[Path, typer.Argument(help="The data: a folder, or a table; with --check also a catalog.parquet.")],
+    layout: Annotated[
+        str,
+        typer.Option(
+            help="How the data lies, e.g. folder, cub, \"table(label='species')\"; shotproof list layouts has all."
+        ),
+    ] = "folder",
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="The catalog file to write.")] = None,
+    splits: Annotated[
+        Path | None, typer.Option(help="CSV with the columns label and split: assigns splits by class.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="The data set's name. Default: its own, or the folder's.")] = None,
+    check: Annotated[
+        bool,
+        typer.Option("--check", help="Report what would go wrong later; exit status 1 if anything would."),
+    ] = False,
+    stats: Annotated[
+        bool, typer.Option("--stats", help="Print how many items of which class are in which context.")
+    ] = False,
+    context_column: Annotated[str, typer.Option(help="The column with the contexts, for --stats.")] = "context",
+    way: Annotated[int, typer.Option(min=1, help="Check for tasks of so many classes.")] = 5,
+    shot: Annotated[int, typer.Option(min=1, help="Check for so many support items per class.")] = 5,
+    query: Annotated[int, typer.Option(min=1, help="Check for so many query items per class.")] = 15,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    workers: Workers = None,
+    device: Device = None,
+    cache: Cache = None,
+    progress: Progress = None,
+    engine: EngineName = None,
+) -> None:
+    """Make the table of items: what exists, with its label and split.
+
+    Example: shotproof catalog birds/ --layout folder -o catalog.parquet
+    """
+    from shotproof.catalog.catalog import Catalog
+    from shotproof.catalog.check import check_catalog
+    from shotproof.catalog.context_statistics import context_statistics
+    from shotproof.catalog.layout import read_layout
+    from shotproof.catalog.splits import apply_splits
+    from shotproof.cli.data.context_tables import print_context_statistics
+
+    if output is None and not check and not stats:
+        raise InputError("nothing to do: give --output FILE, --check, or --stats")
+    # The layout 'folder' cannot read a file, so a file is a catalog that exists already.
+    if layout == "folder" and root.is_file():
+        made = Catalog.read(root)
+        made = made if splits is None else apply_splits(made, splits)
+        made = made if name is None else replace(made, record=replace(made.record, name=name))
+    else:
+        made = read_layout(root, layout, splits=splits, name=name)
+    if output is not None:
+        made.write(output)
+    runtime = make_runtime(workers, device, cache, progress, engine)
+    problems = check_catalog(made, way=way, shot=shot, query=query, runtime=runtime) if check else []
+    found = context_statistics(made, context_column) if stats else None
+    if json:
+        told = {} if found is None else {"contexts": found.to_json()}
+        print_json(_as_json(made, problems if check else None) | told)
+    else:
+        _print_summary(made)
+        if found is not None:
+            print_context_statistics(found)
+        if check:
+            _print_problems(problems)
+    if problems:
+        raise typer.Exit(1)
+
+
+def _split_sizes(made: Catalog) -> list[dict[str, Any]]:
+    """One record per split: split, classes, items, smallest_class, smallest_class_items."""
+    from shotproof.catalog.check import class_sizes
+
+    sizes: dict[str, dict[str, int]] = {}
+    for row in class_sizes(made).to_pylist():
+        sizes.setdefault(row["split"], {})[row["label"]] = row["items"]
+    return [
+        {
+            "split": split,
+            "classes": len(labels),
+            "items": sum(labels.values()),
+            "smallest_class": min(labels, key=lambda label: labels[label]),
+            "smallest_class_items": min(labels.values()),
+        }
+        for split, labels in sizes.items()
+    ]
+
+
+def _as_json(made: Catalog, problems: list[Problem] | None) -> dict[str, Any]:
+    document: dict[str, Any] = {"items": len(made), "digest": made.digest, "splits": _split_sizes(made)}
+    if problems is not None:
+        document["problems"] = [asdict(problem) for problem in problems]
+    return document
+
+
+def _print_summary(made: Catalog) -> None:
+    rows = [
+        [
+            size["split"],
+            f"{size['classes']:,}",
+            f"{size['items']:,}",
+            f"{size['smallest_class_items']:,} ({size['smallest_class']})",
+        ]
+        for size in _split_sizes(made)
+    ]
+    print_table(f"{len(made):,} items", ["split", "classes", "items", "smallest class"], rows)
+
+
+def _print_problems(problems: list[Problem]) -> None:
+    """One line per problem, the first few of each kind."""
+    typer.echo(f"\n{len(problems):,} problem{'' if len(problems) == 1 else 's'} found")
+    count_of = Counter(problem.kind for problem in problems)
+    width = max(map(len, count_of), default=0)
+    shown: Counter[str] = Counter()
+    for problem in problems:
+        shown[problem.kind] += 1
+        if shown[problem.kind] <= SHOWN_PER_KIND:
+            typer.echo(f"{problem.kind:<{width}}  {problem.where}: {problem.message}")
+        elif shown[problem.kind] == count_of[problem.kind]:
+            typer.echo(f"{problem.kind:<{width}}  ... and {count_of[problem.kind] - SHOWN_PER_KIND:,} more (--json)")

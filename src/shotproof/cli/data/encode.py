@@ -1,0 +1,67 @@
+"""`shotproof encode`: from a catalog to features."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from shotproof.cli.runtime import BatchSize, Cache, Device, EngineName, Progress, Workers, make_runtime
+
+if TYPE_CHECKING:
+    from shotproof.features.features import Features
+
+
+def encode(
+    catalog: Annotated[Path, typer.Argument(help="catalog.parquet")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The features to write.")],
+    encoder: Annotated[
+        str,
+        typer.Option(
+            help='Images: lite0, hf:NAME_OR_FOLDER, onnx:FILE, "pixels(size=4)". Sounds: logmel, '
+            "hf-audio:NAME_OR_FOLDER, birdnet. Either: file:FILE. shotproof list encoders has all."
+        ),
+    ] = "lite0",
+    split: Annotated[str | None, typer.Option(help="Only the items of one split; otherwise all.")] = None,
+    on_error: Annotated[
+        Literal["raise", "skip"], typer.Option(help="An item that cannot be read: ends the command, or is skipped.")
+    ] = "raise",
+    batch_size: BatchSize = None,
+    workers: Workers = None,
+    device: Device = None,
+    cache: Cache = None,
+    progress: Progress = None,
+    engine: EngineName = None,
+) -> None:
+    """Turn every item into a feature; what was encoded before comes from the cache.
+
+    shotproof encode catalog.parquet --encoder lite0 -o features.parquet
+    """
+    import time
+
+    from shotproof.catalog.catalog import Catalog
+    from shotproof.features.encoder import encode as encode_items
+
+    started = time.perf_counter()
+    runtime = make_runtime(workers, device, cache, progress, engine, batch_size=batch_size)
+    items = Catalog.read(catalog)
+    items = items if split is None else items.in_split(split)
+    features = encode_items(items, encoder, on_error=on_error, runtime=runtime)
+    features.write(output)
+    skipped, tally = features.record.skipped, features.tally
+    for item in skipped:
+        typer.echo(f"skipped  {item}: cannot be read", err=True)
+    left_out = f"{len(skipped):,} skipped, " if skipped else ""
+    made_of = "" if tally is None else f"{tally.encoded:,} encoded, {tally.reused:,} from the cache, "
+    typer.echo(
+        f"{output}: {len(features):,} items, {_size(features)} by {features.name}; "
+        f"{left_out}{made_of}{time.perf_counter() - started:.1f} s"
+    )
+
+
+def _size(features: Features) -> str:
+    """`1,280 dimensions`, or `maps of 1,280 x 7 x 7`."""
+    if features.shape:
+        return f"maps of {' x '.join(f'{length:,}' for length in features.shape)}"
+    return f"{features.array.shape[1]:,} dimensions"

@@ -1,0 +1,55 @@
+"""`shotproof list`: what can be picked by name, of every kind."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def list_components(
+    kind: Annotated[
+        str | None,
+        typer.Argument(help="layouts, detectors, encoders, transforms, samplers or methods; all of them unless given."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print names and options as JSON.")] = False,
+) -> None:
+    """List what can be picked by name, with one line each.
+
+    Example: shotproof list samplers
+    """
+    from shotproof.cli.console import print_json, print_table
+    from shotproof.pipeline.components import all_registries, registry_of
+
+    registry = None if kind is None else registry_of(kind)
+    chosen = all_registries() if registry is None else {f"{registry.kind}s": registry}
+    if as_json:
+        print_json(
+            {
+                plural: [
+                    {
+                        "name": name,
+                        "about": of.get(name).about,
+                        "options": {each.name: each.json_schema() for each in of.get(name).options()},
+                    }
+                    for name in of
+                ]
+                for plural, of in chosen.items()
+            }
+        )
+        return
+    for plural, of in chosen.items():
+        if len(chosen) > 1:
+            typer.echo(f"{plural}:")
+        columns, rows = ["name", "about"], [[name, of.get(name).about] for name in of]
+        if of.kind == "method":
+            columns = ["name", "family", "needs", "balanced", "about"]
+            rows = [_method_row(name, of.get(name)) for name in of]
+        print_table("", columns, rows, left=len(columns))
+        typer.echo()
+    typer.echo("shotproof show NAME tells the options of one.")
+
+
+def _method_row(name: str, method: type) -> list[str]:
+    family, needs, balanced = (getattr(method, key, "") for key in ("family", "needs", "balanced"))
+    return [name, str(family), str(needs), "yes" if balanced is True else "", str(getattr(method, "about", ""))]

@@ -1,0 +1,1 @@
+"""Commands on results: compare, explain, plan, report."""

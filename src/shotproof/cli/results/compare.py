@@ -1,0 +1,217 @@
+"""`shotproof compare`: classifiers side by side, with intervals that name what they cover."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
+
+if TYPE_CHECKING:
+    from shotproof.stats.block import Block, Group
+    from shotproof.stats.comparison import Comparison
+    from shotproof.stats.intervals import Interval
+
+
+def compare(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="RESULTS...", help="Results files, or folders of runs; of any number of data sets."),
+    ],
+    interval: Annotated[
+        list[str] | None,
+        typer.Option(help="sampler, depletion, images or classes; may be repeated. Default: sampler."),
+    ] = None,
+    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
+    metric: Annotated[str, typer.Option(help="What classifiers are ranked and paired by: acc or wacc.")] = "acc",
+    holm: Annotated[bool, typer.Option(help="Correct for the number of pairs, after Holm.")] = True,
+    tasks: Annotated[
+        list[Path] | None, typer.Option(help="A task file of the results, for images and classes; may be repeated.")
+    ] = None,
+    catalog: Annotated[
+        list[Path] | None, typer.Option(help="A catalog, for all intervals but sampler; may be repeated.")
+    ] = None,
+    features: Annotated[
+        list[Path] | None, typer.Option(help="An encoder's features, for all intervals but sampler; may be repeated.")
+    ] = None,
+    attributes: Annotated[
+        list[Path] | None, typer.Option(help="Attributes, where a sampler needs them; may be repeated.")
+    ] = None,
+    step: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--transform",
+            "-t",
+            help="What the features went through before evaluation, e.g. l2; may be repeated, applied in order.",
+        ),
+    ] = None,
+    halvings: Annotated[int | None, typer.Option(help="Random halvings of the data. Default: 100.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, in percent points.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print everything as CSV, in percent points.")] = False,
+    as_latex: Annotated[bool, typer.Option("--latex", help="Print one LaTeX table per design.")] = False,
+    workers: Workers = None,
+    device: Device = None,
+    cache: Cache = None,
+    progress: Progress = None,
+    engine: EngineName = None,
+) -> None:
+    """Compare classifiers: intervals that name what they cover, ranks with ties, all pairs, and gaps.
+
+    Example: shotproof compare run/ --interval sampler --interval images
+    """
+    from shotproof.analysis.compare import compare as compare_classifiers
+    from shotproof.cli.console import print_json
+    from shotproof.cli.runtime import make_runtime
+    from shotproof.core.errors import InputError
+    from shotproof.pipeline.material import read_material
+
+    if as_json + as_csv + as_latex > 1:
+        raise InputError("--json, --csv and --latex: expected one of them at most")
+    material = read_material(
+        paths,
+        tasks=tasks or (),
+        catalogs=catalog or (),
+        features=features or (),
+        attributes=attributes or (),
+        transforms=step or (),
+        halvings=halvings,
+    )
+    comparison = compare_classifiers(
+        material,
+        intervals=interval,
+        level=level,
+        metric=metric,
+        correct=holm,
+        runtime=make_runtime(workers, device, cache, progress, engine),
+    )
+    if as_json:
+        print_json(comparison.to_json())
+    elif as_csv:
+        typer.echo(comparison.to_csv(), nl=False)
+    elif as_latex:
+        typer.echo(comparison.to_latex(), nl=False)
+    else:
+        print_intervals(comparison)
+    if len(comparison.refused) == len(comparison.covers):
+        raise InputError(f"no interval can be given: {next(iter(comparison.refused.values()))}")
+
+
+def print_intervals(comparison: Comparison) -> None:
+    """Print all tables, one section per design."""
+    from shotproof.stats.export.wide import title_of
+    from shotproof.stats.intervals import MEANING
+
+    typer.echo(f"{100 * comparison.level:.4g}% intervals")
+    for name in comparison.covers:
+        typer.echo(f"  {name}: {comparison.refused.get(name, MEANING[name])}")
+    for note in comparison.notes:
+        typer.echo(f"  {note}")
+    typer.echo()
+    for block in comparison.blocks:
+        if len(comparison.blocks) > 1 or block.design.data_set:
+            several = len(comparison.blocks) > 1
+            typer.echo(f"{comparison.design_name(block.design) if several else title_of(block)}\n")
+        for group in [*block.groups, *block.gaps]:
+            _print_group(comparison, group)
+        if block.detectors:
+            _print_detectors(block)
+    if comparison.corrected and any(len(group.rows) > 2 for group in comparison.groups):
+        typer.echo("Conclusions are corrected for the number of pairs, after Holm; intervals are of one pair alone.")
+    if comparison.covers == ("sampler",):
+        typer.echo(
+            "The sampler interval does not cover new images or new classes. For those: --interval images "
+            "--interval classes with a run's folder, or with --tasks TASKS --catalog CATALOG --features FEATURES"
+        )
+
+
+def _print_group(comparison: Comparison, group: Group) -> None:
+    """One table per metric, then the pairs by the metric that was chosen."""
+    from shotproof.cli.console import print_table
+    from shotproof.stats.export.wide import METRIC_NAMES
+
+    seeds = f" of {len(group.seeds)} seeds" if len(group.seeds) > 1 else ""
+    what = (
+        f"Gap, {group.label} minus {group.against} tasks{seeds}"
+        if group.against
+        else f"{group.tasks} {group.label} tasks{seeds}"
+    )
+    for metric, name in METRIC_NAMES.items():
+        ranked = metric == comparison.metric and not group.against
+        rows = []
+        for row in sorted(group.rows, key=lambda row: -row.means[metric]):
+            rank, deviation = row.rank(metric), row.spread(metric)
+            rows.append(
+                [
+                    comparison.classifier_name(row.classifier),
+                    *(["n/a" if rank is None else str(rank)] if ranked else []),
+                    f"{round(row.means[metric], 1) + 0.0:.1f}",
+                    *([] if deviation is None else [f"{deviation:.1f}"]),
+                    *(_bounds(row.intervals[metric][covers]) for covers in comparison.covers),
+                ]
+            )
+        deviates = ["sd over seeds"] if seeds else []
+        typer.echo(f"{what}: {name}, {'points' if group.against else 'percent'}")
+        print_table("", ["method", *(["rank"] if ranked else []), name, *deviates, *comparison.covers], rows)
+        typer.echo()
+    if len(group.rows) > 1:
+        _print_pairs(comparison, group, what)
+    for reason in _reasons(comparison, group):
+        typer.echo(f"n/a: {reason}")
+
+
+def _print_pairs(comparison: Comparison, group: Group, what: str) -> None:
+    from shotproof.cli.console import print_table
+    from shotproof.stats.export.wide import METRIC_NAMES
+
+    by_interval = [group.pairs[comparison.metric, name] for name in comparison.covers]
+    rows = [
+        [
+            " - ".join(comparison.pair_names(pairs[0])),
+            f"{pairs[0].interval.mean:+.2f}",
+            *(f"{pair.conclusion} {_bounds(pair.interval, 2)}" for pair in pairs),
+        ]
+        for pairs in zip(*by_interval, strict=True)
+    ]
+    total = len(by_interval[0])
+    counts = [f"{group.conclusive(comparison.metric, name)} of {total}" for name in comparison.covers]
+    name = METRIC_NAMES[comparison.metric]
+    typer.echo(f"{what}: pairs by {name}, points; + the first is higher, - lower, 0 not conclusive")
+    print_table("", ["pair", "points", *comparison.covers], [*rows, ["conclusive", "", *counts]])
+    typer.echo()
+
+
+def _print_detectors(block: Block) -> None:
+    import math
+
+    from shotproof.cli.console import print_table
+
+    rows = []
+    for one in block.detectors:
+        correlation = "n/a" if math.isnan(one.correlation) else f"{one.correlation:.2f}"
+        accuracy = ["n/a"] * 2 if one.accuracy is None else [f"{value:.1f}" for value in one.accuracy]
+        rows.append([f"{one.sampler}: {' and '.join(one.detectors)}", correlation, *accuracy])
+    typer.echo(
+        "Detectors: Spearman's correlation of wAcc; words of the other that the first and the second find, percent"
+    )
+    print_table("", ["detectors", "Spearman", "first", "second"], rows)
+    typer.echo()
+
+
+def _reasons(comparison: Comparison, group: Group) -> list[str]:
+    """Why a cell has no interval, where the reason is not that of the whole interval."""
+    cells = [one for row in group.rows for named in row.intervals.values() for one in named.values()]
+    cells += [
+        pair.interval for (metric, _), pairs in group.pairs.items() if metric == comparison.metric for pair in pairs
+    ]
+    reasons = [f"{one.covers}: {one.refused}" for one in cells if one.refused]
+    told = [f"{name}: {reason}" for name, reason in comparison.refused.items()]
+    return [reason for reason in dict.fromkeys(reasons) if reason not in told]
+
+
+def _bounds(interval: Interval, digits: int = 1) -> str:
+    if interval.refused:
+        return "n/a"
+    low, high = (f"{round(end, digits) + 0.0:.{digits}f}" for end in (interval.low, interval.high))
+    return f"[{low}, {high}]"

@@ -1,0 +1,156 @@
+"""`shotproof geometry`: what a context does to features, and how far features are from a reference set."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+
+if TYPE_CHECKING:
+    from shotproof.analysis.geometry.change import FeatureChange
+    from shotproof.analysis.geometry.distribution import Distances
+    from shotproof.catalog.catalog import Catalog
+    from shotproof.features.features import Features
+
+
+def geometry(
+    features: Annotated[Path, typer.Argument(help="features.parquet")],
+    catalog: Annotated[Path | None, typer.Option(help="The catalog of these items.")] = None,
+    clean_value: Annotated[
+        str | None, typer.Option(help="The context that means none; of a catalog by `shotproof mix`, known.")
+    ] = None,
+    context_column: Annotated[str, typer.Option(help="The column of contexts.")] = "context",
+    split: Annotated[str | None, typer.Option(help="Only the items of one split; otherwise all.")] = None,
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out", help="Leave an item's own recording out of the clean mean.")
+    ] = False,
+    center: Annotated[
+        bool, typer.Option("--center", help="Take the mean of all clean features from every feature first.")
+    ] = False,
+    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
+    reference: Annotated[
+        Path | None, typer.Option(help="Features of a reference set, by the same encoder: compare distributions.")
+    ] = None,
+    reference_catalog: Annotated[
+        Path | None, typer.Option(help="Its catalog: compare class by class, by label.")
+    ] = None,
+    permutations: Annotated[int, typer.Option(help="Permutations for the test of equal distributions.")] = 200,
+    seed: Annotated[int, typer.Option(help="The seed of the permutations.")] = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Length against direction, .svg or .html (with the table).")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all values as JSON.")] = False,
+    workers: Workers = None,
+    device: Device = None,
+    cache: Cache = None,
+    progress: Progress = None,
+    engine: EngineName = None,
+) -> None:
+    """Say how a context changes the features' length and direction, and how far they are from a reference set.
+
+    Example: shotproof geometry features.parquet --catalog catalog.parquet --clean-value clean -o geometry.svg
+    """
+    from shotproof.analysis.geometry.change import feature_change
+    from shotproof.analysis.geometry.distribution import feature_distances
+    from shotproof.catalog.catalog import Catalog
+    from shotproof.catalog.contexts import clean_context
+    from shotproof.cli.console import print_json
+    from shotproof.core.errors import InputError
+    from shotproof.features.features import Features
+    from shotproof.report.figures.geometry import write_geometry
+
+    if catalog is None and (clean_value is not None or reference_catalog is not None or split is not None):
+        raise InputError("--clean-value, --reference-catalog and --split need --catalog")
+    items = None if catalog is None else _in_split(Catalog.read(catalog), split)
+    if clean_value is None and reference is None and items is not None:
+        clean_value = clean_context(items, context_column)
+    if clean_value is None and reference is None:
+        raise InputError("nothing to compare: give --catalog and --clean-value, or --reference, or all of them")
+    if output is not None and clean_value is None:
+        raise InputError("--output draws clean against mixed items: give --catalog and --clean-value")
+    runtime = make_runtime(workers, device, cache, progress, engine)
+    given = Features.read(features)
+    change = away = None
+    if clean_value is not None and items is not None:
+        change = feature_change(
+            given, items, clean_value, context_column=context_column, leave_out=leave_out, center=center, level=level
+        )
+    if reference is not None:
+        others = None if reference_catalog is None else Catalog.read(reference_catalog)
+        away = feature_distances(
+            given,
+            Features.read(reference),
+            catalog=items,
+            reference_catalog=others,
+            permutations=permutations,
+            seed=seed,
+            runtime=runtime,
+        )
+    if output is not None and change is not None:
+        write_geometry(output, change, f"Length and direction of features by {given.name}")
+    if as_json:
+        made = {"change": change, "distance": away}
+        print_json({"features": given.name, **{name: value.to_json() for name, value in made.items() if value}})
+        return
+    if change is not None:
+        _print_change(change, given, level)
+    if away is not None:
+        _print_distances(away)
+    if output is not None:
+        typer.echo(f"figure: {output}")
+
+
+def _in_split(catalog: Catalog, split: str | None) -> Catalog:
+    return catalog if split is None else catalog.in_split(split)
+
+
+def _print_change(found: FeatureChange, features: Features, level: float) -> None:
+    """Tables 7 and 8, and what was found in a sentence."""
+    from shotproof.cli.console import print_table
+    from shotproof.report.figures.geometry import COLUMNS, table_rows
+
+    print_table(
+        f"features by {features.name}, clean and mixed: means with {level:.0%} intervals over recordings, "
+        "Mann-Whitney p with one value per recording; turn in degrees",
+        COLUMNS,
+        table_rows([*found.classes, found.overall]),
+    )
+    overall = found.overall
+    if overall.ratio is not None and overall.turn is not None:
+        longer = "longer" if overall.ratio.mean > 1 else "shorter"
+        typer.echo(
+            f"Mixing makes features {abs(overall.ratio.mean - 1):.1%} {longer} "
+            f"and turns them by {overall.turn.mean:.1f} degrees ({overall.pairs:,} mixed items of which the clean one "
+            f"is there); their cosine to the clean mean of their class changes by {overall.cosine.change.mean:+.3f}"
+            + (f", where the other classes' means are at {overall.others.clean.mean:.3f}." if overall.others else ".")
+        )
+    _print_left_out(found.left_out, "clean and mixed items")
+
+
+def _print_distances(found: Distances) -> None:
+    from shotproof.cli.console import print_table
+
+    rows = [
+        [
+            "all" if one.label is None else one.label,
+            f"{one.count:,}",
+            f"{one.reference_count:,}",
+            f"{one.mmd2:.4f}",
+            f"{one.mmd:.3f}",
+            "-" if one.p_value != one.p_value else f"{one.p_value:.3f}",
+            f"{one.centroid_cosine:.3f}",
+        ]
+        for one in [*found.classes, found.overall]
+    ]
+    columns = ["class", "items", "reference", "MMD²", "MMD", "p", "centroid cosine"]
+    print_table("against the reference set: unbiased MMD, RBF kernel at the median distance", columns, rows)
+    _print_left_out(found.left_out, "two items or more in both sets")
+
+
+def _print_left_out(labels: list[str], reason: str) -> None:
+    if labels:
+        shown = ", ".join(labels[:5]) + (", ..." if len(labels) > 5 else "")
+        typer.echo(f"Left out, for want of {reason}: {len(labels)} classes ({shown}).")

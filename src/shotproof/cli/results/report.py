@@ -1,0 +1,145 @@
+"""`shotproof report`: the comparison on the terminal, and as a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+
+if TYPE_CHECKING:
+    from shotproof.evaluation.origin import Design
+    from shotproof.stats.comparison import Comparison, GapRow
+
+
+def report(
+    files: Annotated[
+        list[Path],
+        typer.Argument(help="Results files, or folders of runs, of any data sets, encoders, methods and samplers."),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
+    tasks: Annotated[
+        list[Path] | None, typer.Option(help="A task file that results are on, for the gallery; may be repeated.")
+    ] = None,
+    catalog: Annotated[
+        list[Path] | None, typer.Option(help="A catalog, for the gallery's thumbnails; may be repeated.")
+    ] = None,
+    features: Annotated[
+        list[Path] | None, typer.Option(help="An encoder's features, for all intervals but sampler; may be repeated.")
+    ] = None,
+    attributes: Annotated[
+        list[Path] | None,
+        typer.Option(help="Attributes, for why tasks are hard, and where a sampler needs them; may be repeated."),
+    ] = None,
+    similarity: Annotated[
+        Path | None, typer.Option(help="similarity.parquet: adds how near images are to their concepts and contexts.")
+    ] = None,
+    interval: Annotated[
+        list[str] | None,
+        typer.Option(help="sampler, depletion, images or classes; may be repeated. Default: sampler, which is quick."),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="The page's title.")] = None,
+    figures: Annotated[
+        Path | None, typer.Option(help="A folder for all figures of the comparison, as SVG, PDF and PNG.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+    workers: Workers = None,
+    device: Device = None,
+    cache: Cache = None,
+    progress: Progress = None,
+    engine: EngineName = None,
+) -> None:
+    """Compare results on random and on biased tasks; print the table and write it as a page that opens offline.
+
+    Example: shotproof report random.parquet fewstab.parquet --tasks fewstab-tasks.parquet
+    --catalog catalog.parquet -o report.html
+    """
+    from shotproof.analysis.similarity.similarity import Similarity
+    from shotproof.cli.console import print_json
+    from shotproof.pipeline.material import read_material
+    from shotproof.pipeline.report import check_page_name, write_report
+
+    check_page_name(output, "--figures FOLDER")
+    comparison = write_report(
+        output,
+        read_material(
+            files,
+            tasks=tasks or (),
+            catalogs=catalog or (),
+            features=features or (),
+            attributes=attributes or (),
+        ),
+        title=title,
+        intervals=interval,
+        similarity=Similarity.read(similarity) if similarity else None,
+        figures=figures,
+        runtime=make_runtime(workers, device, cache, progress, engine),
+    )
+    if as_json:
+        print_json(comparison.to_json())
+    else:
+        print_comparison(comparison)
+        typer.echo(f"report: {output}")
+        if figures is not None:
+            typer.echo(f"figures: {figures}")
+
+
+def print_comparison(comparison: Comparison) -> None:
+    """Print one table per design and task set, with one row per classifier, and what was found in a sentence or two."""
+    from shotproof.cli.console import print_table
+    from shotproof.evaluation.evaluated import Classifier
+    from shotproof.report.pages.wording import bounds, headline, level, metric, percent
+
+    tables: dict[tuple[Design, str], list[GapRow]] = {}
+    for row in comparison.rows:
+        tables.setdefault((row.design, row.biased.sampler if row.biased else "fewstab"), []).append(row)
+    for (design, label), rows in tables.items():
+        cells = []
+        for row in rows:
+            sides = (row.reference, row.biased)
+            accuracy = [percent(side.accuracy.mean) if side else "-" for side in sides]
+            worst = [percent(side.worst.mean) if side else "-" for side in sides]
+            gaps = [f"{percent(gap.mean)} {bounds(gap)}" if gap else "-" for gap in (row.accuracy_gap, row.gap)]
+            cells.append([str(Classifier(row.encoder, row.method)), *accuracy, *worst, *gaps])
+        first = next((row.reference.sampler for row in rows if row.reference), "random")
+        metrics = [metric(name, side) for name in ("Acc", "wAcc") for side in (first, label)]
+        columns = ["classifier", *metrics, "gap in Acc", "gap in wAcc"]
+        interval = f"{level(comparison.level)} {comparison.covers[0]} interval"
+        print_table(f"{comparison.design_name(design)} tasks: percent, {interval}", columns, cells)
+        typer.echo()
+    _print_seeds(comparison)
+    _print_detectors(comparison)
+    for sentence in headline(comparison):
+        typer.echo(sentence)
+
+
+def _print_seeds(comparison: Comparison) -> None:
+    """Print how much the means vary over seeds, where there are several."""
+    from shotproof.cli.console import print_table
+    from shotproof.report.pages.replicates import seeds_rows
+    from shotproof.report.pages.wording import percent
+
+    rows = [
+        [row.set_name, row.classifier, str(row.seeds)]
+        + [f"{percent(mean)} ±{percent(row.spreads[metric])}" for metric, mean in row.means.items()]
+        for row in seeds_rows(comparison)
+    ]
+    if rows:
+        columns = ["task set", "classifier", "seeds", "Acc", "wAcc"]
+        print_table("percent, mean ± standard deviation over seeds", columns, rows, left=2)
+        typer.echo()
+
+
+def _print_detectors(comparison: Comparison) -> None:
+    """Print how well detectors agree, where one sampler was given the attributes of several."""
+    from shotproof.report.pages.wording import percent
+
+    for block in comparison.blocks:
+        for one in block.detectors:
+            first, second = one.detectors
+            name = f"{comparison.design_name(block.design)} tasks, {one.sampler}"
+            told = f"{name} with {first} and with {second}: Spearman's correlation {one.correlation:.2f}"
+            found = f", detection accuracy {' and '.join(map(percent, one.accuracy))}%" if one.accuracy else ""
+            typer.echo(f"{told} over {one.classifiers} classifiers{found}.")

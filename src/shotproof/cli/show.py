@@ -1,0 +1,41 @@
+"""`shotproof show`: one thing that can be picked by name, with its options."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def show(
+    name: Annotated[str, typer.Argument(help="E.g. hardest, ridge, lite0, photometric, folder, l2.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the options as a JSON Schema.")] = False,
+) -> None:
+    """Show the options of a layout, detector, encoder, transform, sampler or method, with an example.
+
+    Example: shotproof show hardest
+    """
+    import inspect
+
+    from shotproof.cli.console import print_json, print_table
+    from shotproof.pipeline.components import find_components, option_rows, usage
+
+    found = find_components(name)
+    if as_json:
+        schemas = {kind: {each.name: each.json_schema() for each in of.options()} for kind, of in found}
+        print_json(schemas if len(found) > 1 else next(iter(schemas.values())))
+        return
+    for kind, component in found:
+        typer.echo(f"{kind} {name}: {component.about}\n")
+        typer.echo(f"{inspect.getdoc(component)}\n")
+        if component.paper:
+            typer.echo(f"Paper: {component.paper}\n")
+        rows = [list(row) for row in option_rows(component)]
+        if rows:
+            print_table("", ["option", "values", "default", "what it does"], rows, left=4)
+        else:
+            typer.echo("It has no options.")
+        for what, roles in (("Needs", getattr(component, "needs", ())), ("Takes", getattr(component, "takes", ()))):
+            if kind == "sampler" and roles:
+                typer.echo(f"{what}: {', '.join(f'--{role}' for role in roles)}")
+        typer.echo(f"\nExample: {usage(name, component)}\n")

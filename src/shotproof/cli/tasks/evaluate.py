@@ -1,0 +1,142 @@
+"""`shotproof evaluate`: tasks and features to results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shotproof.cli.runtime import Device, EngineName, Progress, Workers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shotproof.evaluation.results import Results
+    from shotproof.features.features import Features
+
+
+def evaluate(
+    tasks: Annotated[Path, typer.Argument(help="The task set, tasks.parquet.")],
+    features: Annotated[
+        list[Path], typer.Option("--features", "-f", help="An encoder's features, features.parquet; may be repeated.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where to write the results; of several features, a folder.")
+    ],
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            "-m",
+            help="NAME(option=value), sklearn:CLASS(...), FILE.py:NAME(...), python:MODULE:NAME(...), or all (those on "
+            "vectors); may be repeated. Default: ncc, cosine, logistic, ridge, knn. See shotproof list methods.",
+        ),
+    ] = None,
+    step: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--transform",
+            "-t",
+            help="A step of preprocessing, e.g. l2 or center(base='base.parquet'); may be repeated, applied in order. "
+            "See shotproof list transforms.",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="For methods that draw random numbers.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
+    workers: Workers = None,
+    device: Device = None,
+    progress: Progress = None,
+    engine: EngineName = None,
+) -> None:
+    """Count how many queries of each class of each task each method labels correctly.
+
+    Example: shotproof evaluate tasks.parquet --features features.parquet --method ncc --method "ridge(penalty=1)"
+    -o results.parquet
+    """
+    import time
+
+    from shotproof.cli.console import print_json, print_table, told_warnings
+    from shotproof.cli.runtime import make_runtime
+    from shotproof.evaluation.evaluate import evaluate as evaluate_tasks
+    from shotproof.features.features import Features
+    from shotproof.features.transforms import transform
+    from shotproof.methods.method import DEFAULT_METHODS
+    from shotproof.tasks.taskset import TaskSet
+
+    runtime = make_runtime(workers, device, None, progress, engine)
+    with told_warnings():
+        task_set, encoded = TaskSet.read(tasks), [transform(Features.read(path), step or []) for path in features]
+    written, summaries = _outputs(output, encoded), []
+    for of_encoder, path in zip(encoded, written, strict=True):
+        started = time.monotonic()
+        with told_warnings():
+            methods = _methods(method or DEFAULT_METHODS)
+            results = evaluate_tasks(task_set, of_encoder, methods, seed=seed, runtime=runtime)
+        results.write(path)
+        seconds = time.monotonic() - started
+        summaries.append({"encoder": of_encoder.name, **_summary(results, len(task_set), seconds)})
+    if as_json:
+        print_json(summaries[0] if len(summaries) == 1 else summaries)
+        return
+    typer.echo("95% interval: sampler (covers new tasks from the same items)\n")
+    for summary, path in zip(summaries, written, strict=True):
+        rows = [[row["method"], _percent(row["acc"]), _percent(row["wacc"])] for row in summary["methods"]]
+        typer.echo(f"{path}: {summary['encoder']}, {len(task_set)} tasks in {summary['seconds']:.1f} s")
+        print_table("", ["method", "Acc %", "wAcc %"], rows)
+
+
+def _outputs(output: Path, encoded: Sequence[Features]) -> list[Path]:
+    """Where the results of each encoder go: into the file, or of several into a folder, by the encoder's name."""
+    from shotproof.core.errors import InputError
+    from shotproof.pipeline.steps import file_name
+
+    if len(encoded) == 1:
+        return [output]
+    if output.suffix:
+        raise InputError(f"{output}: the results of {len(encoded)} features go into a folder, give one, e.g. results/")
+    names = [file_name(features.name) for features in encoded]
+    if len(set(names)) < len(names):
+        raise InputError(f"the features are of encoders with the same name ({', '.join(names)}): evaluate each alone")
+    output.mkdir(parents=True, exist_ok=True)
+    return [output / f"{name}.parquet" for name in names]
+
+
+def _methods(given: Sequence[str]) -> list[str]:
+    """The methods named; `all` stands for every registered one that works on vectors."""
+    from shotproof.methods.method import methods
+
+    every = [name for name in methods.names() if methods.get(name).needs == "vectors"] if "all" in given else []
+    return list(dict.fromkeys(name for one in given for name in (every if one == "all" else [one])))
+
+
+def _summary(results: Results, tasks: int, seconds: float) -> dict[str, Any]:
+    """The printed numbers: in percent, with their intervals; a bound that does not exist is None."""
+    from shotproof.stats.intervals import sampler_interval
+
+    def described(values: Any) -> dict[str, float | None]:
+        interval = sampler_interval(values)
+        low, high = (None if bound != bound else bound for bound in (interval.low, interval.high))
+        return {"mean": interval.mean, "low": low, "high": high}
+
+    rows = []
+    for name in results.methods:
+        counts = results.counts(name)
+        rows.append(
+            {"method": name, "acc": described(counts.accuracy_by_task()), "wacc": described(counts.worst_by_task())}
+        )
+    return {
+        "unit": "percent",
+        "tasks": tasks,
+        "seconds": seconds,
+        "interval": "sampler",
+        "level": 0.95,
+        "methods": rows,
+    }
+
+
+def _percent(value: dict[str, Any]) -> str:
+    """`58.31 ± 0.42`."""
+    if value["low"] is None:
+        return f"{value['mean']:.2f}"
+    return f"{value['mean']:.2f} ± {(value['high'] - value['low']) / 2:.2f}"

@@ -1,0 +1,92 @@
+"""Every error that Shotproof raises on purpose.
+
+ShotproofError            shown to a user as one line, exit status 2
+├── InputError            what was given cannot be used: a file, a column, a value
+│   ├── UnknownName       a name that is not registered, with the nearest one that is
+│   ├── MissingExtra      an optional dependency is not installed
+│   ├── UnreadableItem    one item's file cannot be decoded
+│   ├── Mismatch          files that were not made from the same data
+│   └── InsufficientData  the data cannot give the tasks that were asked for
+└── WriteFailed           an output could not be written; nothing half-written is left
+
+An InputError is a ValueError too, so that code which knows nothing of Shotproof can catch it.
+"""
+
+from __future__ import annotations
+
+import copy
+import difflib
+from collections.abc import Iterable
+from typing import Any, Self, TypeVar
+
+E = TypeVar("E", bound="ShotproofError")
+
+
+class ShotproofError(Exception):
+    """An error with a message for the user; the command line prints it without a traceback."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), str(self)), vars(self)  # as it is, whatever its class takes to make one
+
+    def placed(self, place: str) -> Self:
+        """The same error, with where it happened before its message."""
+        error = copy.copy(self)
+        error.args = (f"{place}{self}",)
+        return error
+
+
+class InputError(ShotproofError, ValueError):
+    """What was given cannot be used."""
+
+
+class UnknownName(InputError):
+    """A name that is not one of the known ones."""
+
+    def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
+        super().__init__(f"unknown {what} '{name}'{did_you_mean(name, known)}")
+
+
+class MissingExtra(InputError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(f"{what} needs an extra that is not installed: pip install shotproof[{extra}]")
+
+
+class UnreadableItem(InputError):
+    """The file of one item cannot be read as what it should be."""
+
+
+class Mismatch(InputError):
+    """Files that were not made from the same data."""
+
+
+class InsufficientData(InputError):
+    """The data cannot give the tasks that were asked for."""
+
+
+class WriteFailed(ShotproofError):
+    """An output could not be written."""
+
+
+def _restored(kind: type[E], message: str) -> E:
+    error = kind.__new__(kind)
+    error.args = (message,)
+    return error
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: the nearest known one, and the list of all (at most 12)."""
+    options = sorted(known)
+    lowered = {option.lower(): option for option in options}
+    near = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.5)
+    hint = f": did you mean '{lowered[near[0]]}'?" if near else ""
+    if not options:
+        return hint
+    listed = ", ".join(options[:12]) + (f", ... ({len(options)} in all)" if len(options) > 12 else "")
+    return f"{hint} (known: {listed})"
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message, or its kind where it has none."""
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,0 +1,363 @@
+"""What a file was made from: typed, versioned, kept in the file's metadata.
+
+A record says what, by which options, from which digests, with which seed. It does not say when, so that the same inputs
+give the same bytes; a run's log does. Files of format 1, whose metadata was not typed, are read as well.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self, TypeVar, Union, get_args, get_origin
+
+from shotproof.core.errors import InputError
+from shotproof.core.file_digest import file_sha256
+from shotproof.core.options import Component
+from shotproof.core.spelling import write_call
+
+Meta = dict[str, Any]
+T = TypeVar("T")
+
+UNKNOWN = "unknown"
+_DESIGN = ("split", "way", "shot", "query", "tasks")
+_RENAMED = {"normalise": "normalize"}  # options of samplers since format 1
+
+
+@dataclass(frozen=True)
+class Maker:
+    """A component as it was used: its name, how a user spells it, and every option with its value."""
+
+    name: str
+    spelling: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, component: Component) -> Self:
+        """A component's record; options that are no plain values are told by their description.
+
+        A file or folder is told by its name where it was given by its full path, which is of this machine alone.
+        """
+        spelling, options = component.spelling, plain(component.parameters())
+        for each in component.options():
+            value = getattr(component, each.name)
+            if (each.path or each.argument) and isinstance(value, str | Path) and Path(value).is_absolute():
+                options[each.name] = Path(value).name if each.argument else options[each.name]
+                spelling = spelling.replace(str(value), Path(value).name)
+        return cls(component.name, spelling, options)
+
+    def __str__(self) -> str:
+        return self.spelling or self.name
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that another was made from."""
+
+    digest: str
+    name: str = ""
+
+
+def sources_of(component: Component) -> dict[str, Source]:
+    """The files that a component's options name, with their digests, by the component's name."""
+    sources = {}
+    for value in (getattr(component, each.name) for each in component.options() if each.path):
+        if isinstance(value, Path) and value.is_file():
+            sources[component.name] = Source(file_sha256(value)[:32], value.name)
+    return sources
+
+
+@dataclass(frozen=True)
+class Record:
+    """What all records share.
+
+    name: what pages and tables call it
+    sources: what it was made from, by role, e.g. `catalog`, `attributes`, `features`, `like`
+    stated_digest: the digest that the file says it has; None of what was not read from a file
+    """
+
+    name: str = ""
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    stated_digest: str | None = None
+
+    @classmethod
+    def read(cls, meta: Mapping[str, Any] | Record) -> Self:
+        """From a file's metadata of any format; what somebody's own file lacks is left at its default."""
+        if isinstance(meta, cls):
+            return meta
+        if not isinstance(meta, Mapping):
+            raise InputError(f"expected a {cls.__name__} or a file's metadata, found {type(meta).__name__}")
+        fields = dict(meta) if meta.get("format", 1) >= 2 else cls._upgraded(meta)
+        read: Self = _typed({**fields, "stated_digest": meta.get("digest")}, cls)
+        return read
+
+    def to_meta(self) -> Meta:
+        """As plain values, for a file's metadata; what is at its default is left out."""
+        return {
+            each.name: plain(value)
+            for each in dataclasses.fields(self)
+            if each.name != "stated_digest" and (value := getattr(self, each.name)) != _default(each)
+        }
+
+    def source(self, role: str) -> str | None:
+        """The digest of what it was made from in this role; None where it was not, or does not say."""
+        found = self.sources.get(role)
+        return None if found is None else found.digest
+
+    @classmethod
+    def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
+        """The fields that metadata of format 1 holds."""
+        made_from = meta.get("from")
+        digests = made_from if isinstance(made_from, Mapping) else {}
+        return {"sources": {role: {"digest": one} for role, one in digests.items() if isinstance(one, str)}}
+
+
+@dataclass(frozen=True)
+class CatalogRecord(Record):
+    """A catalog's: its name is that of the data set.
+
+    splits: the file that replaced the layout's splits, with its SHA-256
+    clean_value: the context that means none
+    path_columns: columns that hold paths, beside `path`
+    mix: how sounds were mixed with backgrounds; skipped, dropped: what was left out, and why
+    notes: what else the layout tells
+    """
+
+    layout: Maker | None = None
+    splits: Mapping[str, str] | None = None
+    license: str | None = None
+    citation: str | None = None
+    clean_value: str | None = None
+    path_columns: tuple[str, ...] = ()
+    mix: Mapping[str, Any] | None = None
+    skipped: tuple[Mapping[str, str], ...] = ()
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    notes: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
+        made_by = _as_dict(meta.get("made_by"))
+        known = ("splits", "citation", "clean_value", "path_columns", "skipped", "dropped")
+        fields = super()._upgraded(meta) | {key: meta[key] for key in known if key in meta}
+        if isinstance(made_by.get("layout"), str):
+            fields["layout"] = _maker(made_by["layout"], _without(made_by, "layout"))
+        return fields | {"license": meta.get("licence"), "mix": made_by.get("mix")}
+
+
+@dataclass(frozen=True)
+class AttributesRecord(Record):
+    """Attributes': the detectors whose words they are, and the split if they are of one alone."""
+
+    detectors: tuple[Maker, ...] = ()
+    split: str | None = None
+
+    @property
+    def detector(self) -> str:
+        """All detectors, spelled."""
+        return " + ".join(map(str, self.detectors)) or UNKNOWN
+
+    @classmethod
+    def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
+        made_by = meta.get("made_by")
+        found = [_as_dict(one) for one in made_by] if isinstance(made_by, list) else []
+        makers = [_maker(one["detector"], _without(one, "detector")) for one in found if "detector" in one]
+        return super()._upgraded(meta) | {"detectors": makers, "split": meta.get("split")}
+
+
+@dataclass(frozen=True)
+class FeaturesRecord(Record):
+    """Features': the encoder, and the transforms that followed.
+
+    shape: channels, height and width of local maps; None where an item has one vector
+    fingerprint: all that a feature depends on besides the file's content
+    skipped: items whose files could not be read
+    """
+
+    encoder: Maker | None = None
+    transforms: tuple[Maker, ...] = ()
+    shape: tuple[int, ...] | None = None
+    fingerprint: str | None = None
+    skipped: tuple[str, ...] = ()
+
+    @property
+    def classifier(self) -> str:
+        """What tables call the features: `lite0 > l2`, or `features` where nothing is known of them."""
+        encoder = self.name or (str(self.encoder) if self.encoder else "features")
+        return " > ".join([encoder, *map(str, self.transforms)])
+
+    @classmethod
+    def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
+        made_by = _as_dict(meta.get("made_by"))
+        fields = super()._upgraded(meta) | {"shape": meta.get("shape"), "fingerprint": meta.get("fingerprint")}
+        if isinstance(made_by.get("encoder"), str):
+            spelled, *steps = made_by["encoder"].split(" > ")
+            options = _without(made_by, "encoder", "transforms")
+            fields["encoder"] = {"name": spelled.partition("(")[0], "spelling": spelled, "options": options}
+            fields["transforms"] = [{"name": step.partition("(")[0], "spelling": step} for step in steps]
+        return fields
+
+
+@dataclass(frozen=True)
+class TasksRecord(Record):
+    """A task set's.
+
+    way, shot, query: the size of every task; None where tasks differ
+    tasks: how many were drawn
+    match: the same for sets whose tasks are paired one by one; None of a set that is like no other
+    summary: what happened while drawing: tries, fallbacks, classes left out
+    mix: how the sounds that the tasks are of were mixed
+    """
+
+    sampler: Maker | None = None
+    split: str | None = None
+    way: int | None = None
+    shot: int | None = None
+    query: int | None = None
+    tasks: int | None = None
+    seed: int | None = None
+    match: str | None = None
+    summary: Mapping[str, Any] = field(default_factory=dict)
+    mix: Mapping[str, Any] | None = None
+
+    @property
+    def sampler_name(self) -> str:
+        """The sampler's name, or `unknown`."""
+        return self.sampler.name if self.sampler else UNKNOWN
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The sampler's options; none where nothing is known."""
+        return self.sampler.options if self.sampler else {}
+
+    @classmethod
+    def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
+        made_by = _as_dict(meta.get("made_by"))
+        fields = super()._upgraded(meta) | {key: meta.get(key) for key in ("seed", "match", "summary", "mix")}
+        if isinstance(made_by.get("sampler"), str):
+            options = {_RENAMED.get(key, key): one for key, one in _without(made_by, "sampler", *_DESIGN).items()}
+            if options.get("base") == "meta_dataset":  # names were spelled with underscores
+                options["base"] = "meta-dataset"
+            fields["sampler"] = _maker(made_by["sampler"].replace("_", "-"), options)
+        return fields | {key: made_by.get(key) for key in _DESIGN}
+
+
+@dataclass(frozen=True)
+class MethodRecord:
+    """A method as it was evaluated: its spelling, every option, and how often it warned."""
+
+    spelling: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    warnings: int = 0
+
+
+@dataclass(frozen=True)
+class ResultsRecord(Record):
+    """Results': the task set and the features, with all that their files say of themselves, and the methods."""
+
+    tasks: TasksRecord = field(default_factory=TasksRecord)
+    features: FeaturesRecord = field(default_factory=FeaturesRecord)
+    methods: tuple[MethodRecord, ...] = ()
+    seed: int | None = None
+
+    @property
+    def tasks_digest(self) -> str | None:
+        """The digest of the task set."""
+        return self.source("tasks")
+
+    @property
+    def features_digest(self) -> str | None:
+        """The digest of the features."""
+        return self.source("features")
+
+    @classmethod
+    def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
+        tasks, features, made_by = (_as_dict(meta.get(key)) for key in ("tasks", "features", "made_by"))
+        digests = {"tasks": tasks.get("digest"), "features": features.get("digest")}
+        methods = made_by.get("methods")
+        return {
+            "sources": {role: {"digest": one} for role, one in digests.items() if isinstance(one, str)},
+            "tasks": TasksRecord.read(_without(tasks, "digest")),
+            "features": FeaturesRecord.read({"made_by": _without(features, "digest")}),
+            "methods": [
+                {"spelling": one["name"], "options": one.get("parameters"), "warnings": one.get("warnings")}
+                for one in (methods if isinstance(methods, list) else [])
+                if isinstance(one, Mapping) and isinstance(one.get("name"), str)
+            ],
+            "seed": made_by.get("seed"),
+        }
+
+
+@dataclass(frozen=True)
+class SimilarityRecord(Record):
+    """A similarity's: the images' encoder, the two-tower model, the text around names, the column of contexts."""
+
+    images: str | None = None
+    model: str | None = None
+    template: str | None = None
+    context_column: str | None = None
+
+    @classmethod
+    def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
+        return super()._upgraded(meta) | _as_dict(meta.get("made_by"))
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can hold it: records and tuples become tables and lists, a path its name."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = ((each, getattr(value, each.name)) for each in dataclasses.fields(value))
+        return {each.name: plain(one) for each, one in fields if one != _default(each) and one is not None}
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    return value.name if isinstance(value, Path) else " ".join(repr(value).split())
+
+
+def _maker(name: str, options: Meta) -> Meta:
+    return {"name": name, "spelling": write_call(name, options), "options": options}
+
+
+def _as_dict(value: Any) -> Meta:
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def _without(values: Mapping[str, Any], *keys: str) -> Meta:
+    return {key: value for key, value in values.items() if key not in keys}
+
+
+def _default(each: dataclasses.Field[Any]) -> Any:
+    return each.default if each.default_factory is dataclasses.MISSING else each.default_factory()
+
+
+def _typed(value: Any, kind: Any) -> Any:
+    """Plain values as records; what has another type than the record's field, in somebody's own file, is left out."""
+    if dataclasses.is_dataclass(kind):
+        if isinstance(value, kind):  # type: ignore[arg-type]
+            return value
+        if not isinstance(value, Mapping):
+            return None
+        hints, fields = typing.get_type_hints(kind), dataclasses.fields(kind)
+        typed = {each.name: _typed(value.get(each.name), hints[each.name]) for each in fields}
+        given = {key: one for key, one in typed.items() if one is not None}
+        whole = all(each.name in given or _default(each) is not dataclasses.MISSING for each in fields)
+        return kind(**given) if whole else None  # type: ignore[operator]
+    if get_origin(kind) in (Union, types.UnionType):
+        return next((typed for one in get_args(kind) if (typed := _typed(value, one)) is not None), None)
+    if get_origin(kind) is tuple:
+        rows = value if isinstance(value, Sequence) and not isinstance(value, str) else None
+        typed_rows = (_typed(one, get_args(kind)[0]) for one in rows or ())
+        return None if rows is None else tuple(one for one in typed_rows if one is not None)
+    if get_origin(kind) is not None and issubclass(get_origin(kind), Mapping):
+        if not isinstance(value, Mapping):
+            return None
+        of = get_args(kind)[1]
+        entries = {key: _typed(one, of) for key, one in value.items()}
+        return {key: one for key, one in entries.items() if of is Any or one is not None}
+    if kind is Any:
+        return value
+    return value if isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool) else None

@@ -1,0 +1,181 @@
+"""Named things that a user picks: layouts, detectors, encoders, transforms, samplers, methods.
+
+A built-in is registered by its import path, so that listing names imports nothing heavy. Other packages add theirs
+by an entry point in the group `shotproof.<kind>`, e.g. `shotproof.samplers`, or at run time with `register`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from pkgutil import resolve_name
+from typing import Any, Generic, TypeVar
+
+from shotproof.core.errors import InputError, UnknownName
+from shotproof.core.options import Component
+from shotproof.core.runtime.carried import carry
+from shotproof.core.spelling import parse_spelling
+
+T = TypeVar("T", bound=Component)
+
+registries: dict[str, Registry[Any]] = {}  # by kind, e.g. `sampler`
+_sent: dict[str, dict[str, Any]] = {}  # what another process has registered at run time, by kind
+
+
+class Registry(Generic[T]):
+    """Names of one kind of component, each with its class.
+
+    Classes are attributes too: `shotproof.samplers.Hardest(rounds=2)`.
+
+    Example:
+        >>> import shotproof as sp
+        >>> "hardest" in sp.samplers
+        True
+        >>> sp.samplers.make("hardest(rounds=2)").spelling
+        'hardest(rounds=2)'
+    """
+
+    def __init__(self, kind: str, builtin: Mapping[str, str]) -> None:
+        self.kind = kind
+        # A package of this name may stand beside the registry; `import shotproof.methods.x as y` asks for the name.
+        self.__name__ = f"shotproof.{kind}s"
+        self._builtin = dict(builtin)
+        self._added: dict[str, type[T]] = dict(_sent.get(kind, {}))
+        registries[kind] = self
+
+    def register(self, name: str, component: type[T]) -> None:
+        """Add a class at run time; worker processes will know it too.
+
+        Args:
+            name: what users will type
+            component: a frozen dataclass derived from this kind's base class
+
+        Raises:
+            InputError: the name is taken, or the class is not of this kind.
+        """
+        if name in self:
+            raise InputError(f"{self.kind} '{name}' is registered already")
+        if not (isinstance(component, type) and issubclass(component, Component) and component.kind == self.kind):
+            raise InputError(f"{self.kind} '{name}': expected a class derived from {self.kind.title()}")
+        self._added[name] = component
+
+    def unregister(self, name: str) -> None:
+        """Take back one that was added at run time."""
+        self._added.pop(name, None)
+
+    def names(self) -> list[str]:
+        """All names, sorted."""
+        return sorted({*self._builtin, *self._added, *self._plugins()})
+
+    def get(self, name: str) -> type[T]:
+        """The class behind a name, in which `_` may stand for `-`; UnknownName, with the nearest, where it is none."""
+        name = name if name in self else name.replace("_", "-")
+        if name in self._added:
+            return self._added[name]
+        if name in self._builtin:
+            builtin: type[T] = resolve_name(self._builtin[name])
+            return builtin
+        plugins = self._plugins()
+        if name in plugins:
+            loaded: type[T] = plugins[name].load()
+            return loaded
+        raise UnknownName(self.kind, name, self.names())
+
+    def make(self, given: str | Mapping[str, Any] | T | type[T], **options: Any) -> T:
+        """A component from what a user has.
+
+        Args:
+            given: a spelling such as `hardest(rounds=2)`, a table such as {"name": "hardest", "rounds": 2}, a
+                component, or the class of one
+            options: further options, by name
+
+        Returns:
+            The component; one that was given as such is returned as it is.
+
+        Raises:
+            UnknownName: no component has this name.
+            InputError: an option is unknown, missing, or has a value that it cannot have.
+        """
+        if isinstance(given, Component) and given.kind == self.kind and not options:
+            return given
+        if isinstance(given, type) and issubclass(given, Component) and given.kind == self.kind:
+            return given.with_options(self.name_of(given), options)
+        if isinstance(given, str):
+            name, argument, own = parse_spelling(given, self.kind)
+        elif isinstance(given, Mapping) and isinstance(given.get("name"), str):
+            name, argument, own = given["name"], None, {key: value for key, value in given.items() if key != "name"}
+        else:
+            raise InputError(
+                f"expected a {self.kind}: a spelling such as '{self.names()[0]}', a table with a name, or an object "
+                f"of a class derived from {self.kind.title()}; found {type(given).__name__}"
+            )
+        component = self.get(name)
+        if argument is not None:
+            option = next((each for each in component.options() if each.argument), None)
+            if option is None:
+                raise InputError(f"{self.kind} '{given}': '{name}' takes nothing after a colon")
+            own = {option.name: argument, **own}
+        return component.with_options(name, {**own, **options})
+
+    def name_of(self, component: type[Component]) -> str:
+        """The name under which a class is registered; the name of the class where it is not."""
+        own = f"{component.__module__}:{component.__qualname__}"
+        found = (
+            *(name for name, registered in self._added.items() if registered is component),
+            *(name for name, path in self._builtin.items() if path == own),
+        )
+        if found:
+            return found[0]
+        # Entry points are read from disk: only for what nobody else has.
+        plugins = self._plugins().items()
+        return next((name for name, point in plugins if point.value == own), component.__name__)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._added or name in self._builtin or name in self._plugins()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __len__(self) -> int:
+        return len(self.names())
+
+    def __getattr__(self, name: str) -> type[T]:
+        for added in self.__dict__.get("_added", {}).values():
+            if added.__name__ == name:
+                return added  # type: ignore[no-any-return]
+        for path in self.__dict__.get("_builtin", {}).values():
+            if path.partition(":")[2] == name:
+                builtin: type[T] = resolve_name(path)
+                return builtin
+        raise AttributeError(f"there is no {self.__dict__.get('kind', 'component')} class '{name}'")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *(path.partition(":")[2] for path in self._builtin.values())})
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} {self.kind}s: {', '.join(self)}>"
+
+    def _plugins(self) -> dict[str, EntryPoint]:
+        return {point.name: point for point in entry_points(group=f"shotproof.{self.kind}s")}
+
+
+def _registered() -> dict[str, dict[str, Any]]:
+    # But for engines: a worker does its work where it is.
+    return {kind: dict(registry._added) for kind, registry in registries.items() if kind != "engine"}
+
+
+def _restore(registered: dict[str, dict[str, Any]]) -> None:
+    """Know what another process has registered at run time."""
+    for kind, added in registered.items():
+        _sent[kind] = added
+        if kind in registries:
+            registries[kind]._added = dict(added)
+
+
+carry("registries", _registered, _restore)
+
+
+def registered_name(component: type[Component]) -> str:
+    """The name under which a class is registered with its kind; the name of the class where it is not."""
+    registry = registries.get(component.kind)
+    return component.__name__ if registry is None else registry.name_of(component)

@@ -1,0 +1,188 @@
+"""One object for what never changes a result, passed down as `runtime=` or set for all that happens in a `with`."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.options import Checked, option
+from shotproof.core.runtime.cache import default_cache
+from shotproof.core.runtime.engine import Engine, engines
+from shotproof.core.runtime.progress import Advance, progress_bar
+
+Input = TypeVar("Input")
+Output = TypeVar("Output")
+
+_entered: ContextVar[tuple[Runtime, ...]] = ContextVar("runtimes", default=())
+
+
+@dataclass(frozen=True)
+class Runtime(Checked):
+    """How things are computed, without a say in what comes out. As a context manager, it is the current one within.
+
+    Attributes:
+        engine: Where work is done: a spelling such as `local(cores=4)`, or an engine.
+        workers: How many processes; None is as many as pay off, 1 is this one alone.
+        device: Where networks run, as PyTorch spells it; None is a GPU if there is one.
+        cache: The folder that keeps features; None keeps nothing.
+        batch_size: How many items a network takes at a time; None is what suits the device.
+        progress: Whether bars are shown; None is on a terminal and in a notebook.
+
+    Raises:
+        InputError: A value that cannot be used.
+
+    Example:
+        >>> with Runtime(workers=2):
+        ...     current_runtime().workers
+        2
+    """
+
+    engine: str | Engine = "local"
+    workers: int | None = option(None, least=1)
+    device: str | None = None
+    cache: Path | None = field(default_factory=default_cache)
+    batch_size: int | None = option(None, least=1)
+    progress: bool | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        engines.make(self.engine)  # refuses one that there is not
+
+    def __enter__(self) -> Runtime:
+        _entered.set((*_entered.get(), self))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        _entered.set(_entered.get()[:-1])
+
+    def map(
+        self,
+        work: Callable[[Input], Output],
+        inputs: Sequence[Input],
+        *,
+        what: str | None,
+        steps: Callable[[Input], int] | None = None,
+        chunk: int = 1,
+    ) -> Generator[Output, None, None]:
+        """Do the work on each input, with a progress bar. Within the work, this runtime is the current one.
+
+        Args:
+            work: A function or a method; it travels once to each worker, so it may hold much data.
+            inputs: Small ones.
+            what: The title of the bar; None shows none, where the work shows its own.
+            steps: By how much an input advances the bar; None is by one.
+            chunk: How many inputs travel at a time.
+
+        Returns:
+            The outputs in order of the inputs, whatever the number of workers. What nobody takes is not computed.
+
+        Raises:
+            ShotproofError: A worker died. An error of the work itself is raised as it is.
+
+        Example:
+            >>> list(Runtime(workers=1).map(abs, [-1, 2, -3], what="absolute values"))
+            [1, 2, 3]
+        """
+        if chunk < 1:
+            raise InputError(f"chunk={chunk!r}: expected a whole number from 1")
+        return self._map(work, inputs, what, steps or (lambda _: 1), chunk)
+
+    def _map(
+        self,
+        work: Callable[[Input], Output],
+        inputs: Sequence[Input],
+        what: str | None,
+        steps: Callable[[Input], int],
+        chunk: int,
+    ) -> Generator[Output, None, None]:
+        outputs = engines.make(self.engine).map(_Within(self, work), inputs, self.workers, chunk)
+        shown = False if what is None else self.progress
+        with contextlib.closing(outputs), progress_bar(what or "", sum(map(steps, inputs)), shown) as advance:
+            for value, output in zip(inputs, outputs, strict=True):
+                advance(steps(value))
+                yield output
+
+    def shards(self, count: int) -> list[range]:
+        """Into which ranges the engine cuts work whose parts share a machine's memory and devices."""
+        return engines.make(self.engine).shards(count)
+
+    def progress_bar(self, what: str, total: int | None) -> AbstractContextManager[Advance]:
+        """Give a function that advances a bar by so many steps.
+
+        Args:
+            what: The title of the bar.
+            total: How many steps there are; None where nobody knows.
+
+        Example:
+            >>> with Runtime(progress=False).progress_bar("reading", total=10) as advance:
+            ...     advance(10)
+        """
+        return progress_bar(what, total, self.progress)
+
+
+class _Within(Generic[Input, Output]):
+    """Work under a runtime; in a worker, under one that stays in its process and shows nothing."""
+
+    def __init__(self, runtime: Runtime, work: Callable[[Input], Output]) -> None:
+        self.runtime = runtime
+        self.work = work
+
+    def __call__(self, value: Input) -> Output:
+        with self.runtime:
+            return self.work(value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Within, (replace(self.runtime, engine="local", workers=1, progress=False), self.work)
+
+
+def current_runtime() -> Runtime:
+    """The runtime of the innermost `with`, else one of defaults.
+
+    Example:
+        >>> current_runtime().engine
+        'local'
+    """
+    return _entered.get()[-1] if _entered.get() else Runtime()
+
+
+def runtime(**changes: Any) -> Runtime:
+    """The current runtime with changes, for a `with` or as an argument `runtime=`.
+
+    Args:
+        changes: Fields of `Runtime`.
+
+    Returns:
+        A new runtime.
+
+    Raises:
+        InputError: There is no such field, or its value cannot be used.
+
+    Example:
+        >>> with runtime(workers=4), runtime(device="cpu"):
+        ...     current_runtime().workers, current_runtime().device
+        (4, 'cpu')
+    """
+    known = [each.name for each in fields(Runtime)]
+    for name in changes:
+        if name not in known:
+            raise InputError(f"a runtime has no '{name}'{did_you_mean(name, known)}")
+    return replace(current_runtime(), **changes)
+
+
+def resolve(runtime: Runtime | None) -> Runtime:
+    """The runtime that was given, else the current one.
+
+    Example:
+        >>> resolve(Runtime(workers=3)).workers
+        3
+    """
+    return current_runtime() if runtime is None else runtime

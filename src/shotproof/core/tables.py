@@ -1,0 +1,262 @@
+"""Reading and writing Shotproof's files: Parquet with zstd, whole or not at all, with a digest of the content."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from shotproof.core.errors import InputError, Mismatch, WriteFailed, did_you_mean, first_line
+from shotproof.core.records import Meta, Record
+from shotproof.version import __version__
+
+METADATA_KEY = b"shotproof"
+FORMAT = 2
+
+# What a column of a kind becomes, and the types that it may have in a file.
+_COLUMN_KINDS = {
+    "string": (pa.string(), (pa.types.is_string, pa.types.is_large_string, pa.types.is_null)),
+    "integer": (pa.int64(), (pa.types.is_integer,)),
+    "strings": (pa.list_(pa.string()), (pa.types.is_list, pa.types.is_large_list)),
+}
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give a temporary path beside `path`; move it there when the block ends well, remove it when it does not."""
+    temporary: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        os.close(handle)
+        temporary = Path(name)
+        yield temporary
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
+        # mkstemp makes private files; an output gets the permissions that any new file would have.
+        umask = os.umask(0)
+        os.umask(umask)
+        temporary.chmod(0o666 & ~umask)
+        temporary.replace(path)
+    except OSError as error:
+        raise WriteFailed(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def write_table(
+    path: Path, table: pa.Table, kind: str, record: Record, digest: str | None = None, group_rows: int | None = None
+) -> None:
+    """Write a Parquet file with a record as its `shotproof` metadata; the same table and record give the same bytes.
+
+    Args:
+        path: where to
+        table: the rows
+        kind: of file, e.g. `tasks`
+        record: what it was made from
+        digest: of its content
+        group_rows: rows per row group (default: a million)
+    """
+    stamped = {"format": FORMAT, "shotproof": __version__, "kind": kind, "digest": digest, **record.to_meta()}
+    text = json.dumps(stamped, sort_keys=True, ensure_ascii=False)
+    stored = table.replace_schema_metadata({METADATA_KEY: text.encode()})
+    with whole_file(path) as temporary:
+        pq.write_table(stored, temporary, compression="zstd", row_group_size=group_rows)
+
+
+def read_table(
+    path: Path, kind: str, required: Mapping[str, str], columns: Sequence[str] | None = None
+) -> tuple[pa.Table, Meta]:
+    """Read a Parquet file and check that it is a `kind` file.
+
+    `required` maps column names to `string`, `integer`, `strings` (list of string) or `floats` (fixed-size list).
+    A file without Shotproof's metadata is accepted if its columns are right.
+    """
+    if not path.is_file():
+        raise InputError(f"{kind} file {path} does not exist{_similar_files(path)}")
+    try:
+        table = pq.read_table(path, columns=list(columns) if columns else None)
+        table.validate(full=True)  # text that is not UTF-8 would fail later, and anywhere
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{kind} file {path} is not readable as Parquet: {first_line(error)}") from error
+    meta = read_meta(table.schema)
+    if meta.get("format", FORMAT) not in range(1, FORMAT + 1):
+        raise InputError(
+            f"{kind} file {path} has format {meta['format']!r}; the newest that this version reads is {FORMAT}"
+        )
+    if meta.get("kind", kind) != kind:
+        raise InputError(f"{path} is no {kind} file but one of kind '{meta['kind']}'")
+    return conform(table, required, f"{kind} file {path}"), meta
+
+
+def read_meta(schema: pa.Schema) -> Meta:
+    """Shotproof's metadata of a schema; empty when there is none."""
+    raw = (schema.metadata or {}).get(METADATA_KEY)
+    if raw is None:
+        return {}
+    try:
+        meta = json.loads(raw)
+    except ValueError:
+        return {}
+    return meta if isinstance(meta, dict) else {}
+
+
+def conform(table: pa.Table, required: Mapping[str, str], what: str) -> pa.Table:
+    """Check that the required columns are there, with the right kind of values, and give them our own types."""
+    for name, kind in required.items():
+        if name not in table.column_names:
+            raise InputError(f"{what} has no column '{name}'{did_you_mean(name, table.column_names)}")
+        column = table.column(name)
+        if kind == "floats":
+            if not pa.types.is_fixed_size_list(column.type) or not pa.types.is_floating(column.type.value_type):
+                expected = "a fixed-size list of float32 or float16"
+                raise InputError(f"{what}, column '{name}': expected {expected}, found {column.type}")
+            continue
+        wanted, accepted = _COLUMN_KINDS[kind]
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        try:
+            if not any(accepts(column.type) for accepts in accepted):
+                raise pa.ArrowInvalid("another type")
+            column = column.cast(wanted)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise InputError(f"{what}, column '{name}': expected {wanted}, found {table.column(name).type}") from error
+        table = table.set_column(table.column_names.index(name), name, column)
+    return table
+
+
+def cast_columns(table: pa.Table, schema: pa.Schema, what: str) -> pa.Table:
+    """The table with the columns that a schema names, where it has them, in the schema's types."""
+    for name in [name for name in schema.names if name in table.column_names]:
+        kind = schema.field(name).type
+        try:
+            column = table.column(name).cast(kind)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise InputError(f"{what}, column '{name}': expected {kind}") from error
+        table = table.set_column(table.column_names.index(name), name, column)
+    return table
+
+
+def find_rows(
+    items: pa.Array | pa.ChunkedArray, among: pa.Array | pa.ChunkedArray, lacking: str, hint: str = ""
+) -> npt.NDArray[np.int64]:
+    """The row of each item, [n]; Mismatch where one is not `among` the rows.
+
+    Args:
+        items: identifiers to look up
+        among: the identifiers of the rows
+        lacking: the beginning of the message, e.g. `the features lack`
+        hint: its end
+    """
+    rows = pc.index_in(items, value_set=among)
+    if rows.null_count:
+        missing, wanted = pc.unique(items.filter(pc.is_null(rows))), pc.count_distinct(items).as_py()
+        raise Mismatch(f"{lacking} {len(missing)} of the {wanted} items, e.g. '{missing[0].as_py()}'{hint}")
+    found: npt.NDArray[np.int64] = rows.to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
+
+
+def require_unique(column: pa.ChunkedArray, what: str) -> None:
+    """Refuse nulls, empty strings and repeated values in a column of identifiers."""
+    if column.null_count or pc.any(pc.equal(column, "")).as_py():
+        raise InputError(f"{what} has an empty value")
+    if pc.count_distinct(column).as_py() != len(column):
+        counts = column.value_counts()
+        repeated = counts.filter(pc.greater(counts.field("counts"), 1))
+        first = repeated.field("values")[0].as_py()
+        raise InputError(f"{what} must be unique: '{first}' occurs {repeated.field('counts')[0].as_py()} times")
+
+
+def digest(table: pa.Table, columns: Sequence[str]) -> str:
+    """A digest of the content of some columns, the same whatever the chunking or encoding of the table."""
+    hasher = hashlib.sha256()
+    for name in columns:
+        hasher.update(f"{name}:{table.num_rows};".encode())
+        _hash_array(hasher, whole_column(table.column(name)))
+    return hasher.hexdigest()[:32]
+
+
+def _hash_array(hasher: Any, array: Any) -> None:
+    """Feed validity, lengths and values of an array to the hasher."""
+    if isinstance(array, pa.ChunkedArray):  # combine_chunks keeps chunks only where a string array would overflow
+        array = pa.concat_arrays([c.cast(pa.large_string()) if pa.types.is_string(c.type) else c for c in array.chunks])
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if array.null_count:
+        hasher.update(np.packbits(array.is_valid().to_numpy(zero_copy_only=False)).tobytes())
+    kind = array.type
+    if kind in (pa.string(), pa.large_string(), pa.binary(), pa.large_binary()):
+        hasher.update(_without_null(pc.binary_length(array), -1).to_numpy(zero_copy_only=False).astype("<i8").data)
+        joined = _without_null(array.cast(pa.large_binary()), b"")
+        offsets = np.frombuffer(joined.buffers()[1], dtype=np.int64)[joined.offset : joined.offset + len(joined) + 1]
+        data = joined.buffers()[2]
+        if data is not None and len(offsets):
+            hasher.update(memoryview(data)[offsets[0] : offsets[-1]])
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        lengths = _without_null(pc.list_value_length(array), -1)
+        hasher.update(lengths.to_numpy(zero_copy_only=False).astype("<i8").data)
+        _hash_array(hasher, array.flatten())
+    elif pa.types.is_fixed_size_list(kind):
+        hasher.update(str(kind.list_size).encode())
+        _hash_array(hasher, list_values(array))
+    elif pa.types.is_null(kind):
+        pass
+    elif pa.types.is_boolean(kind):
+        hasher.update(np.packbits(_without_null(array, False).to_numpy(zero_copy_only=False)).tobytes())
+    elif pa.types.is_floating(kind) or pa.types.is_integer(kind):
+        values = _without_null(array, 0).to_numpy(zero_copy_only=False)
+        width = "<i8" if pa.types.is_integer(kind) else values.dtype.newbyteorder("<")
+        hasher.update(np.ascontiguousarray(values.astype(width, copy=False)).data)
+    elif pa.types.is_struct(kind):
+        for child in array.flatten():
+            _hash_array(hasher, child)
+    else:
+        try:
+            text = array.cast(pa.string())
+        except pa.ArrowException as error:
+            raise InputError(f"columns of type {kind} are not supported") from error
+        _hash_array(hasher, text)
+
+
+def _without_null(array: Any, value: Any) -> Any:
+    """The array with a value for each null; not copied, as `fill_null` would, where there is none."""
+    return pc.fill_null(array, value) if array.null_count else array
+
+
+def whole_column(column: pa.ChunkedArray) -> Any:
+    """A column as one array; not copied, as `combine_chunks` would, where it is one already."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def list_values(array: pa.FixedSizeListArray) -> pa.Array:
+    """The values of fixed-size lists end to end; not copied, as `flatten` would, where no list is null."""
+    if array.null_count:
+        return array.flatten()
+    size = array.type.list_size
+    return array.values.slice(array.offset * size, len(array) * size)
+
+
+def _similar_files(path: Path) -> str:
+    try:
+        names = [p.name for p in path.parent.iterdir() if p.suffix == path.suffix]
+    except OSError:
+        return ""
+    return did_you_mean(path.name, names) if names else ""

@@ -1,0 +1,155 @@
+"""Of many random tasks the worst: filtered tasks (Hard-Meta-Dataset++, appendix Q).
+
+Task t is the hardest of its own candidates, tasks number t * candidates to (t + 1) * candidates - 1 of the base
+sampler, for nearest centroids on the given features. With one candidate per task it is the base sampler's set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+from shotproof.core.arrays import FloatArray, IntArray
+from shotproof.core.options import option
+from shotproof.core.records import Meta
+from shotproof.evaluation.batches import TaskArrays
+from shotproof.evaluation.scoring import predict
+from shotproof.features.features import Features
+from shotproof.methods.heads.inductive.ncc import NearestCentroid
+from shotproof.methods.shared.gram import GramBlocks, gram_blocks
+from shotproof.tasks.pool import ItemPool
+from shotproof.tasks.sampler import SKIP_SMALL_CLASSES, BoundSampler, Sampler, SamplerInputs
+from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.uniform.meta_dataset import MetaDataset
+from shotproof.tasks.uniform.random import Random
+
+_MOST_GRAM_ITEMS = 6_000  # their inner products take 288 MB
+_CANDIDATES_AT_A_TIME = 1_000
+_AT_A_TIME = 2**23  # numbers that are gathered at a time
+_DIGITS = 9  # losses that differ by less are equal: no platform's last bit decides
+
+
+class Difficulty(NamedTuple):
+    """Of each candidate: the share of its queries that nearest centroids label rightly, and their mean loss."""
+
+    accuracy: FloatArray
+    loss: FloatArray
+
+
+@dataclass(frozen=True)
+class Filter(Sampler):
+    """The worst (or best) of `candidates` tasks of a base sampler, by accuracy (ties by loss) or by loss."""
+
+    about = "the worst of many random tasks, for nearest centroids on given features"
+    paper = "Basu et al., Hard-Meta-Dataset++, ICLR 2023"
+    example = "filter(candidates=20)"
+    takes = ("features",)
+    needs = ("features",)
+
+    candidates: int = option(100, "candidates per task", least=1)
+    by: Literal["accuracy", "loss"] = option("accuracy", "what candidates are compared by")
+    keep: Literal["worst", "best"] = option("worst", "which candidate is kept")
+    base: Literal["random", "meta-dataset"] = option("random", "the sampler that draws the candidates")
+    skip_small_classes: bool = option(False, SKIP_SMALL_CLASSES)
+
+    def bound(self, inputs: SamplerInputs) -> BoundSampler[Filter]:
+        """The worst tasks for the features of these inputs."""
+        return BoundFilter(self, inputs)
+
+
+class BoundFilter(BoundSampler[Filter]):
+    """Draws candidates and keeps one per task."""
+
+    def __init__(self, sampler: Filter, inputs: SamplerInputs) -> None:
+        super().__init__(sampler, inputs)
+        assert inputs.features is not None
+        base = Random(skip_small_classes=sampler.skip_small_classes) if sampler.base == "random" else MetaDataset()
+        self.base = base.bound(inputs)
+        self.items = ItemPool.of(inputs.catalog).items
+        self.values = inputs.features.array[inputs.features.rows_of(self.items)]
+
+    def draw(self, tasks: range) -> pa.Table:
+        """Rows of these tasks, with their difficulty and that of their candidates in the mean."""
+        step = max(1, _CANDIDATES_AT_A_TIME // self.sampler.candidates)
+        parts = (tasks[start : start + step] for start in range(0, len(tasks), step))
+        return pa.concat_tables([table for part in parts for table in self._worst(part)])
+
+    def common_sizes(self) -> tuple[int | None, int | None, int | None]:
+        """That of the candidates."""
+        return self.base.common_sizes()
+
+    def summary(self, tasks: TaskSet) -> Meta:
+        """The accuracy and loss of the tasks, beside those of all candidates."""
+        first = tasks.table.take(pa.array(tasks.starts[:-1]))
+        columns = ("accuracy", "candidates_accuracy", "loss", "candidates_loss")
+        means = {f"{name}_mean": float(first.column(name).to_numpy().mean()) for name in columns}
+        return {"classes_left_out": self.base.summary(tasks).get("classes_left_out", []), **means}
+
+    def _worst(self, tasks: range) -> Iterator[pa.Table]:
+        """The rows of each of these tasks."""
+        count = self.sampler.candidates
+        candidates = TaskSet(self.base.draw(range(tasks.start * count, tasks.stop * count)))
+        accuracy, loss = (values.reshape(len(tasks), -1) for values in self.difficulty(candidates))
+        orders = [accuracy, -np.round(loss, _DIGITS)][:: 1 if self.sampler.by == "accuracy" else -1]
+        sign = 1 if self.sampler.keep == "worst" else -1
+        for place, task in enumerate(tasks):
+            first, second = (sign * order[place] for order in orders)
+            chosen = int(np.lexsort((second, first))[0])  # stable: of equal ones the first
+            start, stop = candidates.starts[place * count + chosen :][:2]
+            rows = candidates.table.slice(start, stop - start)
+            rows = rows.set_column(0, "task", pa.array(np.full(rows.num_rows, task), pa.int32()))
+            for name, values in (("accuracy", accuracy[place]), ("loss", loss[place])):
+                for column, value in ((name, values[chosen]), (f"candidates_{name}", values.mean())):
+                    rows = rows.append_column(column, pa.array(np.full(rows.num_rows, value)))
+            yield rows
+
+    def difficulty(self, candidates: TaskSet) -> Difficulty:
+        """Nearest centroids on each of these tasks."""
+        arrays = TaskArrays.of(candidates, self._places)
+        row = arrays.values[:, 0].astype(np.int64)
+        found = Difficulty(*np.empty((2, len(candidates))))
+        for (way, support, query), members in arrays.by_shape():
+            held = support + query if self._gram is not None else self.values.shape[1]
+            for batch in arrays.batches(members, max(1, _AT_A_TIME // int((support + query) * held))):
+                labels = torch.from_numpy(arrays.support.slot[batch.support])
+                targets = torch.from_numpy(arrays.query.slot[batch.query])
+                blocks = self._blocks(row[arrays.support.items[batch.support]], row[arrays.query.items[batch.query]])
+                scores = NearestCentroid().scores_from_gram(blocks, labels, int(way))
+                wrong = torch.nn.functional.cross_entropy(scores.mT, targets, reduction="none")
+                found.accuracy[batch.tasks] = (predict(scores) == targets).double().mean(1).numpy()
+                found.loss[batch.tasks] = wrong.mean(1).numpy()
+        return found
+
+    @cached_property
+    def _places(self) -> Features:
+        """Each item's row in `values`, in place of its feature (float32 counts exactly to 16 million)."""
+        return Features.from_array(self.items, np.arange(len(self.items), dtype=np.float32)[:, None])
+
+    @cached_property
+    def _gram(self) -> Tensor | None:
+        """The inner products of all items, where they are few enough."""
+        if len(self.values) > _MOST_GRAM_ITEMS:
+            return None
+        values = torch.from_numpy(self.values).double()
+        return values @ values.T
+
+    def _blocks(self, support: IntArray, query: IntArray) -> GramBlocks:
+        """The inner products of support rows [B, n] and query rows [B, m]."""
+        both = np.concatenate([support, query], axis=1)
+        if self._gram is None:
+            return gram_blocks(torch.from_numpy(self.values[both]).double(), support.shape[1])
+        pairs = torch.from_numpy(both[:, :, None] * len(self.values) + support[:, None, :])
+        products = self._gram.flatten().index_select(0, pairs.flatten()).view(pairs.shape)
+        lengths = self._gram.diagonal()[torch.from_numpy(query)]
+        return GramBlocks(products[:, : support.shape[1]], products[:, support.shape[1] :], lengths)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Worker processes make the inner products anew: that is quicker than to send them."""
+        return {name: value for name, value in self.__dict__.items() if name != "_gram"}

@@ -1,0 +1,159 @@
+"""What results are on, as their record says: the data set, the design, the sampler, the attributes, the seed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow.compute as pc
+
+from shotproof.core.errors import InputError
+from shotproof.core.records import UNKNOWN, Source, TasksRecord
+from shotproof.core.spelling import parse_call, write_call
+from shotproof.evaluation.results import Results
+
+RANDOM = "random"
+REFERENCES = (RANDOM, "iid")  # what the others are measured against, the first that is there
+
+
+@dataclass(frozen=True)
+class Design:
+    """The data that tasks were drawn from, and their size; None where the record does not say, or where tasks differ.
+
+    dial: how loud the backgrounds of mixed sounds are
+    """
+
+    data_set: str = field(compare=False)
+    catalog: str | None
+    split: str | None
+    way: int | None
+    shot: int | None
+    query: int | None
+    dial: float | None = None
+
+    @property
+    def shape(self) -> str:
+        """E.g. `5-way 1-shot`."""
+        ways = "variable-way" if self.way is None else f"{self.way}-way"
+        unknown = "variable-shot" if self.way is None else "unknown shots"
+        return f"{ways} {unknown if self.shot is None else f'{self.shot}-shot'}"
+
+    @property
+    def order(self) -> tuple[str | float, ...]:
+        """What designs are sorted by: data set, split, then size."""
+        sizes = (-1 if value is None else value for value in (self.dial, self.way, self.shot, self.query))
+        return (self.data_set, self.catalog or "" if self.dial is None else "", self.split or "", *sizes)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a results file says that it is on.
+
+    sampler, spelling: the sampler's name, and the name with its options
+    detector: whose attributes the sampler was given; None where it takes none
+    attributes: their digest
+    searched: whose features the sampler was given, by name and digest; None where it takes none
+    match: the same for task sets whose tasks are paired one by one; of a set that is like no other, its own digest
+    """
+
+    design: Design
+    sampler: str
+    spelling: str
+    detector: str | None
+    attributes: str | None
+    searched: Source | None
+    seed: int | None
+    tasks_digest: str | None
+    match: str | None
+    encoder: str
+    features: str | None
+
+    @classmethod
+    def of(cls, results: Results) -> Origin:
+        """From the record; the way and the query size are read off the counts where the record lacks them."""
+        record, tasks = results.record, results.record.tasks
+        source = tasks.sources.get("attributes")
+        way, query = tasks.way, tasks.query
+        if tasks.sampler is None:
+            way = pc.max(results.table.column("slot")).as_py() + 1
+            query = pc.max(results.table.column("n_query")).as_py()
+        return cls(
+            design=design_of(tasks, way, query),
+            sampler=tasks.sampler_name,
+            spelling=str(tasks.sampler or UNKNOWN),
+            detector=None if source is None else source.name or source.digest[:8],
+            attributes=tasks.source("attributes"),
+            searched=tasks.sources.get("features"),
+            seed=tasks.seed,
+            tasks_digest=record.tasks_digest,
+            match=tasks.match or record.tasks_digest,
+            encoder=record.features.classifier if record.features_digest or record.features.encoder else UNKNOWN,
+            features=record.features_digest,
+        )
+
+
+def design_of(tasks: TasksRecord, way: int | None, query: int | None) -> Design:
+    """The design of a task set, with its way and its query size."""
+    catalog = tasks.sources.get("catalog")
+    dial = (tasks.mix or {}).get("dial")
+    return Design(
+        data_set=catalog.name if catalog else "",
+        catalog=catalog.digest if catalog else None,
+        split=tasks.split,
+        way=way,
+        shot=tasks.shot,
+        query=query,
+        dial=dial if isinstance(dial, int | float) else None,
+    )
+
+
+def labels_of(origins: Sequence[Origin]) -> list[str]:
+    """What tables call the task set of each: the sampler, with whatever tells it from the others of its design.
+
+    Variants of a sampler show the options in which they differ, `hardest(rounds=2)`; the same sampler with other
+    attributes shows the detector, `fewstab [captions]`, and with other features the encoder. Random tasks are called so
+    whatever classes were left out, for they are the reference.
+    """
+    spelled = [_spelled(origin) for origin in origins]
+    variants: dict[tuple[Design, str], list[Mapping[str, Any]]] = {}
+    for origin, (name, options) in zip(origins, spelled, strict=True):
+        variants.setdefault((origin.design, name), []).append(options)
+    labels = []
+    for origin, (name, options) in zip(origins, spelled, strict=True):
+        others = variants[origin.design, name]
+        differing = {key: value for key, value in options.items() if any(o.get(key) != value for o in others)}
+        labels.append(write_call(name, differing))
+    given: dict[tuple[Design, str], set[tuple[str | None, Source | None]]] = {}
+    for origin, label in zip(origins, labels, strict=True):
+        given.setdefault((origin.design, label), set()).add((origin.attributes, origin.searched))
+    told = []
+    for origin, label in zip(origins, labels, strict=True):
+        attributes, searched = (set(each) for each in zip(*given[origin.design, label], strict=True))
+        names = [origin.detector] if len(attributes) > 1 and origin.detector else []
+        names += [origin.searched.name or origin.searched.digest[:8]] if len(searched) > 1 and origin.searched else []
+        told.append(f"{label} [{', '.join(names)}]" if names else label)
+    return told
+
+
+def reference(origins: Mapping[str, Origin]) -> str | None:
+    """The label of what gaps are measured from: random or iid tasks, or of matched sets the one that they are like."""
+    for name in REFERENCES:
+        if name in origins:
+            return name
+    matches = {origin.match for origin in origins.values()}
+    if len(origins) < 2 or len(matches) > 1 or None in matches:
+        return None
+    return next((label for label, origin in origins.items() if origin.tasks_digest in matches), next(iter(origins)))
+
+
+def _spelled(origin: Origin) -> tuple[str, Mapping[str, Any]]:
+    """A sampler's name and the options that tell its variants apart."""
+    try:
+        name, options = parse_call(origin.spelling)
+    except InputError:  # of somebody's own file
+        return origin.sampler, {}
+    if name == RANDOM:
+        options = {key: value for key, value in options.items() if key == "query_dirichlet"}
+        return (write_call(name, options), {}) if options else (name, {})
+    return name, options

@@ -1,1 +1,0 @@
-"""Why a task is hard: what its support has and its query lacks, its loss, its number of classes."""

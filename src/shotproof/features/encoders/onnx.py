@@ -1,0 +1,223 @@
+"""Any exported model, with its preprocessing stated: in a small file beside it, or as options."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from shotproof.core.errors import InputError, MissingExtra, UnknownName, did_you_mean, first_line
+from shotproof.core.file_digest import file_sha256
+from shotproof.core.options import option
+from shotproof.features.encoders.network import NetworkEncoder
+from shotproof.media.images import open_image
+
+if TYPE_CHECKING:
+    import torch
+
+SIDE = 224
+SCALE = 1 / 255
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's
+TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
+STATED = ("size", "scale", "mean", "std", "layout", "output")  # what MODEL.onnx.toml may state
+
+Triple = tuple[float, float, float]
+
+
+class Preprocessing(NamedTuple):
+    """All that is stated or told by the model: (x * scale - mean) / std of an image of this size, and the output."""
+
+    size: list[int]
+    scale: float
+    mean: list[float]
+    std: list[float]
+    layout: str
+    output: str
+
+
+@dataclass(frozen=True)
+class Onnx(NetworkEncoder):
+    """A model in ONNX that takes one batch of RGB images.
+
+    The whole image is resized (bicubic, no crop), and its values become (x * `scale` - `mean`) / `std`. A file
+    MODEL.onnx.toml beside MODEL.onnx may state the same options; those given here override it. Without `output`, it is
+    the first with two axes, else the first with four, averaged over height and width; with `maps`, the first with four
+    axes, as it is.
+    """
+
+    about = "any exported model in ONNX, with its preprocessing stated (extra: onnx)"
+    example = "onnx:model.onnx(size=224)"
+
+    path: Path = option(help="the model", argument=True, path=True)
+    size: int | tuple[int, int] | None = option(
+        None, f"a side, or height and width, in pixels; None: as the model's input says, else {SIDE}", least=1
+    )
+    scale: float | None = option(None, "what values from 0 to 255 are multiplied by; None: 1/255", above=0)
+    mean: float | Triple | None = option(None, "one number, or one per channel; None: ImageNet's")
+    std: float | Triple | None = option(None, "one number, or one per channel; None: ImageNet's", above=0)
+    layout: str | None = option(None, "the order of axes; None: as the model's input says", choices=("nchw", "nhwc"))
+    output: str | None = option(None, "the output to take, by its name")
+    maps: bool = option(False, "local maps, the first output with four axes")
+
+    @cached_property
+    def preprocessing(self) -> Preprocessing:
+        """What is stated, here or beside the model, and what the model's input and outputs say."""
+        given = {key: value for key in STATED if (value := getattr(self, key)) is not None}
+        stated = {**dict.fromkeys(STATED), **self._sidecar(), **given}
+        shape = self._input.shape
+        layout = stated["layout"] or self._layout_of(shape)
+        own = [_fixed(axis) or SIDE for axis in (shape[2:] if layout == "nchw" else shape[1:3])]
+        return Preprocessing(
+            own if stated["size"] is None else _repeated(stated["size"], 2),
+            SCALE if stated["scale"] is None else stated["scale"],
+            _repeated(MEAN if stated["mean"] is None else stated["mean"], 3),
+            _repeated(STD if stated["std"] is None else stated["std"], 3),
+            layout,
+            self._checked_output(stated["output"]),
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Processes that decode images need not open the model for what was read already.
+        read = {key: value for key, value in vars(self).items() if key == "preprocessing"}
+        return {**super().__getstate__(), **read}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of the file and of weights kept beside it, preprocessing, output."""
+        # Exporters put large weights into MODEL.onnx.data or MODEL.onnx_data.
+        files = [self.path, *(self.path.with_name(f"{self.path.name}{end}") for end in (".data", "_data"))]
+        preprocessing = [*self.preprocessing, *([True] if self.maps else [])]  # first, as it says what is wrong
+        digests = [file_sha256(path) for path in files if path.is_file()]
+        return f"onnx sha256={','.join(digests)} {preprocessing}"
+
+    @cached_property
+    def network(self) -> Any:
+        """The session that runs the model."""
+        return self._session("CPUExecutionProvider")
+
+    def load(self, path: Path) -> npt.NDArray[np.float32]:
+        """The image as the model wants it, [3, height, width] or [height, width, 3]."""
+        (height, width), scale, *moments, layout, _ = self.preprocessing
+        image = open_image(path).resize((width, height), Image.Resampling.BICUBIC)
+        mean, std = np.array(moments, dtype=np.float32)
+        normalized: npt.NDArray[np.float32] = (np.asarray(image, np.float32) * np.float32(scale) - mean) / std
+        return normalized if layout == "nhwc" else np.ascontiguousarray(normalized.transpose(2, 0, 1))
+
+    def move(self, device: torch.device) -> torch.device:
+        """Run on the GPU where the device is one and this onnxruntime can; the batches stay in main memory."""
+        import onnxruntime
+        import torch
+
+        if device.type == "cuda" and "CUDAExecutionProvider" in onnxruntime.get_available_providers():
+            vars(self)["network"] = self._session("CUDAExecutionProvider")
+        return torch.device("cpu")
+
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        """Images, [b, ...], to features, [b, d], or maps, [b, d, h, w]."""
+        import torch
+
+        images = batch.numpy().astype(TYPES[self._input.type])
+        # A model exported for a fixed batch gets just that, the last one filled up.
+        size = _fixed(self._input.shape[0]) or len(images)
+        padded = np.concatenate([images, np.repeat(images[-1:], -len(images) % size, axis=0)])
+        outputs = [self._run(padded[start : start + size]) for start in range(0, len(padded), size)]
+        values = np.concatenate(outputs)[: len(images)]
+        if self.maps and values.ndim == 4 and self.preprocessing.layout == "nhwc":
+            values = values.transpose(0, 3, 1, 2)
+        elif values.ndim == 4 and not self.maps:
+            values = values.mean(axis=(2, 3) if self.preprocessing.layout == "nchw" else (1, 2))
+        return torch.from_numpy(values)
+
+    def _run(self, images: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        try:
+            values: npt.NDArray[Any] = self.network.run([self.preprocessing.output], {self._input.name: images})[0]
+        except _runtime_errors() as error:
+            raise InputError(f"model {self.path} cannot be run on {list(images.shape)}: {first_line(error)}") from error
+        return values
+
+    @property
+    def _input(self) -> Any:
+        inputs = self.network.get_inputs()
+        if len(inputs) != 1 or len(inputs[0].shape) != 4 or inputs[0].type not in TYPES:
+            found = ", ".join(f"{node.name} {node.type} {node.shape}" for node in inputs)
+            raise InputError(f"model {self.path}: expected one input of images, four axes of floats, found {found}")
+        return inputs[0]
+
+    def _session(self, provider: str) -> Any:
+        try:
+            import onnxruntime
+        except ImportError as error:
+            raise MissingExtra("encoder 'onnx'", "onnx") from error
+        if not self.path.is_file():
+            raise InputError(f"model {self.path} does not exist")
+        try:
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = 1  # batches run side by side, each on one thread
+            return onnxruntime.InferenceSession(self.path, options, providers=[provider])
+        except _runtime_errors() as error:
+            raise InputError(f"model {self.path} cannot be read as ONNX: {first_line(error)}") from error
+
+    def _sidecar(self) -> dict[str, Any]:
+        """What MODEL.onnx.toml states, if there is one."""
+        path = self.path.with_name(f"{self.path.name}.toml")
+        if not path.is_file():
+            return {}
+        try:
+            stated = tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+            raise InputError(f"{path} cannot be read as TOML: {error}") from error
+        rules = {each.name: each for each in self.options() if each.name in STATED}
+        for key in stated:
+            if key not in rules:
+                raise InputError(f"{path} has an unknown key '{key}'{did_you_mean(key, rules)}")
+        try:
+            return {key: rules[key].check(value) for key, value in stated.items()}
+        except InputError as error:
+            raise InputError(f"{path}: {error}") from error
+
+    def _layout_of(self, shape: Sequence[Any]) -> str:
+        if 3 not in (shape[1], shape[3]):
+            raise InputError(f"model {self.path}: its input {shape} does not tell where the channels are: give layout")
+        return "nchw" if shape[1] == 3 else "nhwc"
+
+    def _checked_output(self, output: Any) -> str:
+        outputs = {node.name: len(node.shape or ()) for node in self.network.get_outputs()}
+        if output is not None and output not in outputs:
+            raise UnknownName(f"output of model {self.path}", str(output), outputs)
+        axes = (4,) if self.maps else (2, 4)
+        usable = [output] if output else sorted((n for n in outputs if outputs[n] in axes), key=outputs.__getitem__)
+        if not usable:
+            wanted = "four axes, a map" if self.maps else "two or four axes"
+            raise InputError(f"model {self.path} has no output with {wanted}: give output, one of {list(outputs)}")
+        return str(usable[0])
+
+
+def _repeated(value: Any, count: int) -> list[Any]:
+    return list(value) if isinstance(value, tuple) else [value] * count
+
+
+def _fixed(axis: Any) -> int | None:
+    """The length of an axis of a model's input; None where it is free."""
+    return axis if isinstance(axis, int) and axis > 0 else None
+
+
+def _runtime_errors() -> tuple[type[Exception], ...]:
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    names = (
+        "Fail",
+        "InvalidArgument",
+        "InvalidGraph",
+        "InvalidProtobuf",
+        "NoModel",
+        "NotImplemented",
+        "RuntimeException",
+    )
+    return tuple(getattr(state, name) for name in names)

@@ -1,0 +1,51 @@
+"""Down-scaled colors: the naive baseline, which sees color and layout and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from PIL import Image
+
+from shotproof.core.options import option
+from shotproof.features.encoders.network import NetworkEncoder
+from shotproof.media.images import open_image
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class Pixels(NetworkEncoder):
+    """Colors averaged over size x size boxes, in [0, 1]; size * size * 3 dimensions, row by row.
+
+    With `maps`, 3 channels at size x size locations.
+    """
+
+    about = "down-scaled colors, the naive baseline"
+    example = "pixels(size=4)"
+
+    size: int = option(8, "boxes per side", least=1, most=256)
+    maps: bool = option(False, "local maps, 3 x size x size, in place of one vector")
+
+    @property
+    def fingerprint(self) -> str:
+        """Name and size."""
+        return f"pixels size={self.size}"
+
+    def load(self, path: Path) -> npt.NDArray[np.float32]:
+        """Averaged colors, [size * size * 3]."""
+        image = open_image(path)
+        # Each channel as floats, so that the mean is not rounded to one of 256 values.
+        channels = [
+            np.asarray(channel.convert("F").resize((self.size, self.size), Image.Resampling.BOX))
+            for channel in image.split()
+        ]
+        return np.stack(channels, axis=-1, dtype=np.float32).reshape(-1) / np.float32(255)
+
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        """The colors are the features, [b, d], or maps, [b, 3, size, size]."""
+        return batch.view(-1, self.size, self.size, 3).permute(0, 3, 1, 2) if self.maps else batch

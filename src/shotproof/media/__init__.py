@@ -1,0 +1,1 @@
+"""One image or one clip to an array, with limits."""

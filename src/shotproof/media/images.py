@@ -1,0 +1,56 @@
+"""Opening image files that may be anything: broken, rotated, palettized, or a bomb."""
+
+from __future__ import annotations
+
+import struct
+import warnings
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageOps
+
+from shotproof.core.errors import UnreadableItem
+
+MAX_PIXELS = 100_000_000
+IMAGE_EXTENSIONS = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm")
+# Whatever a file's name says, only these are decoded: Pillow knows others that start programs (EPS) or crash.
+FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
+
+# What Pillow's decoders raise on broken files; the documented ones and those that slip through.
+_BROKEN = (
+    OSError,
+    ValueError,
+    SyntaxError,
+    Image.DecompressionBombError,
+    EOFError,
+    LookupError,
+    NotImplementedError,
+    TypeError,
+    struct.error,
+)
+
+
+def open_image(path: Path, max_pixels: int = MAX_PIXELS) -> Image.Image:
+    """The image as RGB, upright. A file that is missing, broken or larger than `max_pixels` raises UnreadableItem."""
+    try:
+        # Pillow warns of large images by itself; our own limit, checked before any pixel is decoded, decides.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            with Image.open(path, formats=FORMATS) as image:
+                width, height = image.size
+                if width * height > max_pixels:
+                    raise UnreadableItem(f"image {path} has {width} x {height} pixels, more than {max_pixels:,}")
+                return _to_rgb(ImageOps.exif_transpose(image))
+    except FileNotFoundError as error:
+        raise UnreadableItem(f"image {path} does not exist") from error
+    except _BROKEN as error:
+        raise UnreadableItem(f"image {path} cannot be read: {error}") from error
+
+
+def _to_rgb(image: Image.Image) -> Image.Image:
+    """Eight bits per channel; Pillow alone would cut 16-bit grays off at 255, which leaves a white image."""
+    if image.mode == "F":
+        raise ValueError("floating-point pixels have no fixed range")
+    if image.mode.startswith("I"):
+        image = Image.fromarray((np.clip(np.asarray(image), 0, 65535) // 257).astype(np.uint8))
+    return image.convert("RGB")

@@ -1,0 +1,49 @@
+"""A foreground and a background become one sound (SpurAudio, Eq. 1): functions on arrays."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from shotproof.media.clip import Samples
+
+MARGIN_DB = 8.0
+FULL_SCALE = 2**15
+PEAK = (FULL_SCALE - 1) / FULL_SCALE  # the largest positive value that 16 bits hold
+
+Pcm = npt.NDArray[np.int16]
+
+
+def background_gain_db(
+    foreground_lufs: float, background_lufs: float, margin_db: float = MARGIN_DB, dial: float = 1.0
+) -> float:
+    """What the background is amplified by; minus infinity at a dial of 0.
+
+    Rounded, so that machines whose loudness differs in the last bit make the same samples.
+    """
+    if dial == 0:
+        return -math.inf
+    return round(foreground_lufs - background_lufs - margin_db + 20 * math.log10(dial), 4)
+
+
+def amplified(samples: Samples, gain_db: float) -> Samples:
+    """The samples, [n], times the gain."""
+    return samples * np.float32(10 ** (gain_db / 20))
+
+
+def mix_clips(foreground: Samples, background: Samples | None) -> tuple[Pcm, float]:
+    """The sum of a foreground and an amplified background, [n] each, in 16 bits, and what it was scaled by.
+
+    The scale is 1 unless the sum would clip; then its highest peak is brought to full scale.
+    """
+    mixture = foreground if background is None else foreground + background
+    peak = float(np.abs(mixture).max())
+    scale = min(1.0, PEAK / peak) if peak else 1.0
+    return np.rint(mixture * np.float32(scale * FULL_SCALE)).clip(-FULL_SCALE, FULL_SCALE - 1).astype(np.int16), scale
+
+
+def from_pcm(samples: Pcm) -> Samples:
+    """16-bit values as a sound file gives them back, full scale at 1."""
+    return samples.astype(np.float32) / np.float32(FULL_SCALE)

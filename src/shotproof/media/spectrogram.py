@@ -1,0 +1,114 @@
+"""Log-mel spectrograms as functions on tensors; the defaults are librosa's melspectrogram and power_to_db."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import torch
+
+from shotproof.core.errors import InputError
+from shotproof.core.options import Checked, option
+
+# Slaney's scale: linear, 200/3 Hz per mel, up to 1 kHz; from there on, 27 mels for each factor of 6.4.
+LINEAR_HZ = 200 / 3
+BREAK_HZ = 1000.0
+LOG_STEP = math.log(6.4) / 27
+SCALES = ("slaney", "htk")
+NORMS = ("slaney", "none")
+
+
+@dataclass(frozen=True)
+class LogMel(Checked):
+    """How samples become decibels in mel bands.
+
+    `window` samples (Hann, periodic) every `hop`; `center` pads half a window of zeros at both ends. `scale` is where
+    the bands lie: slaney, or htk (2595 log10(1 + f / 700)); `norm` slaney gives each triangle the area of one hertz,
+    none the height of one. Decibels are 10 log10(power), of power no lower than `floor`, and, where `range_db` is
+    given, no more than that below the clip's loudest value.
+    """
+
+    rate: int = option(16_000, least=1)
+    window: int = option(1024, least=1)
+    hop: int = option(512, least=1)
+    bands: int = option(128, least=1)
+    low_hz: float = option(0.0, least=0)
+    high_hz: float | None = option(None, "None: half the rate", above=0)
+    scale: str = option("slaney", choices=SCALES)
+    norm: str = option("slaney", choices=NORMS)
+    center: bool = True
+    floor: float = option(1e-10, above=0)
+    range_db: float | None = option(80.0, above=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.low_hz < self.top_hz <= self.rate / 2:
+            raise InputError(
+                f"log-mel: low_hz {self.low_hz:g} and high_hz {self.top_hz:g}: expected 0 <= low_hz < high_hz <= "
+                f"{self.rate / 2:g}, half the rate"
+            )
+
+    @property
+    def top_hz(self) -> float:
+        """Where the highest band ends."""
+        return self.rate / 2 if self.high_hz is None else self.high_hz
+
+
+def log_mel(samples: torch.Tensor, settings: LogMel | None = None) -> torch.Tensor:
+    """Samples [b, n] to decibels in mel bands, [b, bands, frames]."""
+    settings = settings or LogMel()
+    power = power_spectrogram(samples, settings.window, settings.hop, settings.center)
+    # A product for each clip by itself, so that a clip's values do not depend on the batch it is in.
+    filters = mel_filters(settings).to(power)
+    return decibels(torch.stack([filters @ clip for clip in power]), settings.floor, settings.range_db)
+
+
+def power_spectrogram(samples: torch.Tensor, window: int, hop: int, center: bool = True) -> torch.Tensor:
+    """The squared magnitudes of the short-time Fourier transform of [b, n], [b, window // 2 + 1, frames]."""
+    if not center and samples.shape[-1] < window:
+        raise InputError(
+            f"log-mel: a clip of {samples.shape[-1]} samples is shorter than one window of {window}, and is not padded"
+        )
+    hann = torch.hann_window(window, dtype=samples.dtype, device=samples.device)
+    transform = torch.stft(samples, window, hop, window=hann, center=center, pad_mode="constant", return_complex=True)
+    return transform.real.square() + transform.imag.square()
+
+
+def decibels(power: torch.Tensor, floor: float = 1e-10, range_db: float | None = 80.0) -> torch.Tensor:
+    """Power [b, ...] in decibels re 1, none below `floor`, nor more than `range_db` below the clip's highest."""
+    level = 10 * torch.log10(power.clamp(min=floor))
+    if range_db is None:
+        return level
+    loudest = level.flatten(1).amax(dim=1).view(-1, *[1] * (level.ndim - 1))
+    return torch.maximum(level, loudest - range_db)
+
+
+@lru_cache(maxsize=8)
+def mel_filters(settings: LogMel) -> torch.Tensor:
+    """The triangles that sum frequencies to mel bands, [bands, window // 2 + 1], float32."""
+    frequencies = torch.linspace(0, settings.rate / 2, settings.window // 2 + 1, dtype=torch.float64)
+    ends = torch.tensor([settings.low_hz, settings.top_hz], dtype=torch.float64)
+    low_mel, high_mel = _to_mel(ends, settings.scale).tolist()
+    mels = torch.linspace(low_mel, high_mel, settings.bands + 2, dtype=torch.float64)
+    corners = _from_mel(mels, settings.scale)[:, None]
+    left, peak, right = corners[:-2], corners[1:-1], corners[2:]
+    rising, falling = (frequencies - left) / (peak - left), (right - frequencies) / (right - peak)
+    triangles = torch.minimum(rising, falling).clamp(min=0)
+    if settings.norm == "slaney":
+        triangles = triangles * 2 / (right - left)
+    return triangles.float()
+
+
+def _to_mel(hertz: torch.Tensor, scale: str) -> torch.Tensor:
+    if scale == "htk":
+        return 2595 * torch.log10(1 + hertz / 700)
+    above = BREAK_HZ / LINEAR_HZ + torch.log(hertz.clamp(min=BREAK_HZ) / BREAK_HZ) / LOG_STEP
+    return torch.where(hertz < BREAK_HZ, hertz / LINEAR_HZ, above)
+
+
+def _from_mel(mels: torch.Tensor, scale: str) -> torch.Tensor:
+    if scale == "htk":
+        return 700 * (10 ** (mels / 2595) - 1)
+    break_mel = BREAK_HZ / LINEAR_HZ
+    return torch.where(mels < break_mel, mels * LINEAR_HZ, BREAK_HZ * torch.exp(LOG_STEP * (mels - break_mel)))

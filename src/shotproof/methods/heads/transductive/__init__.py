@@ -1,0 +1,1 @@
+"""Heads that see all queries of a task at once."""

@@ -1,0 +1,73 @@
+"""LaplacianShot: nearest prototypes, smoothed over a graph of neighboring queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from shotproof.core.options import option
+from shotproof.methods.heads.transductive.bd_cspn import voted_distances
+from shotproof.methods.shared.gram import mean_weights
+from shotproof.methods.shared.pairwise import PairwiseMethod
+from shotproof.methods.shared.shifted import ShiftedRows
+
+
+@dataclass(frozen=True)
+class LaplacianShot(PairwiseMethod):
+    """Score: y, where y <- softmax(-a + strength W y), from y = softmax(-a).
+
+    a: squared distances to the prototypes, rows of length 1; W: 1 for each query's nearest queries. The prototypes
+    are rectified and the queries shifted as in `bd-cspn(form='laplacianshot')`, or the support means (`rectify=False`).
+
+    It is made `steps` times; `temperature` is that of the rectification.
+
+    `neighbors` counts the query itself, as the paper does: 3 are two others. Queries equally near as the last one that
+    counts all count.
+    """
+
+    about = "prototypes and a graph of neighboring queries"
+    paper = "Ziko, Dolz, Granger, Ben Ayed, Laplacian Regularized Few-Shot Learning, ICML 2020"
+    example = "laplacianshot(strength=0.7, rectify=False)"
+
+    strength: float = option(1.0, "weight of the graph beside the distances", least=0)
+    neighbors: int = option(3, "queries joined to each query, itself included", least=1)
+    steps: int = option(20, "rounds of smoothing", least=1)
+    rectify: bool = option(True, "rectify the prototypes and shift the queries first")
+    temperature: float = option(10.0, "factor of the cosines in the rectification", above=0)
+
+    def scores_from_cosines(self, cosines: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
+        """A fixed number of steps: a task that has converged stays where it is."""
+        support = labels.shape[1]
+        unary = -self._distances(cosines, labels, way)
+        graph = neighbor_graph(cosines[:, support:, support:], self.neighbors - 1)
+        answer = unary.softmax(1)
+        for _ in range(self.steps):
+            answer = torch.baddbmm(unary, answer, graph, alpha=self.strength).softmax(1)
+        return answer.mT
+
+    def _distances(self, cosines: Tensor, labels: Tensor, way: int) -> Tensor:
+        """Squared distances of queries to prototypes: [B, way, m]."""
+        if self.rectify:
+            return voted_distances(ShiftedRows(cosines, labels, way), labels, way, self.temperature)
+        weights = mean_weights(labels, way, cosines.shape[-1])
+        products_with_means = weights @ cosines
+        squares = (weights * products_with_means).sum(2, keepdim=True)
+        lengths2 = cosines.diagonal(dim1=-2, dim2=-1).unsqueeze(1)
+        return (lengths2 - 2 * products_with_means + squares)[..., labels.shape[1] :].clamp_min_(0)
+
+
+def neighbor_graph(similarity: Tensor, count: int) -> Tensor:
+    """1 at [p, q] where p is among the `count` queries most similar to q, itself aside: [B, m, m]."""
+    count = min(count, similarity.shape[-1] - 1)
+    if count == 0:
+        return torch.zeros_like(similarity)
+    left = similarity.clone()
+    left.diagonal(dim1=-2, dim2=-1).fill_(-torch.inf)
+    # The count-th largest by taking the largest away: much faster than a partial sort of many short columns.
+    for _ in range(count - 1):
+        left.masked_fill_(left == left.amax(-2, keepdim=True), -torch.inf)
+    graph = torch.ge(similarity, left.amax(-2, keepdim=True), out=left)
+    graph.diagonal(dim1=-2, dim2=-1).zero_()
+    return graph

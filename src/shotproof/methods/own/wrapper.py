@@ -1,0 +1,58 @@
+"""Somebody's own object as a method: what functions, episodic classifiers and estimators have in common."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from shotproof.core.options import Option
+from shotproof.core.runtime.devices import one_thread_per_operation
+from shotproof.methods.method import Method
+
+
+@dataclass(frozen=True, eq=False)
+class Wrapper(Method):
+    """A classifier that is asked for one task after another, each in one thread.
+
+    Its options are the classifier's own. Two that were made from one spelling are equal; others are where they wrap the
+    same object.
+    """
+
+    classifier: Any
+
+    in_order = True
+
+    @classmethod
+    def options(cls) -> tuple[Option, ...]:
+        """None that Shotproof knows of."""
+        return ()
+
+    @property
+    def name(self) -> str:
+        """Where its code is, or the name of the function or class."""
+        return super().name if self.origin else getattr(self.classifier, "__name__", type(self.classifier).__name__)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Wrapper) or self.origin != other.origin:
+            return False
+        return self.origin is not None or self.classifier is other.classifier
+
+    def __hash__(self) -> int:
+        return hash(self.origin or id(self.classifier))
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Within it PyTorch, and where threadpoolctl is installed BLAS and OpenMP, compute in one thread.
+
+    The operations of a few-shot task are so small that several threads spend their time waiting for each other.
+    """
+    with contextlib.ExitStack() as limits:
+        limits.enter_context(one_thread_per_operation())
+        with contextlib.suppress(ImportError):
+            from threadpoolctl import threadpool_limits
+
+            limits.enter_context(threadpool_limits(1))
+        yield

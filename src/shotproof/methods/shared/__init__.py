@@ -1,0 +1,1 @@
+"""What heads share: inner products, optimizers, balanced assignments."""

@@ -1,0 +1,1 @@
+"""Whole experiments: from one file to a report."""

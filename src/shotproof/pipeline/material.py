@@ -1,0 +1,142 @@
+"""Any of our files, by what it holds; and all that lies in a run's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shotproof.analysis.reevaluation.material import HALVINGS, Material
+from shotproof.analysis.similarity.similarity import Similarity
+from shotproof.attributes.attributes import Attributes
+from shotproof.catalog.catalog import Catalog
+from shotproof.core.errors import InputError, did_you_mean, first_line
+from shotproof.core.tables import read_meta
+from shotproof.evaluation.results import Results
+from shotproof.features.features import Features
+from shotproof.features.transforms import Transform, transform
+from shotproof.pipeline.experiment import Experiment
+from shotproof.pipeline.steps import read_manifest
+from shotproof.tasks.taskset import TaskSet
+
+Readable = Catalog | Attributes | Features | TaskSet | Results | Similarity | Experiment | Material
+
+_KINDS: dict[str, Any] = {
+    "catalog": Catalog,
+    "attributes": Attributes,
+    "features": Features,
+    "tasks": TaskSet,
+    "results": Results,
+    "similarity": Similarity,
+}
+# What tells files apart that somebody made with a script of their own.
+_COLUMNS = {
+    "results": {"method", "task", "slot", "n_correct"},
+    "tasks": {"task", "slot", "support", "query"},
+    "features": {"item", "feature"},
+    "attributes": {"item", "attributes"},
+    "similarity": {"item", "m_ce", "m_te"},
+    "catalog": {"item", "path", "label"},
+}
+
+
+def read(path: str | Path) -> Readable:
+    """Read a file of any kind, or a run's folder.
+
+    Args:
+        path: a catalog, attributes, features, tasks, results or similarity file, an experiment (.toml), or a folder
+
+    Returns:
+        A `Catalog`, `Attributes`, `Features`, `TaskSet`, `Results`, `Similarity` or `Experiment`; of a folder, the
+        `Material` of its run, which `compare` and `write_report` take.
+
+    Raises:
+        InputError: there is no such file, or it is none of these.
+
+    Example:
+        >>> import tempfile, shotproof as sp
+        >>> file = Path(tempfile.mkdtemp()) / "catalog.parquet"
+        >>> sp.ShapesWorld(classes=2, items=3).catalog().write(file)
+        >>> read(file)
+        <Catalog: world of shapes, 6 items of 2 classes, splits all>
+    """
+    path = Path(path)
+    if path.is_dir():
+        return read_material([path])
+    if path.suffix == ".toml":
+        return Experiment.read(path)
+    found: Readable = _KINDS[kind_of(path)].read(path)
+    return found
+
+
+def read_material(
+    paths: Iterable[str | Path],
+    *,
+    tasks: Sequence[str | Path] = (),
+    catalogs: Sequence[str | Path] = (),
+    features: Sequence[str | Path] = (),
+    attributes: Sequence[str | Path] = (),
+    transforms: Sequence[str | Transform] = (),
+    halvings: int | None = None,
+) -> Material:
+    """All that files and folders of runs hold.
+
+    Args:
+        paths: files of any kind, and folders of runs; of a folder, what its last run consists of
+        tasks, catalogs, features, attributes: further files of these kinds
+        transforms: applied to all features, so that results on transformed features find theirs
+        halvings: how often the data is halved at random, for intervals that re-evaluate
+
+    Raises:
+        InputError: a file is not there, or not of a kind that is of use here.
+    """
+    found: dict[str, dict[str, Any]] = {kind: {} for kind in _KINDS}
+    named = {"tasks": tasks, "catalog": catalogs, "features": features, "attributes": attributes}
+    wanted: list[tuple[str | None, Path]] = [(None, file) for path in paths for file in _files(Path(path))]
+    wanted += [(kind, Path(path)) for kind, given in named.items() for path in given]
+    for kind, path in wanted:
+        kind = kind or kind_of(path)
+        one = _KINDS[kind].read(path)
+        found[kind][f"{path.resolve()}"] = one
+    of = {kind: list(each.values()) for kind, each in found.items()}
+    return Material(
+        results=of["results"],
+        tasks=of["tasks"],
+        catalogs=of["catalog"],
+        features=[transform(one, transforms) for one in of["features"]],
+        attributes=of["attributes"],
+        halvings=HALVINGS if halvings is None else halvings,
+    )
+
+
+def kind_of(path: Path) -> str:
+    """What a file holds: by its metadata, or else by its columns."""
+    if not path.is_file():
+        beside = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise InputError(f"{path} does not exist{did_you_mean(path.name, beside) if beside else ''}")
+    try:
+        schema = pq.read_schema(path)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path} is not readable as Parquet: {first_line(error)}") from error
+    kind = read_meta(schema).get("kind")
+    if kind in _KINDS:
+        return str(kind)
+    for name, columns in _COLUMNS.items():
+        if columns <= set(schema.names):
+            return name
+    listed = ", ".join(schema.names[:8])
+    raise InputError(f"{path} is none of our files: expected {', '.join(_KINDS)}; it has the columns {listed}")
+
+
+def _files(path: Path) -> list[Path]:
+    """A file itself; of a folder, the files of its last run, or else all Parquet files below it."""
+    if not path.is_dir():
+        return [path]
+    current = read_manifest(path).get("current")
+    files = [path / name for name in current] if current else sorted(path.rglob("*.parquet"))
+    if not files:
+        raise InputError(f"{path} has no run in it: expected a folder that shotproof run has written, or Parquet files")
+    return files

@@ -1,0 +1,234 @@
+"""The report: everything that its page shows is computed here, and handed to the page to be drawn.
+
+sp.write_report("report.html", results, tasks=[random, biased], catalog=catalog)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from shotproof.analysis.attribute_costs import attribute_costs
+from shotproof.analysis.chosen_tasks import choose_tasks
+from shotproof.analysis.compare import compare
+from shotproof.analysis.explanation.examples import mismatch_examples
+from shotproof.analysis.explanation.explain import Explanation
+from shotproof.analysis.explanation.hardest import explain_hardest
+from shotproof.analysis.plan_curve import plan_curves
+from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.similarity.similarity import Similarity
+from shotproof.attributes.attributes import Attributes
+from shotproof.catalog.catalog import Catalog
+from shotproof.core.errors import InputError
+from shotproof.core.runtime.runtime import Runtime, resolve
+from shotproof.evaluation.answers import AnsweredTasks, answers_on
+from shotproof.evaluation.origin import Design
+from shotproof.evaluation.results import Results
+from shotproof.features.features import Features
+from shotproof.report.pages.content import ExplainedTasks, GalleryTask, PageContent, SetCosts
+from shotproof.report.pages.explanation import write_explanation_page
+from shotproof.report.pages.page import write_page
+from shotproof.stats.comparison import Comparison
+from shotproof.stats.export.plot import save_figures
+from shotproof.tasks.taskset import TaskSet
+
+TITLE = "How much do these classifiers lean on shortcuts?"
+GALLERY_TASKS = 6  # in all
+PAGES = (".html", ".htm", "")
+
+Kind = TypeVar("Kind")
+
+
+def write_report(
+    path: str | Path,
+    results: Results | Sequence[Results] | Material,
+    *,
+    tasks: Sequence[TaskSet] = (),
+    catalog: Catalog | Sequence[Catalog] | None = None,
+    attributes: Attributes | Sequence[Attributes] | None = None,
+    features: Sequence[Features] = (),
+    title: str | None = None,
+    intervals: str | Sequence[str] | None = None,
+    similarity: Similarity | None = None,
+    figures: str | Path | None = None,
+    runtime: Runtime | None = None,
+) -> Comparison:
+    """Compare results and write the comparison as a page that opens offline.
+
+    Without the task sets, the catalog or the attributes the page says what they would add.
+
+    Args:
+        path: the page, `.html`
+        results: what was evaluated, or all that was read from a run's folder
+        tasks: the task sets that the results are on: with the catalog for the gallery, alone for the attributes that
+            cost most, with the attributes for why the tasks are hard
+        catalog: the data set, or several: for the gallery and the plan
+        attributes: the attributes, or those of several detectors
+        features: for intervals other than `sampler`, and for the query loss of hard tasks
+        title: the page's
+        intervals: as `compare` takes them
+        similarity: adds how near the images are to their concepts and contexts
+        figures: a folder for the figures of the comparison, as SVG, PDF and PNG
+        runtime: how it is computed; None is the current one
+
+    Returns:
+        The comparison that is on the page.
+
+    Raises:
+        InputError: the page's name ends in something else, or what an interval needs is not there.
+        Mismatch: results that claim the same tasks are not on the same tasks, or a task set has no results.
+
+    Example:
+        >>> import tempfile
+        >>> import shotproof as sp
+        >>> world = sp.ShapesWorld(classes=6, items=40)
+        >>> tasks = sp.sample(world.catalog(), "random", tasks=20)
+        >>> results = sp.evaluate(tasks, sp.encode(world.catalog(), sp.DialEncoder(0.5)), "ncc")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     comparison = sp.write_report(f"{folder}/report.html", results)
+        >>> comparison.methods
+        ['ncc']
+    """
+    check_page_name(Path(path), "figures=FOLDER")
+    given = results if isinstance(results, Material) else Material(_listed(results))
+    material = replace(
+        given,
+        tasks=[*given.tasks, *tasks],
+        catalogs=[*given.catalogs, *_listed(catalog)],
+        features=[*given.features, *features],
+        attributes=[*given.attributes, *_listed(attributes)],
+    )
+    with resolve(runtime):
+        comparison = compare(material, intervals=intervals, metric="wacc")
+        sets = _answered_sets(comparison, material)
+        explained = []
+        for explanation, words in explain_hardest(material):
+            hard = explanation.sets[0].tasks
+            design, label = _place(comparison, hard)
+            name = f"{label}, {comparison.design_name(design)}"
+            explained.append(_explained(name, explanation, words, _catalog_of(hard, material.catalogs)))
+        content = PageContent(
+            title=title or TITLE,
+            comparison=comparison,
+            material=material,
+            gallery=_gallery(sets, material.catalogs),
+            costs=[SetCosts(one.name, attribute_costs(one.replicates)) for one in sets],
+            plans=plan_curves(comparison, material),
+            explained=explained,
+            similarity=similarity,
+        )
+        write_page(Path(path), content)
+        if figures is not None:
+            save_figures(comparison, Path(figures))
+    return comparison
+
+
+def write_explanations(
+    path: str | Path, explained: Sequence[tuple[Explanation, Attributes]], catalogs: Sequence[Catalog] = ()
+) -> None:
+    """Write explanations as a page of their own, with example images where a catalog is given.
+
+    Args:
+        path: the page, `.html`
+        explained: by `explain`, each with the attributes that it is by
+        catalogs: whose files are shown
+
+    Raises:
+        InputError: the page's name ends in something else.
+    """
+    check_page_name(Path(path))
+    parts = [
+        _explained(one.sets[0].name, one, attributes, _catalog_of(one.sets[0].tasks, catalogs))
+        for one, attributes in explained
+    ]
+    write_explanation_page(Path(path), parts)
+
+
+def check_page_name(path: Path, figures: str | None = None) -> None:
+    """Refuse a name that promises something else than a page; `figures` is how to ask for figures."""
+    if path.suffix.lower() not in PAGES:
+        instead = f"; for figures as SVG, PDF and PNG give {figures}" if figures else ""
+        raise InputError(f"{path}: a report is a page, expected a name that ends in .html{instead}")
+
+
+@dataclass(frozen=True)
+class _AnsweredSet:
+    """A task set under the name that the page gives it, replicates in the order of their seeds."""
+
+    name: str
+    replicates: list[AnsweredTasks]
+
+
+def _answered_sets(comparison: Comparison, material: Material) -> list[_AnsweredSet]:
+    """The task sets with their answers, in the order of the comparison; the reference only where there is no other."""
+    answered = {_key(tasks): answers_on(tasks, material.results) for tasks in material.tasks}
+    named = {key: _place(comparison, one.tasks) for key, one in answered.items()}
+    sets: dict[bool, list[_AnsweredSet]] = {True: [], False: []}
+    for block in comparison.blocks:
+        for group in block.groups:
+            own = [one for key, one in answered.items() if named[key] == (block.design, group.label)]
+            own.sort(key=lambda one: group.digests.index(one.tasks.digest))
+            if own:
+                name = f"{group.label}, {comparison.design_name(block.design)}"
+                sets[group.label in comparison.references].append(_AnsweredSet(name, own))
+    return sets[False] or sets[True]
+
+
+def _place(comparison: Comparison, tasks: TaskSet) -> tuple[Design, str]:
+    """The design and the label of a task set; the same tasks may be of several catalogs, best of their own."""
+    found = [
+        (block.design, group.label)
+        for block in comparison.blocks
+        for group in block.groups
+        if tasks.digest in group.digests
+    ]
+    return next((one for one in found if one[0].catalog == tasks.record.source("catalog")), found[0])
+
+
+def _gallery(sets: Sequence[_AnsweredSet], catalogs: Sequence[Catalog]) -> list[GalleryTask]:
+    """Some tasks of each set whose catalog is there, evenly spaced from the hardest to the easiest.
+
+    Of replicates, those of the first seed.
+    """
+    shown = [(one, catalog) for one in sets if (catalog := _catalog_of(one.replicates[0].tasks, catalogs)) is not None][
+        :GALLERY_TASKS
+    ]
+    return [
+        GalleryTask(one.name + _seed(one.replicates), chosen, catalog)
+        for (one, catalog), count in zip(shown, _evenly(GALLERY_TASKS, len(shown)), strict=True)
+        for chosen in choose_tasks(one.replicates[0], count)
+    ]
+
+
+def _explained(name: str, explanation: Explanation, attributes: Attributes, catalog: Catalog | None) -> ExplainedTasks:
+    examples = [] if catalog is None else mismatch_examples(explanation, attributes)
+    return ExplainedTasks(name, explanation, examples, catalog)
+
+
+def _catalog_of(tasks: TaskSet, catalogs: Sequence[Catalog]) -> Catalog | None:
+    """The catalog that the tasks were drawn from; where only one was given, that one."""
+    own = next((one for one in catalogs if one.digest == tasks.record.source("catalog")), None)
+    return catalogs[0] if own is None and len(catalogs) == 1 else own
+
+
+def _key(tasks: TaskSet) -> tuple[str, str | None]:
+    """What tells task sets apart: sounds that are mixed louder may be in the same tasks."""
+    return tasks.digest, tasks.record.source("catalog")
+
+
+def _seed(replicates: Sequence[AnsweredTasks]) -> str:
+    return f", seed {replicates[0].tasks.record.seed}" if len(replicates) > 1 else ""
+
+
+def _evenly(total: int, parts: int) -> Iterator[int]:
+    """A number for each part; the first parts take what is left over."""
+    return (total // parts + (index < total % parts) for index in range(parts))
+
+
+def _listed(given: Kind | Sequence[Kind] | None) -> list[Kind]:
+    """One thing, several or none, as a list."""
+    if given is None:
+        return []
+    return list(given) if isinstance(given, Sequence) else [given]

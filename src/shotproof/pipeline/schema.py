@@ -1,0 +1,144 @@
+"""The JSON Schema of experiment files, so that editors complete and check them: made from the options of components.
+
+python -m shotproof.pipeline.schema    # writes the file that is shipped
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+from shotproof.core.registry import Registry
+from shotproof.core.tables import write_text
+from shotproof.pipeline.components import all_registries
+from shotproof.pipeline.experiment import ON_ERROR
+from shotproof.stats.intervals import Covers
+
+SHIPPED = Path(__file__).parent / "experiment.schema.json"
+_COUNT = {"type": "integer", "minimum": 1}
+_TEXT = {"type": "string"}
+_SHAPE: dict[str, Any] = {
+    "split": {**_TEXT, "description": "The split to draw from; needed where there is more than one."},
+    "way": {"type": "integer", "minimum": 2, "default": 5, "description": "Classes per task."},
+    "shots": {
+        "type": "array",
+        "items": _COUNT,
+        "default": [1, 5],
+        "description": "Support items per class, one by one.",
+    },
+    "query": {**_COUNT, "default": 15, "description": "Query items per class."},
+    "tasks": {**_COUNT, "default": 600, "description": "Number of tasks."},
+    "seeds": {"type": "array", "items": {"type": "integer"}, "default": [0], "description": "One task set per seed."},
+}
+
+
+def experiment_schema() -> dict[str, Any]:
+    """The schema, with every registered component and its options."""
+    known = all_registries()
+    sampler = {
+        "encoder": {**_TEXT, "description": "Whose features the sampler is given; the first encoder's unless given."},
+        "like": {**_TEXT, "description": "A sampler before it, whose queries are taken over."},
+        "attributes": {**_TEXT, "description": "One set of attributes, by name; all of them unless given."},
+        **_SHAPE,
+    }
+    detectors = {"type": "array", "items": _component(known["detectors"])}
+    sections: dict[str, Any] = {
+        "catalog": {
+            "type": "object",
+            "properties": {
+                "root": {**_TEXT, "description": "The data's folder."},
+                "file": {**_TEXT, "description": "A catalog that is there, instead of root."},
+                "layout": _component(known["layouts"]),
+                "splits": {**_TEXT, "description": "A CSV with the columns label and split."},
+                "name": {**_TEXT, "description": "What pages call the data set."},
+            },
+        },
+        "attributes": _section(
+            {
+                "detectors": {**detectors, "description": "Detectors whose words are taken together."},
+                "sets": {
+                    "type": "object",
+                    "additionalProperties": detectors,
+                    "description": "Detectors by the name of a set of attributes; each set has its own tasks.",
+                },
+                "file": {**_TEXT, "description": "Attributes that are there."},
+                "files": {"type": "object", "additionalProperties": _TEXT, "description": "Several, by name."},
+            }
+        ),
+        "features": _section(
+            {
+                "encoders": {"type": "array", "items": _component(known["encoders"]), "minItems": 1},
+                "transforms": {"type": "array", "items": _component(known["transforms"])},
+                "on_error": {"enum": list(ON_ERROR), "description": "What to do with files that cannot be read."},
+            }
+        ),
+        "tasks": _section(
+            {
+                **_SHAPE,
+                "seed": {"type": "integer", "description": "Instead of seeds, where there is one."},
+                "samplers": {"type": "array", "items": _component(known["samplers"], sampler), "minItems": 1},
+            }
+        ),
+        "evaluate": _section(
+            {
+                "methods": {"type": "array", "items": _component(known["methods"]), "minItems": 1},
+                "seed": {"type": "integer", "description": "For methods that draw random numbers."},
+            }
+        ),
+        "runtime": _section(
+            {
+                "engine": {**_TEXT, "default": "local"},
+                "workers": {**_COUNT, "description": "Processes; as many as pay off unless given."},
+                "device": {**_TEXT, "description": "cpu, cuda:0, or cuda for all GPUs."},
+                "batch_size": {**_COUNT, "description": "Items that a network takes at a time."},
+                "cache": {**_TEXT, "description": "The folder that keeps features."},
+            }
+        ),
+        "output": _section(
+            {
+                "folder": {**_TEXT, "description": "Where all files go; the file's name and -results unless given."},
+                "title": {**_TEXT, "description": "The page's title."},
+                "intervals": {"type": "array", "items": {"enum": list(get_args(Covers))}, "default": ["sampler"]},
+            }
+        ),
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A Shotproof experiment",
+        **_section(sections),
+        "required": ["catalog"],
+    }
+
+
+def _section(properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": properties, "additionalProperties": False}
+
+
+def _component(registry: Registry[Any], further: dict[str, Any] | None = None) -> dict[str, Any]:
+    """A spelling, or a table of a name and options: one alternative per registered name, and one for spellings."""
+    names = registry.names()
+    tables = []
+    for name in names:
+        component = registry.get(name)
+        options = {each.name: each.json_schema() for each in component.options()}
+        tables.append(
+            {
+                "title": name,
+                "description": component.about,
+                **_section({"name": {"const": name}, **options, **(further or {})}),
+                "required": ["name"],
+            }
+        )
+    spelled = {"type": "string", "pattern": r"[(:]"}
+    any_spelled = {**_section({"name": spelled, **(further or {})}), "required": ["name"]}
+    return {"anyOf": [{"enum": names}, spelled, *tables, any_spelled]}
+
+
+def schema_text() -> str:
+    """The schema as it is shipped."""
+    return json.dumps(experiment_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    write_text(SHIPPED, schema_text())

@@ -1,0 +1,139 @@
+"""The steps of a run: each writes one file, and is skipped when that file was made from the same by the same."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeVar
+
+from shotproof.core.records import plain
+from shotproof.core.tables import write_text
+from shotproof.version import __version__
+
+MANIFEST = "run.json"
+Tell = Callable[[str], None]
+
+
+class Written(Protocol):
+    """What is kept in a file: a catalog, attributes, features, a task set, results."""
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """From its file."""
+
+    def write(self, path: str | Path) -> None:
+        """To its file."""
+
+    @property
+    def digest(self) -> str:
+        """Of its content."""
+
+
+T = TypeVar("T", bound=Written)
+
+
+@dataclass
+class Steps:
+    """The steps of one run, and the manifest of what each file of its folder was made from, and when.
+
+    made, reused: the files, in the order of the steps
+    """
+
+    folder: Path
+    dry_run: bool = False
+    tell: Tell = lambda line: None
+    made: list[str] = field(default_factory=list)
+    reused: list[str] = field(default_factory=list)
+
+    def step(self, kind: type[T], name: str, inputs: Sequence[Any], parameters: Any, make: Callable[[], T]) -> T | None:
+        """The file `name` of the folder: read where it is up to date, else made and written.
+
+        Args:
+            kind: of what the file holds
+            name: of the file, below the folder
+            inputs: what it is made from: things with a digest, or plain values; None is one that a dry run did not make
+            parameters: by what it is made
+            make: makes it
+
+        Returns:
+            What the file holds; None in a dry run, where it would be made.
+        """
+        if self.is_current(name, inputs, parameters):
+            self.reused.append(name)
+            self.tell(f"up to date   {name}")
+            return kind.read(self.folder / name)
+        self.announce(name)
+        if self.dry_run:
+            return None
+        return self.keep(name, make(), inputs, parameters)
+
+    def is_current(self, name: str, inputs: Sequence[Any], parameters: Any) -> bool:
+        """Whether a file is there and was made from these, by these."""
+        if any(value is None for value in inputs):
+            return False
+        path, entry = self.folder / name, self._manifest().get("files", {}).get(name, {})
+        return path.is_file() and entry.get("key") == _key(name, inputs, parameters) and entry["stamp"] == stamp(path)
+
+    def announce(self, name: str) -> None:
+        """Say that a file is made, or would be."""
+        self.made.append(name)
+        self.tell(f"{'would make' if self.dry_run else 'making':12} {name}")
+
+    def keep(self, name: str, made: T, inputs: Sequence[Any], parameters: Any) -> T:
+        """Write what was made, and give it as a later run will read it, so that both go on alike."""
+        path = self.folder / name
+        made.write(path)
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        entry = {"key": _key(name, inputs, parameters), "stamp": stamp(path), "made": now, "shotproof": __version__}
+        manifest = self._manifest()
+        manifest["files"] = {**manifest.get("files", {}), name: entry}
+        self._write(manifest)
+        return type(made).read(path)
+
+    def finish(self, files: Sequence[str]) -> None:
+        """Note which files the run consists of: files of earlier runs may lie beside them."""
+        self._write({**self._manifest(), "current": list(files)})
+
+    def _manifest(self) -> dict[str, Any]:
+        return read_manifest(self.folder)
+
+    def _write(self, manifest: Mapping[str, Any]) -> None:
+        write_text(self.folder / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True) + "\n")
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """What a run has left in its folder; empty where there is none."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return manifest if isinstance(manifest, dict) else {}
+
+
+def stamp(path: Path) -> list[int]:
+    """Size and time of a file: cheap to get, and others when it changes."""
+    try:
+        status = path.stat()
+    except OSError:
+        return [-1, -1]  # whoever needs the file says that it is missing
+    return [status.st_size, status.st_mtime_ns]
+
+
+def file_name(spelling: str) -> str:
+    """A spelling as part of a file's name: readable, and different for different spellings."""
+    readable = re.sub(r"[^A-Za-z0-9.]+", "-", spelling).strip("-.")[:60]
+    if readable == spelling:
+        return readable
+    return f"{readable}-{hashlib.sha256(spelling.encode()).hexdigest()[:6]}"
+
+
+def _key(name: str, inputs: Sequence[Any], parameters: Any) -> str:
+    """What a file depends on, as one digest."""
+    given = [getattr(value, "digest", value) for value in inputs]
+    text = json.dumps([__version__, name, given, plain(parameters)], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,0 +1,202 @@
+"""The page's figures: Acc against wAcc-A (FewSTAB, Fig. 5), gaps with intervals (Fig. 4), attributes that cost most,
+intervals side by side, the plan's curve.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from shotproof.analysis.attribute_costs import AttributeCosts
+from shotproof.report.figures.axes import ends, whisker, x_axis, y_axis
+from shotproof.report.figures.svg import (
+    COLORS,
+    Box,
+    Scale,
+    curve,
+    element,
+    line,
+    marker,
+    names_width,
+    nearest,
+    picture,
+    place_labels,
+    row_name,
+    shortened,
+    text,
+)
+from shotproof.report.pages.wording import bounds, percent, typeset
+from shotproof.stats.intervals import Interval
+from shotproof.stats.planning.plan import Plan
+
+# Narrow enough to be read on a phone without shrinking its text.
+WIDTH = 360
+LABEL_LENGTH = 20
+ATTRIBUTE_LENGTH = 22
+
+
+@dataclass(frozen=True)
+class Point:
+    """A classifier in the scatter: `series` is its encoder's number."""
+
+    label: str
+    name: str
+    series: int
+    x: Interval
+    y: Interval
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A gap in the bars: `series` is its task set's number."""
+
+    series: int
+    name: str
+    gap: Interval
+
+
+def scatter(points: Sequence[Point], x_label: str, y_label: str, description: str) -> Markup:
+    """Points with whiskers and direct labels."""
+    frame = Box(44, 8, WIDTH - 8, 304)
+    x_scale = Scale.around([end for point in points for end in ends(point.x)], frame.left, frame.right, 0.12)
+    y_scale = Scale.around([end for point in points for end in ends(point.y)], frame.bottom, frame.top, 0.08)
+    places = [(x_scale(point.x.mean), y_scale(point.y.mean)) for point in points]
+    parts = [*x_axis(x_scale, frame, x_label), *y_axis(y_scale, frame, y_label)]
+    for point, (x, y) in zip(points, places, strict=True):
+        class_ = f"whisker c{point.series % COLORS}"
+        parts += [whisker(x_scale, point.x, y, class_), whisker(y_scale, point.y, x, class_, vertical=True)]
+    labels = [shortened(point.label, LABEL_LENGTH) for point in points]
+    boxes = place_labels(places, labels, frame)
+    for point, (x, y), label, box in zip(points, places, labels, boxes, strict=True):
+        if box:
+            parts += _label(x, y, label, box, point.series % COLORS)
+    for point, (x, y) in zip(points, places, strict=True):
+        tooltip = (
+            f"{point.name}: {x_label} {percent(point.x.mean)} {bounds(point.x)}, "
+            f"{y_label} {percent(point.y.mean)} {bounds(point.y)}"
+        )
+        parts.append(marker(x, y, point.series, tooltip))
+    return picture(WIDTH, 344, description, parts)
+
+
+def gap_domain(gaps: Sequence[Interval]) -> tuple[float, float]:
+    """The range of all gaps and zero, so that several panels share one axis."""
+    reached = [0.0, *(end for gap in gaps for end in ends(gap))]
+    return min(reached), max(reached)
+
+
+def gap_bars(
+    groups: Sequence[tuple[str, Sequence[Bar]]], domain: tuple[float, float], x_label: str, description: str
+) -> Markup:
+    """One group of bars per method, one bar per task set, with whiskers and values."""
+    left = names_width([name for name, _ in groups], LABEL_LENGTH)
+    bar, space = 12.0, 8.0
+    bottom = 4 + sum(len(bars) * bar + space for _, bars in groups)
+    frame = Box(left, 4, WIDTH - 36, bottom)
+    scale = Scale.around(domain, frame.left, frame.right, 0.02)
+    parts = x_axis(scale, frame, x_label)
+    top = frame.top + space / 2
+    for name, bars in groups:
+        parts.append(row_name(name, LABEL_LENGTH, left - 6, top + len(bars) * bar / 2 + 3.5))
+        for one in bars:
+            parts += _gap_bar(scale, one, f"{name}, {one.name}", top, bar)
+            top += bar
+        top += space
+    parts.append(line(scale(0), frame.top, scale(0), frame.bottom, "axis"))
+    return picture(WIDTH, bottom + 40, description, parts)
+
+
+def attribute_dots(costs: AttributeCosts, shown: int, description: str) -> Markup:
+    """The class accuracy with each attribute planted, as a dot with its whisker, against the overall accuracy."""
+    rows = costs.costs[:shown]
+    left = names_width([cost.attribute for cost in rows], ATTRIBUTE_LENGTH)
+    step = 18.0
+    frame = Box(left, 18, WIDTH - 12, 18 + step * len(rows))
+    reached = [end for cost in rows for end in ends(cost.accuracy)]
+    scale = Scale.around([*reached, costs.overall], frame.left, frame.right)
+    parts = x_axis(scale, frame, "class accuracy (%)")
+    overall = scale(costs.overall)
+    anchor = "end" if overall > (frame.left + frame.right) / 2 else "start"
+    parts += [
+        line(overall, frame.top, overall, frame.bottom, "reference"),
+        text(overall, 12, f"overall {percent(costs.overall)}", anchor, "value"),
+    ]
+    for index, cost in enumerate(rows):
+        y = frame.top + step * (index + 0.5)
+        tooltip = f"{cost.attribute}: {percent(cost.accuracy.mean)} {bounds(cost.accuracy)}, {cost.tasks} tasks"
+        parts.append(row_name(cost.attribute, ATTRIBUTE_LENGTH, left - 6, y + 3.5))
+        parts.append(whisker(scale, cost.accuracy, y, "whisker strong c0"))
+        parts.append(marker(scale(cost.accuracy.mean), y, 0, tooltip))
+    return picture(WIDTH, frame.bottom + 40, description, parts)
+
+
+def interval_rows(methods: Sequence[tuple[str, Sequence[Interval]]], x_label: str, description: str) -> Markup:
+    """The intervals of each method below each other, each with its name; a refused one is left out."""
+    shown = [(name, [one for one in intervals if not one.refused]) for name, intervals in methods]
+    shown = [(name, intervals) for name, intervals in shown if intervals]
+    left = names_width([name for name, _ in shown], LABEL_LENGTH)
+    step, space = 12.0, 9.0
+    bottom = 4 + sum(len(intervals) * step + space for _, intervals in shown)
+    frame = Box(left, 4, WIDTH - 56, bottom)
+    scale = Scale.around([end for _, given in shown for one in given for end in ends(one)], frame.left, frame.right)
+    parts = x_axis(scale, frame, x_label)
+    top = frame.top + space / 2
+    for name, intervals in shown:
+        parts.append(row_name(name, LABEL_LENGTH, left - 6, top + len(intervals) * step / 2 + 3.5))
+        for one in intervals:
+            y = top + step / 2
+            parts.append(whisker(scale, one, y, "whisker strong c0"))
+            parts.append(marker(scale(one.mean), y, 0, f"{name}: {percent(one.mean)} {bounds(one)} {one.covers}"))
+            parts.append(text(frame.right + 6, y + 3.5, one.covers))
+            top += step
+        top += space
+    return picture(WIDTH, bottom + 40, description, parts)
+
+
+def plan_figure(plan: Plan, own_query: int, description: str) -> Markup:
+    """The expected half-width against the number of queries; the best number and that of the results are marked."""
+    points = [(point.query, point.half_width) for point in plan.curve if point.half_width is not None]
+    frame = Box(44, 12, WIDTH - 12, 190)
+    x_scale = Scale(0, max(query for query, _ in points) + 1, frame.left, frame.right)
+    y_scale = Scale(0, 1.08 * max(half for _, half in points), frame.bottom, frame.top)
+    parts = x_axis(x_scale, frame, "queries per class") + y_axis(y_scale, frame, "half-width (points)")
+    places = [(x_scale(query), y_scale(half)) for query, half in points]
+    parts.append(curve(places, 0))
+    for (query, half), (x, y) in zip(points, places, strict=True):
+        if query in (plan.query, own_query):
+            name = "best" if query == plan.query else "these results"
+            tasks = next(point.tasks for point in plan.curve if point.query == query)
+            told = f"{name}: {query} queries, {tasks} tasks, ±{percent(half)}"
+            parts.append(marker(x, y, 0 if query == plan.query else 1, told))
+            anchor = "end" if x > (frame.left + frame.right) / 2 else "start"
+            parts.append(text(x, y + 16, f"{name}: {query} (±{percent(half)})", anchor, "value"))
+    return picture(WIDTH, frame.bottom + 40, description, parts)
+
+
+def _gap_bar(scale: Scale, bar: Bar, name: str, top: float, height: float) -> list[Markup]:
+    zero, end = scale(0), scale(bar.gap.mean)
+    tooltip = element("title", f"{name}: {percent(bar.gap.mean)} points {bounds(bar.gap)}")
+    rectangle = element(
+        "rect",
+        tooltip,
+        x=min(zero, end),
+        y=top + 1,
+        width=abs(end - zero),
+        height=height - 2,
+        class_=f"bar t{bar.series % 6}",
+    )
+    middle = top + height / 2
+    beyond = max(zero, scale(ends(bar.gap)[1])) + 4
+    value = text(beyond, middle + 3.5, typeset(percent(bar.gap.mean)), class_="value")
+    return [rectangle, whisker(scale, bar.gap, middle, "whisker ink"), value]
+
+
+def _label(x: float, y: float, label: str, box: Box, color: int) -> list[Markup]:
+    """The label in its box, tied to its point by a line where it is not right beside it."""
+    end_x, end_y = nearest(x, y, box)
+    leader = [line(x, y, end_x, end_y, f"leader c{color}")] if math.hypot(end_x - x, end_y - y) > 7 else []
+    middle = (box.left + box.right) / 2
+    return [*leader, text(middle, box.bottom - 2.5, label, "middle", f"point-label c{color}")]

@@ -1,0 +1,201 @@
+"""The parts that figures are drawn from: elements, scales, ticks, labels that do not overlap.
+
+Every text and attribute is escaped. Colors come from the page's style sheet by class: figures follow its theme.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup, escape
+
+FONT_SIZE = 10
+# Mean width of a sans-serif character, generous so that real text stays inside its box.
+CHARACTER_WIDTH = 0.58 * FONT_SIZE
+MARKERS = (
+    "M-3.6 0A3.6 3.6 0 1 0 3.6 0A3.6 3.6 0 1 0-3.6 0Z",
+    "M-3.2-3.2H3.2V3.2H-3.2Z",
+    "M0-4.3L4 3H-4Z",
+    "M0-4.5L4.5 0L0 4.5L-4.5 0Z",
+    "M0 4.3L4-3H-4Z",
+    "M-1.4-4.2H1.4V-1.4H4.2V1.4H1.4V4.2H-1.4V1.4H-4.2V-1.4H-1.4Z",
+    "M0-4.3L4.1-1.3L2.5 3.5H-2.5L-4.1-1.3Z",
+)
+COLORS = 8
+
+
+def element(tag: str, *content: str, **attributes: str | float) -> Markup:
+    """One element; `class_` gives `class`, `text_anchor` `text-anchor`. Content is escaped unless it is markup."""
+    written = "".join(f' {name.rstrip("_").replace("_", "-")}="{_value(value)}"' for name, value in attributes.items())
+    return Markup(f"<{tag}{written}>{''.join(escape(part) for part in content)}</{tag}>")
+
+
+def picture(width: float, height: float, description: str, parts: Iterable[Markup]) -> Markup:
+    """The whole figure, with its text alternative."""
+    box = f"0 0 {_value(width)} {_value(height)}"
+    return element("svg", *parts, viewBox=box, role="img", aria_label=description, class_="figure")
+
+
+def text(x: float, y: float, content: str, anchor: str = "start", class_: str = "tick") -> Markup:
+    """A line of text with its baseline at y."""
+    return element("text", content, x=x, y=y, text_anchor=anchor, class_=class_)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
+    """A straight line."""
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
+
+
+def marker(x: float, y: float, series: int, tooltip: str | None = None) -> Markup:
+    """The mark of a series: its own color and shape, so that color alone never tells two apart."""
+    inner = [element("title", tooltip)] if tooltip else []
+    place = f"translate({_value(x)} {_value(y)})"
+    return element("path", *inner, d=MARKERS[series % len(MARKERS)], transform=place, class_=f"mark c{series % COLORS}")
+
+
+def curve(places: Iterable[tuple[float, float]], series: int) -> Markup:
+    """A line through these places, in the color of a series."""
+    path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
+    return element("path", d=path, class_=f"curve c{series % COLORS}")
+
+
+def row_name(name: str, length: int, right: float, y: float) -> Markup:
+    """The name of a row, left of the frame: shortened, and in full where the pointer rests on it."""
+    full = element("title", name)
+    return element("text", shortened(name, length), full, x=right, y=y, text_anchor="end", class_="name")
+
+
+def names_width(names: Iterable[str], length: int) -> float:
+    """The width of the column that `row_name` fills."""
+    return 10 + max(text_width(shortened(name, length)) for name in names)
+
+
+def shortened(content: str, length: int) -> str:
+    """The text, with its middle left out where it is longer than `length`."""
+    if len(content) <= length:
+        return content
+    tail = (length - 1) // 3
+    return content[: length - 1 - tail] + "…" + content[len(content) - tail :]
+
+
+def text_width(content: str) -> float:
+    """About how wide a text will be."""
+    return len(content) * CHARACTER_WIDTH
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A linear map from values to positions, with round ticks."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """The position of a value."""
+        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+
+    @classmethod
+    def around(
+        cls, values: Sequence[float], start: float, end: float, padding: float = 0.06, least: float = 0.5
+    ) -> Scale:
+        """A scale that holds all values, with a margin at both ends: a share of their range, but at least so much."""
+        low, high = min(values), max(values)
+        margin = max((high - low) * padding, least)
+        return cls(low - margin, high + margin, start, end)
+
+    def ticks(self, count: int = 5) -> list[float]:
+        """About `count` round values within the scale."""
+        rough = (self.high - self.low) / count
+        power = 10 ** math.floor(math.log10(rough))
+        step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * 0.8)
+        first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+        return [index * step for index in range(first, last + 1)]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle that a label or a mark takes up."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def overlaps(self, other: Box) -> bool:
+        """Whether the two share area."""
+        return (
+            self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
+        )
+
+    def inside(self, other: Box) -> bool:
+        """Whether this lies within the other."""
+        return (
+            self.left >= other.left
+            and self.right <= other.right
+            and self.top >= other.top
+            and self.bottom <= other.bottom
+        )
+
+
+def place_labels(points: Sequence[tuple[float, float]], labels: Sequence[str], frame: Box) -> list[Box | None]:
+    """A box near each point for its label, clear of all points, labels and leaders; None where there is no room."""
+    marks = [_square(x, y, 5) for x, y in points]
+    placed: list[Box] = []
+    leaders: list[Box] = []
+    boxes: list[Box | None] = [None] * len(points)
+    # The most crowded first: those in the open find room later.
+    for index in sorted(range(len(points)), key=lambda i: -sum(math.dist(points[i], other) < 40 for other in points)):
+        point = points[index]
+        for box in _boxes_around(point, text_width(labels[index]), points):
+            leader = _leader(*point, box)
+            taken = any(box.overlaps(other) for group in (marks, placed, leaders) for other in group)
+            # A leader may pass over marks, which are drawn above it, but not over another label.
+            if box.inside(frame) and not taken and not any(a.overlaps(b) for a in leader for b in placed):
+                boxes[index] = box
+                placed.append(box)
+                leaders += leader
+                break
+    return boxes
+
+
+def nearest(x: float, y: float, box: Box) -> tuple[float, float]:
+    """The point of the box that is nearest to (x, y), where a leader ends."""
+    return min(max(x, box.left), box.right), min(max(y, box.top), box.bottom)
+
+
+def _leader(x: float, y: float, box: Box) -> list[Box]:
+    """Small boxes along the way from a point to its label."""
+    end_x, end_y = nearest(x, y, box)
+    steps = int(math.hypot(end_x - x, end_y - y) // 2)
+    return [_square(x + (end_x - x) * i / steps, y + (end_y - y) * i / steps, 1) for i in range(1, steps)]
+
+
+def _square(x: float, y: float, half: float) -> Box:
+    return Box(x - half, y - half, x + half, y + half)
+
+
+def _boxes_around(point: tuple[float, float], width: float, points: Sequence[tuple[float, float]]) -> list[Box]:
+    """Boxes for the label of a point, the clearest first: near to it, and nearer to it than to any other."""
+    height = FONT_SIZE + 1.0
+    sides = [(1.0, 0.0), (-1.0, 0.0), (0.0, -1.0), (0.0, 1.0)]
+    between = [(a * c, b * d) for a, b in ((1, 1), (1, 0.5), (0.5, 1)) for c in (1, -1) for d in (-1, 1)]
+    boxes = []
+    for distance in (6, 10, 16, 24, 34, 46, 60, 76):
+        for horizontal, vertical in sides + between:
+            x = point[0] + horizontal * (distance + width / 2)
+            y = point[1] + vertical * (distance + height / 2)
+            boxes.append(Box(x - width / 2, y - height / 2, x + width / 2, y + height / 2))
+
+    def unclearness(box: Box) -> float:
+        own = math.dist(point, nearest(*point, box))
+        return own + 20 * any(math.dist(other, nearest(*other, box)) < own for other in points)
+
+    return sorted(boxes, key=unclearness)
+
+
+def _value(value: str | float) -> str:
+    return str(escape(value)) if isinstance(value, str) else f"{round(value, 1):g}"

@@ -1,0 +1,138 @@
+"""The items that a page shows: images as thumbnails, sounds as spectrograms that can be played; each embedded once."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from PIL import Image
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.clips import clips_of
+from shotproof.core.errors import UnreadableItem
+from shotproof.media.clip import RATE, SOUND_EXTENSIONS, Samples, read_clip, soundfile_module
+from shotproof.media.images import open_image
+from shotproof.media.mixture import Clip
+
+# A page stays at 4 MB of images, or 7 MB of sounds.
+MAX_IMAGES = 900
+MAX_SOUNDS = 230
+THUMBNAIL_SIDE = 96
+JPEG_QUALITY = 72
+# From silence to the loudest: dark to light through hues of rising lightness, so that gray prints are readable.
+SHADES = ((12, 8, 38), (79, 18, 123), (182, 54, 121), (251, 136, 97), (252, 253, 191))
+
+
+@dataclass(frozen=True)
+class Thumbnail:
+    """An item in the page.
+
+    image: its number among the embedded images, None where its file cannot be shown
+    sound: its number among the embedded sounds, None where it is none
+    about: what is known of it in a few words, e.g. `pig in rain`
+    """
+
+    item: str
+    image: int | None
+    sound: int | None
+    about: str
+
+
+@dataclass
+class Album:
+    """The images and sounds of a page, of any number of catalogs: each distinct item is embedded once."""
+
+    images: list[str] = field(default_factory=list)
+    sounds: list[str] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    _shown: dict[tuple[str, str], Thumbnail] = field(default_factory=dict)  # by the catalog's digest and the item
+    _clips: dict[str, list[Clip]] = field(default_factory=dict)  # by the catalog's digest
+
+    def thumbnails(self, items: Sequence[str], catalog: Catalog) -> list[Thumbnail]:
+        """The items as they are shown, embedded where they are new."""
+        keys = [(catalog.digest, item) for item in items]
+        new = [item for key, item in dict.fromkeys(keys) if (key, item) not in self._shown]
+        rows = catalog.rows_of(pa.array(new, pa.string()), "tasks")
+        for item, row in zip(new, rows, strict=True):
+            self._shown[catalog.digest, item] = self._embed(item, int(row), catalog)
+        return [self._shown[key] for key in keys]
+
+    def has_room_for(self, items: Sequence[str], catalog: Catalog) -> bool:
+        """Whether the page stays small with these."""
+        clips = self._clips_of(catalog)
+        of_sounds = bool(clips) and _is_sound(clips[0])
+        return len({*self._shown, *((catalog.digest, item) for item in items)}) <= (
+            MAX_SOUNDS if of_sounds else MAX_IMAGES
+        )
+
+    def _embed(self, item: str, row: int, catalog: Catalog) -> Thumbnail:
+        clip, sound = self._clips_of(catalog)[row], None
+        try:
+            if _is_sound(clip):
+                samples = read_clip(clip)
+                image, sound = spectrogram(samples), len(self.sounds)
+                self.sounds.append(playable(samples))
+            else:
+                image = thumbnail(catalog.paths[row])
+        except UnreadableItem:
+            self.unreadable.append(item)
+            return Thumbnail(item, None, None, item)
+        self.images.append(image)
+        return Thumbnail(item, len(self.images) - 1, sound, _about(catalog, row) or item)
+
+    def _clips_of(self, catalog: Catalog) -> list[Clip]:
+        if catalog.digest not in self._clips:
+            self._clips[catalog.digest] = clips_of(catalog)
+        return self._clips[catalog.digest]
+
+
+def thumbnail(path: Path) -> str:
+    """A JPEG of at most 96 x 96 pixels as a data URI."""
+    image = open_image(path)
+    image.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE), Image.Resampling.LANCZOS)
+    return _jpeg(image)
+
+
+def spectrogram(samples: Samples) -> str:
+    """The log-mel spectrogram of a clip [n], low frequencies at the bottom, as a data URI."""
+    import torch
+
+    from shotproof.media.spectrogram import log_mel
+
+    level = log_mel(torch.from_numpy(samples)[None])[0].numpy()
+    share = (level - level.min()) / max(float(np.ptp(level)), 1e-9)
+    steps = np.linspace(0, 1, len(SHADES))
+    shades = np.array(SHADES, dtype=np.float64)
+    colors = np.stack([np.interp(share[::-1], steps, shades[:, channel]) for channel in range(3)], axis=-1)
+    image = Image.fromarray(colors.round().astype(np.uint8))
+    return _jpeg(image.resize((THUMBNAIL_SIDE, THUMBNAIL_SIDE), Image.Resampling.LANCZOS))
+
+
+def playable(samples: Samples) -> str:
+    """A clip [n] as a data URI that every browser plays: 25 kB for 5 seconds."""
+    encoded = io.BytesIO()
+    soundfile_module().write(encoded, samples, RATE, format="MP3", subtype="MPEG_LAYER_III", compression_level=0.5)
+    return "data:audio/mpeg;base64," + base64.b64encode(encoded.getvalue()).decode()
+
+
+def _about(catalog: Catalog, row: int) -> str | None:
+    """The label and the context, where there is one."""
+    if "context" not in catalog.table.column_names:
+        return None
+    label, context = (catalog.table.column(name)[row].as_py() for name in ("label", "context"))
+    return f"{label} in {context}" if context else str(label)
+
+
+def _is_sound(clip: Clip) -> bool:
+    return not isinstance(clip, Path) or clip.suffix.lower().removeprefix(".") in SOUND_EXTENSIONS
+
+
+def _jpeg(image: Image.Image) -> str:
+    encoded = io.BytesIO()
+    image.save(encoded, "JPEG", quality=JPEG_QUALITY, optimize=True)
+    return "data:image/jpeg;base64," + base64.b64encode(encoded.getvalue()).decode()

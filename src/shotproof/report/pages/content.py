@@ -1,0 +1,57 @@
+"""All that a page shows, computed: the page only draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shotproof.analysis.attribute_costs import AttributeCosts
+from shotproof.analysis.chosen_tasks import ChosenTask
+from shotproof.analysis.explanation.examples import MismatchExample
+from shotproof.analysis.explanation.explain import Explanation
+from shotproof.analysis.plan_curve import PlanCurve
+from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.similarity.similarity import Similarity
+from shotproof.catalog.catalog import Catalog
+from shotproof.stats.comparison import Comparison
+
+
+@dataclass(frozen=True)
+class GalleryTask:
+    """A task to show, under the name of its task set, with the catalog that has its files."""
+
+    set_name: str
+    chosen: ChosenTask
+    catalog: Catalog
+
+
+@dataclass(frozen=True)
+class SetCosts:
+    """What the planted attributes of a task set cost, under the set's name."""
+
+    name: str
+    costs: AttributeCosts
+
+
+@dataclass(frozen=True)
+class ExplainedTasks:
+    """Why a task set is hard, under its name, with examples; the catalog has their files, if it is there."""
+
+    name: str
+    explanation: Explanation
+    examples: Sequence[MismatchExample] = ()
+    catalog: Catalog | None = None
+
+
+@dataclass(frozen=True)
+class PageContent:
+    """The numbers of a page, and the material that they are from."""
+
+    title: str
+    comparison: Comparison
+    material: Material
+    gallery: Sequence[GalleryTask] = ()
+    costs: Sequence[SetCosts] = ()
+    plans: Sequence[PlanCurve] = ()
+    explained: Sequence[ExplainedTasks] = ()
+    similarity: Similarity | None = None

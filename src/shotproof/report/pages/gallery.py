@@ -1,0 +1,108 @@
+"""Tasks with thumbnails: support and query of each class, its planted attribute, and which queries were missed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from shotproof.core.runtime.runtime import current_runtime
+from shotproof.evaluation.evaluated import Classifier
+from shotproof.report.pages.album import Album, Thumbnail
+from shotproof.report.pages.content import GalleryTask
+
+
+@dataclass(frozen=True)
+class ShownClass:
+    """One class of a shown task."""
+
+    label: str
+    attribute: str | None
+    support: list[Thumbnail]
+    query: list[Thumbnail]
+
+
+@dataclass(frozen=True)
+class ShownAnswers:
+    """One classifier on one shown task, one value per class: correct answers, and missed positions where known."""
+
+    correct: list[int]
+    missed: list[list[int] | None]
+
+
+@dataclass(frozen=True)
+class ShownTask:
+    """One task: its number in its set, how hard it is there, and its classes.
+
+    answers: one entry per classifier of the gallery; None where that classifier was not evaluated on this set
+    """
+
+    number: int
+    set_name: str
+    accuracy: float
+    rank: int
+    tasks_in_set: int
+    classes: list[ShownClass]
+    answers: list[ShownAnswers | None]
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """The shown tasks, and the classifiers to choose from."""
+
+    tasks: list[ShownTask]
+    classifiers: list[Classifier]
+
+    def marks(self) -> list[list[dict[str, Any] | None]]:
+        """What the page's script needs to switch classifiers: answers by task, then by classifier."""
+        return [[asdict(answers) if answers else None for answers in task.answers] for task in self.tasks]
+
+
+def make_gallery(tasks: Sequence[GalleryTask], album: Album) -> Gallery:
+    """Show the tasks, as many as the album has room for, but at least one."""
+    classifiers = list(dict.fromkeys(one.classifier for given in tasks for one in given.chosen.answered.answers))
+    shown: list[ShownTask] = []
+    with current_runtime().progress_bar("thumbnails", len(tasks)) as advance:
+        for given in tasks:
+            rows = _rows(given)
+            items = [item for row in rows for side in ("support", "query") for item in row[side]]
+            if not shown or album.has_room_for(items, given.catalog):
+                shown.append(_show(given, rows, classifiers, album))
+            advance(1)
+    return Gallery(shown, classifiers)
+
+
+def _show(
+    given: GalleryTask, rows: Sequence[dict[str, Any]], classifiers: Sequence[Classifier], album: Album
+) -> ShownTask:
+    chosen, catalog = given.chosen, given.catalog
+    classes = [
+        ShownClass(
+            row["label"],
+            row["attribute"],
+            album.thumbnails(row["support"], catalog),
+            album.thumbnails(row["query"], catalog),
+        )
+        for row in rows
+    ]
+    answers = {
+        one.classifier: ShownAnswers(
+            [int(one.counts.n_correct[row]) for row in chosen.rows], [one.missed_at(row) for row in chosen.rows]
+        )
+        for one in chosen.answered.answers
+    }
+    return ShownTask(
+        number=rows[0]["task"],
+        set_name=given.set_name,
+        accuracy=chosen.accuracy,
+        rank=chosen.rank,
+        tasks_in_set=len(chosen.answered.tasks),
+        classes=classes,
+        answers=[answers.get(classifier) for classifier in classifiers],
+    )
+
+
+def _rows(given: GalleryTask) -> list[dict[str, Any]]:
+    rows = given.chosen.rows
+    found: list[dict[str, Any]] = given.chosen.answered.tasks.table.slice(rows[0], len(rows)).to_pylist()
+    return found

@@ -1,0 +1,59 @@
+"""Templates to pages: one HTML file that opens offline, runs its own script alone and asks for nothing outside."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from shotproof.report.pages import wording
+from shotproof.stats.intervals import MEANING, Interval
+from shotproof.version import __version__
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def render(template: str, context: dict[str, Any]) -> str:
+    """A page from one of the templates."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {
+        "percent": lambda value: wording.typeset(wording.percent(value)),
+        "points": lambda difference: wording.typeset(wording.points(difference)),
+        "bounds": lambda interval: wording.typeset(wording.bounds(interval)),
+        "half": _half_width,
+    }
+    style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
+    policy = (
+        f"default-src 'none'; img-src data:; media-src data:; style-src '{_hash(style)}'; "
+        f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
+    )
+    page: str = environment.get_template(template).render(
+        context,
+        version=__version__,
+        wording=wording,
+        meaning=MEANING,
+        style=Markup(style),
+        script=Markup(script),
+        policy=policy,
+    )
+    return page
+
+
+def _half_width(interval: Interval) -> str:
+    """E.g. `±1.2`; nothing where a single task gives no interval."""
+    text = wording.percent(interval.half_width)
+    return "" if text == "n/a" else f"±{text}"
+
+
+def _hash(content: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()

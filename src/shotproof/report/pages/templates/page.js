@@ -1,0 +1,103 @@
+"use strict";
+
+const data = (id) => JSON.parse(document.getElementById(id)?.textContent ?? "null");
+
+// Tables: a heading's button sorts by its column; a second press turns the order round. Rows without a value stay last.
+function sortBy(table, column) {
+  const heading = table.tHead.rows[0].cells[column];
+  const direction = heading.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending";
+  const sign = direction === "ascending" ? 1 : -1;
+  const key = (row) => {
+    const cell = row.cells[column];
+    if (cell.classList.contains("none")) return null;
+    return cell.dataset.value === undefined ? cell.textContent.trim() : Number(cell.dataset.value);
+  };
+  const compare = (a, b) => {
+    const [x, y] = [key(a), key(b)];
+    if (x === null || y === null) return (x === null) - (y === null);
+    return sign * (typeof x === "number" ? x - y : x.localeCompare(y, "en", { numeric: true }));
+  };
+  table.tBodies[0].append(...[...table.tBodies[0].rows].sort(compare));
+  for (const cell of table.tHead.rows[0].cells) cell.setAttribute("aria-sort", "none");
+  heading.setAttribute("aria-sort", direction);
+  document.querySelector(".announce").textContent = `Sorted by ${heading.textContent.trim()}, ${direction}.`;
+}
+
+for (const button of document.querySelectorAll("table.sortable .sort")) {
+  button.addEventListener("click", () => sortBy(button.closest("table"), button.closest("th").cellIndex));
+}
+
+// Thumbnails: each image is embedded once, however many tasks show it.
+const images = data("gallery-images");
+for (const image of document.querySelectorAll("img[data-image]")) image.src = images[image.dataset.image];
+
+// Sounds: a press plays a clip from its beginning, another one stops it; one clip plays at a time.
+const sounds = data("gallery-sounds");
+const player = new Audio();
+let pressed = null;
+
+function stop() {
+  player.pause();
+  pressed?.setAttribute("aria-pressed", "false");
+  pressed = null;
+}
+
+for (const button of document.querySelectorAll("button[data-sound]")) {
+  button.addEventListener("click", () => {
+    const again = pressed === button;
+    stop();
+    if (again) return;
+    pressed = button;
+    button.setAttribute("aria-pressed", "true");
+    player.src = sounds[button.dataset.sound];
+    player.play();
+  });
+}
+player.addEventListener("ended", stop);
+
+// The chosen classifier's correct counts and missed queries.
+const marks = data("gallery-marks");
+
+function mark(task, answers, name) {
+  const unknown = task.querySelector(".unknown");
+  const untold = answers?.missed.every((positions) => positions === null);
+  unknown.hidden = answers !== null && !untold;
+  unknown.textContent = answers === null
+    ? `${name} was not evaluated on this task.`
+    : "The results do not tell which queries were missed, only how many.";
+  task.querySelectorAll(".class").forEach((shown, slot) => {
+    const score = shown.querySelector(".score");
+    score.textContent = answers === null ? "" : `${answers.correct[slot]} of ${score.dataset.queries} correct`;
+    shown.querySelectorAll(".query li").forEach((query, position) => {
+      const missed = answers?.missed[slot]?.includes(position) ?? false;
+      query.classList.toggle("missed", missed);
+      query.querySelector(".verdict").textContent = missed ? "missed" : "";
+    });
+  });
+}
+
+const chooser = document.getElementById("classifier");
+
+function markAll() {
+  const name = chooser.selectedOptions[0].textContent;
+  for (const task of document.querySelectorAll(".task")) mark(task, marks[task.dataset.task][chooser.value], name);
+}
+
+if (chooser) {
+  chooser.addEventListener("change", markAll);
+  markAll();
+}
+
+// Escape closes an explanation without moving the focus.
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const tip of document.querySelectorAll(".with-tip:hover, .with-tip:focus-within")) tip.classList.add("closed");
+});
+for (const tip of document.querySelectorAll(".with-tip")) {
+  for (const leaving of ["focusout", "mouseleave"]) tip.addEventListener(leaving, () => tip.classList.remove("closed"));
+}
+
+// A printed page shows every metadata list.
+addEventListener("beforeprint", () => {
+  for (const closed of document.querySelectorAll("#provenance details")) closed.open = true;
+});

@@ -1,0 +1,1 @@
+"""A comparison for other programs and for paper: tidy tables, LaTeX, HTML, figures."""

@@ -1,0 +1,277 @@
+"""A comparison as tidy tables: for JSON, CSV, Arrow and pandas. Accuracies are in percent, differences in points.
+
+| table | one row per |
+|---|---|
+| `methods`, `gaps` | classifier, task set (or gap), metric and interval |
+| `pairs`, `gap_pairs` | pair of classifiers, task set (or gap), metric and interval |
+| `seeds` | classifier, task set or gap, metric and seed, where there is more than one seed |
+| `detectors` | pair of detectors whose attributes one sampler was given |
+| `agreements` | task set that is measured against a reference |
+
+A rank is by the row's own metric and interval. What is not there (a refused interval, a size that varies) is null.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from shotproof.core.errors import MissingExtra, UnknownName
+from shotproof.evaluation.evaluated import METRICS, Classifier
+from shotproof.evaluation.origin import Design
+from shotproof.stats.block import Block, Group
+from shotproof.stats.comparison import Comparison
+from shotproof.stats.intervals import MEANING, Interval
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Rows = list[dict[str, Any]]
+
+_DESIGN = ("data_set", "split", "way", "shot", "query", "dial")
+_WHERE = ("tasks", *_DESIGN, "detector", "seeds", "tasks_in_all")
+_CLASSIFIER = ("encoder", "spelling")
+_METHODS = ("method", "metric", "mean", "rank", "interval", "low", "high", "refused", *_WHERE, *_CLASSIFIER)
+_PAIRS = ("a", "b", "metric", "interval", "difference", "low", "high", "conclusion", "p_value", "refused", *_WHERE)
+_COLUMNS: dict[str, tuple[str, ...]] = {
+    "methods": _METHODS,
+    "pairs": _PAIRS,
+    "gaps": _METHODS,
+    "gap_pairs": _PAIRS,
+    "seeds": ("method", "metric", "tasks", "seed", "mean", "mean_over_seeds", "deviation", *_DESIGN, *_CLASSIFIER),
+    "detectors": (
+        *("sampler", "first", "second", "classifiers", "correlation", "first_accuracy", "second_accuracy"),
+        *_DESIGN,
+    ),
+    "agreements": (
+        *("tasks", "reference", "classifiers", "accuracy_with_worst", "worst_with_worst", "average_drop"),
+        *_DESIGN,
+    ),
+}
+_WHOLE = ("rank", "way", "shot", "query", "tasks_in_all", "seed", "classifiers")
+_TEXT = (
+    *("method", "metric", "interval", "refused", "tasks", "data_set", "split", "detector", "seeds", "encoder"),
+    *("spelling", "a", "b", "conclusion", "sampler", "first", "second", "reference"),
+)
+
+
+def tables(comparison: Comparison) -> dict[str, Rows]:
+    """Every tidy table, by name, as rows of plain values; seeds are a list.
+
+    Example:
+        >>> from shotproof.stats.comparison import Comparison
+        >>> list(tables(Comparison(0.95, "acc", True, ("sampler",), [])))
+        ['methods', 'pairs', 'gaps', 'gap_pairs', 'seeds', 'detectors', 'agreements']
+    """
+    found: dict[str, Rows] = {name: [] for name in _COLUMNS}
+    for block in comparison.blocks:
+        for group in [*block.groups, *block.gaps]:
+            found["gaps" if group.against else "methods"] += _classifier_rows(comparison, block, group)
+            found["gap_pairs" if group.against else "pairs"] += _pair_rows(comparison, block, group)
+            found["seeds"] += _seed_rows(comparison, block, group)
+        found["detectors"] += _detector_rows(block)
+        found["agreements"] += _agreement_rows(comparison, block)
+    return found
+
+
+def to_arrow(comparison: Comparison, table: str) -> pa.Table:
+    """A tidy table as an Arrow table, with the same columns and types whatever is in it.
+
+    Raises:
+        UnknownName: there is no such table.
+    """
+    if table not in _COLUMNS:
+        raise UnknownName("table", table, _COLUMNS)
+    schema = pa.schema([(name, _type(name)) for name in _COLUMNS[table]])
+    return pa.Table.from_pylist([_one_line(row) for row in tables(comparison)[table]], schema)
+
+
+def to_pandas(comparison: Comparison, table: str = "methods") -> pd.DataFrame:
+    """A tidy table as a data frame.
+
+    Raises:
+        UnknownName: there is no such table.
+        MissingExtra: pandas is not installed.
+    """
+    try:
+        import pandas  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra("a data frame", "pandas") from error
+    return to_arrow(comparison, table).to_pandas()
+
+
+def to_csv(comparison: Comparison) -> str:
+    """All tables that have rows as CSV, each with a heading, an empty line between."""
+    written = []
+    for name, rows in tables(comparison).items():
+        if rows:
+            text = io.StringIO()
+            writer = csv.DictWriter(text, _COLUMNS[name], lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(map(_one_line, rows))
+            written.append(text.getvalue())
+    return "\n".join(written)
+
+
+def to_json(comparison: Comparison) -> dict[str, Any]:
+    """Everything as plain values; `methods` and `gaps` have one row per classifier, with all metrics and intervals."""
+    blocks, tidy = comparison.blocks, tables(comparison)
+    return {
+        "unit": "percent points",
+        "level": comparison.level,
+        "metric": comparison.metric,
+        "holm": comparison.corrected,
+        "tasks": [
+            {
+                **{"sampler": group.label, "tasks": group.tasks, "digest": group.digests[0], "digests": group.digests},
+                **{"seeds": group.seeds, "detector": group.detector, **_design(block.design)},
+            }
+            for block in blocks
+            for group in block.groups
+        ],
+        "covers": {name: MEANING[name] for name in comparison.covers},
+        "refused": comparison.refused,
+        "notes": comparison.notes,
+        "methods": [row for block in blocks for group in block.groups for row in _nested(comparison, block, group)],
+        "pairs": tidy["pairs"],
+        "gaps": [row for block in blocks for gap in block.gaps for row in _nested(comparison, block, gap)],
+        "gap_pairs": tidy["gap_pairs"],
+        "conclusive": [
+            {
+                **{"metric": metric, "interval": covers, "conclusive": group.conclusive(metric, covers)},
+                **{"pairs": len(pairs), **_where(block, group)},
+            }
+            for block in blocks
+            for group in [*block.groups, *block.gaps]
+            for (metric, covers), pairs in group.pairs.items()
+        ],
+        "designs": [
+            {
+                **{"name": comparison.design_name(block.design), "catalog": block.design.catalog},
+                **_design(block.design),
+                **{"reference": block.reference and block.reference.label, "refused": block.refused},
+            }
+            for block in blocks
+        ],
+        **{name: tidy[name] for name in ("seeds", "detectors", "agreements")},
+    }
+
+
+def _classifier_rows(comparison: Comparison, block: Block, group: Group) -> Iterator[dict[str, Any]]:
+    for row in group.rows:
+        for metric in METRICS:
+            for covers, interval in row.intervals[metric].items():
+                yield {
+                    **{"method": comparison.classifier_name(row.classifier), "metric": metric},
+                    **{"mean": row.means[metric], "rank": row.ranks[metric][covers], "interval": covers},
+                    **_bounds(interval),
+                    **_where(block, group),
+                    **_classifier(row.classifier),
+                }
+
+
+def _nested(comparison: Comparison, block: Block, group: Group) -> Iterator[dict[str, Any]]:
+    """One row per classifier; ranks are by the comparison's metric."""
+    for row in group.rows:
+        yield {
+            "method": comparison.classifier_name(row.classifier),
+            **{str(metric): mean for metric, mean in row.means.items()},
+            "rank": row.rank(comparison.metric),
+            "ranks": row.ranks[comparison.metric],
+            "intervals": {
+                metric: {name: one.bounds for name, one in named.items()} for metric, named in row.intervals.items()
+            },
+            "refused": {
+                metric: {name: one.refused for name, one in named.items() if one.refused}
+                for metric, named in row.intervals.items()
+            },
+            **_where(block, group),
+            **_classifier(row.classifier),
+            "deviation": {metric: row.spread(metric) for metric in METRICS},
+        }
+
+
+def _pair_rows(comparison: Comparison, block: Block, group: Group) -> Iterator[dict[str, Any]]:
+    for (metric, covers), pairs in group.pairs.items():
+        for pair in pairs:
+            interval = pair.interval
+            a, b = comparison.pair_names(pair)
+            yield {
+                **{"a": a, "b": b, "metric": metric, "interval": covers, "difference": interval.mean},
+                **_bounds(interval),
+                **{"conclusion": pair.conclusion, "p_value": None if interval.refused else pair.p_value},
+                **_where(block, group),
+            }
+
+
+def _seed_rows(comparison: Comparison, block: Block, group: Group) -> Iterator[dict[str, Any]]:
+    for row in group.rows:
+        for metric, by_seed in row.seeds.items():
+            for seed, mean in by_seed.items() if len(by_seed) > 1 else ():
+                yield {
+                    **{"method": comparison.classifier_name(row.classifier), "metric": metric, "tasks": group.name},
+                    **{"seed": seed, "mean": mean, "mean_over_seeds": math.fsum(by_seed.values()) / len(by_seed)},
+                    **{"deviation": row.spread(metric), **_design(block.design), **_classifier(row.classifier)},
+                }
+
+
+def _detector_rows(block: Block) -> Iterator[dict[str, Any]]:
+    for one in block.detectors:
+        first, second = one.accuracy or (None, None)
+        yield {
+            **{"sampler": one.sampler, "first": one.detectors[0], "second": one.detectors[1]},
+            **{"classifiers": one.classifiers, "correlation": _number(one.correlation)},
+            **{"first_accuracy": first, "second_accuracy": second, **_design(block.design)},
+        }
+
+
+def _agreement_rows(comparison: Comparison, block: Block) -> Iterator[dict[str, Any]]:
+    for one in comparison.agreements:
+        if one.design == block.design:
+            yield {
+                **{"tasks": one.label, "reference": block.reference and block.reference.label},
+                **{"classifiers": one.classifiers, "accuracy_with_worst": _number(one.accuracy_with_worst)},
+                **{"worst_with_worst": _number(one.worst_with_worst), "average_drop": _number(one.average_drop)},
+                **_design(block.design),
+            }
+
+
+def _where(block: Block, group: Group) -> dict[str, Any]:
+    """The task set or gap that a row is of."""
+    on = {"detector": group.detector, "seeds": group.seeds, "tasks_in_all": group.tasks}
+    return {"tasks": group.name, **_design(block.design), **on}
+
+
+def _design(design: Design) -> dict[str, Any]:
+    fields = asdict(design)
+    return {name: fields[name] for name in _DESIGN}
+
+
+def _classifier(classifier: Classifier) -> dict[str, str]:
+    return {"encoder": classifier.encoder, "spelling": classifier.method}
+
+
+def _bounds(interval: Interval) -> dict[str, Any]:
+    return {"low": _number(interval.low), "high": _number(interval.high), "refused": interval.refused}
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _one_line(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Lists become text, which a cell of a flat table can hold."""
+    return {
+        name: " ".join(str(part) for part in value if part is not None) if isinstance(value, list) else value
+        for name, value in row.items()
+    }
+
+
+def _type(column: str) -> pa.DataType:
+    return pa.int64() if column in _WHOLE else pa.string() if column in _TEXT else pa.float64()

@@ -1,0 +1,122 @@
+"""A comparison as a reader sees it on paper: one table per design, one row per classifier, task sets side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
+from shotproof.stats.block import Block, Group
+from shotproof.stats.comparison import Comparison
+from shotproof.stats.intervals import MEANING, Covers
+
+METRIC_NAMES: dict[Metric, str] = {"acc": "Acc", "wacc": "wAcc"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A mean under one interval, with its half-width and its standard deviation over seeds where there are any.
+
+    best: whether it is the highest (of gaps the lowest), or not to be told from it
+    """
+
+    mean: float
+    half_width: float | None
+    deviation: float | None
+    best: bool
+
+    @property
+    def mean_text(self) -> str:
+        """The mean with one decimal, and no minus before a zero."""
+        return f"{round(self.mean, 1) + 0.0:.1f}"
+
+    @property
+    def margin(self) -> str:
+        """E.g. `±0.4 (0.2)`: the half-width and the deviation, where there are any."""
+        half = [] if self.half_width is None else [f"±{self.half_width:.1f}"]
+        return " ".join(half if self.deviation is None else [*half, f"({self.deviation:.1f})"])
+
+
+@dataclass(frozen=True)
+class WideTable:
+    """One design; each group has a column per metric, and a cell is None where a classifier was not evaluated."""
+
+    block: Block
+    groups: list[Group]
+    rows: list[tuple[Classifier, list[Cell | None]]]
+
+
+def wide_table(comparison: Comparison, block: Block) -> WideTable:
+    """All groups and gaps of a design under the first interval."""
+    covers = comparison.covers[0]
+    groups = [*block.groups, *block.gaps]
+    columns = [(group, metric, best_of(group, metric, covers)) for group in groups for metric in METRICS]
+    rows = [(one, [_cell(*column, one, covers) for column in columns]) for one in block.classifiers]
+    return WideTable(block, groups, rows)
+
+
+def best_of(group: Group, metric: Metric, covers: Covers) -> set[Classifier]:
+    """The classifiers of rank 1; of gaps that with the lowest, and all that no pair tells from it.
+
+    None where there is nothing to choose from: a single classifier, or no interval for any pair.
+    """
+    pairs = group.pairs[metric, covers]
+    if all(pair.interval.refused for pair in pairs):
+        return set()
+    if group.against is None:
+        return {row.classifier for row in group.rows if row.ranks[metric][covers] == 1}
+    lowest = str(min(group.rows, key=lambda row: row.intervals[metric][covers].mean).classifier)
+    tied = {
+        pair.a if pair.b == lowest else pair.b
+        for pair in pairs
+        if pair.conclusion == "0" and lowest in (pair.a, pair.b)
+    }
+    return {row.classifier for row in group.rows if str(row.classifier) in {lowest, *tied}}
+
+
+def title_of(block: Block) -> str:
+    """E.g. `birds, 5-way 1-shot, 15 queries per class, split test`."""
+    design = block.design
+    parts = [
+        design.data_set,
+        design.shape,
+        "" if design.query is None else f"{design.query} queries per class",
+        "" if design.dial is None else f"a = {design.dial:g}",
+        f"split {design.split}" if design.split else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def legend_of(comparison: Comparison, table: WideTable) -> list[str]:
+    """What a reader must know of the table, in sentences."""
+    name = comparison.covers[0]
+    block, deviates = table.block, any(cell and cell.deviation is not None for _, cells in table.rows for cell in cells)
+    counts = ", ".join(_tasks(group) for group in block.groups)
+    units = "in percent, gaps in points" if block.gaps else "in percent"
+    told = [
+        f"Tasks: {counts}.",
+        f"Accuracy (Acc) and accuracy on the worst class of a task (wAcc) {units}.",
+        f"No interval: {block.refused[name]}."
+        if name in block.refused
+        else f"± is the half-width of the {100 * comparison.level:.4g}% interval '{name}'. It covers: {MEANING[name]}",
+    ]
+    if deviates:
+        told.append("In parentheses: the standard deviation over seeds.")
+    if any(cell and cell.best for _, cells in table.rows for cell in cells):
+        correction = ", corrected after Holm," if comparison.corrected else ""
+        what = "the highest (of gaps, the lowest)" if block.gaps else "the highest"
+        told.append(f"Bold: {what}, and all that a paired test{correction} cannot tell from it under this interval.")
+    return told
+
+
+def _cell(group: Group, metric: Metric, best: set[Classifier], classifier: Classifier, covers: Covers) -> Cell | None:
+    row = group.row(classifier)
+    if row is None:
+        return None
+    interval = row.intervals[metric][covers]
+    half_width = None if interval.refused else interval.half_width
+    return Cell(interval.mean, half_width, row.spread(metric), classifier in best)
+
+
+def _tasks(group: Group) -> str:
+    seeds = f", {len(group.seeds)} seeds" if len(group.seeds) > 1 else ""
+    return f"{group.label} ({group.tasks}{seeds})"

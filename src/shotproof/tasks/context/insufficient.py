@@ -1,0 +1,81 @@
+"""Why context tasks fail on some data: which classes lack contexts, with their counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shotproof.core.arrays import IntArray
+from shotproof.core.errors import InsufficientData, UnknownName
+
+if TYPE_CHECKING:
+    from shotproof.tasks.context.sampler import BoundContext
+
+_NAMED = 5  # classes that an error names
+_HELP = "lower the ways, the shots or the queries, or merge contexts"
+
+
+def refuse_unusable(bound: BoundContext) -> None:
+    """Refuse data in which too few classes have a context for a support, or too few such contexts differ."""
+    way, cells = bound.shape.way, bound.cells
+    if bound.sampler.clean_value is not None and bound.sampler.clean_value not in cells.contexts:
+        raise UnknownName("clean value", bound.sampler.clean_value, cells.contexts)
+    barren = np.flatnonzero(bound.eligible.sum(axis=1) == 0)
+    able = len(bound.eligible) - len(barren)
+    if able < way:
+        raise InsufficientData(
+            f"{way} ways need {way} classes with {_needs(bound)}; the data has {able} of {len(bound.eligible)}; "
+            f"lacking, with their contexts: {_named(bound, barren)}: {_HELP}"
+        )
+    different = int(bound.eligible.any(axis=0).sum())
+    if different < way:
+        fewest = np.argsort(bound.eligible.sum(axis=1), kind="stable")
+        raise InsufficientData(
+            f"{way} ways need {way} different contexts with {_support(bound)} of some class, the data has "
+            f"{different}; the classes with the fewest, with their contexts: {_named(bound, fewest)}: {_HELP}"
+        )
+
+
+def hopeless_task(bound: BoundContext, task: int, lacked_partners: bool) -> InsufficientData:
+    """The error for a task that found no classes and contexts in all its tries."""
+    way = bound.shape.way
+    tried = f"task {task} failed {bound.sampler.max_tries} tries: "
+    if not lacked_partners:
+        return InsufficientData(
+            f"{tried}the supports drawn left too few query items of other sources (column 'source'): {_HELP}"
+        )
+    held = bound.held if bound.sampler.hard_ood else bound.eligible
+    usable = np.flatnonzero(bound.eligible.sum(axis=1))
+    fewest = usable[np.argsort(held.sum(axis=1)[usable], kind="stable")]
+    if not bound.sampler.hard_ood:
+        return InsufficientData(
+            f"{tried}no {way} classes with a different context each; the classes with the fewest contexts of "
+            f"{_support(bound)}: {_named(bound, fewest)}: {_HELP}"
+        )
+    return InsufficientData(
+        f"{tried}no {way} classes that each have {bound.items_per_context} items or more in the support contexts of "
+        f"all others, as hard-ood needs; the classes with the fewest such contexts: {_named(bound, fewest)}: {_HELP}, "
+        "or do without it (hard_ood=False)"
+    )
+
+
+def _needs(bound: BoundContext) -> str:
+    needs = [f"a context with {_support(bound)}"]
+    if bound.sampler.hard_ood:
+        needs.append(f"{bound.shape.way - 1} more with {bound.items_per_context} items or more")
+    else:
+        needs.append(f"{bound.shape.query} items in others")
+    if bound.sampler.clean_value is not None:
+        needs.append(f"{bound.shape.query} items in '{bound.sampler.clean_value}'")
+    return ", ".join(needs)
+
+
+def _support(bound: BoundContext) -> str:
+    shot, query = bound.shape.shot, bound.shape.query
+    return f"{shot + query} items or more ({shot} support + {query} query)"
+
+
+def _named(bound: BoundContext, classes: IntArray) -> str:
+    named = "; ".join(bound.cells.describe(int(number)) for number in classes[:_NAMED])
+    return named + (f"; ... ({len(classes)} classes)" if len(classes) > _NAMED else "")

@@ -1,0 +1,1 @@
+"""FewSTAB: tasks with biased attributes."""

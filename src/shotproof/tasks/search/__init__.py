@@ -1,0 +1,1 @@
+"""Searches for the supports that are hardest for given queries."""

@@ -1,0 +1,242 @@
+"""What samplers share that choose the supports for given query sets, by the features of the candidates."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Generic, Literal, TypeVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from torch import Tensor
+
+from shotproof.core import draws
+from shotproof.core.arrays import BoolArray, IntArray
+from shotproof.core.errors import InputError, InsufficientData, Mismatch
+from shotproof.core.options import option
+from shotproof.core.records import Meta
+from shotproof.core.runtime.devices import choose_device
+from shotproof.core.runtime.runtime import current_runtime
+from shotproof.tasks.pool import ItemPool
+from shotproof.tasks.sampler import SKIP_SMALL_CLASSES, BoundSampler, Sampler, SamplerInputs
+from shotproof.tasks.search.candidates import Candidates, ClassCandidates
+from shotproof.tasks.taskset import SCHEMA, TaskSet
+from shotproof.tasks.uniform.random import BoundRandom, Random
+
+BUDGET = 2**29  # bytes that a batch of tasks holds of its classes' features, and as many of what is kept beside them
+
+
+@dataclass(frozen=True)
+class QuerySets:
+    """Tasks that lack their supports; one row per class of a task, `query` has the positions of all rows in turn."""
+
+    way: IntArray  # of each task
+    start: IntArray  # the first row of each task
+    classes: IntArray  # of each row
+    shots: IntArray  # of each row
+    count: IntArray  # query items of each row
+    first: IntArray  # the first query item of each row, and their number at the end
+    query: IntArray
+
+    def rows(self, tasks: IntArray) -> IntArray:
+        """The rows of tasks of one way, in turn."""
+        return np.ravel(self.start[tasks][:, None] + np.arange(self.way[tasks[0]]))
+
+    def shapes(self) -> IntArray:
+        """Way and number of query items of each task: [tasks, 2]."""
+        return np.stack([self.way, np.add.reduceat(self.count, self.start)], axis=1)
+
+
+@dataclass(frozen=True)
+class SupportSampler(Sampler):
+    """Takes classes, shots and queries from `like`, or else draws them as `random` does with the same seed."""
+
+    takes = ("features", "like")
+    needs = ("features",)
+
+    mode: Literal["hard", "easy"] = option("hard", "whether supports are as hard or as easy as possible")
+    normalize: bool = option(False, "scale features to length 1 first")
+    skip_small_classes: bool = option(False, SKIP_SMALL_CLASSES)
+
+
+SupportSamplerType = TypeVar("SupportSamplerType", bound=SupportSampler, covariant=True)
+
+
+class BoundSupportSampler(BoundSampler[SupportSamplerType], Generic[SupportSamplerType]):
+    """Searches for supports.
+
+    The candidates of a class are all its items but those of a source that the task's queries have.
+    """
+
+    def __init__(self, sampler: SupportSamplerType, inputs: SamplerInputs) -> None:
+        super().__init__(sampler, inputs)
+        assert inputs.features is not None
+        self.sign = 1.0 if sampler.mode == "hard" else -1.0
+        self.features, self.like = inputs.features, inputs.like
+        skip = sampler.skip_small_classes
+        self.random = None if self.like else BoundRandom(Random(skip_small_classes=skip), inputs)
+        self.pool = self.random.pool if self.random else ItemPool.of(inputs.catalog)
+        self.feature_rows = self.features.rows_of(self.pool.items)
+        if self.like is not None:
+            self._query_sets(self.like.table)  # what does not fit is told before anything is drawn
+
+    @abstractmethod
+    def choose(self, candidates: Candidates, numbers: IntArray) -> Tensor:
+        """Which candidates are the supports of these tasks, as a mask [S, P]; `numbers` [B] are for random draws."""
+
+    def peak_floats_per_candidate(self, queries: int) -> int:
+        """How many numbers `choose` holds at most for each candidate of a slot: for the size of batches."""
+        return 8
+
+    def available(self) -> int | None:
+        """As many tasks as `like` has."""
+        return None if self.like is None else len(self.like)
+
+    def draw(self, tasks: range) -> pa.Table:
+        """Rows of these tasks."""
+        table = self._without_supports(tasks)
+        sets = self._query_sets(table)
+        ends = np.concatenate([[0], np.cumsum(sets.shots)])
+        supports = np.empty(ends[-1], dtype=np.int64)
+        for members in self._batches(sets):
+            chosen = self.choose(self._candidates(sets, members, tasks), members + tasks.start)
+            slot, position = np.nonzero(chosen.cpu().numpy())  # row by row
+            row = sets.rows(members)[slot]
+            turn = np.arange(len(slot)) - np.searchsorted(slot, slot)
+            supports[ends[row] + turn] = self.pool.offsets[sets.classes[row]] + position
+        items = self.pool.items.take(pa.array(supports))
+        lists = pa.ListArray.from_arrays(pa.array(ends.astype(np.int32)), items)
+        column = SCHEMA.get_field_index("support")
+        return table.set_column(column, SCHEMA.field(column), lists)
+
+    def common_sizes(self) -> tuple[int | None, int | None, int | None]:
+        """With `like` that of its tasks."""
+        if self.like is None:
+            return super().common_sizes()
+        shots, queries = (pc.list_value_length(self.like.table.column(side)) for side in ("support", "query"))
+        way, shot, query = (
+            int(sizes[0]) if len(sizes) == 1 else None
+            for sizes in map(np.unique, (np.diff(self.like.starts), shots, queries))
+        )
+        return way, shot, query
+
+    def match(self, tasks: TaskSet) -> str:
+        """The digest of the set whose queries these are: that of `like`, or the random one of the same seed."""
+        if self.like is None:
+            return TaskSet(self._without_supports(range(len(tasks)))).digest
+        if len(tasks) < len(self.like):
+            return self.like.first(len(tasks)).digest
+        return self.like.match
+
+    def summary(self, tasks: TaskSet) -> Meta:
+        """Classes left out because they are too small."""
+        return {"classes_left_out": []} if self.random is None else self.random.summary(tasks)
+
+    def uniform(self, numbers: IntArray, purpose: int, way: int, count: int) -> Tensor:
+        """Random numbers in [0, 1) for each candidate of each slot: [S, P]."""
+        slot, position = np.arange(way)[:, None], np.arange(count)
+        bits = draws.bits(self.seed, numbers[:, None, None], purpose, slot, position)
+        return torch.from_numpy(draws.uniform(bits)).flatten(0, 1)
+
+    def _without_supports(self, tasks: range) -> pa.Table:
+        """The rows that give classes, shots and queries; their own supports are to be replaced."""
+        if self.like is None:
+            assert self.random is not None
+            return self.random.draw(tasks).select(SCHEMA.names)
+        start, stop = self.like.starts[[tasks.start, tasks.stop]]
+        table = self.like.table.slice(start, stop - start).select(SCHEMA.names)
+        # The words that `like` planted do not hold of other supports.
+        column = SCHEMA.get_field_index("attribute")
+        return table.set_column(column, SCHEMA.field(column), pa.nulls(len(table), pa.string()))
+
+    def _query_sets(self, table: pa.Table) -> QuerySets:
+        """The rows of a task set as positions in the pool; Mismatch where they are not of this catalog."""
+        label = table.column("label").combine_chunks()
+        classes = pc.fill_null(pc.index_in(label, value_set=pa.array(self.pool.classes)), -1).to_numpy().astype(int)
+        query = table.column("query")
+        count = pc.list_value_length(query).to_numpy().astype(np.int64)
+        first = np.concatenate([[0], np.cumsum(count)])
+        items = pc.list_flatten(query)
+        position = pc.fill_null(pc.index_in(items, value_set=self.pool.items), -1).to_numpy().astype(np.int64)
+        foreign = np.append(self.pool.class_of, -1)[position] != np.repeat(classes, count)
+        if (classes < 0).any() or foreign.any():
+            row = int(np.argmax(classes < 0)) if (classes < 0).any() else -1
+            what = f"class '{label[row]}'" if row >= 0 else f"query item '{items[int(np.argmax(foreign))]}'"
+            raise Mismatch(f"the task set to be like has the {what}, which is not so in this catalog and split")
+        start = np.flatnonzero(table.column("slot").to_numpy() == 0)
+        shots = pc.list_value_length(table.column("support")).to_numpy().astype(np.int64)
+        way = np.diff(np.append(start, len(classes)))
+        return QuerySets(way, start, classes, shots, count, first, position)
+
+    def _batches(self, sets: QuerySets) -> Iterator[IntArray]:
+        """Tasks of one shape, as many at a time as the budget allows; which tasks share a batch changes nothing."""
+        shapes, shape_of = np.unique(sets.shapes(), axis=0, return_inverse=True)
+        width = self.features.array.shape[1]
+        for shape, (way, queries) in enumerate(shapes.tolist()):
+            members = np.flatnonzero(shape_of == shape)
+            classes = sets.classes[sets.rows(members)]
+            sizes = self.pool.sizes[classes].reshape(-1, way)
+            floats = sizes.max() * way * self.peak_floats_per_candidate(queries)
+            if self.pool.sizes[np.unique(classes)].sum() * width * 8 > BUDGET:
+                floats += sizes.sum(1).max() * width  # the classes do not fit together: as if no two tasks shared one
+            size = max(1, BUDGET // (8 * int(floats)))
+            yield from (members[start : start + size] for start in range(0, len(members), size))
+
+    def _candidates(self, sets: QuerySets, members: IntArray, tasks: range) -> Candidates:
+        """A batch of tasks of one shape as tensors on the device."""
+        device = choose_device(current_runtime().device, torch.float64)
+        rows = sets.rows(members)
+        classes, way = sets.classes[rows], len(rows) // len(members)
+        query = np.concatenate([sets.query[sets.first[row] : sets.first[row + 1]] for row in rows])
+        slot_of_query = np.repeat(np.arange(len(rows)), sets.count[rows])
+        allowed = self._allowed(classes, query, slot_of_query, way)
+        few = np.flatnonzero(allowed.sum(1) < sets.shots[rows])
+        if len(few):
+            raise InsufficientData(
+                f"task {members[few[0] // way] + tasks.start}: class '{self.pool.classes[classes[few[0]]]}' has "
+                f"{allowed[few[0]].sum()} items that are neither queries nor of a query's source, the support needs "
+                f"{sets.shots[rows][few[0]]}"
+            )
+        kinds, kind_of_slot = np.unique(classes, return_inverse=True)
+        ends = np.concatenate([[0], np.cumsum(self.pool.sizes[kinds])])
+        features = torch.empty(int(ends[-1]), self.features.array.shape[1], dtype=torch.float64, device=device)
+        by_class = []
+        for kind, chosen in enumerate(kinds.tolist()):
+            own = features[ends[kind] : ends[kind + 1]]
+            self._read_features(chosen, own)
+            by_class.append(ClassCandidates(torch.from_numpy(np.flatnonzero(kind_of_slot == kind)).to(device), own))
+        moved = query + (ends[kind_of_slot] - self.pool.offsets[classes])[slot_of_query]
+        return Candidates(
+            features=features,
+            query_rows=torch.from_numpy(moved).view(len(members), -1).to(device),
+            labels=torch.from_numpy(slot_of_query % way).view(len(members), -1).to(device),
+            shots=torch.from_numpy(sets.shots[rows]).to(device),
+            allowed=torch.from_numpy(allowed).to(device),
+            classes=by_class,
+        )
+
+    def _allowed(self, classes: IntArray, query: IntArray, slot_of_query: IntArray, way: int) -> BoolArray:
+        """Which positions of its class each slot may take: [S, P]."""
+        sizes, offsets = self.pool.sizes[classes], self.pool.offsets[classes]
+        allowed = np.arange(sizes.max()) < sizes[:, None]
+        allowed[slot_of_query, query - offsets[slot_of_query]] = False
+        if self.pool.sources is not None:
+            first = np.searchsorted(slot_of_query, np.arange(0, len(classes) + 1, way))  # query of each task
+            for slot, (offset, size) in enumerate(zip(offsets, sizes, strict=True)):
+                asked = self.pool.sources[query[first[slot // way] : first[slot // way + 1]]]
+                allowed[slot, :size] &= ~np.isin(self.pool.sources[offset : offset + size], asked)
+        return allowed
+
+    def _read_features(self, chosen: int, into: Tensor) -> None:
+        """The features [n, d] of a class's items, as float64: the rounding of sums then decides nothing."""
+        start, stop = self.pool.offsets[chosen : chosen + 2]
+        into.copy_(torch.from_numpy(self.features.array[self.feature_rows[start:stop]]))
+        broken = ~into.sum(-1).isfinite()  # float64 sums of float32 numbers do not overflow
+        if broken.any():
+            item = self.pool.items[int(start) + int(broken.int().argmax())]
+            raise InputError(f"features: item '{item}' has a value that is not finite")
+        if self.sampler.normalize:
+            into /= torch.linalg.vector_norm(into, dim=-1, keepdim=True).clamp(min=1e-300)

@@ -1,0 +1,1 @@
+"""Tasks of classes that are near each other."""

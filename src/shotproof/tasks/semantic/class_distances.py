@@ -1,0 +1,209 @@
+"""How far apart classes are: from a hierarchy, a matrix, a table of class attributes, or features.
+
+A file of one of these kinds, told apart by its content:
+
+- a tree: CSV with the columns `child,parent`, or JSON or TOML that nests names, leaves being lists or empty;
+- a matrix: CSV or Parquet, one row per class with its name in the first column, and one column per class;
+- class attributes: CSV or Parquet, one row per class with its name in the first column, and one column per
+  attribute; or CUB's `class_attribute_labels_continuous.txt`, whose names are in the `classes.txt` of its
+  folder or the one above.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from shotproof.core.arrays import FloatArray
+from shotproof.core.errors import InputError, did_you_mean, first_line
+
+_CUB_NAMES = "classes.txt"
+
+
+def read_class_distances(path: Path, classes: Sequence[str], sizes: Sequence[int]) -> FloatArray:
+    """The distances between these classes, [classes, classes], from a file; `sizes` are their numbers of items.
+
+    A tree gives Jiang and Conrath's distance, a matrix what it says, attributes the Euclidean distance of their rows.
+    """
+    if not path.is_file():
+        raise InputError(f"class distances: file {path} does not exist")
+    distances = _read(path, classes, sizes)
+    if not np.isfinite(distances).all():
+        raise InputError(f"class distances: {path} has a number that is not finite")
+    return distances
+
+
+def _read(path: Path, classes: Sequence[str], sizes: Sequence[int]) -> FloatArray:
+    """By the kind of file."""
+    try:
+        if path.suffix in (".json", ".toml"):
+            nested = (json if path.suffix == ".json" else tomllib).loads(path.read_text(encoding="utf-8"))
+            return tree_distances(_parents(_nested(nested), path), classes, sizes, path)
+        if path.suffix == ".txt":
+            return euclidean(_rows_of(_cub_table(path), classes, path))
+        table = pq.read_table(path) if path.suffix == ".parquet" else _csv_table(path)
+    except (OSError, ValueError, RecursionError, pa.ArrowException) as error:
+        raise InputError(f"class distances: cannot read {path}: {first_line(error)}") from error
+    if table.column_names == ["child", "parent"]:
+        children, parents = (table.column(name).cast(pa.string()).to_pylist() for name in ("child", "parent"))
+        return tree_distances(_parents(zip(children, parents, strict=True), path), classes, sizes, path)
+    named = _named_rows(table, path)
+    if set(table.column_names[1:]) == set(named):
+        return _matrix(table, named, classes, path)
+    return euclidean(_rows_of(named, classes, path))
+
+
+def file_digest(path: Path) -> str:
+    """A digest of a file's bytes."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
+
+
+def euclidean(points: FloatArray) -> FloatArray:
+    """The distances between the rows of [n, d]."""
+    from scipy.spatial import distance
+
+    pairwise: FloatArray = distance.squareform(distance.pdist(points))
+    return pairwise
+
+
+def tree_distances(
+    parent: Mapping[str, str | None], classes: Sequence[str], sizes: Sequence[int], where: object = "the hierarchy"
+) -> FloatArray:
+    """Jiang and Conrath's distance, 2 log n(a) - log n(c) - log n(c'), of classes c, c' with lowest common ancestor a.
+
+    n counts the items of the given classes at or below a node; above several roots are all items. A class that is not
+    in the tree is an error.
+    """
+    _require_known(classes, parent.keys(), where)
+    above = [_ancestors(name, parent, where) for name in classes]
+    count: dict[str, int] = {}
+    for ancestors, size in zip(above, sizes, strict=True):
+        for node in ancestors:
+            count[node] = count.get(node, 0) + size
+    distances = np.zeros((len(classes), len(classes)))
+    for i, first in enumerate(above):
+        rank = {node: place for place, node in enumerate(first)}
+        for j in range(i):
+            common = next((node for node in above[j] if node in rank), None)
+            shared = sum(sizes) if common is None else count[common]
+            apart = 2 * np.log(shared) - np.log(sizes[i]) - np.log(sizes[j])
+            distances[i, j] = distances[j, i] = apart
+    return distances
+
+
+def _ancestors(name: str, parent: Mapping[str, str | None], where: object) -> list[str]:
+    """A node and all above it, upwards."""
+    found: dict[str, None] = {}
+    node: str | None = name
+    while node is not None:
+        if node in found:
+            raise InputError(f"{where}: '{node}' is above itself")
+        found[node] = None
+        node = parent.get(node)
+    return list(found)
+
+
+def _parents(edges: Iterable[tuple[str | None, str | None]], where: object) -> dict[str, str | None]:
+    """Edges to the parent of each node; a node that is only ever a parent is a root."""
+    parent: dict[str, str | None] = {}
+    roots: dict[str, None] = {}
+    for child, above in edges:
+        if not child:
+            raise InputError(f"{where}: a row has no child")
+        if parent.setdefault(child, above or None) != (above or None):
+            raise InputError(f"{where}: '{child}' has two parents, '{parent[child]}' and '{above}'")
+        if above:
+            roots[above] = None
+    return {**dict.fromkeys(roots), **parent}
+
+
+def _nested(value: Any, above: str | None = None) -> Iterator[tuple[str, str | None]]:
+    """Nested names to (child, parent)."""
+    entries = value.items() if isinstance(value, dict) else [(name, {}) for name in value or []]
+    for name, below in entries:
+        if not isinstance(name, str) or not isinstance(below, (dict, list, type(None))):
+            raise ValueError(f"expected nested names with lists or nothing at the leaves, found {name!r}: {below!r}")
+        yield name, above
+        if below:
+            yield from _nested(below, name)
+
+
+def _csv_table(path: Path) -> pa.Table:
+    """With the names as text, also where they look like numbers: class 007 is not class 7."""
+    with path.open(encoding="utf-8", newline="") as file:
+        header = next(csv.reader(file), [])
+    texts = dict.fromkeys([*header[:1], "parent"], pa.string())
+    return pyarrow.csv.read_csv(path, convert_options=pyarrow.csv.ConvertOptions(column_types=texts))
+
+
+def _cub_table(path: Path) -> dict[str, FloatArray]:
+    """One line per class, numbers only; `classes.txt` names the classes by the number of their line."""
+    files = [folder / _CUB_NAMES for folder in path.resolve().parents[:2]]
+    found = next((file for file in files if file.is_file()), None)
+    if found is None:
+        raise InputError(
+            f"class distances: {path} needs a {_CUB_NAMES} in its folder or the one above, with one line per class"
+        )
+    names = [line.split(maxsplit=1)[1].strip() for line in found.read_text(encoding="utf-8").splitlines() if line]
+    values = np.loadtxt(path, ndmin=2)
+    if len(names) != len(values):
+        raise InputError(f"class distances: {path} has {len(values)} lines, {found} has {len(names)} classes")
+    return dict(zip(names, values, strict=True))
+
+
+def _named_rows(table: pa.Table, path: Path) -> dict[str, FloatArray]:
+    """Each row's numbers by the name in its first column."""
+    names = table.column(0).cast(pa.string()).to_pylist()
+    numbers = table.select(table.column_names[1:])
+    for name in numbers.column_names:
+        kind = numbers.schema.field(name).type
+        if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+            raise InputError(
+                f"class distances: {path}, column '{name}': expected numbers, found {kind}; a file is a tree (columns "
+                "child,parent), a matrix or a table of class attributes (classes in the first column, then numbers)"
+            )
+        if numbers.column(name).null_count:
+            raise InputError(f"class distances: {path}, column '{name}' has an empty value")
+    if len(set(names)) < len(names) or not numbers.column_names:
+        raise InputError(f"class distances: {path}: expected each class once in the first column, then numbers")
+    values = np.stack([column.cast(pa.float64()).to_numpy() for column in numbers.columns], axis=1)
+    return dict(zip(names, values, strict=True))
+
+
+def _rows_of(named: Mapping[str, FloatArray], classes: Sequence[str], where: object) -> FloatArray:
+    _require_known(classes, named, where)
+    return np.stack([named[name] for name in classes])
+
+
+def _matrix(table: pa.Table, named: Mapping[str, FloatArray], classes: Sequence[str], path: Path) -> FloatArray:
+    columns = {name: place for place, name in enumerate(table.column_names[1:])}
+    matrix = _rows_of(named, classes, path)[:, [columns[name] for name in classes]]
+    if (matrix < 0).any() or np.diagonal(matrix).any():
+        raise InputError(f"class distances: {path}: expected numbers from 0 up, and 0 from a class to itself")
+    if not np.allclose(matrix, matrix.T):
+        i, j = np.argwhere(~np.isclose(matrix, matrix.T))[0]
+        raise InputError(
+            f"class distances: {path}: from '{classes[i]}' to '{classes[j]}' it is {matrix[i, j]:g}, the other way "
+            f"{matrix[j, i]:g}"
+        )
+    return (matrix + matrix.T) / 2
+
+
+def _require_known(classes: Sequence[str], known: Any, where: object) -> None:
+    unknown = [name for name in classes if name not in known]
+    if unknown:
+        more = f" and {len(unknown) - 1} more classes" if len(unknown) > 1 else ""
+        raise InputError(
+            f"class distances: {where} lacks the class '{unknown[0]}'{more} of the catalog"
+            f"{did_you_mean(unknown[0], [name for name in known if name not in classes])}"
+        )

@@ -1,0 +1,1 @@
+"""Tasks whose support and query meet different conditions."""

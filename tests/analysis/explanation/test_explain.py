@@ -1,0 +1,119 @@
+"""Explanations of hard tasks: planted attributes come out on top, and the numbers are SciPy's."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from shotproof.analysis.explanation.explain import explain, set_names
+from shotproof.analysis.explanation.mismatch import blocks, sides_of
+from shotproof.attributes.attributes import Attributes
+from shotproof.core.errors import InputError, Mismatch
+from shotproof.tasks.sampler import sample
+from shotproof.tasks.taskset import TaskSet
+from shotproof.worlds.painter import BACKGROUNDS
+from tests.hard_tasks import WORLD, leaning_features, random_tasks, with_other_supports
+
+ATTRIBUTES = WORLD.attributes()
+
+
+def mismatch_by_task(tasks: TaskSet) -> tuple[list[str], np.ndarray]:
+    (sides,), held = sides_of([tasks], ATTRIBUTES)
+    (block,) = blocks(sides, held)
+    return held.words, block.mismatch.toarray()
+
+
+def test_planted_attributes_come_out_on_top() -> None:
+    random = random_tasks(60)
+    leaning = leaning_features(0.5, ["background"])
+    hard, easy = (
+        sample(WORLD.catalog(), f"hardest(mode='{mode}')", features=leaning, like=random) for mode in ("hard", "easy")
+    )
+    explanation = explain(hard, ATTRIBUTES, against=[easy, random], features=leaning)
+    planted = {f"{color} background" for color in BACKGROUNDS}
+    assert {one.attribute for one in explanation.attributes[: len(planted)]} == planted
+    for one in explanation.attributes[: len(planted)]:
+        assert explanation.excess(one).low > 0
+        assert one.sets[0].beyond_chance.low > 0
+    own, *others = explanation.sets
+    assert [one.name for one in explanation.sets] == ["hardest(mode='hard')", "hardest(mode='easy')", "random"]
+    assert explanation.reference_name == "random"
+    assert all(one.paired and one.difference is not None and one.difference.low > 0 for one in others)
+    assert own.hardness[0].accuracy.mean() < others[1].hardness[0].accuracy.mean()
+
+
+def test_an_encoder_that_sees_no_context_finds_none() -> None:
+    random = random_tasks(60)
+    blind = sample(WORLD.catalog(), "hardest", features=leaning_features(0.0), like=random)
+    explanation = explain(blind, ATTRIBUTES, against=[random])
+    significant = [one for one in explanation.attributes if explanation.excess(one).low > 0]
+    assert len(significant) <= 0.15 * len(explanation.attributes)
+
+
+def test_differences_are_scipys_paired_where_queries_are_shared_and_welchs_where_not() -> None:
+    random = random_tasks(30)
+    other = with_other_supports(random, "moved")
+    apart = sample(WORLD.catalog(), "random", shot=5, query=8, tasks=25, seed=7)
+    explanation = explain(other, ATTRIBUTES, against=[random, apart], level=0.9)
+    assert [one.paired for one in explanation.sets] == [True, True, False]
+    words, own = mismatch_by_task(other)
+    values = [mismatch_by_task(given)[1] for given in (random, apart)]
+    paired, welch = ([stats.ttest_rel, stats.ttest_ind][kind] for kind in (0, 1))
+    for one in explanation.attributes:
+        column = words.index(one.attribute)
+        tests = (
+            paired(own[:, column], values[0][:, column]),
+            welch(own[:, column], values[1][:, column], equal_var=False),
+        )
+        for difference, test in zip(one.differences, tests, strict=True):
+            bounds = test.confidence_interval(0.9)
+            assert (difference.low, difference.high) == pytest.approx((bounds.low, bounds.high))
+            assert (difference.covers, difference.level) == ("sampler", 0.9)
+        low, high = stats.t.interval(0.9, 29, own[:, column].mean(), stats.sem(own[:, column]))
+        assert (one.sets[0].mismatch.low, one.sets[0].mismatch.high) == pytest.approx((low, high))
+    excess = [explanation.excess(one).mean for one in explanation.attributes]
+    assert excess == sorted(excess, reverse=True)
+    assert explanation.sets[0].overall.mean == pytest.approx(own[:, -1].mean())
+
+
+def test_without_another_set_attributes_are_held_against_chance() -> None:
+    explanation = explain(random_tasks(30), ATTRIBUTES)
+    assert (explanation.reference, explanation.reference_name) == (None, "chance")
+    for one in explanation.attributes:
+        assert one.differences == []
+        assert explanation.excess(one).mean == pytest.approx(one.sets[0].mismatch.mean - one.sets[0].chance)
+    content = json.loads(json.dumps(explanation.to_json()))
+    first = content["attributes"][0]["sets"]["random"]
+    assert first["mismatch"] == explanation.attributes[0].sets[0].mismatch.mean
+    assert len(first["mismatch_interval"]) == 2
+
+
+def test_one_task_has_no_intervals_and_the_json_says_null() -> None:
+    content = explain(random_tasks(1), ATTRIBUTES).to_json()
+    assert content["sets"][0]["mismatch_interval"] is None
+    assert "NaN" not in json.dumps(content)
+
+
+def test_sets_are_named_by_what_tells_them_apart() -> None:
+    random = random_tasks(3)
+    twice = with_other_supports(random, "moved")
+    assert set_names([twice, random, twice]) == ["moved 1", "random", "moved 2"]
+    assert set_names([TaskSet(random.table)]) == ["unknown"]
+
+
+def test_bad_input_is_told() -> None:
+    random = random_tasks(3)
+    with pytest.raises(Mismatch, match="the attributes lack"):
+        explain(random, Attributes.from_words({"other": ["word"]}))
+    nothing = Attributes.from_words({item: [] for item in WORLD.catalog().table.column("item").to_pylist()})
+    with pytest.raises(InputError, match="no word for any item"):
+        explain(random, nothing)
+    fewer = TaskSet(random.first(2).table, replace(random.record, match=random.digest))
+    with pytest.raises(Mismatch, match="3 and of 2 tasks cannot be paired"):
+        explain(random, ATTRIBUTES, against=[fewer])
+    with pytest.raises(InputError, match=r"did you mean 0\.95"):
+        explain(random, ATTRIBUTES, level=95)

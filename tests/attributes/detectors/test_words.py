@@ -1,0 +1,136 @@
+"""Captions to words."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shotproof.attributes.detectors import words
+from shotproof.attributes.detectors.words import make_tagger, words_of_captions
+from shotproof.core.errors import InputError, MissingExtra, UnknownName
+
+# Captions as ViT-GPT2 and BLIP write them, with their nouns and adjectives as a reader marks them.
+EXPECTED = {
+    "a small bird perched on a branch of a tree": ("bird branch tree", "small"),
+    "two brown dogs are running through the green grass": ("dog grass", "brown green"),
+    "arafed bird with a long beak sitting on top of a wooden post": ("beak bird post top", "arafed long wooden"),
+    "a black and white photo of a cat": ("cat photo", "black white"),
+    "there is a yellow bird that is standing on a rock": ("bird rock", "yellow"),
+    "a man riding a wave on top of a surfboard": ("man surfboard top wave", ""),
+    "two women and three children are playing with knives": ("child knife woman", ""),
+    "a herd of elephants walking across a dry grass field": ("elephant field grass herd", "dry"),
+    "a blue and white bird flying over a body of water": ("bird body water", "blue white"),
+    "a red fire hydrant on the side of a street": ("fire hydrant side street", "red"),
+    "the bird is smaller than the biggest duck": ("bird duck", "big small"),
+    "a person on skis going down a snowy slope": ("person ski slope", "snowy"),
+    "a surfer and a skateboarder near the beach": ("beach skateboarder surfer", ""),
+    "yellow leaves on the ground": ("ground leaf", "yellow"),
+    "two finches, three raspberries and an albatross": ("albatross finch raspberry", ""),
+    "giraffes and geese near two foxes": ("fox giraffe goose", ""),
+    "a close-up of a red-and-white bird's head": ("bird close head", "red white"),
+    "it's a man's t-shirt, and they don't sell 12 hats!": ("hat man shirt", ""),
+    "the ‘stop’ sign and the dogs’ bowl": ("bowl dog sign stop", ""),
+    "A LARGE JETLINER FLYING THROUGH A BLUE SKY": ("jetliner sky", "blue large"),
+    "": ("", ""),
+    " 42 ... !?": ("", ""),
+}
+
+
+@pytest.mark.parametrize("caption", EXPECTED)
+def test_nouns_and_adjectives_of_a_caption(caption: str) -> None:
+    nouns, adjectives = EXPECTED[caption]
+    expected = [f"{noun}:noun" for noun in nouns.split()] + [f"{adjective}:adj" for adjective in adjectives.split()]
+    assert make_tagger("hanta")(caption) == sorted(expected)
+
+
+@given(st.text())
+@settings(deadline=None)
+def test_any_text_gives_sorted_lower_case_words(caption: str) -> None:
+    found = make_tagger("hanta")(caption)
+    assert found == sorted(set(found))
+    for word in found:
+        lemma, _, kind = word.rpartition(":")
+        assert kind in ("noun", "adj")
+        assert lemma == lemma.lower()
+        assert lemma.isalpha()
+
+
+@given(
+    st.lists(st.sampled_from([*sorted({word for caption in EXPECTED for word in caption.split()}), "Straße", "ÉLAN"]))
+)
+@settings(deadline=None)
+def test_case_says_nothing(parts: list[str]) -> None:
+    tag, caption = make_tagger("hanta"), " ".join(parts)
+    assert tag(caption.upper()) == tag(caption.title().swapcase()) == tag(caption)
+
+
+def test_a_run_of_letters_as_long_as_a_book_is_no_word() -> None:
+    assert make_tagger("hanta")("a dog " + "x" * 1_000_000) == ["dog:noun"]
+
+
+def test_the_model_is_the_taggers_own_whatever_lies_in_the_working_folder(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "morphmodel_en.pgz").write_bytes(b"not a model")
+    monkeypatch.chdir(tmp_path)
+    words._hanta.cache_clear()
+    assert make_tagger("hanta")("a dog") == ["dog:noun"]
+
+
+def test_captions_of_an_item_give_the_union_of_their_words() -> None:
+    captions = {"a": ["a green tree", "a dog", "a tree"], "b": [], "c": None}
+    expected = {"a": ["dog:noun", "green:adj", "tree:noun"], "b": [], "c": None}
+    assert words_of_captions(captions, make_tagger("hanta")) == expected
+
+
+def test_an_unknown_tagger_is_named_with_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="unknown tagger 'hantta': did you mean 'hanta'"):
+        make_tagger("hantta")
+
+
+@pytest.mark.parametrize(("name", "module", "extra"), [("hanta", "HanTa", "captions"), ("spacy", "spacy", "spacy")])
+def test_a_tagger_that_is_not_installed(name: str, module: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    getattr(words, f"_{name}").cache_clear()
+    with pytest.raises(MissingExtra, match=rf"tagger '{name}' .* pip install shotproof\[{extra}\]"):
+        make_tagger(name)
+
+
+def test_spacy_without_its_model_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(name: str, exclude: list[str]) -> None:
+        raise OSError(f"[E050] Can't find model '{name}'.")
+
+    monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
+    with pytest.raises(InputError, match="python -m spacy download en_core_web_sm"):
+        make_tagger("spacy")
+
+
+def test_spacy_parts_of_speech(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tokens with the attributes that spaCy documents, since its model cannot come with a test."""
+
+    def token(lemma: str, pos: str) -> SimpleNamespace:
+        return SimpleNamespace(lemma_=lemma, pos_=pos, is_alpha=lemma.isalpha())
+
+    sentences = {
+        "two green dogs in t-paris ...": [
+            token("two", "NUM"),
+            token("green", "ADJ"),
+            token("dog", "NOUN"),
+            token("in", "ADP"),
+            token("t", "NOUN"),
+            token("-", "PUNCT"),
+            token("Paris", "PROPN"),
+            token("...", "NOUN"),
+        ]
+    }
+    monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=lambda name, exclude: sentences.__getitem__))
+    words._spacy.cache_clear()
+    try:
+        assert make_tagger("spacy")("Two green dogs in T-Paris ...") == ["dog:noun", "green:adj", "paris:noun"]
+    finally:
+        words._spacy.cache_clear()

@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.cli.data.encode import encode
+from shotproof.core.errors import InputError, UnknownName, UnreadableItem
+from shotproof.core.records import Maker
+from shotproof.core.runtime.runtime import Runtime
+from shotproof.features.encoder import encode as encode_items
+from shotproof.features.features import Features
+from tests.drawn_images import draw_catalog
+
+app = typer.Typer()
+app.command()(encode)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Path:
+    drawn = draw_catalog(tmp_path / "images", 6)
+    split = pa.array(["train", "test"] * 3)
+    table = drawn.table.set_column(drawn.table.column_names.index("split"), "split", split)
+    Catalog(table, drawn.root).write(tmp_path / "catalog.parquet")
+    return tmp_path / "catalog.parquet"
+
+
+def run(catalog: Path, *arguments: str) -> str:
+    output, cache = str(catalog.parent / "features.parquet"), str(catalog.parent / "cache")
+    typed = [str(catalog), "-o", output, "--cache", cache, "--workers", "1", *arguments]
+    return CliRunner().invoke(app, typed, catch_exceptions=False).stdout
+
+
+def test_it_writes_what_the_function_gives_and_says_what_was_done(catalog: Path) -> None:
+    first = run(catalog, "--encoder", "pixels(size=4)")
+    written = Features.read(catalog.parent / "features.parquet")
+    expected = encode_items(Catalog.read(catalog), "pixels(size=4)", runtime=Runtime(cache=None))
+    assert written.digest == expected.digest
+    assert written.record.encoder == Maker("pixels", "pixels(size=4)", {"size": 4, "maps": False})
+    assert re.fullmatch(
+        r".*features\.parquet: 6 items, 48 dimensions by pixels\(size=4\); 6 encoded, 0 from the cache, [\d.]+ s\n",
+        first,
+    )
+    assert "0 encoded, 6 from the cache" in run(catalog, "--encoder", "pixels(size=4)")
+
+
+def test_a_split_is_encoded_alone(catalog: Path) -> None:
+    assert "3 items" in run(catalog, "--encoder", "pixels", "--split", "test")
+    assert Features.read(catalog.parent / "features.parquet").table.num_rows == 3
+
+
+def test_brought_features_say_nothing_of_the_cache(catalog: Path) -> None:
+    np.save(catalog.parent / "f.npy", np.eye(6))
+    printed = run(catalog, "--encoder", f"file:{catalog.parent / 'f.npy'}")
+    assert "6 items, 6 dimensions" in printed
+    assert "cache" not in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (["--encoder", "pixls"], UnknownName, "did you mean 'pixels'"),
+        (["--encoder", "pixels", "--split", "tset"], UnknownName, "did you mean 'test'"),
+        (["--encoder", "pixels(hub=True)"], InputError, "encoder 'pixels' has no option 'hub'"),
+        (["--encoder", "pixels(size=0)"], InputError, "size: expected a whole number from 1 to 256, found 0"),
+        (["--encoder", "pixels", "--device", "gpu"], InputError, "device 'gpu' cannot be used"),
+        (["--encoder", "hf:no/model"], InputError, "hub"),
+    ],
+)
+def test_bad_input_is_an_error_and_writes_nothing(
+    catalog: Path, arguments: list[str], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        run(catalog, *arguments)
+    assert not (catalog.parent / "features.parquet").exists()
+
+
+def test_items_that_cannot_be_read_are_named_and_skipped_when_asked(catalog: Path) -> None:
+    items = Catalog.read(catalog)
+    items.paths[2].write_bytes(b"broken")
+    items.paths[4].unlink()
+    with pytest.raises(UnreadableItem, match=r"00[24]\.png cannot be read"):
+        run(catalog, "--encoder", "pixels")
+    output = catalog.parent / "features.parquet"
+    typed = [str(catalog), "-o", str(output), "--cache", "none", "--encoder", "pixels", "--on-error", "skip"]
+    said = CliRunner().invoke(app, typed, catch_exceptions=False)
+    assert "4 items" in said.stdout
+    assert "2 skipped" in said.stdout
+    skipped = (items.items[2], items.items[4])
+    assert all(f"skipped  {item}: cannot be read" in said.stderr for item in skipped)
+    assert Features.read(output).record.skipped == skipped
+
+
+def test_a_missing_catalog_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.parquet does not exist"):
+        run(tmp_path / "none.parquet", "--encoder", "pixels")

@@ -1,0 +1,190 @@
+"""`shotproof compare` from end to end."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from shotproof.analysis.compare import compare
+from shotproof.catalog.catalog import Catalog
+from shotproof.cli.results.compare import compare as verb
+from shotproof.core.errors import InputError, ShotproofError
+from shotproof.evaluation.evaluate import evaluate
+from shotproof.evaluation.results import Results
+from shotproof.features.features import Features
+from shotproof.features.transforms import transform
+from shotproof.tasks.sampler import sample
+from tests.drawn_results import draw_results, draw_tasks
+
+app = typer.Typer()
+app.command()(verb)
+
+MATERIAL = ["--tasks", "tasks.parquet", "--catalog", "catalog.parquet", "--features", "features.parquet"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalog, its features, random tasks and the results of two methods on them."""
+    folder = tmp_path_factory.mktemp("compare")
+    random = np.random.default_rng(0)
+    values = random.normal(scale=0.8, size=(5, 1, 8)) + random.normal(size=(5, 30, 8))
+    names = [f"{c:03d}/{i:04d}" for c in range(5) for i in range(30)]
+    columns = {"item": names, "path": names, "label": [name[:3] for name in names], "split": ["test"] * len(names)}
+    catalog, features = Catalog(pa.table(columns)), Features.from_array(names, values.reshape(-1, 8))
+    tasks = sample(catalog, "random", way=3, shot=2, query=5, tasks=60)
+    catalog.write(folder / "catalog.parquet")
+    features.write(folder / "features.parquet")
+    tasks.write(folder / "tasks.parquet")
+    evaluate(tasks, features, ["ncc", "knn"]).write(folder / "results.parquet")
+    return folder
+
+
+def run(folder: Path, *options: str) -> str:
+    """What the command prints; what it refuses is raised."""
+    given = [str(folder / option) if option.endswith((".parquet", "/")) else option for option in options]
+    outcome = CliRunner().invoke(app, given, standalone_mode=False)
+    if outcome.exception is not None:
+        raise outcome.exception
+    assert "nan" not in outcome.stdout.lower()
+    return outcome.stdout
+
+
+def test_the_default_says_what_it_does_not_cover(folder: Path) -> None:
+    shown = run(folder, "results.parquet")
+    (group,) = compare(Results.read(folder / "results.parquet")).groups
+    for row in group.rows:
+        interval = row.intervals["acc"]["sampler"]
+        means = [f"{row.means['acc']:.1f}", f"[{interval.low:.1f},", f"{interval.high:.1f}]"]
+        cells = [row.classifier.method, str(row.rank("acc")), *means]
+        assert any(line.split() == cells for line in shown.splitlines())
+    pair = group.pairs["acc", "sampler"][0]
+    found = next(line for line in shown.splitlines() if line.startswith("ncc - knn"))
+    assert found.split()[3:5] == [f"{pair.interval.mean:+.2f}", pair.conclusion]
+    assert "does not cover new images or new classes. For those: --interval images" in shown
+
+
+def test_several_intervals_side_by_side_and_one_refused(folder: Path) -> None:
+    intervals = [f"--interval={name}" for name in ("sampler", "depletion", "images", "classes")]
+    shown = run(
+        folder, "results.parquet", *intervals, *MATERIAL, "--halvings", "5", "--metric", "wacc", "--workers", "1"
+    )
+    heading = next(line for line in shown.splitlines() if line.startswith("method"))
+    assert heading.split()[-4:] == ["sampler", "depletion", "images", "classes"]
+    assert "classes: halves of the classes need 6 classes (3 ways in each half), the data has 5" in shown
+    assert "pairs by wAcc" in shown
+    counts = next(line for line in shown.splitlines() if line.startswith("conclusive")).split()
+    assert counts[2::3] == ["of"] * 4
+    assert counts[-3:] == ["0", "of", "1"]
+
+
+def test_a_folder_stands_for_all_files_in_it(folder: Path) -> None:
+    options = ["--interval", "images", "--halvings", "5", "--workers", "1", "--json"]
+    assert run(folder.parent, f"{folder.name}/", *options) == run(folder, "results.parquet", *MATERIAL, *options)
+
+
+def test_results_on_transformed_features_find_theirs(folder: Path, tmp_path: Path) -> None:
+    features = transform(Features.read(folder / "features.parquet"), ["l2"])
+    tasks = sample(Catalog.read(folder / "catalog.parquet"), "random", way=3, shot=2, query=5, tasks=20)
+    evaluate(tasks, features, ["ncc"]).write(tmp_path / "results.parquet")
+    given = [str(tmp_path / "results.parquet"), "--interval", "depletion", *MATERIAL[2:]]
+    found = run(folder, *given)  # the results tell which transforms came after the encoder
+    assert "depletion" in found
+    assert run(folder, *given, "--transform", "l2") == found
+    with pytest.raises(ShotproofError, match=f"on features {features.digest}, which was not given"):
+        run(folder, *given, "--transform", "power")
+
+
+def test_json_is_the_comparison(folder: Path) -> None:
+    options = ["--level", "0.9", "--metric", "wacc", "--no-holm", "--json"]
+    comparison = compare(Results.read(folder / "results.parquet"), level=0.9, metric="wacc", correct=False)
+    assert json.loads(run(folder, "results.parquet", *options)) == json.loads(json.dumps(comparison.to_json()))
+
+
+def test_csv_has_flat_tables(folder: Path) -> None:
+    methods, pairs = (
+        list(csv.DictReader(part.splitlines())) for part in run(folder, "results.parquet", "--csv").split("\n\n")
+    )
+    content = compare(Results.read(folder / "results.parquet")).to_json()
+    assert len(methods) == 2 * 2
+    assert float(methods[1]["low"]) == content["methods"][0]["intervals"]["wacc"]["sampler"][0]
+    assert [float(row["difference"]) for row in pairs] == [pair["difference"] for pair in content["pairs"]]
+
+
+def test_latex_is_printed_and_one_format_at_a_time(folder: Path) -> None:
+    assert run(folder, "results.parquet", "--latex") == compare(Results.read(folder / "results.parquet")).to_latex()
+    with pytest.raises(InputError, match="--json, --csv and --latex: expected one of them at most"):
+        run(folder, "results.parquet", "--latex", "--json")
+
+
+def test_gaps_are_printed(tmp_path: Path) -> None:
+    for sampler in ("random", "fewstab"):
+        draw_results(draw_tasks(sampler), {"ncc": 0.6, "ridge": 0.5}).write(tmp_path / f"{sampler}.parquet")
+    shown = run(tmp_path, "random.parquet", "fewstab.parquet")
+    assert "birds, 3-way 1-shot, 4 queries per class, split test\n" in shown
+    assert "Gap, random minus fewstab tasks: wAcc, points" in shown
+    # methods, pairs, gaps, pairs of gaps, agreements
+    assert run(tmp_path, "random.parquet", "fewstab.parquet", "--csv").count("\n\n") == 4
+
+
+def test_data_sets_seeds_and_detectors_have_their_sections(tmp_path: Path) -> None:
+    for data_set in ("birds", "sounds"):
+        for seed in (0, 1):
+            made = draw_results(draw_tasks(data_set=data_set, seed=seed), {"ncc": 0.6, "ridge": 0.5}, seed=seed)
+            made.write(tmp_path / f"{data_set}-{seed}.parquet")
+    for detector in ("captions", "photometric"):
+        made = draw_results(draw_tasks("fewstab", detector=detector), {"ncc": 0.6, "ridge": 0.5})
+        made.write(tmp_path / f"{detector}.parquet")
+    shown = run(tmp_path, "./")
+    lines = shown.splitlines()
+    assert lines.index("birds, 3-way 1-shot") < lines.index("sounds, 3-way 1-shot")
+    assert "40 random tasks of 2 seeds: Acc, percent" in lines
+    row = compare([Results.read(path) for path in sorted(tmp_path.glob("sounds*"))]).groups[0].rows[0]
+    heading = next(line for line in lines if "sd over seeds" in line)
+    assert heading.split() == ["method", "rank", "Acc", "sd", "over", "seeds", "sampler"]
+    assert any(line.split()[:4:3] == ["ncc", f"{row.spread('acc'):.1f}"] for line in lines)
+    assert any(line.split() == ["fewstab:", "captions", "and", "photometric", "1.00", "n/a", "n/a"] for line in lines)
+
+
+@pytest.mark.parametrize("output", [[], ["--json"], ["--csv"], ["--latex"]])
+@pytest.mark.parametrize(
+    ("tasks", "accuracy", "reason"), [(1, 0.5, "one task has no variance"), (9, 1.0, "all 9 tasks")]
+)
+def test_where_no_interval_can_be_given_the_means_are_shown_and_the_reason_ends_it(
+    tmp_path: Path, tasks: int, accuracy: float, reason: str, output: list[str]
+) -> None:
+    draw_results(draw_tasks(tasks=tasks), {"ncc": accuracy}).write(tmp_path / "results.parquet")
+    outcome = CliRunner().invoke(app, [str(tmp_path / "results.parquet"), *output], standalone_mode=False)
+    assert isinstance(outcome.exception, InputError)
+    assert str(outcome.exception).startswith(f"no interval can be given: {reason}")
+    assert "ncc" in outcome.stdout
+    assert "nan" not in outcome.stdout.lower()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["results.parquet", "--level", "95"], "did you mean 0.95"),
+        (["results.parquet", "--level", "0"], "found 0"),
+        (["results.parquet", "--level", "-1"], "found -1"),
+        (["results.parquet", "--interval", "images", "--catalog", "catalog.parquet"], "no tasks and no features"),
+        (["results.parquet", "--interval", "imagse"], "did you mean 'images'"),
+        (["results.parquet", "--metric", "gap"], "unknown metric 'gap'"),
+        (
+            ["results.parquet", "--interval", "images", *MATERIAL, "--halvings", "1"],
+            "halvings: expected at least 2, found 1",
+        ),
+        (["tasks.parquet"], "no results to compare: give at least one results file"),
+        (["result.parquet"], "did you mean 'results.parquet'"),
+        (["results.parquet", *MATERIAL[:4], "--features", "feature.parquet"], "did you mean 'features.parquet'"),
+    ],
+)
+def test_bad_options(folder: Path, options: list[str], message: str) -> None:
+    with pytest.raises(ShotproofError, match=message):
+        run(folder, *options)

@@ -1,0 +1,176 @@
+"""`shotproof plan` from end to end."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import typer
+from benchmarks.task_size import gaussian_world
+from typer.testing import CliRunner
+
+from shotproof.cli.results.plan import plan as verb
+from shotproof.core.errors import ShotproofError
+from shotproof.core.records import ResultsRecord, TasksRecord
+from shotproof.evaluation.evaluate import evaluate
+from shotproof.evaluation.results import Results
+from shotproof.stats.planning.pilot import Pilot
+from shotproof.stats.planning.plan import plan
+from shotproof.tasks.sampler import sample
+
+app = typer.Typer()
+app.command()(verb)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A catalog, and results of two methods on random tasks of it."""
+    folder = tmp_path_factory.mktemp("plan")
+    catalog, features = gaussian_world(classes=10, items=60)
+    catalog.write(folder / "catalog.parquet")
+    tasks = sample(catalog, "random", way=5, shot=3, query=8, tasks=100)
+    evaluate(tasks, features, ["ncc", "cosine"]).write(folder / "pilot.parquet")
+    return folder
+
+
+def run(folder: Path, *options: str, pilot: str = "pilot.parquet") -> str:
+    """What the command prints; what it refuses is raised."""
+    given = [str(folder / option) if option.endswith(".parquet") else option for option in (pilot, *options)]
+    outcome = CliRunner().invoke(app, given, standalone_mode=False)
+    if outcome.exception is not None:
+        assert outcome.stdout == ""
+        raise outcome.exception
+    return outcome.stdout
+
+
+def written(folder: Path, correct: Any, query: int, shot: int | None = 5) -> str:
+    """A results file with these counts, [tasks, way]."""
+    correct = np.asarray(correct)
+    task, slot = np.indices(correct.shape)
+    columns = {"task": task.ravel(), "slot": slot.ravel(), "n_correct": correct.ravel()}
+    size = correct.size
+    table = pa.table({"method": ["m"] * size, "label": ["x"] * size, "n_query": [query] * size, **columns})
+    Results(table, ResultsRecord(tasks=TasksRecord(shot=shot))).write(folder / "made.parquet")
+    return "made.parquet"
+
+
+def test_the_plan_as_json(folder: Path) -> None:
+    shown = json.loads(run(folder, "--catalog", "catalog.parquet", "--method", "cosine", "--json"))
+    pilot = Pilot.of(Results.read(folder / "pilot.parquet"))
+    made = plan(pilot.moments("cosine"), shot=3, way=5, classes=10, items=60, queries=[1, 2, 5, 8, 10, 15, 30])
+    assert shown["pilot"] == {
+        "tasks": 100,
+        "sampler": "random",
+        "encoder": "features",
+        "way": 5,
+        "shot": 3,
+        "query": 8,
+    }
+    assert {name: shown[name] for name in made.to_json()} == made.to_json()
+    by_query = {point["query"]: point["tasks"] for point in shown["curve"]}
+    pairs = [row["methods"] for row in shown["comparisons"]]
+    assert set(pairs) == {"cosine - ncc", "cosine - one on other tasks"}
+    for row in shown["comparisons"]:
+        assert row["available"] == by_query[row["query"]]
+        assert (row["power"] >= 0.8) == (row["available"] >= row["needed"])
+
+
+def test_the_plan_on_the_terminal(folder: Path) -> None:
+    same = ["--catalog", "catalog.parquet", "--query", "4", "--query", "100", "--level", "0.9"]
+    shown = run(folder, *same)
+    assert "ncc on 100 tasks (random) of 5 ways, 3 shots, 8 queries" in shown
+    assert "90% interval of the mean over tasks without replacement" in shown
+    bars = {int(line.split()[0]): line.count("#") for line in shown.splitlines() if "#" in line}
+    assert {4, 8} <= set(bars)
+    assert min(bars.values()) < max(bars.values()) == 40
+    assert "needs at least 2 tasks" in next(line for line in shown.splitlines() if line.startswith("    100"))
+    assert run(folder, *same[2:], "--classes", "10", "--items", "60") == shown
+
+
+def test_without_data_the_plan_says_what_is_known(folder: Path) -> None:
+    shown = run(folder)
+    assert "Give the data (--catalog, or --classes and --items)" in shown
+    assert "sqrt(beta / alpha)" in shown
+    assert "nan" not in shown
+    assert json.loads(run(folder, "--json"))["curve"] == []
+
+
+def test_methods_that_never_differ(folder: Path) -> None:
+    table = Results.read(folder / "pilot.parquet").table
+    ncc = table.slice(0, table.num_rows // 2)
+    twin = ncc.set_column(0, "method", pa.array(["twin"] * len(ncc)))
+    Results(pa.concat_tables([ncc, twin]), ResultsRecord(tasks=TasksRecord(shot=3))).write(folder / "twins.parquet")
+    shown = run(folder, "--classes", "10", "--items", "60", pilot="twins.parquet")
+    assert "nan" not in shown
+    row = next(line for line in shown.splitlines() if line.startswith("ncc - twin"))
+    assert row.split()[-3:-2] == ["-"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--level", "95"], "level: expected a share above 0 and below 1, e.g. 0.95, found 95"),
+        (["--level", "-1"], "found -1"),
+        (["--power", "1"], "power: expected a share above 0 and below 1"),
+        (["--difference", "0"], "difference: expected more than 0 and at most 100 points, found 0"),
+        (["--difference", "nan"], "found nan"),
+        (["--method", "nccc"], "did you mean 'ncc'"),
+        (["--classes", "10"], "expected --catalog, or --classes and --items together"),
+        (["--catalog", "catalog.parquet", "--classes", "10", "--items", "9"], "expected --catalog, or --classes"),
+        (["--classes", "0", "--items", "9"], "expected at least 1 class"),
+        (["--classes", "3", "--items", "900"], "do not give two tasks of 5 ways"),
+        (["--catalog", "catalog.parquet", "--split", "tset"], "did you mean 'test'"),
+        (["--shot", "0"], "no pilot has 0 shots: there are some of 3"),
+        (["--query", "0"], "queries: expected at least 1, found 0"),
+    ],
+)
+def test_bad_options(folder: Path, options: list[str], message: str) -> None:
+    with pytest.raises(ShotproofError, match=re.escape(message)):
+        run(folder, *options)
+
+
+@pytest.mark.parametrize(
+    ("correct", "query", "message"),
+    [
+        ([[3, 2]], 4, "one task says nothing of the variance between tasks"),
+        ([[1, 0], [0, 0]], 1, "1 query per class cannot tell m2 from m1"),
+        ([[4, 4]] * 9, 4, "the accuracy is 100.0% and never varies"),
+    ],
+)
+def test_pilots_that_cannot_be_planned_from(tmp_path: Path, correct: Any, query: int, message: str) -> None:
+    with pytest.raises(ShotproofError, match=message):
+        run(tmp_path, pilot=written(tmp_path, correct, query))
+
+
+def test_results_without_metadata_need_the_shots(tmp_path: Path) -> None:
+    pilot = written(tmp_path, [[3, 2], [1, 4], [2, 2]], 4, shot=None)
+    with pytest.raises(ShotproofError, match="do not say how many shots their tasks have: give --shot"):
+        run(tmp_path, pilot=pilot)
+    assert "2 ways, 5 shots, 4 queries" in run(tmp_path, "--shot", "5", pilot=pilot)
+
+
+def test_a_runs_folder_gives_a_plan_per_design_and_encoder_from_its_random_tasks(tmp_path: Path) -> None:
+    catalog, features = gaussian_world(classes=10, items=60)
+    catalog.write(tmp_path / "catalog.parquet")
+    for shot, sampler, methods in ((1, "random", ["ncc"]), (1, "random", ["cosine"]), (3, "random", ["ncc", "cosine"])):
+        tasks = sample(catalog, sampler, way=5, shot=shot, query=8, tasks=60)
+        evaluate(tasks, features, methods).write(tmp_path / f"{shot}-{'-'.join(methods)}.parquet")
+    like = sample(catalog, "random", way=5, shot=1, query=8, tasks=60)
+    hard = sample(catalog, "hardest", features=features, like=like, way=5, shot=1, query=8, tasks=60)
+    evaluate(hard, features, "ncc").write(tmp_path / "hard.parquet")
+    found = json.loads(run(tmp_path.parent, "--json", "--method", "ncc", pilot=str(tmp_path)))
+    assert [one["pilot"]["shot"] for one in found] == [1, 3]
+    for one in found:
+        assert {row["methods"] for row in one["comparisons"]} == {"ncc - cosine", "ncc - one on other tasks"}
+        assert one["curve"]
+    alone = json.loads(run(tmp_path.parent, "--json", "--method", "ncc", "--shot", "3", pilot=str(tmp_path)))
+    assert alone == found[1]
+    with pytest.raises(ShotproofError, match="no pilot has 2 shots: there are some of 1, 3"):
+        run(tmp_path.parent, "--shot", "2", pilot=str(tmp_path))
+    with pytest.raises(ShotproofError, match="unknown encoder of the pilot 'featurs': did you mean 'features'"):
+        run(tmp_path.parent, "--encoder", "featurs", pilot=str(tmp_path))

@@ -1,0 +1,116 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import typer
+from typer.testing import CliRunner
+
+from shotproof.analysis.compare import compare
+from shotproof.cli.results.report import report
+from shotproof.core.errors import InputError, Mismatch
+from shotproof.evaluation.results import Results
+from shotproof.report.pages.wording import percent
+from shotproof.tasks.taskset import TaskSet
+from tests.report_files import make_catalog, make_experiment, make_results, make_tasks
+
+app = typer.Typer()
+app.command()(report)
+
+
+def write_files(folder: Path) -> tuple[list[str], list[str]]:
+    """Arguments for all results, and for all tasks and the catalog."""
+    results, tasks, catalog = make_experiment(folder)
+    names, options = [], ["--catalog", str(folder / "catalog.parquet")]
+    for number, given in enumerate(results):
+        names.append(str(folder / f"results{number}.parquet"))
+        given.write(names[-1])
+    for number, task_set in enumerate(tasks):
+        options += ["--tasks", str(folder / f"tasks{number}.parquet")]
+        task_set.write(options[-1])
+    catalog.write(options[1])
+    return names, options
+
+
+def test_prints_the_table_and_says_where_the_page_is(tmp_path: Path) -> None:
+    names, options = write_files(tmp_path)
+    output = tmp_path / "report.html"
+    result = CliRunner().invoke(app, [*names, *options, "-o", str(output)], env={"COLUMNS": "100"})
+    assert result.exit_code == 0, result.output
+    comparison = compare(make_experiment(tmp_path)[0])
+    lines = result.output.splitlines()
+    for row in comparison.rows:
+        assert row.reference is not None
+        assert row.biased is not None
+        assert row.accuracy_gap is not None
+        shown = [row.reference.accuracy, row.biased.accuracy, row.reference.worst, row.biased.worst, row.accuracy_gap]
+        cells = [*f"{row.method} on {row.encoder}".split(), *(percent(interval.mean) for interval in shown)]
+        assert any(line.split()[: len(cells)] == cells for line in lines)
+    assert f"report: {output}" in lines
+    assert 'class="task"' in output.read_text()
+
+
+def test_json_is_the_comparison_alone(tmp_path: Path) -> None:
+    names, _ = write_files(tmp_path)
+    result = CliRunner().invoke(app, [*names, "-o", str(tmp_path / "r.html"), "--json"])
+    assert json.loads(result.output) == json.loads(
+        json.dumps(compare(make_experiment(tmp_path)[0], metric="wacc").to_json())
+    )
+
+
+def test_bad_input_is_an_error_of_our_own(tmp_path: Path) -> None:
+    names, options = write_files(tmp_path)
+    missing = CliRunner().invoke(app, [str(tmp_path / "result0.parquet"), "-o", str(tmp_path / "r.html")])
+    assert isinstance(missing.exception, InputError)
+    assert "did you mean 'results0.parquet'?" in str(missing.exception)
+    without = CliRunner().invoke(app, [options[3], "-o", str(tmp_path / "r.html")])
+    assert isinstance(without.exception, InputError)
+    assert "no results to compare" in str(without.exception)
+    unmatched = CliRunner().invoke(app, [names[0], *options, "-o", str(tmp_path / "r.html")])
+    assert isinstance(unmatched.exception, Mismatch)
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
+    write_files(tmp_path)
+    result = CliRunner().invoke(app, [str(tmp_path), "-o", str(tmp_path / "r.html")])
+    assert result.exit_code == 0, result.output
+    assert 'class="task"' in (tmp_path / "r.html").read_text()
+
+
+def test_figures_go_into_their_folder(tmp_path: Path) -> None:
+    names, _ = write_files(tmp_path)
+    folder = tmp_path / "figures"
+    result = CliRunner().invoke(app, [*names, "-o", str(tmp_path / "r.html"), "--figures", str(folder)])
+    assert f"figures: {folder}" in result.output.splitlines()
+    assert {path.suffix for path in folder.iterdir()} == {".svg", ".pdf", ".png"}
+
+
+def test_a_page_by_another_name_is_refused(tmp_path: Path) -> None:
+    names, _ = write_files(tmp_path)
+    result = CliRunner().invoke(app, [*names, "-o", str(tmp_path / "report.pdf")])
+    assert isinstance(result.exception, InputError)
+    assert "give --figures FOLDER" in str(result.exception)
+    assert not (tmp_path / "report.pdf").exists()
+
+
+def test_seeds_and_detectors_are_printed(tmp_path: Path) -> None:
+    catalog = make_catalog(tmp_path)
+    names = []
+    for seed in (0, 1):
+        for detector in ("captions", "photometric"):
+            tasks = make_tasks(catalog, seed=seed + 2 * len(detector), detector=detector)
+            tasks = TaskSet(tasks.table, replace(tasks.record, seed=seed))
+            names.append(str(tmp_path / f"{detector}{seed}.parquet"))
+            make_results(tasks, "pixels", {"ncc": 0.9, "ridge": 0.6, "knn": 0.3}).write(names[-1])
+    result = CliRunner().invoke(app, [*names, "-o", str(tmp_path / "r.html")])
+    assert result.exit_code == 0, result.output
+    comparison = compare([Results.read(name) for name in names])
+    row = comparison.groups[0].rows[0]
+    told = f"{row.means['acc']:.1f} ±{row.spread('acc'):.1f}"
+    assert any(
+        line.startswith("fewstab [captions], 3-way 1-shot") and told in line for line in result.output.split("\n")
+    )
+    agreement = "fewstab with captions and with photometric: Spearman's correlation 1.00 over 3 classifiers."
+    assert f"3-way 1-shot tasks, {agreement}" in result.output

@@ -1,0 +1,80 @@
+"""`shotproof similarity` from end to end, and its section of the report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+from shotproof.analysis.similarity.similarity import measure_similarity
+from shotproof.catalog.catalog import Catalog
+from shotproof.cli.app import app
+from shotproof.core.errors import InputError
+from shotproof.features.features import Features
+from shotproof.report.figures.similarity import similarity_scatter
+from tests.report_files import make_experiment
+
+CONCEPTS, CONTEXTS = ("cat", "dog", "hot_air_balloon"), ("grass", "snow")
+
+
+@pytest.fixture
+def catalog() -> Catalog:
+    rng = np.random.default_rng(1)
+    columns = {
+        "item": [f"i{n:02d}" for n in range(60)],
+        "path": [f"i{n:02d}.png" for n in range(60)],
+        "label": rng.choice(CONCEPTS, 60).tolist(),
+        "split": ["all"] * 60,
+        "context": [None if n % 7 == 0 else str(rng.choice(CONTEXTS)) for n in range(60)],
+    }
+    return Catalog(pa.table(columns))
+
+
+@pytest.fixture
+def embedded(catalog: Catalog) -> tuple[Features, Features]:
+    rng = np.random.default_rng(2)
+    images = Features.from_array(catalog.items[::-1], rng.normal(size=(60, 5)).astype(np.float32))
+    texts = Features.from_array([*CONTEXTS, *CONCEPTS], rng.normal(size=(5, 5)).astype(np.float32))
+    return images, texts
+
+
+def test_the_table_the_page_and_the_file(catalog: Catalog, embedded: tuple[Features, Features], tmp_path: Path) -> None:
+    catalog.write(tmp_path / "catalog.parquet")
+    for name, given in zip(("images", "texts"), embedded, strict=True):
+        given.write(tmp_path / f"{name}.parquet")
+    command = ["similarity", str(tmp_path / "catalog.parquet")]
+    brought = ["--features", str(tmp_path / "images.parquet"), "--texts", str(tmp_path / "texts.parquet")]
+    written = ["-o", str(tmp_path / "page.html"), "--items", str(tmp_path / "similarity.parquet")]
+    shown = CliRunner().invoke(app, [*command, *brought, *written])
+    assert shown.exit_code == 0
+    assert "M_te (context)" in shown.output
+    printed = json.loads(CliRunner().invoke(app, [*command, *brought, "--json"]).output)
+    assert printed["m_ce"] == measure_similarity(catalog, *embedded).overall["m_ce"]
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("h0") == 60 - measure_similarity(catalog, *embedded).table.column("m_te").null_count
+    assert "nearer to its concept" in page
+    for wrong in ([], ["--features", "f"], [*brought, "--model", "m"], [*brought, "--template", "a {}"]):
+        with pytest.raises(InputError, match=r"--features and --texts|go with --model"):
+            CliRunner().invoke(app, [*command, *wrong], catch_exceptions=False)
+
+
+def test_the_report_has_a_section_for_it(catalog: Catalog, embedded: tuple[Features, Features], tmp_path: Path) -> None:
+    results, _, _ = make_experiment(tmp_path)
+    results[0].write(tmp_path / "results.parquet")
+    measure_similarity(catalog, *embedded).write(tmp_path / "similarity.parquet")
+    command = ["report", str(tmp_path / "results.parquet"), "-o", str(tmp_path / "report.html")]
+    assert 'id="similarity"' not in _page(tmp_path, command)
+    assert 'id="similarity"' in _page(tmp_path, [*command, "--similarity", str(tmp_path / "similarity.parquet")])
+
+
+def _page(folder: Path, command: list[str]) -> str:
+    assert CliRunner().invoke(app, command, catch_exceptions=False).exit_code == 0
+    return (folder / "report.html").read_text()
+
+
+def test_without_contexts_there_is_no_scatter(catalog: Catalog, embedded: tuple[Features, Features]) -> None:
+    assert similarity_scatter(measure_similarity(catalog, *embedded, context_column=None)) is None

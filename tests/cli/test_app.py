@@ -1,0 +1,226 @@
+"""The command line as a user meets it: the whole flow, and one line for whatever is wrong."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from shotproof.attributes.attributes import Attributes
+from shotproof.catalog.catalog import Catalog
+from shotproof.cli.app import main
+from shotproof.worlds.shapes import ShapesWorld
+
+Shotproof = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def shotproof(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shotproof:
+    """Run a command in this process: exit status, standard output, standard error."""
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["shotproof", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), out, err
+
+    return run
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with images in class folders, a catalog and attributes, which is also the working directory."""
+    shapes = ShapesWorld(classes=6, items=16, size=32)
+    shapes.write(tmp_path / "images").write(tmp_path / "catalog.parquet")
+    shapes.attributes().write(tmp_path / "attributes.parquet")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SHOTPROOF_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+SAMPLE = ["sample", "catalog.parquet", "--way", 3, "--shot", 2, "--query", 4, "--tasks", 20, "-o", "tasks.parquet"]
+FEWSTAB = [*SAMPLE, "--attributes", "attributes.parquet"]
+
+
+def test_from_a_folder_of_images_to_a_report(shotproof: Shotproof, world: Path) -> None:
+    flow: list[list[Any]] = [
+        ["catalog", "images", "--layout", "folder", "-o", "c.parquet"],
+        ["catalog", "c.parquet", "--check", "--way", 3, "--shot", 2, "--query", 4],
+        ["detect", "c.parquet", "--detector", "photometric", "-o", "a.parquet", "--workers", 1],
+        ["encode", "c.parquet", "--encoder", "pixels", "-o", "f.parquet", "--workers", 1],
+    ]
+    for sampler in ("random", "fewstab"):
+        words = ["--attributes", "a.parquet"] if sampler == "fewstab" else []
+        tasks = f"{sampler}.parquet"
+        design = ["--way", 3, "--shot", 2, "--query", 4, "--tasks", 20]
+        flow.append(["sample", "c.parquet", "--sampler", sampler, *words, *design, "-o", tasks])
+        flow.append(["check", tasks, "--catalog", "c.parquet", *words])
+        flow.append(["evaluate", tasks, "--features", "f.parquet", "--method", "ncc", "-o", f"results-{tasks}"])
+    files = ["--tasks", "random.parquet", "--tasks", "fewstab.parquet", "--catalog", "c.parquet"]
+    flow.append(["report", "results-random.parquet", "results-fewstab.parquet", *files, "-o", "report.html", "--json"])
+    for command in flow:
+        status, out, err = shotproof(*command)
+        assert (status, err) == (0, ""), (command, out, err)
+    assert {row["method"] for row in json.loads(out)["methods"]} == {"ncc"}
+    assert (world / "report.html").stat().st_size > 10_000
+
+
+def test_one_command_on_a_folder_of_images(shotproof: Shotproof, world: Path) -> None:
+    ShapesWorld(classes=6, items=30, size=32).write(world / "my shapes" / "test")
+    ShapesWorld(classes=2, items=2, size=32).write(world / "my shapes" / "train")
+    status, _, err = shotproof("run", "my shapes", "--dry-run")
+    assert status == 0
+    assert "would make   features-lite0.parquet" in err
+    experiment = world / "my shapes-results" / "experiment.toml"
+    assert 'split = "test"' in experiment.read_text()
+    changed = experiment.read_text().replace("lite0", "pixels").replace("tasks = 600", "tasks = 10")
+    experiment.write_text(changed)
+    status, out, _ = shotproof("run", "my shapes")
+    assert status == 0
+    assert experiment.read_text() == changed
+    assert "ncc on pixels" in out
+    assert (world / "my shapes-results" / "report.html").exists()
+
+
+def test_every_verb_has_help(shotproof: Shotproof) -> None:
+    status, out, _ = shotproof("--help")
+    verbs = [line.split()[1] for line in out.splitlines() if line.startswith("│ ") and "--" not in line.split()[1]]
+    assert status == 0
+    assert {"demo", "catalog", "detect", "encode", "sample", "check", "evaluate", "report", "run"} <= set(verbs)
+    for verb in ("demo", "catalog", "detect", "encode", "sample", "check", "evaluate", "report", "run"):
+        status, out, _ = shotproof(verb, "--help")
+        assert status == 0
+        assert f"shotproof {verb}" in out
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (
+            ["sample", "katalog.parquet", "--sampler", "random", "-o", "tasks.parquet"],
+            "does not exist: did you mean 'catalog.parquet'",
+        ),
+        ([*SAMPLE, "--sampler", "fewstap"], "did you mean 'fewstab'"),
+        ([*FEWSTAB, "--split", "alll"], "did you mean 'all'"),
+        ([*FEWSTAB, "--way", 7], "7 ways need at least 7 classes, the data has 6"),
+        ([*FEWSTAB, "--query", 15], "has 16 items, a task needs 17 of each class"),
+        ([*FEWSTAB, "--sampler", "fewstab(support='exclusve')"], "did you mean 'exclusive'"),
+        ([*FEWSTAB, "--support", "attribute"], "type --sampler \"fewstab(support='attribute')\""),
+        ([*SAMPLE], "needs attributes: --attributes attributes.parquet"),
+        ([*SAMPLE, "--sampler", "random(shots=5)"], "has no option 'shots': 'shot' is not set by"),
+        ([*SAMPLE, "--shots", 5], "--shot"),
+        (["methods"], "type shotproof list methods"),
+        (["list", "sampler-s"], "did you mean 'samplers'"),
+        (["show", "hardst"], "did you mean 'hardest'"),
+        (["run"], "expected an experiment file or a folder"),
+        (["report", "catalog.parquet", "-o", "x.pdf"], "--figures"),
+        ([*SAMPLE, "--attributes", "catalog.parquet"], "is no attributes file but one of kind 'catalog'"),
+        ([*SAMPLE, "--way", "many"], "--way"),
+        (["catalog", "images", "--layout", "foldr", "-o", "x.parquet"], "did you mean 'folder'"),
+        (["detect", "catalog.parquet", "--detector", "fotometric", "-o", "x.parquet"], "did you mean 'photometric'"),
+        (["encode", "catalog.parquet", "--encoder", "pixel", "-o", "x.parquet"], "did you mean 'pixels'"),
+        (["evaluate", "catalog.parquet", "--features", "f.parquet", "-o", "x.parquet"], "is no tasks file"),
+        (["report", "catalog.parquet", "-o", "x.html"], "no results to compare"),
+        (["run", "experiment.toml"], "experiment file experiment.toml does not exist"),
+        (["smaple"], "Did you mean 'sample'"),
+        (["sample", "--no-such-option"], "No such option"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(
+    shotproof: Shotproof, world: Path, command: list[Any], message: str
+) -> None:
+    before = sorted(path.name for path in world.iterdir())
+    status, out, err = shotproof(*command)
+    assert (status, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    assert message in err
+    assert sorted(path.name for path in world.iterdir()) == before
+
+
+def test_attributes_of_other_items(shotproof: Shotproof, world: Path) -> None:
+    Attributes.from_words({"elsewhere.png": ["red"]}).write(world / "attributes.parquet")
+    status, _, err = shotproof(*FEWSTAB)
+    assert status == 2
+    assert "the attributes lack 96 of the 96 items" in err
+
+
+def test_an_empty_attribute_table(shotproof: Shotproof, world: Path) -> None:
+    items = Catalog.read("catalog.parquet").items
+    Attributes.from_words({item: [] for item in items}).write(world / "attributes.parquet")
+    status, _, err = shotproof(*FEWSTAB)
+    assert status == 2
+    assert "the attribute table is empty" in err
+
+
+def test_a_corrupt_image(shotproof: Shotproof, world: Path) -> None:
+    broken = Catalog.read("catalog.parquet").paths[5]
+    broken.write_bytes(broken.read_bytes()[:60])
+    status, _, err = shotproof("encode", "catalog.parquet", "--encoder", "pixels", "-o", "f.parquet", "--workers", 1)
+    assert status == 2
+    assert err.count("\n") == 1
+    assert broken.name in err
+    assert not (world / "f.parquet").exists()
+    status, out, _ = shotproof("catalog", "catalog.parquet", "--check", "--way", 3, "--shot", 2, "--query", 4)
+    assert status == 1
+    assert broken.name in out
+
+
+def test_a_full_disk_leaves_nothing_half_written(world: Path) -> None:
+    before = sorted(path.name for path in world.iterdir())
+
+    def allow_small_files_only() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+    command = [sys.executable, "-m", "shotproof", *map(str, FEWSTAB)]
+    ended = subprocess.run(command, preexec_fn=allow_small_files_only, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("error: cannot write tasks.parquet: ")
+    assert ended.stderr.count("\n") == 1
+    assert sorted(path.name for path in world.iterdir()) == before
+
+
+def test_an_existing_file_survives_a_failed_command(shotproof: Shotproof, world: Path) -> None:
+    assert shotproof(*FEWSTAB)[0] == 0
+    whole = (world / "tasks.parquet").read_bytes()
+    assert shotproof(*FEWSTAB, "--way", 7)[0] == 2
+    assert (world / "tasks.parquet").read_bytes() == whole
+
+
+def test_check_tells_by_its_exit_status(shotproof: Shotproof, world: Path) -> None:
+    assert shotproof(*FEWSTAB)[0] == 0
+    check = ["check", "tasks.parquet", "--catalog", "catalog.parquet", "--attributes", "attributes.parquet"]
+    status, out, _ = shotproof(*check)
+    assert status == 0
+    assert "every constraint holds" in out
+    rows = pq.read_table(world / "tasks.parquet").to_pylist()
+    rows[0]["support"], rows[1]["support"] = rows[1]["support"], rows[0]["support"]
+    pq.write_table(type(pq.read_table(world / "tasks.parquet")).from_pylist(rows), world / "tasks.parquet")
+    status, out, _ = shotproof(*check)
+    assert status == 1
+    assert "has the label" in out
+    status, out, _ = shotproof(*check, "--json")
+    assert status == 1
+    assert json.loads(out)["violations"]
+
+
+def test_attributes_that_a_sampler_does_not_use_are_no_harm(shotproof: Shotproof, world: Path) -> None:
+    status, out, err = shotproof(*FEWSTAB, "--sampler", "random")
+    assert status == 0
+    assert err == "warning: sampler 'random' does not use attributes\n"
+    assert "20 random tasks" in out
+
+
+def test_version_and_nothing(shotproof: Shotproof) -> None:
+    assert shotproof("--version")[1].startswith("shotproof ")
+    status, out, _ = shotproof()
+    assert status == 0
+    assert "Usage: shotproof" in out

@@ -1,0 +1,60 @@
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from shotproof.core.runtime.carried import carry
+from shotproof.core.runtime.runtime import Runtime
+from tests.core.runtime.conftest import RunScript
+
+_setting = "as imported"
+
+
+def _get_setting() -> str:
+    return _setting
+
+
+def _set_setting(state: str) -> None:
+    global _setting
+    _setting = state
+
+
+carry("setting of the tests", _get_setting, _set_setting)
+
+
+def _seen(_: int) -> tuple[str, str, str | None, bool]:
+    return _setting, str(Path.cwd()), os.environ.get("A_VARIABLE"), "/a/folder" in sys.path
+
+
+def test_workers_that_are_kept_see_the_state_of_each_map(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    here = str(Path.cwd())
+    pair = Runtime(workers=2)
+    assert set(pair.map(_seen, range(4), what="looking")) == {("as imported", here, None, False)}
+    with monkeypatch.context() as patch:
+        patch.setattr(sys.modules[__name__], "_setting", "changed")
+        patch.chdir(tmp_path)
+        patch.setenv("A_VARIABLE", "set")
+        patch.syspath_prepend("/a/folder")
+        assert set(pair.map(_seen, range(4), what="looking")) == {("changed", str(tmp_path), "set", True)}
+    assert set(pair.map(_seen, range(4), what="looking")) == {("as imported", here, None, False)}
+
+
+def test_what_a_script_registers_is_known_to_workers(run_script: RunScript, tmp_path: Path) -> None:
+    (tmp_path / "heads.py").write_text(
+        "from shotproof.core.runtime.carried import carry\n"
+        "registered = {}\n"
+        "def get(): return registered\n"
+        "def put(state): registered.update(state)\n"
+        "carry('heads', get, put)\n"
+    )
+    script = (
+        "import heads\n"
+        "from shotproof.core.runtime.runtime import runtime\n"
+        "class Mine:\n"
+        "    def answer(self, value): return value * 2\n"
+        "heads.registered['mine'] = Mine\n"
+        "def work(value): return heads.registered['mine']().answer(value)\n"
+        "print(list(runtime(workers=2).map(work, range(4), what='asking')))\n"
+    )
+    assert run_script(script) == "[0, 2, 4, 6]\n"

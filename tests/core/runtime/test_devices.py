@@ -1,0 +1,35 @@
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from shotproof.core.errors import InputError
+from shotproof.core.runtime.devices import choose_device, choose_devices, one_thread_per_operation
+
+
+@pytest.mark.parametrize("name", ["gpu", "cuda:99", ""])
+def test_a_device_that_is_not_there_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match=f"device '{name}' cannot be used, expected e.g. cpu, cuda"):
+        choose_device(name)
+
+
+def test_the_cpu_is_always_there() -> None:
+    assert choose_device("cpu", torch.float64) == torch.device("cpu")
+    assert choose_device(None).type in ("cpu", "cuda")
+    assert choose_devices("cpu") == [torch.device("cpu")]
+
+
+def test_one_thread_per_operation_ends_with_its_block() -> None:
+    torch.set_num_threads(2)
+    with one_thread_per_operation():
+        assert torch.get_num_threads() == 1
+    assert torch.get_num_threads() == 2
+
+
+def test_the_runtime_is_imported_without_heavy_libraries() -> None:
+    code = (
+        "import sys, shotproof.core.runtime.runtime, shotproof.core.runtime.local, shotproof.core.runtime.devices; "
+        "print({'torch', 'rich', 'loky', 'cloudpickle', 'numpy', 'IPython'} & sys.modules.keys())"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"

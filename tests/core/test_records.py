@@ -1,0 +1,119 @@
+"""Records: what is written is read again, and files of format 1 are read too."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from shotproof.core.errors import InputError
+from shotproof.core.records import (
+    AttributesRecord,
+    CatalogRecord,
+    FeaturesRecord,
+    Maker,
+    MethodRecord,
+    Record,
+    ResultsRecord,
+    Source,
+    TasksRecord,
+)
+from shotproof.core.tables import FORMAT, read_table, write_table
+from shotproof.tasks.sampler import samplers
+
+# As version 0.1.0 wrote them.
+FORMAT_1: dict[str, Any] = json.loads((Path(__file__).parent / "format1.json").read_text())
+
+EXAMPLES: list[Record] = [
+    CatalogRecord(name="birds", layout=Maker("folder", "folder"), path_columns=("foreground",), dropped={"alike": 3}),
+    AttributesRecord(name="words", detectors=(Maker("captions", "captions(file='c.csv')", {"file": "c.csv"}),)),
+    FeaturesRecord(encoder=Maker("pixels", "pixels(size=4)", {"size": 4}), shape=(3, 2, 2), skipped=("a", "b")),
+    TasksRecord(
+        name="hard",
+        sampler=Maker("hardest", "hardest(rounds=2)", {"rounds": 2}),
+        way=5,
+        shot=1,
+        seed=0,
+        sources={"catalog": Source("1f2e", "birds"), "features": Source("3d4c", "lite0")},
+        summary={"classes_left_out": []},
+    ),
+    ResultsRecord(
+        tasks=TasksRecord(sampler=Maker("random"), seed=3),
+        features=FeaturesRecord(name="mine"),
+        methods=(MethodRecord("ncc"), MethodRecord("ridge(penalty=2)", {"penalty": 2.0}, 4)),
+        seed=7,
+        sources={"tasks": Source("aa", "random"), "features": Source("bb", "mine")},
+    ),
+]
+
+
+@pytest.mark.parametrize("record", EXAMPLES, ids=lambda record: type(record).__name__)
+def test_a_record_comes_back_from_its_file_as_it_was(record: Record, tmp_path: Path) -> None:
+    path = tmp_path / "file.parquet"
+    write_table(path, pa.table({"item": ["a"]}), "catalog", record, "d1d1")
+    _, meta = read_table(path, "catalog", {"item": "string"})
+    assert meta["format"] == FORMAT
+    read = type(record).read(meta)
+    assert read.stated_digest == "d1d1"
+    assert read.to_meta() == record.to_meta()
+    assert all(getattr(read, name) == getattr(record, name) for name in record.to_meta())
+
+
+def test_the_same_record_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_table(tmp_path / name, pa.table({"item": ["a"]}), "catalog", EXAMPLES[0])
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_catalogs_attributes_and_features_of_format_1() -> None:
+    catalog = CatalogRecord.read(FORMAT_1["catalog"])
+    assert catalog.layout == Maker("folder", "folder")
+    assert catalog.stated_digest == FORMAT_1["catalog"]["digest"]
+    attributes = AttributesRecord.read(FORMAT_1["attributes"])
+    assert attributes.detector == "photometric"
+    assert attributes.source("catalog") == FORMAT_1["catalog"]["digest"]
+    features = FeaturesRecord.read(FORMAT_1["features"])
+    assert (features.classifier, features.fingerprint) == ("pixels(size=4)", "pixels size=4")
+    changed = FeaturesRecord.read(FORMAT_1["features > l2"])
+    assert changed.classifier == "hf:dinov2-small(pooling='cls') > l2"
+    assert [step.name for step in changed.transforms] == ["l2"]
+
+
+def test_tasks_and_results_of_format_1() -> None:
+    fewstab = TasksRecord.read(FORMAT_1["tasks fewstab"])
+    assert (fewstab.sampler_name, fewstab.way, fewstab.shot, fewstab.query, fewstab.seed) == ("fewstab", 3, 2, 4, 1)
+    assert fewstab.options["support"] == "attribute"
+    assert fewstab.sources.keys() == {"catalog", "attributes"}
+    hardest = TasksRecord.read(FORMAT_1["tasks hardest"])
+    assert hardest.match == FORMAT_1["tasks random"]["digest"]
+    results = ResultsRecord.read(FORMAT_1["results"])
+    assert results.tasks_digest == FORMAT_1["tasks fewstab"]["digest"]
+    assert results.tasks.sampler == fewstab.sampler
+    assert results.features.classifier == "hf:dinov2-small(pooling='cls') > l2"
+    assert [(one.spelling, one.options) for one in results.methods][1] == ("ridge(penalty=2)", {"penalty": 2})
+    assert results.seed == 7
+
+
+@pytest.mark.parametrize("name", [name for name in FORMAT_1 if name.startswith("tasks ")])
+def test_samplers_of_format_1_can_be_made_again(name: str) -> None:
+    record = TasksRecord.read(FORMAT_1[name])
+    assert record.sampler is not None
+    made = samplers.make({"name": record.sampler.name, **record.options})
+    assert made.name == record.sampler.name
+
+
+def test_what_somebody_else_wrote_is_read_as_far_as_it_goes() -> None:
+    odd: dict[str, Any] = {"made_by": "me", "from": ["x"], "seed": "zero", "digest": 3, "summary": None}
+    record = TasksRecord.read(odd)
+    assert (record.sampler, record.sources, record.seed, record.stated_digest) == (None, {}, None, None)
+    newer = TasksRecord.read({"format": 2, "way": True, "shot": "5", "sampler": {"spelling": "no name"}, "more": 1})
+    assert (newer.way, newer.shot) == (None, None)
+
+
+def test_a_record_is_a_record_or_metadata() -> None:
+    assert TasksRecord.read(EXAMPLES[3]) is EXAMPLES[3]
+    with pytest.raises(InputError, match="expected a TasksRecord or a file's metadata, found list"):
+        TasksRecord.read([])  # type: ignore[arg-type]

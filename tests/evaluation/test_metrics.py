@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from shotproof.evaluation.metrics import Counts, average_drop, rank_correlation
+
+shares = st.floats(0, 1).map(lambda value: round(value, 3))
+
+
+def test_accuracies_of_tasks_of_unequal_ways_and_queries() -> None:
+    counts = Counts(np.array([4, 4, 9, 9, 9]), np.array([10, 2, 5, 5, 4]), np.array([5, 2, 5, 4, 1]))
+    assert counts.accuracy_by_task().tolist() == pytest.approx([(50 + 100) / 2, (100 + 80 + 25) / 3])
+    assert counts.worst_by_task().tolist() == pytest.approx([50, 25])
+
+
+def test_a_class_without_queries_takes_no_part() -> None:
+    counts = Counts(np.array([1, 1, 1, 2, 2]), np.array([4, 0, 5, 0, 2]), np.array([2, 0, 5, 0, 0]))
+    assert counts.accuracy_by_task().tolist() == [75, 0]
+    assert counts.worst_by_task().tolist() == [50, 0]
+
+
+@given(ways=st.lists(st.integers(1, 5), min_size=1, max_size=8), seed=st.integers(0, 1000))
+def test_accuracies_agree_with_a_loop(ways: list[int], seed: int) -> None:
+    random = np.random.default_rng(seed)
+    task = np.repeat(np.arange(len(ways)), ways)
+    queries = random.integers(1, 9, len(task))
+    correct = random.integers(0, queries + 1)
+    counts = Counts(task, queries, correct)
+    by_task = [100 * correct[task == t] / queries[task == t] for t in range(len(ways))]
+    np.testing.assert_allclose(counts.accuracy_by_task(), [each.mean() for each in by_task])
+    np.testing.assert_allclose(counts.worst_by_task(), [each.min() for each in by_task])
+
+
+@given(st.lists(st.tuples(shares, shares), min_size=2, max_size=12))
+def test_rank_correlation_is_pearsons_on_ranks(pairs: list[tuple[float, float]]) -> None:
+    first, second = ([pair[i] for pair in pairs] for i in (0, 1))
+    if len(set(first)) == 1 or len(set(second)) == 1:
+        assert math.isnan(rank_correlation(first, second))
+    else:
+        expected = np.corrcoef(stats.rankdata(first), stats.rankdata(second))[0, 1]
+        assert rank_correlation(first, second) == pytest.approx(expected)
+
+
+def test_average_drop() -> None:
+    assert average_drop([0.5, 0.6, 0.9], [0.4, 0.6, 0.5]) == pytest.approx(0.5 / 3)

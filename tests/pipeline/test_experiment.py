@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from shotproof.core.errors import InputError
+from shotproof.features.encoders.pixels import Pixels
+from shotproof.pipeline.experiment import Experiment
+from shotproof.pipeline.schema import experiment_schema
+from shotproof.tasks.fewstab.sampler import FewStab
+
+WHOLE = """
+[catalog]
+root = "birds"
+layout = "folder"
+splits = "splits.csv"
+name = "Birds"
+[attributes.sets]
+light = ["photometric"]
+words = ["photometric", { name = "table", file = "words.csv" }]
+[features]
+encoders = ["pixels(size=4)", { name = "hf", model = "org/model" }]
+transforms = ["l2"]
+on_error = "skip"
+[tasks]
+split = "test"
+shots = [1]
+seeds = [0, 1]
+samplers = [
+  "random",
+  { name = "fewstab", support = "attribute" },
+  { name = "hardest(rounds=2)", like = "random", encoder = "pixels", shots = [1], tasks = 50, way = 3 },
+]
+[evaluate]
+methods = ["ridge(penalty=1)", { name = "knn", k = 3 }]
+[runtime]
+workers = 2
+[output]
+folder = "out"
+title = "Birds"
+intervals = ["sampler", "images"]
+"""
+
+
+def read(tmp_path: Path, text: str) -> Experiment:
+    (tmp_path / "experiment.toml").write_text(text)
+    return Experiment.read(tmp_path / "experiment.toml")
+
+
+def test_every_part_becomes_a_record_and_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    (tmp_path / "words.csv").write_text("item,attributes\n")
+    experiment = read(tmp_path, WHOLE)
+    assert (experiment.root, experiment.splits) == (tmp_path / "birds", tmp_path / "splits.csv")
+    assert (experiment.name, experiment.folder) == ("Birds", tmp_path / "out")
+    assert {name: [one.name for one in of] for name, of in experiment.detectors.items()} == {
+        "light": ["photometric"],
+        "words": ["photometric", "table"],
+    }
+    assert str(tmp_path / "words.csv") in experiment.detectors["words"][1].spelling
+    assert experiment.encoders[0] == Pixels(size=4)
+    assert [str(one) for one in experiment.encoders] == ["pixels(size=4)", "hf:org/model"]
+    assert [str(method) for method in experiment.methods] == ["ridge(penalty=1)", "knn(k=3)"]
+    assert experiment.runtime == {"workers": 2}
+    assert experiment.intervals == ("sampler", "images")
+
+
+def test_a_sampler_may_have_its_own_shape(tmp_path: Path) -> None:
+    (tmp_path / "words.csv").write_text("")
+    random, fewstab, hardest = read(tmp_path, WHOLE).draws
+    assert (random.way, random.shots, random.query, random.tasks, random.seeds) == (5, (1,), 15, None, (0, 1))
+    assert fewstab.sampler == FewStab(support="attribute")
+    assert (hardest.like, hardest.encoder) == ("random", "pixels(size=4)")
+    assert (hardest.way, hardest.tasks, hardest.split) == (3, 50, "test")
+
+
+def test_the_schema_admits_the_file(tmp_path: Path) -> None:
+    schema = experiment_schema()
+    content = tomllib.loads(WHOLE)
+    jsonschema.validate(content, schema)
+    wrong: dict[str, Any] = tomllib.loads(WHOLE)
+    wrong["tasks"]["samplers"][1]["suport"] = "attribute"
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(wrong, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({**content, "task": {}}, schema)
+
+
+START = '[catalog]\nroot = "a"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"experiment.toml: expected a section \[catalog\]"),
+        ("[catalog]\n", r"experiment.toml, \[catalog\]: expected either root"),
+        ('[catalog]\nroot = "a"\nfile = "b"\n', "either root"),
+        ('[catalog]\nfile = "a"\nlable = "b"\n', "unknown key 'lable'"),
+        (f"{START}[task]\n", r"unknown section \[task\]: did you mean 'tasks'"),
+        (f"{START}[tasks]\nshot = [1]\n", "unknown key 'shot': it is shots, a list of numbers"),
+        (f"{START}[tasks]\nworkers = 2\n", r"unknown key 'workers': it is workers in \[runtime\]"),
+        (f'{START}[features]\ndevice = "cpu"\n', r"it is device in \[runtime\]"),
+        (f"{START}[tasks]\nseeds = [0]\nseed = 1\n", "either seed or seeds"),
+        (f'{START}[tasks]\nway = "5"\n', "way must be a whole number, not '5'"),
+        (f"{START}[tasks]\nway = true\n", "way must be a whole number, not True"),
+        (f"{START}[tasks]\nshots = []\n", "shots must be a list of a whole number, at least one"),
+        (f'{START}[tasks]\nshots = ["1"]\n', "shots must be a list"),
+        (f"{START}[tasks]\nsamplers = [1]\n", "samplers must be a list of text or a table"),
+        (f"{START}[tasks]\nsamplers = [{{ rounds = 1 }}]\n", 'expected "NAME'),
+        (f'{START}[tasks]\nsamplers = ["fewstabb"]\n', "unknown sampler 'fewstabb': did you mean 'fewstab'"),
+        (f'{START}[tasks]\nsamplers = ["random", "random"]\n', "'random' is there twice"),
+        (f'{START}[tasks]\nsamplers = [{{ name = "random", shot = 1 }}]\n', "did you mean 'shots' instead of 'shot'"),
+        (f'{START}[tasks]\nsamplers = [{{ name = "fewstab", suport = 1 }}]\n', "no option 'suport': did you mean"),
+        (f'{START}[tasks]\nsamplers = ["random", {{ name = "hardest", like = "randm" }}]\n', "no like 'randm'"),
+        (f'{START}[tasks]\nsamplers = [{{ name = "hardest", encoder = "lite" }}]\n', "no encoder 'lite'"),
+        (f'{START}[features]\nencoders = ["pixels(size=0)"]\n', "size: expected a whole number"),
+        (f'{START}[features]\nencoders = ["pixels", "pixels(size=8)", "pixels"]\n', "'pixels' twice"),
+        (f'{START}[features]\non_error = "skp"\n', "on_error must be raise or skip, not 'skp': did you mean 'skip'"),
+        (f'{START}[evaluate]\nmethods = ["knnn"]\n', r"\[evaluate\], methods: unknown method 'knnn': did you"),
+        (f'{START}[evaluate]\nmethods = ["ridge(penalty=-1)"]\n', "penalty: expected a number above 0, found -1"),
+        (f'{START}[attributes]\nfile = "a"\ndetectors = ["photometric"]\n', "not several"),
+        ("catalog = 1\n", "catalog must be a section"),
+        ("[catalog\n", "experiment.toml: "),
+    ],
+)
+def test_bad_files(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read(tmp_path, text)
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        Experiment.read(tmp_path / "experiment.toml")

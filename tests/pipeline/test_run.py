@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from shotproof.analysis.compare import compare
+from shotproof.catalog.layout import read_layout
+from shotproof.core.errors import InputError, UnknownName
+from shotproof.features.features import Features
+from shotproof.pipeline.material import read, read_material
+from shotproof.pipeline.run import run
+from shotproof.pipeline.steps import MANIFEST, file_name
+from shotproof.worlds.shapes import ShapesWorld
+
+EXPERIMENT = """
+[catalog]
+root = "world"
+[attributes]
+detectors = ["photometric"]
+[features]
+encoders = ["pixels(size=4)"]
+[tasks]
+way = 3
+shots = [1, 2]
+query = 4
+tasks = 12
+[evaluate]
+methods = ["ncc", "knn"]
+[runtime]
+cache = "cache"
+workers = 1
+[output]
+folder = "out"
+"""
+ENCODER = file_name("pixels(size=4)")
+TASKS = [f"{sampler}-3way-{shot}shot" for sampler in ("random", "fewstab") for shot in (1, 2)]
+FILES = sorted(
+    [
+        "catalog.parquet",
+        "attributes.parquet",
+        f"features-{ENCODER}.parquet",
+        *(f"tasks-{name}.parquet" for name in TASKS),
+        *(f"results/{name}/{ENCODER}/{method}.parquet" for name in TASKS for method in ("ncc", "knn")),
+    ]
+)
+
+
+@pytest.fixture
+def experiment(tmp_path: Path) -> Path:
+    ShapesWorld(classes=5, items=10, size=16).write(tmp_path / "world")
+    path = tmp_path / "experiment.toml"
+    path.write_text(EXPERIMENT)
+    return path
+
+
+def bytes_of(folder: Path) -> dict[str, bytes]:
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
+def test_the_whole_path_and_then_nothing_to_do(experiment: Path) -> None:
+    first = run(experiment)
+    out = experiment.parent / "out"
+    assert sorted(first.made) == FILES
+    assert first.reused == []
+    assert first.comparison is not None
+    assert first.comparison.methods == ["ncc", "knn"]
+    written = bytes_of(out)
+    assert sorted(written) == sorted([*FILES, MANIFEST, "report.html"])
+    second = run(experiment)
+    assert second.made == []
+    assert sorted(second.reused) == FILES
+    assert bytes_of(out) == written
+    assert second.comparison is not None
+    assert second.comparison.to_json() == first.comparison.to_json()
+
+
+def test_a_method_that_is_added_is_the_only_one_to_be_evaluated(experiment: Path) -> None:
+    run(experiment)
+    experiment.write_text(EXPERIMENT.replace('["ncc", "knn"]', '["ncc", "ridge(penalty=2)", "knn"]'))
+    again = run(experiment)
+    assert sorted(again.made) == sorted(
+        f"results/{name}/{ENCODER}/{file_name('ridge(penalty=2)')}.parquet" for name in TASKS
+    )
+    assert again.comparison is not None
+    assert again.comparison.methods == ["ncc", "ridge(penalty=2)", "knn"]
+
+
+def test_a_method_that_is_removed_removes_nothing_else(experiment: Path) -> None:
+    run(experiment)
+    out = experiment.parent / "out"
+    experiment.write_text(EXPERIMENT.replace('["ncc", "knn"]', '["knn"]'))
+    again = run(experiment)
+    assert again.made == []
+    assert again.comparison is not None
+    assert again.comparison.methods == ["knn"]
+    assert (out / f"results/{TASKS[0]}/{ENCODER}/ncc.parquet").is_file()
+    # What is read from the folder is what the last run consists of.
+    assert {method for one in read_material([out]).results for method in one.methods} == {"knn"}
+
+
+def test_a_method_of_ones_own_is_evaluated_again_when_its_file_has_changed(experiment: Path) -> None:
+    head = experiment.parent / "heads.py"
+    head.write_text("def head(support, labels, query):\n    return (query @ support.T)[:, :3]\n")
+    experiment.write_text(EXPERIMENT.replace('["ncc", "knn"]', '["ncc", "heads.py:head"]'))
+    run(experiment)
+    assert run(experiment).made == []
+    head.write_text(head.read_text().replace("return (", "return -("))
+    assert {Path(name).stem for name in run(experiment).made} == {file_name("heads.py:head")}
+
+
+def test_only_what_depends_on_a_change_is_made_again(experiment: Path) -> None:
+    run(experiment)
+    experiment.write_text(EXPERIMENT.replace("shots = [1, 2]", "shots = [1, 3]"))
+    again = run(experiment)
+    assert all("3shot" in name for name in again.made)
+    assert len(again.made) == 2 + 4
+
+
+def test_variants_of_one_sampler_have_their_own_files(experiment: Path) -> None:
+    samplers = 'samplers = ["random", "hardest(rounds=2)", "hardest(swaps=2)"]'
+    experiment.write_text(EXPERIMENT.replace("tasks = 12", f"tasks = 12\n{samplers}"))
+    outcome = run(experiment)
+    assert outcome.comparison is not None
+    labels = [group.label for group in outcome.comparison.blocks[0].groups]
+    assert labels == ["random", "hardest(rounds=2)", "hardest(swaps=2)"]
+    digests = {group.digests[0] for group in outcome.comparison.groups}
+    assert len(digests) == 6
+    assert run(experiment).made == []
+
+
+def test_detectors_seeds_and_encoders_stand_in_one_comparison(experiment: Path) -> None:
+    text = EXPERIMENT.replace(
+        '[attributes]\ndetectors = ["photometric"]',
+        '[attributes.sets]\nlight = ["photometric"]\nboth = ["photometric", "table(file=\'words.csv\')"]',
+    )
+    items = read_layout(experiment.parent / "world").items
+    words = "".join(f"{item},{'striped' if place % 3 else ''}\n" for place, item in enumerate(items))
+    (experiment.parent / "words.csv").write_text(f"item,attributes\n{words}")
+    text = text.replace('["pixels(size=4)"]', '["pixels(size=4)", "pixels(size=2)"]')
+    text = text.replace("shots = [1, 2]", "shots = [1]\nseeds = [0, 5]")
+    experiment.write_text(text)
+    outcome = run(experiment)
+    assert outcome.comparison is not None
+    (block,) = outcome.comparison.blocks
+    assert [group.label for group in block.groups] == ["random", "fewstab [light]", "fewstab [both]"]
+    assert all(group.seeds == [0, 5] and group.tasks == 24 for group in block.groups)
+    assert outcome.comparison.encoders == ["pixels(size=4)", "pixels(size=2)"]
+    (agreement,) = block.detectors
+    assert agreement.detectors == ("light", "both")
+    assert agreement.accuracy is not None
+    light, both = agreement.accuracy
+    assert both == 100.0  # it finds all words that the other has
+    assert 0 < light < 100
+
+
+def test_context_in_an_experiment_is_its_matched_sets(experiment: Path, tmp_path: Path) -> None:
+    from shotproof.worlds.contexts import ContextWorld
+
+    world = ContextWorld(concepts=4, contexts=4, figures=8, size=16)
+    world.write(tmp_path / "contexts").write(tmp_path / "contexts.parquet")
+    experiment.write_text(
+        '[catalog]\nfile = "contexts.parquet"\n[features]\nencoders = ["pixels(size=2)"]\n'
+        '[tasks]\nway = 3\nshots = [2]\nquery = 3\ntasks = 10\nsamplers = ["context"]\n'
+        '[evaluate]\nmethods = ["ncc"]\n[runtime]\ncache = "cache"\n[output]\nfolder = "out"\n'
+    )
+    outcome = run(experiment)
+    assert outcome.comparison is not None
+    (block,) = outcome.comparison.blocks
+    assert [group.label for group in block.groups][:3] == ["iid", "ood", "hard-ood"]
+    assert all(gap.paired and gap.label == "iid" for gap in block.gaps)
+
+
+def test_a_changed_image_is_seen(experiment: Path) -> None:
+    run(experiment)
+    features = experiment.parent / "out" / f"features-{ENCODER}.parquet"
+    before = Features.read(features).array
+    image = sorted((experiment.parent / "world").rglob("*.png"))[0]
+    Image.new("RGB", (16, 16), "red").save(image)
+    again = run(experiment)
+    assert features.name in again.made
+    changed = (Features.read(features).array != before).any(axis=1)
+    assert changed.sum() == 1
+
+
+def test_an_unreadable_image_ends_a_run_or_is_left_out_when_asked(
+    experiment: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    image = sorted((experiment.parent / "world").rglob("*.png"))[0]
+    image.write_bytes(b"no image")
+    with pytest.raises(InputError, match=image.name):
+        run(experiment)
+    experiment.write_text(EXPERIMENT.replace('["pixels(size=4)"]', '["pixels(size=4)"]\non_error = "skip"'))
+    lines: list[str] = []
+    with caplog.at_level("WARNING"):
+        run(experiment, tell=lines.append)
+    assert image.stem in caplog.text
+    assert any(line.startswith("left out     1 unreadable") for line in lines)
+    material = read(experiment.parent / "out")
+    skipped = material.features[0].record.skipped  # type: ignore[union-attr]
+    assert len(skipped) == 1
+    tasks = material.tasks[0].table  # type: ignore[union-attr]
+    used = {item for side in ("support", "query") for row in tasks.column(side).to_pylist() for item in row}
+    assert skipped[0] not in used
+
+
+def test_a_deleted_or_altered_output_is_made_again(experiment: Path) -> None:
+    run(experiment)
+    out = experiment.parent / "out"
+    whole = bytes_of(out)
+    (out / "tasks-random-3way-1shot.parquet").unlink()
+    (out / "attributes.parquet").write_bytes(b"not what was written")
+    again = run(experiment)
+    assert sorted(again.made) == ["attributes.parquet", "tasks-random-3way-1shot.parquet"]
+    after = bytes_of(out)
+    assert {name: after[name] for name in FILES} == {name: whole[name] for name in FILES}
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(experiment: Path) -> None:
+    class Interrupt(Exception):
+        pass
+
+    def stop(line: str) -> None:
+        if "tasks-random-3way-2shot" in line:
+            raise Interrupt
+
+    with pytest.raises(Interrupt):
+        run(experiment, tell=stop)
+    rest = run(experiment)
+    assert "catalog.parquet" in rest.reused
+    assert "tasks-random-3way-1shot.parquet" in rest.reused
+    assert "tasks-random-3way-2shot.parquet" in rest.made
+
+
+def test_a_dry_run_tells_and_writes_nothing(experiment: Path) -> None:
+    lines: list[str] = []
+    outcome = run(experiment, dry_run=True, tell=lines.append)
+    assert outcome.comparison is None
+    assert not (experiment.parent / "out").exists()
+    assert lines[:2] == ["would make   catalog.parquet", "would make   attributes.parquet"]
+    run(experiment)
+    assert sorted(run(experiment, dry_run=True).reused) == FILES
+
+
+def test_the_manifest_says_what_was_made_when(experiment: Path) -> None:
+    run(experiment)
+    manifest = json.loads((experiment.parent / "out" / MANIFEST).read_text())
+    assert sorted(manifest["current"]) == FILES
+    assert all(entry["made"].startswith("20") for entry in manifest["files"].values())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "error", "message"),
+    [
+        ("knn", "knnn", UnknownName, "unknown method 'knnn'"),
+        ("pixels(size=4)", "pixel", UnknownName, "unknown encoder 'pixel'"),
+        ("photometric", "photometry", UnknownName, "unknown detector"),
+        ("detectors = ", "# detectors = ", InputError, r"add a section \[attributes\]"),
+        ('root = "world"', 'root = "wrld"', InputError, "wrld does not exist"),
+    ],
+)
+def test_bad_names_are_told_before_anything_is_made(
+    experiment: Path, old: str, new: str, error: type[Exception], message: str
+) -> None:
+    experiment.write_text(EXPERIMENT.replace(old, new))
+    with pytest.raises(error, match=message):
+        run(experiment)
+    assert not (experiment.parent / "out").exists() or "attributes" in message
+
+
+def test_hard_tasks_of_an_encoder_like_the_random_ones_on_transformed_features(experiment: Path) -> None:
+    samplers = 'samplers = ["random", { name = "hardest", like = "random" }]'
+    text = EXPERIMENT.replace("[tasks]", 'transforms = ["l2"]\n[tasks]')
+    text = text.replace("tasks = 12", f"tasks = 12\n{samplers}")
+    experiment.write_text(text)
+    outcome = run(experiment)
+    assert outcome.comparison is not None
+    assert outcome.comparison.encoders == ["pixels(size=4) > l2"]
+    assert outcome.comparison.references == ["random"]
+    assert all(row.accuracy_gap is not None and row.accuracy_gap.low > 0 for row in outcome.comparison.rows)
+    assert run(experiment).made == []
+    # The folder has the features as they were encoded; intervals that re-evaluate transform them again.
+    folder = read_material([experiment.parent / "out"], halvings=4)
+    again = compare(folder, intervals=["sampler", "images"])
+    assert again.refused == {}
+
+
+def test_like_needs_the_same_shots(experiment: Path) -> None:
+    samplers = 'samplers = ["random", { name = "hardest", like = "random", shots = [3] }]'
+    experiment.write_text(EXPERIMENT.replace("tasks = 12", f"tasks = 12\n{samplers}"))
+    with pytest.raises(InputError, match="'random', which it is to be like, has no tasks of 3 shots and seed 0"):
+        run(experiment)

@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shotproof.analysis.compare import compare
+from shotproof.report.pages.detectors import detector_tables
+from tests.report_files import make_catalog, make_experiment, make_results, make_tasks
+
+
+def test_each_detector_has_a_column(tmp_path: Path) -> None:
+    catalog = make_catalog(tmp_path)
+    methods = {"ncc": 0.9, "ridge": 0.6, "knn": 0.3}
+    sets = [make_tasks(catalog, seed=seed, detector=name) for seed, name in enumerate(("captions", "photometric"))]
+    random = make_tasks(catalog, "random", seed=5)
+    results = [make_results(tasks, "pixels", methods) for tasks in (random, *sets)]
+    (table,) = detector_tables(compare(results))
+    assert table.name == "3-way 1-shot"
+    assert table.columns == ["wAcc-A [captions]", "wAcc-A [photometric]"]
+    for method, intervals in table.rows:
+        means = [given.counts(method).worst_by_task().mean() for given in results[1:]]
+        assert [one.mean for one in intervals if one] == pytest.approx(means)
+    (agreement,) = table.agreements
+    assert agreement.detectors == ("captions", "photometric")
+    assert agreement.correlation == 1.0
+
+
+def test_variants_of_a_sampler_have_tables_of_their_own(tmp_path: Path) -> None:
+    catalog = make_catalog(tmp_path)
+    variants = [(name, {"tolerance": number}) for number in (1, 2) for name in ("captions", "photometric")]
+    results = [
+        make_results(make_tasks(catalog, seed=0, detector=name, options=options), "pixels", {"ncc": 0.9, "knn": 0.3})
+        for name, options in variants
+    ]
+    tables = detector_tables(compare(results))
+    assert [[one.sampler for one in table.agreements] for table in tables] == [
+        ["fewstab(tolerance=1)"],
+        ["fewstab(tolerance=2)"],
+    ]
+
+
+def test_one_detector_has_no_table(tmp_path: Path) -> None:
+    assert detector_tables(compare(make_experiment(tmp_path)[0])) == []

@@ -1,0 +1,71 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from shotproof.analysis.attribute_costs import AttributeCosts
+from shotproof.analysis.compare import compare
+from shotproof.analysis.reevaluation.material import Material
+from shotproof.report.pages.content import PageContent, SetCosts
+from shotproof.report.pages.page import write_page
+from tests.html_page import Page
+from tests.report_files import make_catalog, make_experiment, make_results, make_tasks
+
+
+def test_a_comparison_alone_makes_a_page_that_says_what_else_it_could_show(tmp_path: Path) -> None:
+    results = make_experiment(tmp_path)[0]
+    comparison = compare(results)
+    write_page(tmp_path / "r.html", PageContent("title", comparison, Material(results)))
+    page = Page(tmp_path / "r.html")
+    assert page.find("h1") == ["title"]
+    plan, attributes, why, tasks = page.find("p", **{"class": "missing"})
+    assert plan.startswith("A plan needs the catalog")
+    assert attributes.startswith("Which attribute was planted where is in the task files")
+    assert why.startswith("How support and query differ needs the attributes")
+    assert tasks.startswith("The tasks themselves were not given")
+
+
+def test_numbers_are_shown_as_they_are(tmp_path: Path) -> None:
+    results = make_experiment(tmp_path)[0]
+    comparison = compare(results, level=0.9)
+    write_page(tmp_path / "r.html", PageContent("title", comparison, Material(results)))
+    page = Page(tmp_path / "r.html")
+    for row in comparison.rows:
+        assert row.reference
+        assert row.gap
+        for interval in (row.reference.accuracy, row.reference.worst, row.gap):
+            assert f"{interval.mean:.1f} ".replace("-", "−") in page.find("td", **{"data-value": str(interval.mean)})
+    assert "90% " in page.find("p", id="results-caption")[0]
+    assert json.loads(page.find("script", id="comparison")[0])["level"] == 0.9
+
+
+def test_a_single_interval_has_its_notes_and_refusals_too(tmp_path: Path) -> None:
+    catalog = make_catalog(tmp_path)
+    results = [
+        make_results(make_tasks(catalog, "random", seed=seed), "pixels", methods)
+        for seed, methods in enumerate(({"ncc": 1.0, "knn": 0.5}, {"ncc": 1.0}))
+    ]
+    write_page(tmp_path / "r.html", PageContent("title", compare(results), Material(results)))
+    page = Page(tmp_path / "r.html")
+    told = page.find("p", **{"class": "missing"})
+    assert "No sampler interval: all 40 tasks have the same value: there is no variance to estimate." in told
+    asides = page.find("p", **{"class": "aside"})
+    assert "random: knn on pixels is left out, it was not evaluated on all seeds." in asides
+
+
+def test_task_sets_without_a_classifier_in_common_make_a_page(tmp_path: Path) -> None:
+    catalog = make_catalog(tmp_path)
+    results = [
+        make_results(make_tasks(catalog, sampler), "pixels", {method: 0.5})
+        for sampler, method in (("random", "ncc"), ("fewstab", "knn"))
+    ]
+    write_page(tmp_path / "r.html", PageContent("title", compare(results), Material(results)))
+    assert "There is no gap to report" in " ".join(Page(tmp_path / "r.html").find("p", **{"class": "lead"}))
+
+
+def test_attributes_that_cost_nothing_are_told(tmp_path: Path) -> None:
+    results = make_experiment(tmp_path)[0]
+    costs = [SetCosts("fewstab, 3-way 1-shot", AttributeCosts(61.25, 4, []))]
+    write_page(tmp_path / "r.html", PageContent("title", compare(results), Material(results), costs=costs))
+    told = Page(tmp_path / "r.html").find("p", **{"class": "missing"})
+    assert any(text.startswith("None of the 4 planted attributes") and "(61.2%)" in text for text in told)

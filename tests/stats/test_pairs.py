@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+
+from shotproof.stats.intervals import Estimate, Interval
+from shotproof.stats.pairs import Conclusion, Pair, compare_pairs, holm, ranks
+
+# statsmodels collects garbage in each call, which takes its time in a large process.
+few_examples = settings(max_examples=5)
+p_values = st.lists(st.floats(0, 1), min_size=1, max_size=30)
+
+
+@few_examples
+@given(p_values)
+def test_holm_agrees_with_statsmodels(values: list[float]) -> None:
+    expected = multipletests(values, method="holm")[1]
+    np.testing.assert_allclose(holm(np.array(values)), expected, atol=1e-10)
+
+
+def drawn(seed: int, methods: int = 4, tasks: int = 50) -> dict[str, np.ndarray]:
+    random = np.random.default_rng(seed)
+    difficulty = random.normal(0, 0.1, tasks)
+    return {f"m{i}": 0.5 + 0.02 * i + difficulty + random.normal(0, 0.05, tasks) for i in range(methods)}
+
+
+@few_examples
+@given(st.integers(0, 50), st.floats(0.5, 0.999))
+def test_pairs_agree_with_scipys_paired_test(seed: int, level: float) -> None:
+    values = drawn(seed)
+    differences = {(a, b): Estimate.over_tasks(values[a] - values[b]) for a, b in combinations(values, 2)}
+    pairs = compare_pairs(differences, "sampler", level, correct=False)
+    assert [(pair.a, pair.b) for pair in pairs] == list(combinations(values, 2))
+    for pair in pairs:
+        test = stats.ttest_rel(values[pair.a], values[pair.b])
+        bounds = test.confidence_interval(level)
+        assert pair.p_value == pytest.approx(test.pvalue, abs=1e-10)
+        assert (pair.interval.low, pair.interval.high) == pytest.approx((bounds.low, bounds.high), abs=1e-10)
+        assert (pair.conclusion != "0") == (pair.interval.low > 0 or pair.interval.high < 0)
+    corrected = compare_pairs(differences, "sampler", level)
+    adjusted = multipletests([pair.p_value for pair in pairs], 1 - level, method="holm")
+    assert [pair.p_value for pair in corrected] == pytest.approx(adjusted[1], abs=1e-10)
+    after, before = (sum(pair.conclusion != "0" for pair in given) for given in (corrected, pairs))
+    assert after == adjusted[0].sum() <= before
+
+
+def test_conclusions_have_the_sign_of_the_difference() -> None:
+    better = np.array([0.7, 0.8, 0.9, 0.85])
+    worse = better - np.array([0.1, 0.12, 0.1, 0.11])
+    differences = {("a", "b"): Estimate.over_tasks(better - worse), ("b", "a"): Estimate.over_tasks(worse - better)}
+    first, second = compare_pairs(differences, "sampler")
+    assert (first.conclusion, second.conclusion) == ("+", "-")
+    assert first.turned() == second
+    assert first.turned().turned() == first
+
+
+def test_methods_that_never_differ_are_inconclusive_with_a_reason() -> None:
+    same = np.array([0.7, 0.8, 0.9])
+    (pair,) = compare_pairs({("a", "b"): Estimate.over_tasks(same - same)}, "sampler")
+    assert (pair.conclusion, pair.p_value) == ("0", 1.0)
+    assert "same value" in str(pair.interval.refused)
+
+
+def concluded(separate: set[tuple[str, str]], names: str) -> list[Pair]:
+    def of(a: str, b: str) -> Conclusion:
+        return "+" if (a, b) in separate else "-" if (b, a) in separate else "0"
+
+    return [Pair(a, b, Interval(0.0, -1.0, 1.0), 0.5, of(a, b)) for a, b in combinations(names, 2)]
+
+
+@pytest.mark.parametrize(
+    ("separate", "expected"),
+    [
+        (set(), [1, 1, 1, 1]),
+        ({("a", "b"), ("a", "c"), ("a", "d")}, [1, 2, 2, 2]),
+        ({("a", "c"), ("a", "d")}, [1, 1, 3, 3]),  # b and c may be inseparable: a group is held together by its best
+        ({("a", "b"), ("b", "c"), ("c", "d"), ("a", "c"), ("a", "d"), ("b", "d")}, [1, 2, 3, 4]),
+        ({("a", "b")}, [1, 2, 2, 2]),  # ranks never contradict the means
+    ],
+)
+def test_ranks(separate: set[tuple[str, str]], expected: list[int]) -> None:
+    means = dict(zip("abcd", [0.9, 0.8, 0.7, 0.6], strict=True))
+    for names in ("abcd", "dbca"):
+        ranked = ranks({name: means[name] for name in names}, concluded(separate, names))
+        assert list(ranked) == list(names)
+        assert [ranked[name] for name in "abcd"] == expected
+
+
+@given(st.integers(0, 200))
+def test_ranks_follow_the_means(seed: int) -> None:
+    values = drawn(seed, methods=5, tasks=12)
+    means = {name: float(by_task.mean()) for name, by_task in values.items()}
+    differences = {(a, b): Estimate.over_tasks(values[a] - values[b]) for a, b in combinations(values, 2)}
+    ranked = ranks(means, compare_pairs(differences, "sampler"))
+    ordered = [ranked[name] for name in sorted(means, key=lambda name: -means[name])]
+    assert ordered[0] == 1
+    assert all(later in (earlier, place) for place, (earlier, later) in enumerate(pairwise(ordered), 2))

@@ -1,0 +1,48 @@
+"""FastDiffSel's gradient against autograd, and one step of it written out."""
+
+from __future__ import annotations
+
+import torch
+
+from shotproof.tasks.sampler import SamplerInputs
+from shotproof.tasks.search.fastdiffsel import BoundFastDiffSel, FastDiffSel, weight_gradient
+from shotproof.tasks.shape import TaskShape
+from tests.searched_tasks import accuracy, draw_candidates, loss_of, search, world
+
+
+def test_the_gradient_agrees_with_autograd() -> None:
+    candidates = draw_candidates()
+    weights = torch.rand(candidates.allowed.shape, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    moving = (weights * candidates.allowed).requires_grad_()
+    sum(loss_of(candidates, moving, 0.7, task) for task in range(3)).backward()  # type: ignore[union-attr]
+    ours = weight_gradient(candidates, moving.detach(), 0.7)
+    assert moving.grad is not None
+    assert torch.allclose(ours, moving.grad, rtol=0, atol=1e-9)
+
+
+def test_a_huge_step_ranks_by_the_gradient_and_a_tiny_one_by_the_random_weights() -> None:
+    catalog, features = world()
+    candidates = draw_candidates(tasks=2, way=3)
+    inputs = SamplerInputs(catalog, TaskShape(3, 2, 4), 0, features=features)
+    tiny, huge = (BoundFastDiffSel(FastDiffSel(alpha=alpha), inputs) for alpha in (1e-12, 1e12))
+    numbers = torch.arange(2).numpy()
+    weights = tiny.uniform(numbers, 16, 3, candidates.allowed.shape[1]) * candidates.allowed
+    chosen = tiny.choose(candidates, numbers)
+    assert (weights[chosen].view(6, 2).amin(1) >= weights.masked_fill(chosen, 0).amax(1)).all()
+    chosen = huge.choose(candidates, numbers)
+    gradient = weight_gradient(candidates, weights, 1.0).masked_fill(~candidates.allowed, -torch.inf)
+    assert (gradient[chosen].view(6, 2).amin(1) >= gradient.masked_fill(chosen, -torch.inf).amax(1)).all()
+
+
+def test_more_steps_still_give_tasks_and_are_recorded() -> None:
+    given = world()
+    tasks = search("fastdiffsel", given, steps=3, alpha=50, scale=2)
+    assert tasks.record.options == {
+        "mode": "hard",
+        "normalize": False,
+        "skip_small_classes": False,
+        "alpha": 50.0,
+        "steps": 3,
+        "scale": 2.0,
+    }
+    assert 0 < accuracy(tasks, given[1]) < 1

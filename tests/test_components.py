@@ -1,0 +1,155 @@
+"""What every registered layout, detector, encoder and transform promises: one record, from which all else follows."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shotproof.attributes.detector import detectors
+from shotproof.catalog.layout import layouts
+from shotproof.core.errors import InputError
+from shotproof.core.options import Component, Option
+from shotproof.core.registry import Registry
+from shotproof.features.encoder import encoders
+from shotproof.features.features import Features
+from shotproof.features.transforms import transforms
+
+KINDS: list[Registry[Any]] = [layouts, detectors, encoders, transforms]
+NAMES = [(registry, name) for registry in KINDS for name in registry]
+OPTIONS = [(registry, name, each) for registry, name in NAMES for each in registry.get(name).options()]
+every_component = pytest.mark.parametrize(
+    ("registry", "name"), NAMES, ids=[f"{registry.kind}-{name}" for registry, name in NAMES]
+)
+every_option = pytest.mark.parametrize(
+    ("registry", "name", "option"), OPTIONS, ids=[f"{kind.kind}-{name}-{each.name}" for kind, name, each in OPTIONS]
+)
+# Values that the rule of an option does not tell.
+VALUES: dict[str, object] = {
+    "base": "base.parquet",
+    "extensions": ("png", "wav"),
+    "factors": ("frame",),
+    "file": "rows.csv",
+    "high_hz": 4000.0,
+    "path": "model.onnx",
+    "statistics": ("std",),
+    "seconds": 4.0,
+    "size": 4,
+    "mean": (0.5, 0.5, 0.5),
+    "std": 0.25,
+}
+
+
+@pytest.fixture(autouse=True)
+def base_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The base set that some transforms are spelled with."""
+    Features.from_array(["b"], np.ones((1, 4))).write(tmp_path / "base.parquet")
+    monkeypatch.chdir(tmp_path)
+
+
+def required(registry: Registry[Any], name: str) -> dict[str, object]:
+    return {each.name: other_value(each) for each in registry.get(name).options() if each.required}
+
+
+def other_value(option: Option) -> object:
+    """A value that is not the default, and may be given."""
+    if option.name in VALUES:
+        return VALUES[option.name]
+    if option.choices:
+        return next(choice for choice in option.choices if choice != option.default)
+    if isinstance(option.default, bool) or option.kind in (bool, bool | None):
+        return not option.default
+    if isinstance(option.default, float) or option.kind in (float, float | None):
+        return option.default / 2 if option.default else 0.5
+    if isinstance(option.default, int) or option.kind is int:
+        return (option.default or 0) + 2
+    return "other"
+
+
+def changed(registry: Registry[Any], name: str) -> Component:
+    """The component with all options at other values than their defaults."""
+    options = registry.get(name).options()
+    values = {each.name: other_value(each) for each in options if (name, each.name) != ("hf", "maps")}
+    return registry.make({"name": name, **values})
+
+
+@every_component
+def test_its_spelling_makes_it_again(registry: Registry[Any], name: str) -> None:
+    plain = registry.make({"name": name, **required(registry, name)})
+    other = changed(registry, name)
+    for component in (plain, other):
+        again = registry.make(component.spelling)
+        assert again.spelling == component.spelling
+        assert again.parameters() == component.parameters()
+        if "base" not in component.parameters():  # which is spelled with its digest
+            assert again == component
+            assert hash(again) == hash(component)
+    assert (plain == other) == all(each.required or not each.recorded for each in plain.options())
+
+
+@every_component
+def test_what_is_not_recorded_is_neither_spelled_nor_compared(registry: Registry[Any], name: str) -> None:
+    unrecorded = {each.name: other_value(each) for each in registry.get(name).options() if not each.recorded}
+    given = required(registry, name)
+    assert registry.make({"name": name, **given, **unrecorded}) == registry.make({"name": name, **given})
+    component = registry.make({"name": name, **given, **unrecorded})
+    assert component.spelling == registry.make({"name": name, **given}).spelling
+    assert not component.parameters().keys() & unrecorded.keys()
+    for option, value in unrecorded.items():
+        assert getattr(component, option) == value
+
+
+@every_component
+def test_it_cannot_be_changed_and_travels(registry: Registry[Any], name: str) -> None:
+    component = changed(registry, name)
+    for each in component.options():
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(component, each.name, getattr(component, each.name))
+    copy = pickle.loads(pickle.dumps(component))
+    assert copy == component
+    assert copy.spelling == component.spelling
+    assert vars(copy).keys() >= {each.name for each in component.options()}
+
+
+@every_component
+def test_it_tells_what_it_is(registry: Registry[Any], name: str) -> None:
+    kind = registry.get(name)
+    assert kind.about
+    assert "\n" not in kind.about
+    if kind.example:
+        assert type(registry.make(kind.example)) is kind
+    assert kind.example or not any(each.required for each in kind.options())
+
+
+@every_component
+def test_an_option_that_it_has_not_is_referred_to_the_nearest(registry: Registry[Any], name: str) -> None:
+    given: Mapping[str, object] = required(registry, name)
+    for each in registry.get(name).options():
+        with pytest.raises(InputError, match=f"{registry.kind} '{name}' has no option '{each.name}x'.*did you mean '"):
+            registry.make({"name": name, **given, f"{each.name}x": 1})
+
+
+@every_option
+def test_an_option_is_explained_and_its_default_is_allowed(registry: Registry[Any], name: str, option: Option) -> None:
+    assert option.help
+    assert not option.help.endswith(".")
+    assert option.required or option.check(option.default) == option.default
+
+
+@every_option
+def test_what_an_option_cannot_be_is_refused_by_its_name(registry: Registry[Any], name: str, option: Option) -> None:
+    wrong: list[object] = [object()]
+    for bound, beyond in ((option.least, -1), (option.above, 0), (option.most, 1)):
+        if bound is not None:
+            wrong.append(bound + beyond)
+    if option.choices:
+        wrong.append("no such choice")
+    given = required(registry, name)
+    for value in wrong:
+        with pytest.raises(InputError, match=f"{registry.kind} '{name}': {option.name}: expected .*found"):
+            registry.make({"name": name, **given, option.name: value})

@@ -1,0 +1,28 @@
+"""The docs say what the code does: option tables and the experiment's schema are those of the records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+from tools.option_tables import DOCS, pages
+
+from shotproof.pipeline.components import all_registries
+from shotproof.pipeline.schema import experiment_schema
+
+
+@pytest.mark.parametrize("path", pages(), ids=lambda path: path.name)
+def test_what_is_generated_has_not_drifted(path: Path) -> None:
+    expected = pages()[path]
+    assert path.read_text(encoding="utf-8") == expected, "python -m tools.option_tables writes it anew"
+
+
+def test_every_kind_has_its_table() -> None:
+    told = "".join(path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md"))
+    for kind in all_registries():
+        assert f"<!-- options:{kind} -->" in told, kind
+
+
+def test_the_schema_is_one() -> None:
+    jsonschema.Draft202012Validator.check_schema(experiment_schema())

@@ -1,0 +1,106 @@
+"""No script of a user needs a guard: every public function that computes, with workers, from wherever Python runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+# Appends to a file what it has done: a worker that ran the script again would append it again.
+SCRIPT = """
+import pathlib
+import numpy as np
+import shotproof as sp
+
+def note(what):
+    with open("noted.txt", "a") as file:
+        file.write(what + "\\n")
+
+note("start")
+
+class Nearest(sp.Method):
+    about = "made here"
+    def scores(self, support, labels, query, way):
+        import torch
+        centers = torch.stack([
+            torch.stack([rows[label == c].mean(0) for c in range(way)])
+            for rows, label in zip(support, labels)
+        ])
+        return -torch.cdist(query, centers)
+
+with sp.runtime(workers=2, cache=pathlib.Path("cache"), progress=False):
+    catalog = sp.ShapesWorld(classes=10, items=44, size=24).write("shapes")
+    sp.methods.register("nearest", Nearest)
+    note(f"check {len(sp.check_catalog(catalog))}")
+    attributes = sp.detect(catalog, "photometric")
+    note("detect")
+    features = sp.encode(catalog, "pixels(size=8)")
+    note("encode")
+    shape = dict(way=3, shot=2, query=5, tasks=600)
+    random = sp.sample(catalog, "random", **shape)
+    biased = sp.sample(catalog, "fewstab", attributes=attributes, **shape)
+    note(f"sample {random.digest}")
+    results = [sp.evaluate(tasks, features, ["ncc", "nearest"]) for tasks in (random, biased)]
+    note("evaluate")
+    material = sp.Material(results, [random, biased], [catalog], [features], [attributes], halvings=4)
+    comparison = sp.compare(material, intervals=["sampler", "images"])
+    note(f"compare {len(comparison.gaps)}")
+    sp.write_report("report.html", material)
+    note("report")
+    pathlib.Path("experiment.toml").write_text('''
+[catalog]
+root = "shapes"
+[attributes]
+detectors = ["photometric"]
+[features]
+encoders = ["pixels(size=8)"]
+[tasks]
+way = 3
+shots = [2]
+query = 5
+tasks = 300
+[evaluate]
+methods = ["ncc", "nearest"]
+''')
+    sp.run("experiment.toml")
+    note("run")
+note("end")
+"""
+STEPS = ["start", "check", "detect", "encode", "sample", "evaluate", "compare", "report", "run", "end"]
+
+
+def _as_file(folder: Path) -> None:
+    (folder / "script.py").write_text(SCRIPT)
+    _python(folder, "script.py")
+
+
+def _from_standard_input(folder: Path) -> None:
+    _python(folder, "-", given=SCRIPT)
+
+
+def _as_notebook_cell(folder: Path) -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(SCRIPT)])
+    NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(folder)}}).execute()
+
+
+def _python(folder: Path, *arguments: str, given: str | None = None) -> None:
+    environment = {**os.environ, "PYTHONWARNINGS": "default"}
+    command = [sys.executable, *arguments]
+    done = subprocess.run(
+        command, cwd=folder, input=given, env=environment, capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+@pytest.mark.parametrize("run", [_as_file, _from_standard_input, _as_notebook_cell], ids=lambda run: run.__name__[1:])
+def test_a_script_without_a_guard_runs_once(run: Callable[[Path], None], tmp_path: Path) -> None:
+    run(tmp_path)
+    noted = (tmp_path / "noted.txt").read_text().splitlines()
+    assert [line.split()[0] for line in noted] == STEPS
+    assert (tmp_path / "report.html").is_file()

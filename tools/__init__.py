@@ -1,0 +1,1 @@
+"""What the developers run; not part of the package."""
