@@ -116,6 +116,11 @@ START = '[catalog]\nroot = "a"\n'
         (f'{START}[tasks]\nsamplers = [{{ name = "fewstab", suport = 1 }}]\n', "no option 'suport': did you mean"),
         (f'{START}[tasks]\nsamplers = ["random", {{ name = "hardest", like = "randm" }}]\n', "no like 'randm'"),
         (f'{START}[tasks]\nsamplers = [{{ name = "hardest", encoder = "lite" }}]\n', "no encoder 'lite'"),
+        (
+            f'{START}[attributes]\ndetectors = ["photometric"]\n'
+            '[tasks]\nsamplers = [{ name = "fewstab", attributes = "x" }]\n',
+            "there is no attributes 'x'",
+        ),
         (f'{START}[features]\nencoders = ["pixels(size=0)"]\n', "size: expected a whole number"),
         (f'{START}[features]\nencoders = ["pixels", "pixels(size=8)", "pixels"]\n', "'pixels' twice"),
         (f'{START}[features]\non_error = "skp"\n', "on_error must be raise or skip, not 'skp': did you mean 'skip'"),

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from shotproof.analysis.compare import compare
+from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.layout import read_layout
 from shotproof.core.errors import InputError, UnknownName
 from shotproof.features.features import Features
@@ -155,6 +156,23 @@ def test_detectors_seeds_and_encoders_stand_in_one_comparison(experiment: Path) 
     light, both = agreement.accuracy
     assert both == 100.0  # it finds all words that the other has
     assert 0 < light < 100
+
+
+def test_attributes_that_were_made_before_lie_in_the_folder_too(experiment: Path) -> None:
+    run(experiment)
+    made = experiment.parent / "out" / "attributes.parquet"
+    made.rename(experiment.parent / "mine.parquet")
+    experiment.write_text(EXPERIMENT.replace('detectors = ["photometric"]', 'file = "mine.parquet"'))
+    run(experiment)
+    (attributes,) = read_material([experiment.parent / "out"]).attributes
+    assert attributes.digest == Attributes.read(experiment.parent / "mine.parquet").digest
+
+
+def test_task_sets_that_differ_in_the_number_of_tasks_have_their_own_files(experiment: Path) -> None:
+    samplers = 'samplers = ["random", { name = "random", tasks = 5 }]'
+    experiment.write_text(EXPERIMENT.replace("tasks = 12", f"tasks = 12\n{samplers}"))
+    made = [name for name in run(experiment, dry_run=True).made if name.startswith("tasks-")]
+    assert len(made) == len(set(made)) == 4
 
 
 def test_context_in_an_experiment_is_its_matched_sets(experiment: Path, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -250,7 +250,7 @@ def _known(key: str, given: Any, known: Sequence[str], sampler: Sampler) -> str 
     if given is None:
         return None
     for one in known:
-        if given == one or (given == parse_spelling(one)[0] and one):
+        if given == one or (one and given == parse_spelling(one)[0]):
             return one
     before = " before it" if key == "like" else ""
     raise InputError(
@@ -340,8 +340,6 @@ class _Reader:
 
     def _with_file_paths(self, component: Component) -> Component:
         """The component, with options that name files beside the experiment's file made paths from it."""
-        import dataclasses
-
         moved = {}
         for option in component.options():
             value = getattr(component, option.name)
@@ -349,7 +347,7 @@ class _Reader:
                 beside = self.folder / value
                 if beside.exists():
                     moved[option.name] = str(beside) if isinstance(value, str) else beside
-        return dataclasses.replace(component, **moved) if moved else component  # type: ignore[type-var]
+        return replace(component, **moved) if moved else component  # type: ignore[type-var]
 
 
 def _in_words(kinds: Sequence[type]) -> str:

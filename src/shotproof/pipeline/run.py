@@ -143,7 +143,10 @@ class _Running:
         found: dict[str, Attributes | None] = {}
         for name, file in self.experiment.attribute_files.items():
             read = Attributes.read(file)
-            found[name] = _named(read, name or read.record.name or file.stem)
+            given = _named(read, name or read.record.name or file.stem)
+            found[name] = self._step(
+                Attributes, _attributes_file(name), [given], given.record.name, lambda given=given: given
+            )
         for name, chosen in self.experiment.detectors.items():
             spelled = " + ".join(map(str, chosen))
 
@@ -151,9 +154,8 @@ class _Running:
                 return _named(detect(catalog, *chosen), name or spelled)
 
             stamps = [_file_stamps(one) for one in chosen]
-            path = f"attributes-{file_name(name)}.parquet" if name else "attributes.parquet"
             inputs = [catalog, _files(catalog), stamps]
-            found[name] = self._step(Attributes, path, inputs, [name, *map(str, chosen)], make)
+            found[name] = self._step(Attributes, _attributes_file(name), inputs, [name, *map(str, chosen)], make)
         return found
 
     def _features(self, catalog: Catalog, encoder: Any) -> Features | None:
@@ -256,6 +258,7 @@ class _Running:
         parts += [f"{draw.way}way-{shot}shot", *([f"seed{seed}"] if draw.seeds != (0,) else [])]
         default = self.experiment.draws[0]
         parts += [f"{draw.query}query"] if draw.query != default.query else []
+        parts += [f"{draw.tasks}tasks"] if draw.tasks != default.tasks else []
         parts += [f"split-{file_name(draw.split)}"] if draw.split and draw.split != default.split else []
         return f"tasks-{'-'.join(parts)}.parquet"
 
@@ -303,6 +306,10 @@ class _Running:
 
 def _never() -> Any:
     raise AssertionError("the file is up to date")
+
+
+def _attributes_file(name: str) -> str:
+    return f"attributes-{file_name(name)}.parquet" if name else "attributes.parquet"
 
 
 def _named(attributes: Attributes, name: str) -> Attributes:
