@@ -3,7 +3,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from sklearn.metrics.pairwise import cosine_similarity
 
@@ -11,29 +10,9 @@ from shotproof.analysis.similarity.similarity import Similarity, measure_similar
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, Mismatch
 from shotproof.features.features import Features
+from tests.drawn_embeddings import CONCEPTS, CONTEXTS, catalog, embedded
 
-CONCEPTS, CONTEXTS = ("cat", "dog", "hot_air_balloon"), ("grass", "snow")
-
-
-@pytest.fixture
-def catalog() -> Catalog:
-    rng = np.random.default_rng(1)
-    columns = {
-        "item": [f"i{n:02d}" for n in range(60)],
-        "path": [f"i{n:02d}.png" for n in range(60)],
-        "label": rng.choice(CONCEPTS, 60).tolist(),
-        "split": ["all"] * 60,
-        "context": [None if n % 7 == 0 else str(rng.choice(CONTEXTS)) for n in range(60)],
-    }
-    return Catalog(pa.table(columns))
-
-
-@pytest.fixture
-def embedded(catalog: Catalog) -> tuple[Features, Features]:
-    rng = np.random.default_rng(2)
-    images = Features.from_array(catalog.items[::-1], rng.normal(size=(60, 5)).astype(np.float32))
-    texts = Features.from_array([*CONTEXTS, *CONCEPTS], rng.normal(size=(5, 5)).astype(np.float32))
-    return images, texts
+__all__ = ["catalog", "embedded"]  # fixtures
 
 
 def test_means_agree_with_scikit_learn(catalog: Catalog, embedded: tuple[Features, Features]) -> None:
