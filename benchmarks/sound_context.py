@@ -123,7 +123,7 @@ def accuracies(comparison: Comparison, shot: int) -> None:
             iid = of["ood"].reference
             assert iid
             means = [iid.accuracy.mean, *(one.accuracy.mean for name in GAPS if (one := of[name].biased))]
-            gaps = [gap for name in GAPS if (gap := of[name].accuracy_gap)]
+            gaps = [gap for name in GAPS if (gap := of[name].gap.get("acc"))]
             rows.append([f"{design.dial:g}", method, *(f"{mean:.1f}" for mean in means), *map(told, gaps)])
             kept += [bool(np.all(np.diff(means) < 0))] if design.dial else []
     table(["a", "method", *SETS, *(f"iid - {name}" for name in GAPS)], rows)
@@ -228,20 +228,16 @@ def heads(study: Study) -> None:
     """Every head on vectors: what it loses from iid to hard-ood, ranked, and how far the two kinds differ."""
     names = [name for name in methods.names() if make_method(name).needs == "vectors"]
     on = {dial: study.results(dial, 5, names, HEADS_SETS) for dial in (0.0, 1.0)}
-    losses = {
-        dial: {row.method: row for row in compare(results).rows if row.accuracy_gap} for dial, results in on.items()
-    }
-    ranked = sorted(losses[1.0].values(), key=lambda row: row.accuracy_gap.mean if row.accuracy_gap else 0)
+    losses = {dial: {row.method: row for row in compare(results).rows if row.gap} for dial, results in on.items()}
+    ranked = sorted(losses[1.0].values(), key=lambda row: row.gap["acc"].mean)
     length = {name: uses_length(study, name) for name in names}
     rows = []
     for row in ranked:
-        clean = losses[0.0][row.method].accuracy_gap
+        clean = losses[0.0][row.method].gap["acc"]
         assert row.reference
         assert row.biased
-        assert row.accuracy_gap
-        assert clean
-        measured = [told(one) for one in (row.reference.accuracy, row.biased.accuracy, row.accuracy_gap, clean)]
-        of_chance = row.accuracy_gap.mean / (row.reference.accuracy.mean - CHANCE)
+        measured = [told(one) for one in (row.reference.accuracy, row.biased.accuracy, row.gap["acc"], clean)]
+        of_chance = row.gap["acc"].mean / (row.reference.accuracy.mean - CHANCE)
         kind = [make_method(row.method).family, "yes" if length[row.method] else "no"]
         rows.append([row.method, *kind, *measured, f"{100 * of_chance:.0f}%"])
     print(f"\n5 ways, 5 shots, {QUERY} queries, {TASKS} tasks, a = 1; percent, 95% sampler interval, paired")

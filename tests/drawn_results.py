@@ -27,10 +27,17 @@ def draw_tasks(
     detector: str | None = None,
     match: str | None = None,
     split: str = "test",
+    like: TaskSet | None = None,
 ) -> TaskSet:
-    """3-way tasks with 4 queries per class, of a sampler's spelling; of `fewstab`, with a detector's attributes."""
+    """3-way tasks with 4 queries per class, of a sampler's spelling; of `fewstab`, with a detector's attributes.
+
+    With `like`, they are matched with the tasks of another set, as many.
+    """
+    if like is not None:
+        tasks, seed, match = len(like), like.record.seed or 0, like.match
     # Another sampler or data set has other tasks; the same one with another seed, too.
-    random = np.random.default_rng([seed, *f"{sampler}{data_set}{shot}{detector}".encode()])
+    told_apart = f"{sampler}{data_set}{shot}{detector}{like.digest if like else ''}"
+    random = np.random.default_rng([seed, *told_apart.encode()])
     rows = []
     for task in range(tasks):
         for slot, label in enumerate(random.permutation(LABELS)[:WAY].tolist()):
@@ -40,6 +47,8 @@ def draw_tasks(
     sources = {"catalog": Source(f"catalog-of-{data_set}", data_set)}
     if detector is not None:
         sources["attributes"] = Source(f"attributes-of-{detector}", detector)
+    if like is not None:
+        sources["like"] = Source(like.digest)
     name, options = parse_call(sampler)
     sizes: dict[str, Any] = {"way": WAY, "shot": shot, "query": QUERY, "tasks": tasks}
     record = TasksRecord(

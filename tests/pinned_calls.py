@@ -138,6 +138,11 @@ def _variants() -> Iterator[dict[str, Any]]:
         if name != "hard_ood":
             yield {"sampler": "context", "options": no_hard, "part": name}
 
+    yield {"sampler": "placebo", "like": "random"}
+    yield {"sampler": "placebo", "options": {"per_task": False}, "like": "random"}
+    yield {"sampler": "placebo", "like": "random", "world": "sources"}
+    yield {"sampler": "placebo", "like": "iid", "way": 3}
+
     yield {"sampler": "random", "world": "shapes", "way": 5, "query": 10}
     yield {"sampler": "fewstab", "world": "shapes", "way": 5, "query": 10, **attributes}
 

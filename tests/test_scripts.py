@@ -51,7 +51,7 @@ with sp.runtime(workers=2, cache=pathlib.Path("cache"), progress=False):
     material = sp.Material(results, [random, biased], [catalog], [features], [attributes], halvings=4)
     comparison = sp.compare(material, intervals=["sampler", "images"])
     note(f"compare {len(comparison.gaps)}")
-    sp.write_report("report.html", material)
+    sp.write_report("report.html", material, intervals="sampler")
     note("report")
     pathlib.Path("experiment.toml").write_text('''
 [catalog]
@@ -67,6 +67,8 @@ query = 5
 tasks = 300
 [evaluate]
 methods = ["ncc", "nearest"]
+[output]
+intervals = ["sampler"]
 ''')
     sp.run("experiment.toml")
     note("run")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,78 @@ def test_data_too_small_for_halves_is_a_reason_and_the_others_still_come() -> No
     intervals = comparison.groups[0].rows[0].intervals["acc"]
     assert [name for name, one in intervals.items() if one.refused is None] == ["sampler", "images"]
     assert comparison.to_json()["methods"][0]["intervals"]["acc"]["classes"] is None
+
+
+def biased_world() -> Material:
+    """Random and FewSTAB tasks of 2 shots; two items of each class hold its word, which are seldom in one half."""
+    catalog, _ = draw_data(items=26)
+    number = {item: int(item[-3:]) for item in catalog.items}
+    words = {item: [f"own {item[:7]}" if number[item] < 2 else f"other {number[item]}"] for item in catalog.items}
+    attributes = Attributes.from_words(words)
+    random = np.random.default_rng(0)
+    labels = catalog.table.column("label").to_pylist()
+    means = {label: random.normal(size=6) for label in sorted(set(labels))}
+    values = np.stack([means[label] + random.normal(size=6) for label in labels])
+    features = Features.from_array(list(catalog.items), values)
+    plain = sample(catalog, "random", **SHAPE, tasks=40)
+    biased = sample(catalog, "fewstab", attributes=attributes, **SHAPE, tasks=40)
+    results = [evaluate(tasks, features, ["ncc", "knn"]) for tasks in (plain, biased)]
+    return Material(results, [plain, biased], [catalog], [features], [attributes], halvings=6)
+
+
+def test_a_set_too_small_for_halves_loses_that_interval_alone_with_the_reason_beside_it() -> None:
+    material = biased_world()
+    comparison = compare(material, intervals=["images", "sampler"], placebo=False)
+    random, biased = comparison.groups
+    (loss,) = comparison.blocks[0].losses
+    for row in random.rows:
+        assert row.first("acc").covers == "images"
+    for group in (biased, loss.gap, loss.skill):
+        for row in group.rows:
+            refused = row.intervals["acc"]["images"].refused
+            assert refused is not None
+            assert refused.startswith("fewstab: a half of the images is too little: ")
+            assert row.intervals["acc"]["sampler"].refused is None
+            assert row.first("acc").covers == "sampler"
+    assert (comparison.refused, comparison.blocks[0].refused) == ({}, {})
+    told = comparison.verdict()[1]
+    assert "sampler intervals, about these images only" in told  # the gap has no other
+    alone = compare(replace(material, results=material.results[:1]), intervals=["images", "sampler"])
+    assert alone.groups[0].rows[0].intervals == random.rows[0].intervals  # what another set lacks changes nothing
+    rows = [row for row in comparison.to_json()["methods"] if row["tasks"] == "fewstab"]
+    assert all(row["refused"]["acc"]["images"].startswith("fewstab: a half") for row in rows)
+    assert all(row["intervals"]["acc"]["images"] is None for row in rows)
+
+
+def test_images_come_first_where_the_material_is_there(world: World) -> None:
+    comparison = compare(material_of(world))
+    assert comparison.covers == ("images", "sampler")
+    assert {row.first("acc").covers for row in comparison.groups[0].rows} == {"images"}
+    for lacking in ("tasks", "catalogs", "features"):
+        assert compare(material_of(world, **{lacking: []})).covers == ("sampler",)
+    assert compare(world[3]).covers == ("sampler",)
+
+
+@pytest.mark.parametrize("asked", [("sampler", "images"), ("classes", "images", "sampler"), ("depletion",)])
+def test_the_intervals_that_are_asked_for_come_in_their_order_everywhere(world: World, asked: tuple[str, ...]) -> None:
+    comparison = re_evaluated(world, *asked)
+    assert comparison.covers == asked
+    row = comparison.groups[0].rows[0]
+    assert list(row.intervals["acc"]) == list(asked)
+    assert row.first("acc").covers == asked[0]
+    written = comparison.to_json()
+    assert list(written["covers"]) == list(written["methods"][0]["intervals"]["acc"]) == list(asked)
+    assert list(written["methods"][0]["ranks"]) == list(asked)
+    assert written["methods"][0]["rank"] == row.ranks["acc"][asked[0]]  # type: ignore[index]
+    assert list(dict.fromkeys(comparison.to_pandas()["interval"])) == list(asked)
+    assert f"interval '{asked[0]}'" in comparison.to_latex()
+    half = row.intervals["acc"][asked[0]].half_width  # type: ignore[index]
+    assert f"±{half:.1f}" in comparison.to_html()
+
+
+def test_an_unknown_interval_is_refused_before_anything_is_looked_at() -> None:
+    with pytest.raises(InputError, match="unknown interval 'image'"):
+        compare([], intervals=["images", "image"])
 
 
 def test_two_data_sets_are_each_re_evaluated_on_their_own(world: World) -> None:

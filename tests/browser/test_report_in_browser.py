@@ -63,7 +63,7 @@ def opened_page(browser: Browser, report: Path) -> Iterator[Page]:
 
 
 def column(page: Page, number: int) -> list[float]:
-    cells = page.locator("#results table.sortable tbody tr")
+    cells = page.locator("#axis-attributes table.sortable tbody tr")
     return [float(value) for value in cells.evaluate_all(f"rows => rows.map(r => r.cells[{number}].dataset.value)")]
 
 
@@ -75,7 +75,7 @@ def test_labels_are_shown_as_text(page: Page) -> None:
 
 
 def test_the_table_sorts_by_keyboard(page: Page) -> None:
-    heading = page.locator("#results table.sortable thead th", has_text="Gap in wAcc")
+    heading = page.locator("#axis-attributes table.sortable thead th", has_text="Gap in wAcc")
     number = heading.evaluate("cell => cell.cellIndex")
     heading.locator("button").focus()
     page.keyboard.press("Enter")
@@ -84,7 +84,7 @@ def test_the_table_sorts_by_keyboard(page: Page) -> None:
     page.keyboard.press("Space")
     assert heading.get_attribute("aria-sort") == "descending"
     assert column(page, number) == sorted(column(page, number), reverse=True)
-    assert page.locator(".announce").inner_text() == "Sorted by Gap in wAcc, descending."
+    assert page.locator("#axis-attributes .announce").inner_text() == "Sorted by Gap in wAcc, descending."
 
 
 def test_choosing_a_classifier_by_keyboard_changes_the_marks(page: Page) -> None:
@@ -180,7 +180,7 @@ def test_the_matrix_tells_each_pair(page: Page) -> None:
     comparison = page.evaluate("JSON.parse(document.getElementById('comparison').textContent)")
     panel = page.locator("#methods .panel").first
     pairs = [
-        one for one in comparison["pairs"] if one["metric"] == "wacc" and one["tasks"] == "random" and one["shot"] == 1
+        one for one in comparison["pairs"] if one["metric"] == "acc" and one["tasks"] == "random" and one["shot"] == 1
     ]
     signs = {(one["a"], one["b"]): one["conclusion"] for one in pairs}
     names = panel.locator("tbody th").all_inner_texts()
@@ -238,4 +238,4 @@ def test_sounds_are_played_and_stopped(browser: Browser, sound_report: Path) -> 
         page.wait_for_function("[...document.images].every(image => image.complete)")
         assert picture.evaluate("image => image.naturalWidth") == 96
         assert picture.get_attribute("alt").startswith("play support 1: ")  # type: ignore[union-attr]
-        assert page.locator("#contexts figure svg[role=img]").count() > 0
+        assert page.locator("#axis-contexts figure svg[role=img]").count() > 0

@@ -122,3 +122,25 @@ def test_a_missing_column_is_named_with_the_nearest() -> None:
 
 def test_a_missing_label_is_an_empty_one() -> None:
     assert Catalog(make(label=["x", None, "y"])).table["label"].to_pylist() == ["x", "", "y"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "medium"),
+    [
+        (["a.png", "b.JPG"], "image"),
+        (["a.wav", "b.flac"], "sound"),
+        (["a.wav", "b.png"], None),
+        (["a.png", ""], None),
+        (["a", "b"], None),
+        (["", ""], None),
+    ],
+)
+def test_the_medium_is_told_by_the_files_names(paths: list[str], medium: str | None) -> None:
+    columns = {"item": ["a", "b"], "path": paths, "label": ["x", "y"], "split": ["all", "all"]}
+    assert Catalog(pa.table(columns)).medium == medium
+
+
+@pytest.mark.parametrize("paths", [["a.wav", ""], ["", ""]])
+def test_mixtures_that_are_made_when_they_are_read_are_sounds(paths: list[str]) -> None:
+    columns = {"item": ["a", "b"], "path": paths, "label": ["x", "y"], "split": ["all", "all"]}
+    assert Catalog(pa.table({**columns, "foreground": ["a.wav", "a.wav"]})).medium == "sound"

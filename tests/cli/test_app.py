@@ -65,6 +65,8 @@ def test_from_a_folder_of_images_to_a_report(shotproof: Shotproof, world: Path) 
         flow.append(["check", tasks, "--catalog", "c.parquet", *words])
         flow.append(["evaluate", tasks, "--features", "f.parquet", "--method", "ncc", "-o", f"results-{tasks}"])
     files = ["--tasks", "random.parquet", "--tasks", "fewstab.parquet", "--catalog", "c.parquet"]
+    flow.append(["sample", "c.parquet", "--sampler", "placebo", "--like", "fewstab.parquet", "-o", "placebo.parquet"])
+    flow.append(["check", "placebo.parquet", "--catalog", "c.parquet"])
     flow.append(["report", "results-random.parquet", "results-fewstab.parquet", *files, "-o", "report.html", "--json"])
     for command in flow:
         status, out, err = shotproof(*command)
@@ -88,6 +90,19 @@ def test_one_command_on_a_folder_of_images(shotproof: Shotproof, world: Path) ->
     assert experiment.read_text() == changed
     assert "ncc on pixels" in out
     assert (world / "my shapes-results" / "report.html").exists()
+
+
+def test_placebos_can_be_left_out_of_a_run(shotproof: Shotproof, world: Path) -> None:
+    (world / "experiment.toml").write_text(
+        '[catalog]\nfile = "catalog.parquet"\n[attributes]\nfile = "attributes.parquet"\n'
+        '[features]\nencoders = ["pixels"]\n[tasks]\nway = 3\nshots = [1]\nquery = 4\ntasks = 5\n'
+    )
+    asked: dict[tuple[str, ...], bool] = {(): True, ("--no-placebo",): False, ("--placebo",): True}
+    for options, expected in asked.items():
+        status, _, err = shotproof("run", "experiment.toml", "--dry-run", *options)
+        assert status == 0
+        assert "would make   tasks-fewstab-3way-1shot.parquet" in err
+        assert ("would make   tasks-placebo-of-fewstab-3way-1shot.parquet" in err) == expected
 
 
 def test_every_verb_has_help(shotproof: Shotproof) -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -35,6 +37,43 @@ def test_accuracies_agree_with_a_loop(ways: list[int], seed: int) -> None:
     by_task = [100 * correct[task == t] / queries[task == t] for t in range(len(ways))]
     np.testing.assert_allclose(counts.accuracy_by_task(), [each.mean() for each in by_task])
     np.testing.assert_allclose(counts.worst_by_task(), [each.min() for each in by_task])
+
+
+def guessed(queries: list[int]) -> Counts:
+    """One task with so many queries per class."""
+    asked = np.array(queries)
+    return Counts(np.zeros(len(asked), dtype=np.int64), asked, np.zeros_like(asked))
+
+
+@pytest.mark.parametrize("queries", [[1, 1], [2, 3], [3, 0, 2], [1, 2, 3], [4, 0]])
+def test_chance_of_the_worst_class_is_the_mean_over_all_outcomes(queries: list[int]) -> None:
+    right = Fraction(1, len(queries))
+    expected = Fraction(0)
+    asked = [count for count in queries if count]
+    for outcome in product(*(product((True, False), repeat=count) for count in asked)):
+        correct = [sum(answers) for answers in outcome]
+        likely = right ** sum(correct) * (1 - right) ** (sum(asked) - sum(correct))
+        expected += likely * min(Fraction(one, count) for one, count in zip(correct, asked, strict=True))
+    assert guessed(queries).guessed_worst_by_task().tolist() == pytest.approx([100 * float(expected)], abs=1e-10)
+    assert guessed(queries).guessed_accuracy_by_task().tolist() == pytest.approx([100 / len(queries)])
+
+
+@pytest.mark.parametrize("queries", [[15] * 5, [1, 15, 7, 30, 22], [10, 0, 4], [30] * 10])
+def test_chance_of_the_worst_class_is_what_guessing_gives(queries: list[int]) -> None:
+    draws, way = 40_000, len(queries)
+    random = np.random.default_rng(7)
+    correct = np.stack([random.binomial(count, 1 / way, draws) for count in queries if count])
+    worst = (100 * correct / np.array([count for count in queries if count])[:, None]).min(axis=0)
+    error = worst.std(ddof=1) / np.sqrt(draws)
+    assert abs(guessed(queries).guessed_worst_by_task()[0] - worst.mean()) < 4 * error
+    assert 0 < guessed(queries).guessed_worst_by_task()[0] < 100 / way
+
+
+def test_chance_is_that_of_each_task() -> None:
+    counts = Counts(np.array([3, 3, 8, 8, 8]), np.array([2, 3, 4, 0, 4]), np.array([2, 1, 4, 0, 0]))
+    assert counts.guessed_accuracy_by_task().tolist() == pytest.approx([50, 100 / 3])
+    alone = [guessed([2, 3]), guessed([4, 0, 4])]
+    assert counts.guessed_worst_by_task().tolist() == [float(one.guessed_worst_by_task()[0]) for one in alone]
 
 
 @given(st.lists(st.tuples(shares, shares), min_size=2, max_size=12))

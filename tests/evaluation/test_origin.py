@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from shotproof.evaluation.origin import Design, Origin, labels_of, reference
+from shotproof.evaluation.origin import Design, Origin, labels_of
 from shotproof.evaluation.results import Results
+from tests.drawn_results import draw_results, draw_tasks
 from tests.report_files import make_catalog, make_results, make_tasks
 
 
@@ -57,8 +58,50 @@ def test_detectors_are_named_where_they_differ(tmp_path: Path) -> None:
     assert labels_of(variants) == ["fewstab [captions]", "fewstab [photometric]"]
 
 
-def test_the_reference_is_random_or_what_the_others_are_matched_with(tmp_path: Path) -> None:
-    plain, planted = origin(tmp_path, "random"), origin(tmp_path)
-    assert reference({"fewstab": planted, "random": plain}) == "random"
-    assert reference({"fewstab": planted, "hardest": origin(tmp_path, "hardest", seed=3)}) is None
-    assert reference({"fewstab": planted}) is None
+def test_every_set_has_its_own_reference_whatever_else_is_there() -> None:
+    plain = draw_tasks()
+    sets = {
+        "random": plain,
+        "fewstab": draw_tasks("fewstab"),
+        "iid": draw_tasks("iid", match="contexts"),
+        "ood": draw_tasks("ood", match="contexts"),
+        "hard-ood": draw_tasks("hard-ood", match="contexts"),
+        "hardest": draw_tasks("hardest", like=plain),
+        "random(query_dirichlet=0.5)": draw_tasks("random(query_dirichlet=0.5)"),
+        "meta-dataset": draw_tasks("meta-dataset"),
+        "semantic": draw_tasks("semantic"),
+        "shift": draw_tasks("shift"),
+    }
+    sets["placebo of fewstab"] = draw_tasks("placebo", like=sets["fewstab"])
+    origins = {label: Origin.of(draw_results(tasks, {"ncc": 0.5})) for label, tasks in sets.items()}
+    assert {label: one.reference(origins) for label, one in origins.items()} == {
+        **dict.fromkeys(("random", "iid", "meta-dataset", "placebo of fewstab")),
+        **dict.fromkeys(("fewstab", "hardest", "random(query_dirichlet=0.5)", "semantic", "shift"), "random"),
+        **dict.fromkeys(("ood", "hard-ood"), "iid"),
+    }
+    assert {label: one.axis for label, one in origins.items()} == {
+        **dict.fromkeys(("random", "iid", "meta-dataset", "placebo of fewstab")),
+        **{"fewstab": "attributes", "ood": "contexts", "hard-ood": "contexts", "hardest": "difficulty"},
+        **{"random(query_dirichlet=0.5)": "queries", "semantic": "classes", "shift": "conditions"},
+    }
+    placebos = {label: one.placebo(origins) for label, one in origins.items() if one.has_placebo}
+    contexts = dict.fromkeys(("iid", "ood", "hard-ood", "shift"))
+    assert placebos == {"fewstab": "placebo of fewstab", **contexts}
+    assert labels_of(list(origins.values())) == list(sets)
+
+
+def test_the_set_that_another_is_like_comes_before_random_tasks() -> None:
+    variable = draw_tasks("meta-dataset")
+    sets = {"random": draw_tasks(), "meta-dataset": variable, "hardest": draw_tasks("hardest", like=variable)}
+    origins = {label: Origin.of(draw_results(tasks, {"ncc": 0.5})) for label, tasks in sets.items()}
+    assert origins["hardest"].reference(origins) == "meta-dataset"
+    del origins["meta-dataset"]
+    assert origins["hardest"].reference(origins) == "random"
+    del origins["random"]
+    assert origins["hardest"].reference(origins) is None
+
+
+def test_a_sampler_that_is_not_known_here_is_measured_against_random_tasks() -> None:
+    sets = {"random": draw_tasks(), "somebody": draw_tasks("somebody")}
+    origins = {label: Origin.of(draw_results(tasks, {"ncc": 0.5})) for label, tasks in sets.items()}
+    assert (origins["somebody"].axis, origins["somebody"].reference(origins)) == ("difficulty", "random")

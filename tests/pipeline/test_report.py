@@ -23,7 +23,7 @@ from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.results import Results
 from shotproof.features.encoder import encode
 from shotproof.pipeline.report import write_explanations, write_report
-from shotproof.stats.intervals import MEANING
+from shotproof.stats.intervals import meanings
 from shotproof.tasks.sampler import sample
 from shotproof.worlds.dial import DialEncoder
 from shotproof.worlds.shapes import ShapesWorld
@@ -41,11 +41,11 @@ def test_the_page_has_every_part(tmp_path: Path) -> None:
     comparison = write_report(tmp_path / "r.html", results, tasks=tasks, catalog=catalog, title="A & B")
     page = Page(tmp_path / "r.html")
     assert page.find("h1") == ["A & B"]
-    assert comparison == compare(results, metric="wacc")
+    assert comparison.to_json() == compare(results).to_json()
     assert json.loads(page.find("script", id="comparison")[0]) == json.loads(json.dumps(comparison.to_json()))
     assert page.text.count("<tr>") > len(comparison.rows)
-    # Scatters by design, gaps by encoder, three heat maps per design, plans by design, attributes by task set.
-    assert len(page.find("svg", role="img")) == 2 + 2 + 6 + 2 + 2
+    # Skill and points by encoder, scatters by design, three heat maps per design, plans by design, attributes by set.
+    assert len(page.find("svg", role="img")) == 2 + 2 + 2 + 6 + 2 + 2
     assert len(page.find("details", **{"class": "task"})) == 6
     for digest in [*(given.digest for given in results), *(given.digest for given in tasks), catalog.digest]:
         assert digest in page.text
@@ -193,11 +193,11 @@ def test_intervals_that_re_evaluate_are_drawn_with_their_names(tmp_path: Path) -
     write_report(tmp_path / "r.html", [results], catalog=catalog, features=[features], intervals=intervals)
     page = Page(tmp_path / "r.html")
     material = Material([results], catalogs=[catalog], features=[features])
-    comparison = compare(material, intervals=intervals, metric="wacc")
+    comparison = compare(material, intervals=intervals)
     assert json.loads(page.find("script", id="comparison")[0]) == json.loads(json.dumps(comparison.to_json()))
     for name in intervals:
         assert len([words for words in page.find("text") if words == name]) == 2 * 2  # methods, metrics
-        assert MEANING[name] in page.find("span", id=f"tip-intervals-{name}")
+        assert meanings("image")[name] in page.find("span", id=f"tip-intervals-{name}")
     with pytest.raises(InputError, match="the interval 'images' re-evaluates the methods"):
         write_report(tmp_path / "none.html", [results], intervals=["images"])
     assert not (tmp_path / "none.html").exists()

@@ -14,6 +14,7 @@ from shotproof.features.features import Features
 from shotproof.pipeline.material import read, read_material
 from shotproof.pipeline.run import run
 from shotproof.pipeline.steps import MANIFEST, file_name
+from shotproof.tasks.taskset import TaskSet
 from shotproof.worlds.shapes import ShapesWorld
 
 EXPERIMENT = """
@@ -35,9 +36,10 @@ cache = "cache"
 workers = 1
 [output]
 folder = "out"
+intervals = ["sampler"]
 """
 ENCODER = file_name("pixels(size=4)")
-TASKS = [f"{sampler}-3way-{shot}shot" for sampler in ("random", "fewstab") for shot in (1, 2)]
+TASKS = [f"{sampler}-3way-{shot}shot" for sampler in ("random", "fewstab", "placebo-of-fewstab") for shot in (1, 2)]
 FILES = sorted(
     [
         "catalog.parquet",
@@ -79,6 +81,51 @@ def test_the_whole_path_and_then_nothing_to_do(experiment: Path) -> None:
     assert second.comparison.to_json() == first.comparison.to_json()
 
 
+PLACEBOS = [name for name in FILES if "placebo-of-" in name]
+
+
+def test_placebos_are_made_unless_they_are_not_wanted(experiment: Path) -> None:
+    assert {name for name in run(experiment, dry_run=True).made if "placebo" in name} == set(PLACEBOS)
+    experiment.write_text(EXPERIMENT.replace("tasks = 12", "tasks = 12\nplacebo = false"))
+    without = run(experiment)
+    assert sorted(without.made) == sorted(set(FILES) - set(PLACEBOS))
+    assert without.comparison is not None
+    assert [block.placebos for block in without.comparison.blocks] == [[], []]
+    assert not any(loss.excess for block in without.comparison.blocks for loss in block.losses)
+    experiment.write_text(EXPERIMENT)
+    again = run(experiment)
+    assert sorted(again.made) == PLACEBOS
+    assert again.comparison is not None
+    assert all(loss.excess for block in again.comparison.blocks for loss in block.losses)
+    placebo = TaskSet.read(experiment.parent / "out" / "tasks-placebo-of-fewstab-3way-1shot.parquet")
+    like = TaskSet.read(experiment.parent / "out" / "tasks-fewstab-3way-1shot.parquet")
+    assert (placebo.record.source("like"), placebo.match) == (like.digest, like.match)
+
+
+def test_images_come_first_where_nothing_is_asked_for_and_a_set_too_small_says_so(experiment: Path) -> None:
+    """Ten items per class are enough for halves with 1 shot and 4 queries, and too few with 2 shots."""
+    experiment.write_text(EXPERIMENT.replace('intervals = ["sampler"]', "").replace('["ncc", "knn"]', '["ncc"]'))
+    outcome = run(experiment)
+    assert outcome.comparison is not None
+    assert outcome.comparison.covers == ("images", "sampler")
+    one, two = outcome.comparison.blocks
+    assert {row.first("acc").covers for group in one.groups for row in group.rows} == {"images"}
+    assert {row.first("acc").covers for group in two.groups for row in group.rows} == {"sampler"}
+    refused = two.groups[0].rows[0].intervals["acc"]["images"].refused
+    assert refused is not None
+    assert "halves of the images need 12 of each class" in refused
+    assert outcome.comparison.refused == {}
+
+
+def test_the_metric_and_the_intervals_of_the_file_are_those_of_the_comparison(experiment: Path) -> None:
+    asked = 'intervals = ["depletion", "sampler"]\nmetric = "wacc"'
+    experiment.write_text(EXPERIMENT.replace('intervals = ["sampler"]', asked))
+    comparison = run(experiment).comparison
+    assert comparison is not None
+    assert (comparison.covers, comparison.metric) == (("depletion", "sampler"), "wacc")
+    assert list(comparison.to_json()["covers"]) == ["depletion", "sampler"]
+
+
 def test_a_method_that_is_added_is_the_only_one_to_be_evaluated(experiment: Path) -> None:
     run(experiment)
     experiment.write_text(EXPERIMENT.replace('["ncc", "knn"]', '["ncc", "ridge(penalty=2)", "knn"]'))
@@ -118,7 +165,7 @@ def test_only_what_depends_on_a_change_is_made_again(experiment: Path) -> None:
     experiment.write_text(EXPERIMENT.replace("shots = [1, 2]", "shots = [1, 3]"))
     again = run(experiment)
     assert all("3shot" in name for name in again.made)
-    assert len(again.made) == 2 + 4
+    assert len(again.made) == 3 + 6  # random tasks, FewSTAB's and their placebo; two methods on each
 
 
 def test_variants_of_one_sampler_have_their_own_files(experiment: Path) -> None:
@@ -147,7 +194,9 @@ def test_detectors_seeds_and_encoders_stand_in_one_comparison(experiment: Path) 
     outcome = run(experiment)
     assert outcome.comparison is not None
     (block,) = outcome.comparison.blocks
-    assert [group.label for group in block.groups] == ["random", "fewstab [light]", "fewstab [both]"]
+    assert [group.label for group in block.measured] == ["random", "fewstab [light]", "fewstab [both]"]
+    assert block.placebos == ["placebo of fewstab [light]", "placebo of fewstab [both]"]
+    assert all(loss.excess for loss in block.losses)
     assert all(group.seeds == [0, 5] and group.tasks == 24 for group in block.groups)
     assert outcome.comparison.encoders == ["pixels(size=4)", "pixels(size=2)"]
     (agreement,) = block.detectors
@@ -183,13 +232,15 @@ def test_context_in_an_experiment_is_its_matched_sets(experiment: Path, tmp_path
     experiment.write_text(
         '[catalog]\nfile = "contexts.parquet"\n[features]\nencoders = ["pixels(size=2)"]\n'
         '[tasks]\nway = 3\nshots = [2]\nquery = 3\ntasks = 10\nsamplers = ["context"]\n'
-        '[evaluate]\nmethods = ["ncc"]\n[runtime]\ncache = "cache"\n[output]\nfolder = "out"\n'
+        '[evaluate]\nmethods = ["ncc"]\n[runtime]\ncache = "cache"\n[output]\nfolder = "out"\nintervals = ["sampler"]\n'
     )
     outcome = run(experiment)
     assert outcome.comparison is not None
     (block,) = outcome.comparison.blocks
-    assert [group.label for group in block.groups][:3] == ["iid", "ood", "hard-ood"]
+    assert [group.label for group in block.measured] == ["iid", "ood", "hard-ood"]
+    assert block.placebos == [f"placebo of {group.label}" for group in block.measured]
     assert all(gap.paired and gap.label == "iid" for gap in block.gaps)
+    assert all(loss.excess and loss.excess.paired for loss in block.losses)
 
 
 def test_a_changed_image_is_seen(experiment: Path) -> None:
@@ -277,6 +328,15 @@ def test_the_manifest_says_what_was_made_when(experiment: Path) -> None:
         ("pixels(size=4)", "pixel", UnknownName, "unknown encoder 'pixel'"),
         ("photometric", "photometry", UnknownName, "unknown detector"),
         ("detectors = ", "# detectors = ", InputError, r"add a section \[attributes\]"),
+        (
+            '["sampler"]',
+            '["image"]',
+            InputError,
+            r"\[output\], intervals: unknown interval 'image': did you mean 'images'",
+        ),
+        ('["sampler"]', "[]", InputError, r"\[output\]: intervals must be a list of .*, at least one"),
+        ("tasks = 12", "tasks = 12\nplacebo = 1", InputError, r"\[tasks\]: placebo must be"),
+        ('["sampler"]', '["sampler"]\nmetric = "wac"', InputError, "metric must be acc or wacc, not 'wac'"),
         ('root = "world"', 'root = "wrld"', InputError, "wrld does not exist"),
     ],
 )
@@ -298,7 +358,7 @@ def test_hard_tasks_of_an_encoder_like_the_random_ones_on_transformed_features(e
     assert outcome.comparison is not None
     assert outcome.comparison.encoders == ["pixels(size=4) > l2"]
     assert outcome.comparison.references == ["random"]
-    assert all(row.accuracy_gap is not None and row.accuracy_gap.low > 0 for row in outcome.comparison.rows)
+    assert all(row.axis == "difficulty" and row.gap["acc"].low > 0 for row in outcome.comparison.rows)
     assert run(experiment).made == []
     # The folder has the features as they were encoded; intervals that re-evaluate transform them again.
     folder = read_material([experiment.parent / "out"], halvings=4)
@@ -309,5 +369,5 @@ def test_hard_tasks_of_an_encoder_like_the_random_ones_on_transformed_features(e
 def test_like_needs_the_same_shots(experiment: Path) -> None:
     samplers = 'samplers = ["random", { name = "hardest", like = "random", shots = [3] }]'
     experiment.write_text(EXPERIMENT.replace("tasks = 12", f"tasks = 12\n{samplers}"))
-    with pytest.raises(InputError, match="'random', which it is to be like, has no tasks of 3 shots and seed 0"):
+    with pytest.raises(InputError, match="sampler 'hardest', like: 'random' has no tasks of 3 shots and seed 0"):
         run(experiment)

@@ -35,7 +35,7 @@ def test_an_experiment_that_is_there_stays(tmp_path: Path) -> None:
 
 
 def test_class_folders_inside_an_images_folder(tmp_path: Path) -> None:
-    ShapesWorld(classes=6, items=4, size=24).write(tmp_path / "birds" / "images")
+    ShapesWorld(classes=6, items=20, size=24).write(tmp_path / "birds" / "images")
     experiment_of_folder(tmp_path / "birds", tmp_path / "experiment.toml")
     dry = run(tmp_path / "experiment.toml", dry_run=True)
     assert "catalog.parquet" in dry.made

@@ -10,7 +10,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from shotproof.stats.intervals import Estimate, Interval
-from shotproof.stats.pairs import Conclusion, Pair, compare_pairs, holm, ranks
+from shotproof.stats.pairs import Conclusion, Pair, compare_pairs, conclude, holm, ranks
 
 # statsmodels collects garbage in each call, which takes its time in a large process.
 few_examples = settings(max_examples=5)
@@ -101,3 +101,24 @@ def test_ranks_follow_the_means(seed: int) -> None:
     ordered = [ranked[name] for name in sorted(means, key=lambda name: -means[name])]
     assert ordered[0] == 1
     assert all(later in (earlier, place) for place, (earlier, later) in enumerate(pairwise(ordered), 2))
+
+
+@few_examples
+@given(st.integers(0, 50))
+def test_conclusions_on_single_estimates_are_corrected_for_those_that_have_an_interval(seed: int) -> None:
+    values = [one - 0.55 for one in drawn(seed, methods=5).values()]
+    constant = Estimate.over_tasks(np.ones(50))
+    found = conclude([*(Estimate.over_tasks(one) for one in values), constant], 0.95)
+    p_values = [stats.ttest_1samp(one, 0).pvalue for one in values]
+    corrected = multipletests(p_values, method="holm")[1]
+    expected = ["0" if p > 0.05 else "+" if one.mean() > 0 else "-" for p, one in zip(corrected, values, strict=True)]
+    assert found == [*expected, "0"]  # without a variance nothing is concluded, and nothing is corrected for it
+    alone = conclude([Estimate.over_tasks(one) for one in values], 0.95, correct=False)
+    assert [sign != "0" for sign in alone] == [p <= 0.05 for p in p_values]
+
+
+def test_a_pair_turned_and_one_of_what_is_better_the_lower_it_is() -> None:
+    pair = Pair("a", "b", Interval(2.0, 1.0, 4.0), 0.01, "+")
+    assert pair.turned() == Pair("b", "a", Interval(-2.0, -4.0, -1.0), 0.01, "-")
+    assert pair.negated() == Pair("a", "b", Interval(-2.0, -4.0, -1.0), 0.01, "-")
+    assert pair.negated().negated() == pair.turned().turned() == pair

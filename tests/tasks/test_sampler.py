@@ -32,7 +32,7 @@ from tests.conftest import draw_data
 
 Data = tuple[Catalog, Attributes]
 DESIGN: dict[str, Any] = {"way": 4, "shot": 3, "query": 6, "tasks": 30}
-OWN_SIZES = ["meta-dataset"]  # samplers with rules of their own for way, shot and query
+OWN_SIZES = ["meta-dataset", "placebo"]  # samplers that do not go by the way, shot and query asked for
 # Options that a sampler cannot do without on this data, or that keep a test quick.
 OPTIONS: dict[str, dict[str, Any]] = {
     "clean": {"clean_value": "none"},
@@ -54,23 +54,26 @@ def make(name: str, **options: Any) -> Sampler:
     return samplers.make(name, **{**OPTIONS.get(name, {}), **options})
 
 
-def inputs(sampler: Sampler, attributes: Attributes) -> dict[str, Any]:
-    """What a sampler takes beside the catalog, but for a task set to be like."""
+def inputs(sampler: Sampler, catalog: Catalog, attributes: Attributes) -> dict[str, Any]:
+    """What a sampler takes beside the catalog; a task set to be like only where it cannot do without."""
     items = sorted(attributes.table.column("item").to_pylist())
     features = Features.from_array(items, np.random.default_rng(3).normal(size=(len(items), 8)))
-    given = {"attributes": attributes, "features": features}
-    return {role: value for role, value in given.items() if role in sampler.takes}
+    given: dict[str, Any] = {"attributes": attributes, "features": features}
+    given = {role: value for role, value in given.items() if role in sampler.takes}
+    if "like" in sampler.needs:
+        given["like"] = sample(catalog, "fewstab", attributes=attributes, split="test", **DESIGN)
+    return given
 
 
 def draw(name: str, data: Data, options: dict[str, Any] | None = None, **changes: Any) -> TaskSet:
     catalog, attributes = data
     sampler = make(name, **(options or {}))
-    return sample(catalog, sampler, **{**DESIGN, "split": "test", **inputs(sampler, attributes), **changes})
+    return sample(catalog, sampler, **{**DESIGN, "split": "test", **inputs(sampler, catalog, attributes), **changes})
 
 
 def bind(name: str, data: Data) -> BoundSampler[Sampler]:
     sampler = make(name)
-    return sampler.bind(data[0], TaskShape(4, 3, 6), 0, **inputs(sampler, data[1]))
+    return sampler.bind(data[0], TaskShape(4, 3, 6), 0, **inputs(sampler, *data))
 
 
 @pytest.fixture(params=SINGLE)
@@ -210,7 +213,7 @@ def test_the_record_says_how_to_draw_the_tasks_again(name: str, data: Data) -> N
     record, sampler = draw(name, data, seed=4).record, make(name)
     assert record.sampler is not None
     assert (record.name, record.sampler.spelling, record.seed) == (sampler.spelling, sampler.spelling, 4)
-    given = inputs(sampler, data[1])
+    given = inputs(sampler, *data)
     digests = {role: value.digest for role, value in {"catalog": data[0], **given}.items()}
     assert {role: source.digest for role, source in record.sources.items()} == digests
     again = samplers.make({"name": record.sampler.name, **record.sampler.options})
@@ -233,7 +236,7 @@ from tests.tasks.test_sampler import DESIGN, SINGLE, draw_data, inputs, make
 catalog, attributes = draw_data(items=60)
 for name in SINGLE:
     sampler = make(name)
-    tasks = sample(catalog, sampler, **DESIGN, split="test", **inputs(sampler, attributes))
+    tasks = sample(catalog, sampler, **DESIGN, split="test", **inputs(sampler, catalog, attributes))
     tasks.write(f"{sys.argv[1]}/{name}.parquet")
 """
 
@@ -301,7 +304,7 @@ def test_a_class_too_small_is_an_error_or_left_out_on_demand(sized: str, data: D
 
 
 def test_a_sampler_is_given_as_spelling_table_object_or_class(data: Data) -> None:
-    features = inputs(Hardest(), data[1])
+    features = inputs(Hardest(), *data)
     spelled, table, made = (
         sample(data[0], given, **DESIGN, **features)
         for given in ("hardest(rounds=2)", {"name": "hardest", "rounds": 2}, Hardest(rounds=2))

@@ -7,19 +7,19 @@ comparison = compare(material, intervals=("sampler", "images"))
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import get_args
+from dataclasses import replace
 
 from shotproof.analysis.detection import detection_accuracies
+from shotproof.analysis.placebo import WithPlacebos, with_placebos
 from shotproof.analysis.reevaluation.material import Material
-from shotproof.analysis.reevaluation.reevaluate import reevaluate
-from shotproof.core.errors import InputError, UnknownName
+from shotproof.analysis.reevaluation.reevaluate import has_material, reevaluate
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.evaluation.evaluated import METRICS, Evaluated, evaluated_sets
+from shotproof.evaluation.evaluated import Evaluated, check_metric, evaluated_sets
 from shotproof.evaluation.results import Results
 from shotproof.stats.compare_sets import compare_sets
 from shotproof.stats.comparison import Comparison
 from shotproof.stats.evidence import DEPLETION
-from shotproof.stats.intervals import Covers, check_level
+from shotproof.stats.intervals import Covers, check_intervals, check_level
 
 
 def compare(
@@ -29,23 +29,28 @@ def compare(
     level: float = 0.95,
     metric: str = "acc",
     correct: bool = True,
+    placebo: bool = True,
     material: Material | None = None,
     runtime: Runtime | None = None,
 ) -> Comparison:
     """Compare classifiers on the same tasks, of any number of data sets, designs and samplers.
 
-    Results on random (or iid) tasks and on others of the same design, or on matched task sets, give the gap too, task
-    by task where they are matched. Task sets that differ in their seed alone are replicates: their tasks are taken
-    together, and the spread over seeds stands beside the interval. Task sets that differ in their attributes stand side
-    by side, with Spearman's correlation between them.
+    Every task set has a reference: random tasks, for contexts the iid ones, or the set that it is like. Where that is
+    there, the comparison has the gap from it (task by task where both are matched), the gap beyond that of a placebo,
+    and the share of the skill that is lost. Task sets that differ in their seed alone are replicates: their tasks are
+    taken together, and the spread over seeds stands beside the interval. Task sets that differ in their attributes
+    stand side by side, with Spearman's correlation between them.
 
     Args:
         results: what was evaluated, or all that was read from a run's folder
-        intervals: what they cover: `sampler` (the default; on tasks without replacement with `depletion`), and
-            `depletion`, `images`, `classes`, which re-evaluate and need the material
+        intervals: what they cover: `sampler`, and `depletion`, `images`, `classes`, which re-evaluate and need the
+            material; by default `images` where the material is there, and `sampler`. Statements and tables are by the
+            first that can be given
         level: of the intervals
         metric: what ranks are by, `acc` or `wacc`
         correct: by Holm for the number of pairs, within a metric and an interval
+        placebo: draw and evaluate the placebo of each task set that attributes or contexts decide, where the results
+            lack it and the material is there
         material: the task sets, catalogs, features and attributes, for intervals other than `sampler`; by default the
             results' own where these are of a run's folder
         runtime: how to re-evaluate
@@ -69,15 +74,20 @@ def compare(
         [('ncc', 1), ('knn', 1)]
     """
     check_level(level)
-    by = next((known for known in METRICS if known == metric), None)
-    if by is None:
-        raise UnknownName("metric", metric, METRICS)
+    by = check_metric(metric)
     if isinstance(results, Material):
         material, results = material or results, results.results
-    material = material or Material()
-    sets = evaluated_sets([results] if isinstance(results, Results) else results)
-    covers = _chosen([intervals] if isinstance(intervals, str) else intervals, sets)
-    return compare_sets(
+    asked: tuple[Covers, ...] = ()
+    if intervals is not None:
+        asked = tuple(dict.fromkeys(check_intervals([intervals] if isinstance(intervals, str) else intervals)))
+    given = [results] if isinstance(results, Results) else results
+    prepared = WithPlacebos(replace(material or Material(), results=given), [])
+    if placebo:
+        prepared = with_placebos(prepared.material, runtime)
+    material = prepared.material
+    sets = evaluated_sets(material.results)
+    covers = asked or _usual(sets, material)
+    comparison = compare_sets(
         sets,
         covers,
         level=level,
@@ -86,17 +96,12 @@ def compare(
         reevaluated=reevaluate(sets, covers, material, runtime),
         detection=detection_accuracies(sets, material),
     )
+    return replace(comparison, notes=[*comparison.notes, *prepared.notes])
 
 
-def _chosen(intervals: Sequence[str] | None, sets: Sequence[Evaluated]) -> tuple[Covers, ...]:
-    """The intervals, each once, in the order given."""
-    if intervals is None:
-        of_depletion = any(one.origin.sampler == DEPLETION for one in sets)
-        return ("sampler", DEPLETION) if of_depletion else ("sampler",)
-    known = get_args(Covers)
-    if not intervals:
-        raise InputError(f"no interval: name at least one of {', '.join(known)}")
-    for name in intervals:
-        if name not in known:
-            raise UnknownName("interval", name, known)
-    return tuple(dict.fromkeys(intervals))  # type: ignore[arg-type]
+def _usual(sets: Sequence[Evaluated], material: Material) -> tuple[Covers, ...]:
+    """The intervals where none are asked for: what covers most of what a statement is about comes first."""
+    covers: list[Covers] = ["images", "sampler"] if has_material(sets, material) else ["sampler"]
+    if any(one.origin.sampler == DEPLETION for one in sets):
+        covers.append(DEPLETION)
+    return tuple(covers)

@@ -22,6 +22,10 @@ class Detector(Component, ABC):
 
     kind = "detector"
 
+    def check(self, catalog: Catalog) -> None:
+        """Refuse what it could not do with these items, before anything is made; quick."""
+        self.require_extras()
+
     @abstractmethod
     def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
         """The words of every item; None where nothing can be known, which is reported by name and never fatal."""

@@ -14,12 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.core.errors import InputError, UnknownName
+from shotproof.core.nouns import Medium
 from shotproof.core.records import CatalogRecord
 from shotproof.core.tables import conform, digest, find_rows, read_table, require_unique, write_table
 from shotproof.core.tabular import Tabular
+from shotproof.media.clip import SOUND_EXTENSIONS
+from shotproof.media.images import IMAGE_EXTENSIONS
 
 REQUIRED = {"item": "string", "path": "string", "label": "string", "split": "string"}
 OPTIONAL = {"context": "string", "source": "string"}
+NAME = "name"  # the column with the classes' names for people
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,7 +80,9 @@ class Catalog(Tabular):
     def digest(self) -> str:
         """Digest of all columns but the paths: the same data elsewhere on disk is the same catalog."""
         first = ["item", "label", "split"]
-        return digest(self.table, first + sorted(set(self.table.column_names) - {*first, *self.path_columns}))
+        # Names that were given beside the data say nothing new of it: tasks that were drawn before stay its tasks.
+        names = [NAME] if self.record.names is not None else []
+        return digest(self.table, first + sorted(set(self.table.column_names) - {*first, *names, *self.path_columns}))
 
     @property
     def path_columns(self) -> list[str]:
@@ -98,6 +104,29 @@ class Catalog(Tabular):
     def paths(self) -> list[Path]:
         """The items' files, each joined to the root where it is relative."""
         return [self.root / path for path in self.table.column("path").to_pylist()]
+
+    @cached_property
+    def medium(self) -> Medium | None:
+        """What its files hold, by how their names end; None where they hold both, or neither."""
+        paths = self.table.column("path").to_pylist()
+        ends = {posixpath.splitext(path)[1].lower().removeprefix(".") for path in paths if path}
+        mixed = not all(paths) and "foreground" in self.table.column_names  # sounds that are made when they are read
+        if (ends or mixed) and ends <= {*SOUND_EXTENSIONS} and (mixed or all(paths)):
+            return "sound"
+        return "image" if ends and ends <= {*IMAGE_EXTENSIONS} and all(paths) else None
+
+    @cached_property
+    def class_names(self) -> dict[str, str]:
+        """What people call each class: by the column `name`, where it has one name per label, else the label itself."""
+        labels = self.table.column("label")
+        names = {label: label for label in pc.unique(labels).to_pylist()}
+        if NAME not in self.table.column_names or not pa.types.is_string(self.table.schema.field(NAME).type):
+            return names
+        pairs = pa.table({"label": labels, NAME: self.table.column(NAME)}).group_by(["label", NAME]).aggregate([])
+        known = [(row["label"], row[NAME]) for row in pairs.to_pylist() if row[NAME]]
+        if len({label for label, _ in known}) < len(known):  # names of items, not of classes
+            return names
+        return names | dict(known)
 
     @property
     def splits(self) -> list[str]:

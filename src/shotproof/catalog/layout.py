@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layouts.class_folders import unreadable_path
 from shotproof.catalog.layouts.csv_file import read_csv
+from shotproof.catalog.names import apply_names
 from shotproof.catalog.splits import apply_splits
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.options import Component
@@ -61,6 +62,7 @@ def read_layout(
     layout: str | Mapping[str, Any] | Layout = "folder",
     *,
     splits: str | Path | None = None,
+    names: str | Path | None = None,
     name: str | None = None,
 ) -> Catalog:
     """Read data as it lies on disk.
@@ -69,6 +71,7 @@ def read_layout(
         root: the folder of the data, or the table
         layout: a spelling such as `nico(version='nico++')`, a table such as {"name": "nico", ...}, or a layout
         splits: a CSV with the columns label and split, which replaces the splits that the layout found
+        names: a CSV with the columns label and name: what pages and tables call the classes
         name: what pages and tables call the data set; by default its own name where the layout is that of one data set,
             else the folder's
 
@@ -104,7 +107,8 @@ def read_layout(
         citation=catalog.record.citation or made.citation,
     )
     catalog = replace(catalog, record=record)
-    return catalog if splits is None else apply_splits(catalog, Path(splits))
+    catalog = catalog if splits is None else apply_splits(catalog, Path(splits))
+    return catalog if names is None else apply_names(catalog, Path(names))
 
 
 def sorted_catalog(columns: Mapping[str, Any], root: Path, **notes: Any) -> Catalog:

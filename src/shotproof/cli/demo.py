@@ -33,7 +33,7 @@ seed = 0
 samplers = ["random", "fewstab"]
 
 [evaluate]
-methods = ["ncc", "cosine", "logistic", "ridge", "knn"]
+methods = ["ncc", "cosine", "ridge", "knn"]
 
 [output]
 folder = "."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +16,10 @@ def run(
         Path | None, typer.Argument(help="experiment.toml, or a folder of images or sounds in class folders.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show which files would be made; make none.")] = False,
+    placebo: Annotated[
+        bool | None,
+        typer.Option(help="Draw the placebos of FewSTAB and context tasks. Default: as the file says, or yes."),
+    ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of experiment files.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
     workers: Workers = None,
@@ -34,6 +39,7 @@ def run(
     from shotproof.cli.runtime import make_runtime
     from shotproof.core.errors import InputError
     from shotproof.core.runtime.runtime import runtime as current_with
+    from shotproof.pipeline.checks import placed
     from shotproof.pipeline.experiment import Experiment
     from shotproof.pipeline.run import run as run_experiment
     from shotproof.pipeline.schema import SHIPPED
@@ -49,7 +55,11 @@ def run(
         experiment_of_folder(folder, experiment)
         typer.echo(f"the experiment: {experiment}", err=True)
     read = Experiment.read(experiment)
-    with make_runtime(workers, device, cache, progress, engine, current_with(**read.runtime)) as runtime:
+    if placebo is not None:
+        read = replace(read, placebo=placebo)
+    with placed(read, "[runtime]"):
+        base = current_with(**read.runtime)
+    with make_runtime(workers, device, cache, progress, engine, base) as runtime:
         outcome = run_experiment(read, dry_run=dry_run, tell=lambda line: typer.echo(line, err=True), runtime=runtime)
     if outcome.comparison is None:
         return

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import importlib.util
 import math
 import numbers
 import types
@@ -22,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin
 
-from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.errors import InputError, MissingExtra, did_you_mean
 from shotproof.core.spelling import write_call
 
 _RULE = "shotproof.option"
@@ -223,6 +224,16 @@ class Component(Checked):
     def parameters(self) -> dict[str, Any]:
         """Every option with its value, for the record."""
         return {each.name: getattr(self, each.name) for each in self.options() if each.recorded}
+
+    def extras(self) -> Mapping[str, str]:
+        """The modules that it cannot do without, each with the extra of this package that brings it."""
+        return {}
+
+    def require_extras(self) -> None:
+        """Refuse to go on where a module is not installed, before anything is computed."""
+        for module, extra in self.extras().items():
+            if importlib.util.find_spec(module) is None:
+                raise MissingExtra(self._title, extra)
 
     @property
     def _title(self) -> str:

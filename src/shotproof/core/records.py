@@ -119,7 +119,7 @@ class Record:
 class CatalogRecord(Record):
     """A catalog's: its name is that of the data set.
 
-    splits: the file that replaced the layout's splits, with its SHA-256
+    splits: the file that replaced the layout's splits, with its SHA-256; names: that of the classes' names
     clean_value: the context that means none
     path_columns: columns that hold paths, beside `path`
     mix: how sounds were mixed with backgrounds; skipped, dropped: what was left out, and why
@@ -128,6 +128,7 @@ class CatalogRecord(Record):
 
     layout: Maker | None = None
     splits: Mapping[str, str] | None = None
+    names: Mapping[str, str] | None = None
     license: str | None = None
     citation: str | None = None
     clean_value: str | None = None
@@ -209,6 +210,7 @@ class TasksRecord(Record):
     match: the same for sets whose tasks are paired one by one; None of a set that is like no other
     summary: what happened while drawing: tries, fallbacks, classes left out
     mix: how the sounds that the tasks are of were mixed
+    medium: what the items are, `image` or `sound`; None where it is not known, or both
     """
 
     sampler: Maker | None = None
@@ -221,6 +223,7 @@ class TasksRecord(Record):
     match: str | None = None
     summary: Mapping[str, Any] = field(default_factory=dict)
     mix: Mapping[str, Any] | None = None
+    medium: str | None = None
 
     @property
     def sampler_name(self) -> str:
@@ -231,6 +234,12 @@ class TasksRecord(Record):
     def options(self) -> Mapping[str, Any]:
         """The sampler's options; none where nothing is known."""
         return self.sampler.options if self.sampler else {}
+
+    @property
+    def context_column(self) -> str | None:
+        """The catalog's column with the contexts, of a sampler that goes by these."""
+        column = self.options.get("context_column")
+        return column if isinstance(column, str) else None
 
     @classmethod
     def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:

@@ -56,6 +56,23 @@ def whole_file(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
+def check_output(path: Path, *, folder: bool = False) -> None:
+    """Refuse, before anything is computed, a place where nothing can be written.
+
+    Args:
+        path: of the file, or of the folder
+        folder: whether it is to be a folder
+
+    Raises:
+        InputError: there is a folder of the file's name, or a file where a folder is to be.
+    """
+    if path.is_dir() and not folder:
+        raise InputError(f"{path} is a folder, expected the name of a file")
+    for place in [*([path] if folder else []), *path.parents]:
+        if place.is_file():
+            raise InputError(f"{place} is a file, expected a folder")
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file, whole or not at all."""
     with whole_file(path) as temporary:

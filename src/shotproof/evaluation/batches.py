@@ -44,6 +44,14 @@ class Batch:
     support: IntArray
     query: IntArray
 
+    def part(self, tasks: slice) -> Batch:
+        """Some of the tasks."""
+        return Batch(self.tasks[tasks], self.way, self.support[tasks], self.query[tasks])
+
+    def one_by_one(self) -> Iterator[Batch]:
+        """Each task alone."""
+        return (self.part(slice(task, task + 1)) for task in range(len(self.tasks)))
+
 
 @dataclass(frozen=True)
 class TaskArrays:

@@ -158,7 +158,7 @@ def _answers(method: Method, gathered: Gathered, batch: Batch) -> Iterator[tuple
     if gathered.items.device.type == "cuda":
         torch.cuda.empty_cache()
     for half in (slice(0, tasks // 2), slice(tasks // 2, tasks)):
-        part = Batch(batch.tasks[half], batch.way, batch.support[half], batch.query[half])
+        part = batch.part(half)
         yield from _answers(method, gathered.of(part), part)
 
 

@@ -63,6 +63,8 @@ def evaluate(
     made = [make_method(method) for method in cast("Iterable[AnyMethod]", methods if several else [methods])]
     names = [method.spelling for method in made]
     _require_distinct(names)
+    if seed < 0:
+        raise InputError(f"seed: expected a whole number of at least 0, found {seed}")
     if chunk is not None and chunk < 1:
         raise InputError(f"chunk: expected a number of tasks above 0, found {chunk}")
     runtime = resolve(runtime)

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from shotproof.core.arrays import FloatArray
-from shotproof.core.errors import InputError, Mismatch
+from shotproof.core.errors import InputError, Mismatch, UnknownName
 from shotproof.core.records import UNKNOWN
+from shotproof.evaluation.metrics import Counts
 from shotproof.evaluation.origin import Design, Origin, labels_of
 from shotproof.evaluation.results import Results
 
 Metric = Literal["acc", "wacc"]
 METRICS: tuple[Metric, ...] = ("acc", "wacc")
+
+
+def check_metric(name: str) -> Metric:
+    """The metric of this name; UnknownName where there is none."""
+    for known in METRICS:
+        if known == name:
+            return known
+    raise UnknownName("metric", name, METRICS)
 
 
 class Classifier(NamedTuple):
@@ -49,6 +59,17 @@ class Evaluated:
     def tasks(self) -> int:
         """The number of tasks."""
         return len(next(iter(self.values.values()))["acc"])
+
+    @cached_property
+    def chance(self) -> dict[Metric, float]:
+        """What guessing gives on average, in percent."""
+        rows = self.rows[0]
+        task, n_query = (rows.column(name).to_numpy().astype(np.int64) for name in ("task", "n_query"))
+        counts = Counts(task, n_query, np.zeros_like(n_query))
+        return {
+            "acc": float(counts.guessed_accuracy_by_task().mean()),
+            "wacc": float(counts.guessed_worst_by_task().mean()),
+        }
 
 
 def evaluated_sets(results: Sequence[Results]) -> list[Evaluated]:

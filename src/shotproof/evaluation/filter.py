@@ -16,6 +16,7 @@ import pyarrow as pa
 import torch
 from torch import Tensor
 
+from shotproof.catalog.catalog import Catalog
 from shotproof.core.arrays import FloatArray, IntArray
 from shotproof.core.options import option
 from shotproof.core.records import Meta
@@ -26,6 +27,7 @@ from shotproof.methods.heads.inductive.ncc import NearestCentroid
 from shotproof.methods.shared.gram import GramBlocks, gram_blocks
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import SKIP_SMALL_CLASSES, BoundSampler, Sampler, SamplerInputs
+from shotproof.tasks.shape import TaskShape
 from shotproof.tasks.taskset import TaskSet
 from shotproof.tasks.uniform.meta_dataset import MetaDataset
 from shotproof.tasks.uniform.random import Random
@@ -59,6 +61,13 @@ class Filter(Sampler):
     base: Literal["random", "meta-dataset"] = option("random", "the sampler that draws the candidates")
     skip_small_classes: bool = option(False, SKIP_SMALL_CLASSES)
 
+    def check_sizes(self, catalog: Catalog, shape: TaskShape) -> None:
+        """As its base."""
+        self._base().bind(catalog, shape, seed=0)
+
+    def _base(self) -> Random | MetaDataset:
+        return Random(skip_small_classes=self.skip_small_classes) if self.base == "random" else MetaDataset()
+
     def bound(self, inputs: SamplerInputs) -> BoundSampler[Filter]:
         """The worst tasks for the features of these inputs."""
         return BoundFilter(self, inputs)
@@ -70,8 +79,7 @@ class BoundFilter(BoundSampler[Filter]):
     def __init__(self, sampler: Filter, inputs: SamplerInputs) -> None:
         super().__init__(sampler, inputs)
         assert inputs.features is not None
-        base = Random(skip_small_classes=sampler.skip_small_classes) if sampler.base == "random" else MetaDataset()
-        self.base = base.bound(inputs)
+        self.base = sampler._base().bound(inputs)
         self.items = ItemPool.of(inputs.catalog).items
         self.values = inputs.features.array[inputs.features.rows_of(self.items)]
 

@@ -42,9 +42,36 @@ class Counts:
         """M_c of each entry, in percent, and a stand-in where the class has no query: [entries]."""
         return np.where(self.n_query > 0, 100 * self.n_correct / np.maximum(self.n_query, 1), without)
 
+    def guessed_accuracy_by_task(self) -> FloatArray:
+        """What guessing gives on average: 100 / way, in percent: [tasks]."""
+        starts = self._starts()
+        ways = np.diff(np.append(starts, len(self.task)))
+        return np.asarray(100 / ways, dtype=np.float64)
+
+    def guessed_worst_by_task(self) -> FloatArray:
+        """The lowest M_c that guessing gives on average, in percent: [tasks].
+
+        Each query is right with probability 1 / way, independently of the others, so M_c is binomial and the
+        expectation of the lowest is exact: the sum of P(all M_c >= x) over the steps of x.
+        """
+        asked = np.split(self.n_query, self._starts()[1:])
+        shapes = [(len(one), tuple(sorted(one[one > 0].tolist()))) for one in asked]
+        expected = {shape: _guessed_worst(*shape) for shape in set(shapes)}
+        return np.array([expected[shape] for shape in shapes])
+
     def _starts(self) -> IntArray:
         """The first entry of each task."""
         return np.flatnonzero(np.diff(self.task, prepend=self.task[0] - 1))
+
+
+def _guessed_worst(way: int, queries: Sequence[int]) -> float:
+    """The mean of the lowest class accuracy under guessing, in percent, for classes with so many queries."""
+    steps = np.unique(np.concatenate([np.arange(1, count + 1) / count for count in queries]))
+    reached = np.ones(len(steps))
+    for count in queries:
+        least = np.ceil(steps * count - 1e-9)  # right answers that reach the step
+        reached *= stats.binom.sf(least - 1, count, 1 / way)
+    return float(100 * (np.diff(steps, prepend=0.0) * reached).sum())
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:

@@ -12,9 +12,10 @@ from shotproof.core.errors import InputError
 from shotproof.core.records import UNKNOWN, Source, TasksRecord
 from shotproof.core.spelling import parse_call, write_call
 from shotproof.evaluation.results import Results
+from shotproof.tasks.sampler import Axis, Sampler, samplers
 
-RANDOM = "random"
-REFERENCES = (RANDOM, "iid")  # what the others are measured against, the first that is there
+RANDOM, PLACEBO = "random", "placebo"
+REFERENCES = (RANDOM, "iid")  # samplers that others are measured against
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,9 @@ class Origin:
     attributes: their digest
     searched: whose features the sampler was given, by name and digest; None where it takes none
     match: the same for task sets whose tasks are paired one by one; of a set that is like no other, its own digest
+    like: the digest of the task set that the sampler was given to be like; None where there was none
+    medium: what the items are, `image` or `sound`; None where the record does not say
+    context: the catalog's column with the contexts, of a sampler that goes by these
     """
 
     design: Design
@@ -66,8 +70,11 @@ class Origin:
     seed: int | None
     tasks_digest: str | None
     match: str | None
+    like: str | None
     encoder: str
     features: str | None
+    medium: str | None = None
+    context: str | None = None
 
     @classmethod
     def of(cls, results: Results) -> Origin:
@@ -88,9 +95,43 @@ class Origin:
             seed=tasks.seed,
             tasks_digest=record.tasks_digest,
             match=tasks.match or record.tasks_digest,
+            like=tasks.source("like"),
             encoder=record.features.classifier if record.features_digest or record.features.encoder else UNKNOWN,
             features=record.features_digest,
+            medium=tasks.medium or ("sound" if tasks.mix else None),
+            context=tasks.context_column,
         )
+
+    @property
+    def axis(self) -> Axis | None:
+        """What the tasks stress; None where they are a reference, or a placebo."""
+        if self.sampler == RANDOM and "query_dirichlet" not in _spelled(self)[0]:
+            return None
+        return _sampler_class(self).axis
+
+    @property
+    def has_placebo(self) -> bool:
+        """Whether attributes or contexts decide the tasks."""
+        return _sampler_class(self).has_placebo
+
+    def reference(self, origins: Mapping[str, Origin]) -> str | None:
+        """The label of the task set that this one is measured against, among those of its design.
+
+        It is the set that this one is like, or of matched sets the sampler's reference (`iid`, for contexts), or the
+        sampler's reference among all; None where it is not there, and for sets that are references themselves.
+        """
+        if self.axis is None or self.sampler == UNKNOWN:
+            return None
+        matched = {label: one for label, one in origins.items() if one.match == self.match and one.sampler != PLACEBO}
+        liked = [label for label, one in matched.items() if one.tasks_digest == self.match != self.tasks_digest]
+        usual = _sampler_class(self).reference
+        named = [label for among in (matched, origins) for label, one in among.items() if _spelled(one)[0] == usual]
+        return next(iter([*liked, *named]), None)
+
+    def placebo(self, origins: Mapping[str, Origin]) -> str | None:
+        """The label of this set's placebo, among those of its design."""
+        placebos = {one.like: label for label, one in origins.items() if one.sampler == PLACEBO and one.like}
+        return placebos.get(self.tasks_digest or "")
 
 
 def design_of(tasks: TasksRecord, way: int | None, query: int | None) -> Design:
@@ -133,18 +174,16 @@ def labels_of(origins: Sequence[Origin]) -> list[str]:
         names = [origin.detector] if len(attributes) > 1 and origin.detector else []
         names += [origin.searched.name or origin.searched.digest[:8]] if len(searched) > 1 and origin.searched else []
         told.append(f"{label} [{', '.join(names)}]" if names else label)
-    return told
+    by_digest = {one.tasks_digest: label for one, label in zip(origins, told, strict=True)}
+    return [
+        f"{label} of {by_digest[one.like]}" if one.sampler == PLACEBO and one.like in by_digest else label
+        for one, label in zip(origins, told, strict=True)
+    ]
 
 
-def reference(origins: Mapping[str, Origin]) -> str | None:
-    """The label of what gaps are measured from: random or iid tasks, or of matched sets the one that they are like."""
-    for name in REFERENCES:
-        if name in origins:
-            return name
-    matches = {origin.match for origin in origins.values()}
-    if len(origins) < 2 or len(matches) > 1 or None in matches:
-        return None
-    return next((label for label, origin in origins.items() if origin.tasks_digest in matches), next(iter(origins)))
+def _sampler_class(origin: Origin) -> type[Sampler]:
+    """The sampler's class; of one that is not known here, what all samplers have in common."""
+    return samplers.get(origin.sampler) if origin.sampler in samplers else Sampler
 
 
 def _spelled(origin: Origin) -> tuple[str, Mapping[str, Any]]:

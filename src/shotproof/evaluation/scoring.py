@@ -16,10 +16,12 @@ from shotproof.core.errors import InputError
 from shotproof.evaluation.batches import Batch, TaskArrays
 from shotproof.evaluation.item_tensors import ItemTensors
 from shotproof.methods.method import Method, SeededMethod
+from shotproof.methods.own.generators import shared_generators
 from shotproof.methods.shared.centroid import CentroidMethod
 from shotproof.methods.shared.gram import GramMethod
 from shotproof.methods.shared.pairwise import PairwiseMethod
 
+_OURS = f"{__name__.partition('.')[0]}."
 TIE = 1e-9  # scores that differ by less than this share of the largest are equal: rounding never decides
 
 
@@ -39,6 +41,7 @@ class Gathered:
             return torch.from_numpy(values).to(items.device)
 
         self.items = items
+        self._batch, self._all_seeds = batch, seeds
         self.of = partial(Gathered, items, arrays, seeds=seeds)  # the same of another batch
         self._support = on_device(arrays.support.items[batch.support])
         self._query = on_device(arrays.query.items[batch.query])
@@ -61,9 +64,35 @@ class Gathered:
 
     def labels(self, method: Method) -> Tensor:
         """The method's answers [B, m]."""
+        return self._asked(method, Gathered._labels_by)
+
+    def scores(self, method: Method) -> Tensor:
+        """The method's scores [B, m, way], checked."""
+        return self._asked(method, Gathered._scores_by)
+
+    def _asked(self, method: Method, ask: Callable[[Gathered, Method], Tensor]) -> Tensor:
+        """What a method answers; one of somebody's own that draws from the shared generators, task by task.
+
+        Its batch-mates must not matter: each task is asked for alone, with the generators at the task's own seed.
+        """
+        if _is_ours(method):
+            return ask(self, method)
+        seeds = self._all_seeds[self._batch.tasks].tolist()
+        with shared_generators() as generators:
+            generators.seed(seeds[0])
+            answers = ask(self, method)
+            if len(seeds) == 1 or not generators.drawn_from():
+                return answers
+            alone = []
+            for seed, part in zip(seeds, self._batch.one_by_one(), strict=True):
+                generators.seed(seed)
+                alone.append(ask(self.of(part), method))
+        return torch.cat(alone)
+
+    def _labels_by(self, method: Method) -> Tensor:
         whole_float32 = torch.get_float32_matmul_precision() == "highest"  # the user may have traded it for speed
         if not isinstance(method, CentroidMethod) or self.items.has_gram or not whole_float32:
-            return predict(self.scores(method))
+            return predict(self._scores_by(method))
         # Float32 is twice as fast; where its rounding might decide, float64 does.
         scores, error = self._centroid_scores(method, self._support, self._labels, self._query, torch.float32)
         labels = predict(scores.mT)
@@ -89,8 +118,7 @@ class Gathered:
         share = torch.finfo(dtype).eps * math.sqrt(self.items.values.shape[1])
         return scores, share * method.rounding(lengths, squares, query_norm2).amax(1, keepdim=True)
 
-    def scores(self, method: Method) -> Tensor:
-        """The method's scores [B, m, way], checked."""
+    def _scores_by(self, method: Method) -> Tensor:
         if isinstance(method, CentroidMethod):
             task = (self._support, self._labels, self._query)
             scores = self._centroid_scores(method, *task, torch.float64)[0].mT
@@ -113,6 +141,11 @@ class Gathered:
         if scores.isnan().any():
             raise InputError(f"method '{method.spelling}': a score is not a number")
         return scores
+
+
+def _is_ours(method: Method) -> bool:
+    """Whether a method is of this package, none of which draws from the shared generators by itself."""
+    return type(method).__module__.startswith(_OURS)
 
 
 def predict(scores: Tensor) -> Tensor:

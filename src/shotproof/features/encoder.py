@@ -27,6 +27,10 @@ class Encoder(Component, ABC):
 
     kind = "encoder"
 
+    def check(self, catalog: Catalog) -> None:
+        """Refuse what it could not do with these items, before anything is made; quick."""
+        self.require_extras()
+
     @abstractmethod
     def encode(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> Features:
         """One feature per item, in the order of the catalog.

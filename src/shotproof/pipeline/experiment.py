@@ -4,6 +4,7 @@
 root = "birds/"                # or: file = "catalog.parquet"
 layout = "folder"
 splits = "splits.csv"
+names = "names.csv"            # what pages call the classes: label,name
 
 [attributes]
 detectors = ["photometric"]    # together; or apart, each with its own tasks:
@@ -31,7 +32,7 @@ workers = 2
 
 [output]
 folder = "birds-results"
-intervals = ["sampler", "images"]
+intervals = ["images", "sampler"]
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any, get_args
 
@@ -49,19 +51,21 @@ from shotproof.core.options import Component
 from shotproof.core.registry import Registry
 from shotproof.core.spelling import parse_spelling
 from shotproof.core.store import OnError
+from shotproof.evaluation.evaluated import METRICS
 from shotproof.features.encoder import Encoder, encoders
 from shotproof.features.transforms import Transform, transforms
 from shotproof.methods.method import DEFAULT_METHODS, Method, make_method
+from shotproof.stats.intervals import Covers, check_intervals
 from shotproof.tasks.sampler import Sampler, samplers
 
 SECTIONS: dict[str, tuple[str, ...]] = {
-    "catalog": ("root", "file", "layout", "splits", "name"),
+    "catalog": ("root", "file", "layout", "splits", "names", "name"),
     "attributes": ("detectors", "sets", "file", "files"),
     "features": ("encoders", "transforms", "on_error"),
-    "tasks": ("split", "way", "shots", "query", "tasks", "seed", "seeds", "samplers"),
+    "tasks": ("split", "way", "shots", "query", "tasks", "seed", "seeds", "samplers", "placebo"),
     "evaluate": ("methods", "seed"),
     "runtime": ("engine", "workers", "device", "batch_size", "cache"),
-    "output": ("folder", "title", "intervals"),
+    "output": ("folder", "title", "intervals", "metric"),
 }
 # What a sampler's table may say beside the sampler's own options.
 SAMPLER_KEYS = ("name", "encoder", "like", "attributes", "split", "way", "shots", "query", "tasks", "seeds")
@@ -108,15 +112,21 @@ class Draw:
 class Experiment:
     """A whole experiment, every part of it a record.
 
-    root, layout, splits, catalog_file: where the data is; name: what pages call it
+    folder: where its files go; file: the experiment's own, for messages
+    root, layout, splits, catalog_file: where the data is; names, name: what pages call its classes, and itself
     detectors: by the name of the set of attributes that they make together; attribute_files: attributes made before
+    placebo: whether task sets that attributes or contexts decide get a placebo
+    intervals: as `compare` takes them; None: images where the data allows, and sampler
+    metric: what statements and ranks are by
     """
 
     folder: Path
+    file: Path | None = None
     root: Path | None = None
     catalog_file: Path | None = None
     layout: Layout | None = None
     splits: Path | None = None
+    names: Path | None = None
     name: str | None = None
     detectors: Mapping[str, tuple[Detector, ...]] = field(default_factory=dict)
     attribute_files: Mapping[str, Path] = field(default_factory=dict)
@@ -128,7 +138,9 @@ class Experiment:
     seed: int = 0
     runtime: Mapping[str, Any] = field(default_factory=dict)
     title: str | None = None
-    intervals: tuple[str, ...] = ("sampler",)
+    placebo: bool = True
+    intervals: tuple[Covers, ...] | None = None
+    metric: str = "acc"
 
     @classmethod
     def read(cls, path: str | Path) -> Experiment:
@@ -152,7 +164,7 @@ class Experiment:
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise InputError(f"experiment file {path}: {error}") from error
         try:
-            return cls.of(content, path.parent, default_folder=f"{path.stem}-results")
+            return replace(cls.of(content, path.parent, default_folder=f"{path.stem}-results"), file=path)
         except InputError as error:
             raise error.placed(str(path)) from error
 
@@ -168,17 +180,21 @@ class Experiment:
         layout = None
         if "root" in catalog:
             layout = read.make("catalog", "layout", catalog.get("layout", "folder"), layouts, own)
-        elif own:
-            key = next(iter(own))
+        elif own or "layout" in catalog:
+            key = next(iter(own), "layout")
+            if key == "layout":
+                raise InputError(", [catalog], layout: expected none beside file, which is a catalog already")
             raise InputError(f", [catalog]: unknown key '{key}'{did_you_mean(key, SECTIONS['catalog'])}")
         chosen = read.components("features", "encoders", ["lite0"], encoders)
         sets, files = _attribute_sets(read)
+        methods = read.methods()
         return cls(
             folder=folder / read.value("output", "folder", str, default_folder),
             root=read.path("catalog", "root"),
             catalog_file=read.path("catalog", "file"),
             layout=layout,
             splits=read.path("catalog", "splits"),
+            names=read.path("catalog", "names"),
             name=read.value("catalog", "name", str, None),
             detectors=sets,
             attribute_files=files,
@@ -186,11 +202,13 @@ class Experiment:
             transforms=read.components("features", "transforms", [], transforms),
             on_error=read.choice("features", "on_error", ON_ERROR),  # type: ignore[arg-type]
             draws=_draws(read, [one.spelling for one in chosen], [*sets, *files]),
-            methods=read.methods(),
-            seed=read.value("evaluate", "seed", int, 0),
+            methods=methods,
+            seed=read.number("evaluate", "seed", 0, least=0),
             runtime=read.runtime(),
             title=read.value("output", "title", str, None),
-            intervals=tuple(read.items("output", "intervals", str, ["sampler"])),
+            placebo=read.value("tasks", "placebo", bool, True),
+            intervals=read.intervals(),
+            metric=read.choice("output", "metric", METRICS),
         )
 
 
@@ -226,23 +244,52 @@ def _draws(read: _Reader, encoder_names: Sequence[str], sets: Sequence[str]) -> 
         shared = dict(read.content.get("tasks", {}))
         if "seeds" in table:
             shared.pop("seed", None)
-        own_shape = _Reader({"tasks": {**shared, **table}}, read.folder)
+        own_shape = _Reader({"tasks": {**shared, **table}}, read.folder, (str(sampler), tuple(table)))
         draw = Draw(
             sampler=sampler,
             encoder=_known("encoder", table.get("encoder"), encoder_names, sampler),
             like=_known("like", table.get("like"), [str(one.sampler) for one in draws], sampler),
             attributes=_known("attributes", table.get("attributes"), sets, sampler),
             split=own_shape.value("tasks", "split", str, None),
-            way=own_shape.value("tasks", "way", int, 5),
-            shots=tuple(own_shape.items("tasks", "shots", int, [1, 5])),
-            query=own_shape.value("tasks", "query", int, 15),
-            tasks=own_shape.value("tasks", "tasks", int, None),
+            way=own_shape.number("tasks", "way", 5, least=2),
+            shots=own_shape.numbers("tasks", "shots", [1, 5], least=1),
+            query=own_shape.number("tasks", "query", 15, least=1),
+            tasks=own_shape.number("tasks", "tasks", None, least=1),
             seeds=own_shape.seeds(),
         )
         if draw in draws:
             raise InputError(f", [tasks], samplers: '{sampler}' is there twice")
+        _check_data(draw, sets)
+        _check_like(draw, draws)
         draws.append(draw)
     return tuple(draws)
+
+
+def _check_data(draw: Draw, sets: Sequence[str]) -> None:
+    """Refuse a sampler that needs attributes where there are none, or that is given what it has no use for."""
+    sampler = draw.sampler
+    if "attributes" in sampler.needs and not sets:
+        raise InputError(
+            f", [tasks], samplers: '{sampler}' needs attributes: add a section [attributes] with detectors, sets or a "
+            "file"
+        )
+    for role, key in (("attributes", "attributes"), ("features", "encoder"), ("like", "like")):
+        if getattr(draw, key) is not None and role not in sampler.takes:
+            raise InputError(f", [tasks], sampler '{sampler}', {key}: this sampler takes no {role}: leave it out")
+
+
+def _check_like(draw: Draw, before: Sequence[Draw]) -> None:
+    """Refuse a set that is to be like another one which has no tasks of its shots and seeds."""
+    if draw.like is None:
+        return
+    liked = [one for one in before if str(one.sampler) == draw.like]
+    there = {place for one in liked for place in product(one.shots, one.seeds)}
+    for shot, seed in product(draw.shots, draw.seeds):
+        if (shot, seed) not in there:
+            raise InputError(
+                f", [tasks], sampler '{draw.sampler}', like: '{draw.like}' has no tasks of {shot} shots and seed "
+                f"{seed}: give both the same shots and seeds"
+            )
 
 
 def _known(key: str, given: Any, known: Sequence[str], sampler: Sampler) -> str | None:
@@ -264,6 +311,42 @@ class _Reader:
 
     content: Mapping[str, Any]
     folder: Path
+    own: tuple[str, tuple[str, ...]] = ("", ())  # a sampler, and the keys that its own table has
+
+    def place(self, section: str, key: str) -> str:
+        """Where a value is, for the beginning of a message."""
+        sampler, keys = self.own
+        return f", [{section}], sampler '{sampler}', {key}: " if key in keys else f", [{section}], {key}: "
+
+    def number(self, section: str, key: str, default: Any, least: int) -> Any:
+        value = self.value(section, key, int, default)
+        if value is not None and value < least:
+            raise InputError(f"{self.place(section, key)}expected a whole number of at least {least}, found {value}")
+        return value
+
+    def numbers(self, section: str, key: str, default: list[int], least: int) -> tuple[int, ...]:
+        values = self.items(section, key, int, default)
+        wrong = next((value for value in values if value < least), None)
+        if wrong is not None:
+            raise InputError(f"{self.place(section, key)}expected whole numbers of at least {least}, found {wrong}")
+        self._refuse_repeated(section, key, values)
+        return tuple(values)
+
+    def intervals(self) -> tuple[Covers, ...] | None:
+        names = self.items("output", "intervals", str, [])
+        if not names:
+            return None
+        try:
+            chosen = check_intervals(names)
+        except InputError as error:
+            raise error.placed(self.place("output", "intervals")) from error
+        self._refuse_repeated("output", "intervals", names)
+        return chosen
+
+    def _refuse_repeated(self, section: str, key: str, values: Sequence[Any]) -> None:
+        for index, value in enumerate(values):
+            if value in values[:index]:
+                raise InputError(f"{self.place(section, key)}expected each once, found {value!r} twice")
 
     def value(self, section: str, key: str, kind: type | tuple[type, ...], default: Any) -> Any:
         value = self.content.get(section, {}).get(key, default)
@@ -295,8 +378,8 @@ class _Reader:
         if "seed" in tasks and "seeds" in tasks:
             raise InputError(", [tasks]: expected either seed or seeds, not both")
         if "seed" in tasks:
-            return (self.value("tasks", "seed", int, 0),)
-        return tuple(self.items("tasks", "seeds", int, [0]))
+            return (self.number("tasks", "seed", 0, least=0),)
+        return self.numbers("tasks", "seeds", [0], least=0)
 
     def make(self, section: str, key: str, given: Any, registry: Registry[Any], own: Mapping[str, Any]) -> Any:
         """A component; what is wrong with it is told with the place."""

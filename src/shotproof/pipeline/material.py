@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from shotproof.analysis.reevaluation.material import HALVINGS, Material
+from shotproof.analysis.reevaluation.material import Material
 from shotproof.analysis.similarity.similarity import Similarity
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
@@ -108,7 +108,7 @@ def read_material(
         catalogs=of["catalog"],
         features=[transform(one, transforms) for one in of["features"]],
         attributes=of["attributes"],
-        halvings=HALVINGS if halvings is None else halvings,
+        halvings=halvings,
     )
 
 

@@ -24,7 +24,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.evaluation.answers import AnsweredTasks, answers_on
-from shotproof.evaluation.origin import Design
+from shotproof.evaluation.origin import REFERENCES, Design
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.report.pages.content import ExplainedTasks, GalleryTask, PageContent, SetCosts
@@ -51,8 +51,11 @@ def write_report(
     features: Sequence[Features] = (),
     title: str | None = None,
     intervals: str | Sequence[str] | None = None,
+    metric: str = "acc",
+    placebo: bool = True,
     similarity: Similarity | None = None,
     figures: str | Path | None = None,
+    experiment: str | None = None,
     runtime: Runtime | None = None,
 ) -> Comparison:
     """Compare results and write the comparison as a page that opens offline.
@@ -66,11 +69,12 @@ def write_report(
             cost most, with the attributes for why the tasks are hard
         catalog: the data set, or several: for the gallery and the plan
         attributes: the attributes, or those of several detectors
-        features: for intervals other than `sampler`, and for the query loss of hard tasks
+        features: for placebos, for intervals other than `sampler`, and for the query loss of hard tasks
         title: the page's
-        intervals: as `compare` takes them
+        intervals, metric, placebo: as `compare` takes them
         similarity: adds how near the images are to their concepts and contexts
         figures: a folder for the figures of the comparison, as SVG, PDF and PNG
+        experiment: the name of the experiment's file, for what to do next
         runtime: how it is computed; None is the current one
 
     Returns:
@@ -101,7 +105,7 @@ def write_report(
         attributes=[*given.attributes, *_listed(attributes)],
     )
     with resolve(runtime):
-        comparison = compare(material, intervals=intervals, metric="wacc")
+        comparison = compare(material, intervals=intervals, metric=metric, placebo=placebo)
         sets = _answered_sets(comparison, material)
         explained = []
         for explanation, words in explain_hardest(material):
@@ -118,6 +122,7 @@ def write_report(
             plans=plan_curves(comparison, material),
             explained=explained,
             similarity=similarity,
+            experiment=experiment,
         )
         write_page(Path(path), content)
         if figures is not None:
@@ -167,12 +172,12 @@ def _answered_sets(comparison: Comparison, material: Material) -> list[_Answered
     named = {key: _place(comparison, one.tasks) for key, one in answered.items()}
     sets: dict[bool, list[_AnsweredSet]] = {True: [], False: []}
     for block in comparison.blocks:
-        for group in block.groups:
+        for group in block.measured:
             own = [one for key, one in answered.items() if named[key] == (block.design, group.label)]
             own.sort(key=lambda one: group.digests.index(one.tasks.digest))
             if own:
                 name = f"{group.label}, {comparison.design_name(block.design)}"
-                sets[group.label in comparison.references].append(_AnsweredSet(name, own))
+                sets[group.sampler in REFERENCES].append(_AnsweredSet(name, own))
     return sets[False] or sets[True]
 
 

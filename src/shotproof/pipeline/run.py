@@ -21,8 +21,9 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.attributes.detector import detect
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import read_layout
-from shotproof.core.errors import InputError
-from shotproof.core.runtime.runtime import Runtime
+from shotproof.catalog.names import apply_names
+from shotproof.catalog.splits import apply_splits
+from shotproof.core.runtime.runtime import Runtime, current_runtime
 from shotproof.core.runtime.runtime import runtime as current_with
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.results import Results
@@ -30,11 +31,13 @@ from shotproof.features.encoder import encode
 from shotproof.features.features import Features
 from shotproof.features.transforms import transform
 from shotproof.methods.method import Method
+from shotproof.pipeline.checks import check_draws, check_surroundings, placed
 from shotproof.pipeline.experiment import Draw, Experiment
 from shotproof.pipeline.steps import Steps, Tell, file_name, stamp
 from shotproof.stats.comparison import Comparison
 from shotproof.tasks.sampler import Sampler, sample
 from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.uniform.placebo import Placebo
 
 
 @dataclass(frozen=True)
@@ -71,7 +74,7 @@ def run(
     Example:
         >>> import tempfile, shotproof as sp
         >>> folder = Path(tempfile.mkdtemp())
-        >>> catalog = sp.ShapesWorld(classes=5, items=8, size=16).write(folder / "shapes")
+        >>> catalog = sp.ShapesWorld(classes=5, items=16, size=16).write(folder / "shapes")
         >>> file = folder / "experiment.toml"
         >>> sections = ['[catalog]', 'root = "shapes"', '[features]', 'encoders = ["pixels"]', '[tasks]']
         >>> written = file.write_text("\\n".join([*sections, 'samplers = ["random"]', 'shots = [1]']))
@@ -80,7 +83,9 @@ def run(
     """
     if not isinstance(experiment, Experiment):
         experiment = Experiment.read(experiment)
-    with runtime or current_with(**experiment.runtime):
+    with placed(experiment, "[runtime]"):
+        runtime = runtime or current_with(**experiment.runtime)
+    with runtime:
         steps = Steps(experiment.folder, dry_run, tell)
         return _Running(experiment, steps).run()
 
@@ -94,7 +99,7 @@ class _Running:
     files: list[str] = field(default_factory=list)
 
     def run(self) -> Run:
-        catalog = self._catalog()
+        catalog = self._kept(self._checked_catalog())
         attributes = self._attributes(catalog)
         features = {str(encoder): self._features(catalog, encoder) for encoder in self.experiment.encoders}
         catalog = self._readable(catalog, features)
@@ -114,36 +119,75 @@ class _Running:
             features=[one for one in features.values() if one is not None],
             attributes=[one for one in attributes.values() if one is not None],
         )
-        title, intervals = self.experiment.title, self.experiment.intervals
-        comparison = write_report(page, material, title=title, intervals=intervals)
+        given = self.experiment
+        comparison = write_report(
+            page,
+            material,
+            title=given.title,
+            intervals=given.intervals,
+            metric=given.metric,
+            placebo=given.placebo,
+            experiment=given.file.name if given.file else None,
+        )
         return Run(comparison, page, self.steps.made, self.steps.reused)
 
     def _step(self, kind: Any, name: str, inputs: Sequence[Any], parameters: Any, make: Any) -> Any:
         self.files.append(name)
         return self.steps.step(kind, name, inputs, parameters, make)
 
+    def _kept(self, catalog: Catalog) -> Catalog:
+        """The catalog as its file has it."""
+        parameters = [catalog.record.name, catalog.record.to_meta()]
+        written: Catalog | None = self._step(Catalog, "catalog.parquet", [catalog], parameters, lambda: catalog)
+        return catalog if written is None else written
+
+    def _checked_catalog(self) -> Catalog:
+        """The data, and nothing made of it before all that is asked for was seen to be possible."""
+        given = self.experiment
+        check_surroundings(given, current_runtime().device)
+        with placed(given, "[catalog]"):
+            catalog = self._catalog()
+        check_draws(given, catalog, self._attribute_files())
+        for name, chosen in given.detectors.items():
+            if not self.steps.is_current(*self._detection(catalog, name)):
+                with placed(given, "[attributes], detectors"):
+                    for detector in chosen:
+                        detector.check(catalog)
+        for encoder in given.encoders:
+            if not self.steps.is_current(*self._encoding(catalog, encoder)):
+                with placed(given, "[features], encoders"):
+                    encoder.check(catalog)
+        return catalog
+
     def _catalog(self) -> Catalog:
         """The data is looked at in every run: new or changed files must be seen."""
         given = self.experiment
         if given.catalog_file is not None:
             catalog = Catalog.read(given.catalog_file)
+            catalog = catalog if given.splits is None else apply_splits(catalog, given.splits)
+            catalog = catalog if given.names is None else apply_names(catalog, given.names)
             if not catalog.record.name or given.name:
                 named = given.name or given.catalog_file.stem
                 catalog = Catalog(catalog.table, catalog.root, replace(catalog.record, name=named))
         else:
             assert given.root is not None
             assert given.layout is not None
-            catalog = read_layout(given.root, given.layout, splits=given.splits, name=given.name)
-        name = catalog.record.name
-        written = self._step(Catalog, "catalog.parquet", [catalog], [name, catalog.record.to_meta()], lambda: catalog)
-        return catalog if written is None else written
+            catalog = read_layout(given.root, given.layout, splits=given.splits, names=given.names, name=given.name)
+        return catalog
+
+    def _attribute_files(self) -> dict[str, Attributes]:
+        """The sets of attributes that were made before, by name."""
+        found = {}
+        for name, file in self.experiment.attribute_files.items():
+            with placed(self.experiment, "[attributes], file" if not name else f"[attributes], files, {name}"):
+                read = Attributes.read(file)
+            found[name] = _named(read, name or read.record.name or file.stem)
+        return found
 
     def _attributes(self, catalog: Catalog) -> dict[str, Attributes | None]:
         """Sets of attributes by name."""
         found: dict[str, Attributes | None] = {}
-        for name, file in self.experiment.attribute_files.items():
-            read = Attributes.read(file)
-            given = _named(read, name or read.record.name or file.stem)
+        for name, given in self._attribute_files().items():
             found[name] = self._step(
                 Attributes, _attributes_file(name), [given], given.record.name, lambda given=given: given
             )
@@ -153,19 +197,26 @@ class _Running:
             def make(name: str = name, chosen: Any = chosen, spelled: str = spelled) -> Attributes:
                 return _named(detect(catalog, *chosen), name or spelled)
 
-            stamps = [_file_stamps(one) for one in chosen]
-            inputs = [catalog, _files(catalog), stamps]
-            found[name] = self._step(Attributes, _attributes_file(name), inputs, [name, *map(str, chosen)], make)
+            found[name] = self._step(Attributes, *self._detection(catalog, name), make)
         return found
+
+    def _detection(self, catalog: Catalog, name: str) -> tuple[str, list[Any], list[str]]:
+        """The file of a set of attributes, what it is made from, and by what."""
+        chosen = self.experiment.detectors[name]
+        stamps = [_file_stamps(one) for one in chosen]
+        return _attributes_file(name), [catalog, _files(catalog), stamps], [name, *map(str, chosen)]
 
     def _features(self, catalog: Catalog, encoder: Any) -> Features | None:
         def make() -> Features:
             return encode(catalog, encoder, on_error=self.experiment.on_error)
 
-        inputs = [catalog, _files(catalog), _file_stamps(encoder)]
-        path = f"features-{file_name(str(encoder))}.parquet"
-        encoded = self._step(Features, path, inputs, [str(encoder), self.experiment.on_error], make)
+        encoded = self._step(Features, *self._encoding(catalog, encoder), make)
         return None if encoded is None else transform(encoded, self.experiment.transforms)
+
+    def _encoding(self, catalog: Catalog, encoder: Any) -> tuple[str, list[Any], list[str]]:
+        """The file of an encoder's features, what it is made from, and by what."""
+        inputs = [catalog, _files(catalog), _file_stamps(encoder)]
+        return f"features-{file_name(str(encoder))}.parquet", inputs, [str(encoder), self.experiment.on_error]
 
     def _readable(self, catalog: Catalog, features: dict[str, Features | None]) -> Catalog:
         """Without the items whose files some encoder could not read."""
@@ -193,6 +244,10 @@ class _Running:
                             name = self._task_file(draw, sampler, words, shot, seed)
                             found[name] = self._task_set(name, catalog, draw, sampler, shot, seed, data)
                             of_sampler.setdefault((str(draw.sampler), shot, seed), found[name])
+                            if self.experiment.placebo and sampler.has_placebo:
+                                sham = name.replace("tasks-", "tasks-placebo-of-", 1)
+                                like = {"like": found[name]}
+                                found[sham] = self._task_set(sham, catalog, draw, Placebo(), shot, seed, like)
         return found
 
     def _task_set(
@@ -218,13 +273,7 @@ class _Running:
         """The sets of attributes that a sampler is given, one after the other; None: none."""
         if draw.attributes is not None:
             return [draw.attributes]
-        if "attributes" in sampler.takes and attributes:
-            return list(attributes)
-        if "attributes" in sampler.needs:
-            raise InputError(
-                f"sampler '{sampler}' needs attributes: add a section [attributes] with detectors, sets or a file"
-            )
-        return [None]
+        return list(attributes) if "attributes" in sampler.takes and attributes else [None]
 
     def _data(
         self,
@@ -243,11 +292,6 @@ class _Running:
         if "features" in sampler.takes:
             data["features"] = features[draw.encoder or next(iter(features))]
         if draw.like is not None:
-            if (draw.like, *place) not in drawn:
-                raise InputError(
-                    f"sampler '{sampler}': '{draw.like}', which it is to be like, has no tasks of {place[0]} shots and "
-                    f"seed {place[1]}: give both the same shots and seeds"
-                )
             data["like"] = drawn[draw.like, *place]
         return data
 

@@ -11,12 +11,14 @@ from typing import Any, get_args
 
 from shotproof.core.registry import Registry
 from shotproof.core.tables import write_text
+from shotproof.evaluation.evaluated import METRICS
 from shotproof.pipeline.components import all_registries
 from shotproof.pipeline.experiment import ON_ERROR
 from shotproof.stats.intervals import Covers
 
 SHIPPED = Path(__file__).parent / "experiment.schema.json"
 _COUNT = {"type": "integer", "minimum": 1}
+_SEED = {"type": "integer", "minimum": 0}
 _TEXT = {"type": "string"}
 _SHAPE: dict[str, Any] = {
     "split": {**_TEXT, "description": "The split to draw from; needed where there is more than one."},
@@ -29,7 +31,7 @@ _SHAPE: dict[str, Any] = {
     },
     "query": {**_COUNT, "default": 15, "description": "Query items per class."},
     "tasks": {**_COUNT, "default": 600, "description": "Number of tasks."},
-    "seeds": {"type": "array", "items": {"type": "integer"}, "default": [0], "description": "One task set per seed."},
+    "seeds": {"type": "array", "items": _SEED, "default": [0], "description": "One task set per seed."},
 }
 
 
@@ -51,6 +53,7 @@ def experiment_schema() -> dict[str, Any]:
                 "file": {**_TEXT, "description": "A catalog that is there, instead of root."},
                 "layout": _component(known["layouts"]),
                 "splits": {**_TEXT, "description": "A CSV with the columns label and split."},
+                "names": {**_TEXT, "description": "A CSV with the columns label and name, for pages and tables."},
                 "name": {**_TEXT, "description": "What pages call the data set."},
             },
         },
@@ -76,14 +79,19 @@ def experiment_schema() -> dict[str, Any]:
         "tasks": _section(
             {
                 **_SHAPE,
-                "seed": {"type": "integer", "description": "Instead of seeds, where there is one."},
+                "seed": {**_SEED, "description": "Instead of seeds, where there is one."},
+                "placebo": {
+                    "type": "boolean",
+                    "default": True,
+                    "description": "Draw the placebo of each task set that attributes or contexts decide.",
+                },
                 "samplers": {"type": "array", "items": _component(known["samplers"], sampler), "minItems": 1},
             }
         ),
         "evaluate": _section(
             {
                 "methods": {"type": "array", "items": _component(known["methods"]), "minItems": 1},
-                "seed": {"type": "integer", "description": "For methods that draw random numbers."},
+                "seed": {**_SEED, "description": "For methods that draw random numbers."},
             }
         ),
         "runtime": _section(
@@ -99,7 +107,13 @@ def experiment_schema() -> dict[str, Any]:
             {
                 "folder": {**_TEXT, "description": "Where all files go; the file's name and -results unless given."},
                 "title": {**_TEXT, "description": "The page's title."},
-                "intervals": {"type": "array", "items": {"enum": list(get_args(Covers))}, "default": ["sampler"]},
+                "intervals": {
+                    "type": "array",
+                    "items": {"enum": list(get_args(Covers))},
+                    "uniqueItems": True,
+                    "description": "The first is what statements are by; images where the data allows unless given.",
+                },
+                "metric": {"enum": list(METRICS), "default": "acc", "description": "What statements and ranks are by."},
             }
         ),
     }

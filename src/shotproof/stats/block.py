@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from shotproof.evaluation.evaluated import Classifier, Metric
 from shotproof.evaluation.origin import Design
 from shotproof.stats.intervals import Covers, Interval
-from shotproof.stats.pairs import Pair
+from shotproof.stats.needed import Needed
+from shotproof.stats.pairs import Conclusion, Pair
+from shotproof.tasks.sampler import Axis
+
+# What a group has of each classifier: accuracies in percent; the gap between two task sets, that between their
+# placebos, and how far the one exceeds the other, all in points; the share of the skill that is lost, in percent.
+Quantity = Literal["accuracy", "gap", "placebo", "excess", "skill"]
+
+_TITLES: dict[Quantity, str] = {
+    **{"accuracy": "", "gap": "gap, ", "placebo": "gap of the placebo, ", "excess": "gap beyond the placebo, "},
+    "skill": "skill lost, ",
+}
 
 
 @dataclass(frozen=True)
@@ -17,8 +30,9 @@ class ClassifierRow:
 
     The interval `depletion` has a mean of its own, because it is on other tasks.
 
+    means: NaN of a share of skill that no interval could be given
     ranks: None where the interval is refused, and for gaps
-    seeds: the mean on each replicate, by seed
+    seeds: the mean on each replicate, by seed; empty for what is not a mean or a gap
     """
 
     classifier: Classifier
@@ -27,9 +41,14 @@ class ClassifierRow:
     ranks: dict[Metric, dict[Covers, int | None]]
     seeds: dict[Metric, dict[int | None, float]]
 
+    def first(self, metric: Metric) -> Interval:
+        """The first interval that could be given, or else the first with its reason."""
+        return first_interval(self.intervals[metric])
+
     def rank(self, metric: Metric) -> int | None:
         """The rank under the first interval that could be given."""
-        return next((rank for rank in self.ranks[metric].values() if rank is not None), None)
+        given = (rank for (covers, rank) in self.ranks[metric].items() if not self.intervals[metric][covers].refused)
+        return next(given, None)
 
     def spread(self, metric: Metric) -> float | None:
         """The standard deviation over seeds, in points; None for a single seed."""
@@ -37,11 +56,17 @@ class ClassifierRow:
         return statistics.stdev(means) if len(means) > 1 else None
 
 
+def first_interval(intervals: Mapping[Covers, Interval]) -> Interval:
+    """The first that could be given, or else the first with its reason."""
+    return next((one for one in intervals.values() if not one.refused), next(iter(intervals.values())))
+
+
 @dataclass(frozen=True)
 class Group:
-    """All classifiers on the tasks of one sampler or, where `against` is set, their gaps: the reference minus it.
+    """All classifiers on the tasks of one sampler or, where `against` is set, what they lose from a reference to it.
 
-    label: the label of the tasks; for gaps, that of the reference
+    quantity: what the rows have
+    label: the label of the tasks; where something is lost, that of the reference
     tasks: the number of tasks, over all seeds
     digests, seeds: one per replicate
     paired: for gaps, whether they are taken task by task
@@ -58,11 +83,17 @@ class Group:
     paired: bool
     rows: list[ClassifierRow]
     pairs: dict[tuple[Metric, Covers], list[Pair]]
+    quantity: Quantity = "accuracy"
 
     @property
     def name(self) -> str:
         """E.g. `random`, or for a gap `random - fewstab`."""
         return f"{self.label} - {self.against}" if self.against else self.label
+
+    @property
+    def title(self) -> str:
+        """The name with the quantity, e.g. `skill lost, random - fewstab`."""
+        return f"{_TITLES[self.quantity]}{self.name}"
 
     def row(self, classifier: Classifier) -> ClassifierRow | None:
         """The row of a classifier, if it is there."""
@@ -91,24 +122,94 @@ class DetectorAgreement:
     accuracy: tuple[float, float] | None = None
 
 
+NOTHING_TO_LOSE = "nothing to lose"  # how the reason begins why there is no share of skill
+
+
+@dataclass(frozen=True)
+class Concluded:
+    """Whether a classifier loses something (+), gains (-) or neither can be told (0), and what would tell."""
+
+    conclusion: Conclusion
+    needed: Needed | None
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What classifiers lose from a reference to the tasks of another set, in points and as a share of their skill.
+
+    A placebo has the attributes or contexts shuffled within classes; the excess is the gap minus the placebo's gap,
+    which is what leaning on them means. The skill is the accuracy above chance on the reference; its lost share is the
+    excess, or without a placebo the gap, divided by it.
+
+    axis: what the tasks stress
+    chance: what guessing gives on the reference, in percent
+    concluded: for each classifier whether something is lost, by metric and interval
+    """
+
+    axis: Axis
+    gap: Group
+    placebo: Group | None
+    excess: Group | None
+    skill: Group
+    chance: dict[Metric, float]
+    concluded: dict[tuple[Metric, Covers], dict[Classifier, Concluded]]
+
+    @property
+    def reference(self) -> str:
+        """The label of the reference."""
+        return self.gap.label
+
+    @property
+    def label(self) -> str:
+        """The label of the tasks that stress."""
+        return str(self.gap.against)
+
+    @property
+    def lost(self) -> Group:
+        """What statements are about, in points: the excess, or without a placebo the gap."""
+        return self.excess or self.gap
+
+    @property
+    def groups(self) -> list[Group]:
+        """All that is there, the gap first."""
+        return [one for one in (self.gap, self.placebo, self.excess, self.skill) if one is not None]
+
+
 @dataclass(frozen=True)
 class Block:
-    """One design: its groups, the gaps from its reference, and why intervals could be given to no classifier."""
+    """One design: its groups, what is lost between them, and why intervals could be given to no classifier.
+
+    placebos: the labels of the groups that are placebos
+    """
 
     design: Design
     groups: list[Group]
-    gaps: list[Group]
-    reference: Group | None
+    losses: list[Loss]
+    placebos: list[str] = field(default_factory=list)
     refused: dict[Covers, str] = field(default_factory=dict)
     detectors: list[DetectorAgreement] = field(default_factory=list)
+
+    @property
+    def gaps(self) -> list[Group]:
+        """The gaps, in points."""
+        return [loss.gap for loss in self.losses]
+
+    @property
+    def measured(self) -> list[Group]:
+        """The groups that are no placebos."""
+        return [group for group in self.groups if group.label not in self.placebos]
 
     @property
     def classifiers(self) -> list[Classifier]:
         """All classifiers, in the order of the results."""
         return list(dict.fromkeys(row.classifier for group in self.groups for row in group.rows))
 
-    def sides(self, gap: Group) -> list[tuple[ClassifierRow, ClassifierRow]]:
-        """For each classifier of a gap, its row on the reference and its row on the other tasks."""
-        other = next(group for group in self.groups if group.label == gap.against)
-        both = [[group and group.row(row.classifier) for group in (self.reference, other)] for row in gap.rows]
+    def group(self, label: str) -> Group:
+        """The group with this label."""
+        return next(group for group in self.groups if group.label == label)
+
+    def sides(self, loss: Loss) -> list[tuple[ClassifierRow, ClassifierRow]]:
+        """For each classifier of a loss, its row on the reference and its row on the other tasks."""
+        reference, other = self.group(loss.reference), self.group(loss.label)
+        both = [[group.row(row.classifier) for group in (reference, other)] for row in loss.gap.rows]
         return [(first, second) for first, second in both if first and second]

@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 from shotproof.core.records import UNKNOWN
 from shotproof.evaluation.evaluated import METRICS, Classifier, Evaluated, Metric
 from shotproof.evaluation.metrics import rank_correlation
-from shotproof.evaluation.origin import Design, reference
-from shotproof.stats.block import Block, ClassifierRow, DetectorAgreement, Group
-from shotproof.stats.comparison import Comparison
-from shotproof.stats.evidence import Evidence, Reevaluated, Replicates, Terms, by_design, replicates_of
-from shotproof.stats.intervals import Covers, Interval
-from shotproof.stats.pairs import Pair, compare_pairs, ranks
+from shotproof.evaluation.origin import PLACEBO, Design
+from shotproof.stats.block import (
+    NOTHING_TO_LOSE,
+    Block,
+    ClassifierRow,
+    Concluded,
+    DetectorAgreement,
+    Group,
+    Loss,
+    Quantity,
+)
+from shotproof.stats.comparison import CONTEXT, Comparison
+from shotproof.stats.evidence import (
+    Combination,
+    Evidence,
+    Reevaluated,
+    Replicates,
+    add_terms,
+    by_design,
+    replicates_of,
+)
+from shotproof.stats.identical_sets import identical_sets, note_of
+from shotproof.stats.intervals import Covers, Estimate
+from shotproof.stats.needed import needed
+from shotproof.stats.pairs import Pair, compare_pairs, conclude, ranks
 
 # The detection accuracy of each of two attributes with the other taken for true, in percent, by their digests.
 Detection = Mapping[tuple[str, str], tuple[float, float]]
@@ -56,9 +77,27 @@ def compare_sets(
         evidence = Evidence(replicates_of(of_design), known)
         blocks.append(comparing.block(design, evidence, (detection or {}).get(design, {})))
         notes += [note for one in evidence.replicates for note in _left_out(one)]
+        notes += _unused_placebos(blocks[-1], evidence.replicates)
+        alone = len({one.origin.design for one in sets}) == 1
+        place = "" if alone else f"{design.shape}: "
+        notes += [f"{place}{note_of(same)}" for same in identical_sets(blocks[-1])]
         if known.depletion_tasks is not None:
             notes.append(f"depletion: {known.depletion_tasks} tasks without replacement, drawn for this interval")
-    return Comparison(level, metric, correct, covers, blocks, list(dict.fromkeys(notes)))
+    media = {one.origin.medium for one in sets}
+    contexts = {one.origin.context for one in sets if one.origin.context}
+    return Comparison(
+        level,
+        metric,
+        correct,
+        covers,
+        blocks,
+        list(dict.fromkeys(notes)),
+        medium=media.pop() if len(media) == 1 else None,
+        context=contexts.pop() if len(contexts) == 1 else CONTEXT,
+    )
+
+
+Combine = Callable[[Classifier, Metric, Covers], Combination]
 
 
 @dataclass(frozen=True)
@@ -74,85 +113,175 @@ class _Comparing:
 
     def block(self, design: Design, evidence: Evidence, detection: Detection) -> Block:
         replicates = evidence.replicates
-        groups = [self.group(evidence, {number: 1.0}) for number in range(len(replicates))]
-        origins = {one.label: one.origin for one in replicates if one.label != UNKNOWN}
-        first = next((n for n, one in enumerate(replicates) if one.label == reference(origins)), None)
-        gaps = [
-            self.group(evidence, {first: 1.0, number: -1.0})
-            for number, one in enumerate(replicates)
-            if first is not None and number != first and one.label != UNKNOWN
-            if set(one.classifiers) & set(replicates[first].classifiers)
+        groups = [
+            self.group(evidence, [number], partial(_linear, {number: 1.0}), "accuracy")
+            for number in range(len(replicates))
         ]
+        losses = [loss for number in range(len(replicates)) if (loss := self.loss(evidence, number))]
         refused = {name: reason for name in self.covers if (reason := _refused_everywhere(groups, name))}
+        placebos = [one.label for one in replicates if one.origin.sampler == PLACEBO]
         agreements = _detector_agreements(replicates, groups, detection)
-        return Block(design, groups, gaps, None if first is None else groups[first], refused, agreements)
+        return Block(design, groups, losses, placebos, refused, agreements)
 
-    def group(self, evidence: Evidence, contrast: Mapping[int, float]) -> Group:
-        """All classifiers and pairs of one contrast."""
-        of = [evidence.replicates[number] for number in contrast]
-        is_gap = len(of) > 1
+    def loss(self, evidence: Evidence, number: int) -> Loss | None:
+        """What is lost on a task set, against its reference; None where it has none that shares a classifier."""
+        places = {one.label: place for place, one in enumerate(evidence.replicates)}
+        origins = {one.label: one.origin for one in evidence.replicates}
+        one = evidence.replicates[number]
+        first = places.get(one.origin.reference(origins) or "")
+        axis = one.origin.axis
+        if first is None or axis is None or not set(one.classifiers) & set(evidence.replicates[first].classifiers):
+            return None
+        reference = evidence.replicates[first]
+        classifiers = [each for each in one.classifiers if each in reference.classifiers]
+        gap = {first: 1.0, number: -1.0}
+        # The placebo of a reference that no attribute or context decides is the reference itself.
+        sham_first = places.get(reference.origin.placebo(origins) or "") if reference.origin.has_placebo else first
+        sham = places.get(one.origin.placebo(origins) or "")
+        placebo, lost = None, gap
+        shams = [evidence.replicates[place] for place in (sham_first, sham) if place is not None]
+        # Some classifiers with a placebo and some without could not be compared.
+        everywhere = all(each in other.classifiers for other in shams for each in classifiers)
+        if sham_first is not None and sham is not None and everywhere:
+            placebo = {sham_first: 1.0, sham: -1.0}
+            lost = {place: weight for place, weight in _minus(gap, placebo).items() if weight}
+        sides = [first, number]
+        gap_group = self.group(evidence, sides, partial(_linear, gap), "gap")
+        placebo_group, excess = None, None
+        if placebo is not None:
+            placebo_group = self.group(evidence, [*sides, *placebo], partial(_linear, placebo), "placebo")
+            excess = self.group(evidence, [*sides, *lost], partial(_linear, lost), "excess")
+        return Loss(
+            axis,
+            gap_group,
+            placebo_group,
+            excess,
+            self.group(evidence, [*sides, *lost], partial(self._skill, evidence, first, lost), "skill"),
+            {metric: reference.chance(metric) for metric in METRICS},
+            {
+                (metric, covers): self._concluded(evidence, excess or gap_group, lost, metric, covers)
+                for metric in METRICS
+                for covers in self.covers
+            },
+        )
+
+    def group(self, evidence: Evidence, numbers: Sequence[int], combine: Combine, quantity: Quantity) -> Group:
+        """All classifiers and pairs of one quantity, on the first of the task sets or between the first two."""
+        of = [evidence.replicates[number] for number in dict.fromkeys(numbers)]
+        is_lost = quantity != "accuracy"
         classifiers = [one for one in of[0].classifiers if all(one in other.classifiers for other in of)]
-        pairs = {
-            (metric, covers): self._pairs(evidence, classifiers, contrast, metric, covers)
+        estimates = {
+            (metric, covers): {one: evidence.combined(covers, combine(one, metric, covers)) for one in classifiers}
             for metric in METRICS
             for covers in self.covers
         }
-        intervals = {
-            one: {metric: self._intervals(evidence, _terms(contrast, one, metric)) for metric in METRICS}
-            for one in classifiers
-        }
+        pairs = {key: self._pairs(evidence, classifiers, combine, *key) for key in estimates}
+        # Of skill that is lost, the least is best.
         ranked = {
-            key: _ranks({str(one): intervals[one][key[0]][key[1]].mean for one in classifiers}, of_key)
+            key: _ranks({one: estimate.mean for one, estimate in estimates[key].items()}, of_key, quantity == "skill")
             for key, of_key in pairs.items()
-            if not is_gap
+            if quantity in ("accuracy", "skill")
         }
         rows = [
             ClassifierRow(
                 one,
-                {metric: evidence.mean(_terms(contrast, one, metric)) for metric in METRICS},
-                intervals[one],
-                {m: {c: None if is_gap else ranked[m, c][str(one)] for c in self.covers} for m in METRICS},
-                {metric: _by_seed(of, one, metric) for metric in METRICS},
+                {metric: _mean([estimates[metric, covers][one] for covers in self.covers]) for metric in METRICS},
+                {m: {c: estimates[m, c][one].interval(c, self.level) for c in self.covers} for m in METRICS},
+                {m: {c: ranked[m, c][one] if ranked else None for c in self.covers} for m in METRICS},
+                {
+                    metric: _by_seed(of[:2], one, metric) if quantity in ("accuracy", "gap") else {}
+                    for metric in METRICS
+                },
             )
             for one in classifiers
         ]
         return Group(
             label=of[0].label,
-            sampler=of[-1].origin.sampler,
-            detector=of[-1].origin.detector,
+            sampler=of[is_lost].origin.sampler,
+            detector=of[is_lost].origin.detector,
             tasks=of[0].tasks,
             digests=[one.origin.tasks_digest for one in of[0].sets],
             seeds=[seed for seed in of[0].seeds if all(seed in one.seeds for one in of)],
-            against=of[1].label if is_gap else None,
-            paired=is_gap and not set(of[0].matches).isdisjoint(of[1].matches),
+            against=of[1].label if is_lost else None,
+            paired=is_lost and not set(of[0].matches).isdisjoint(of[1].matches),
             rows=rows,
             pairs=pairs,
+            quantity=quantity,
         )
 
-    def _intervals(self, evidence: Evidence, terms: Terms) -> dict[Covers, Interval]:
-        return {name: evidence.estimate(name, terms).interval(name, self.level) for name in self.covers}
-
-    def _pairs(
+    def _skill(
         self,
         evidence: Evidence,
-        classifiers: Sequence[Classifier],
-        contrast: Mapping[int, float],
+        first: int,
+        lost: Mapping[int, float],
+        classifier: Classifier,
         metric: Metric,
         covers: Covers,
+    ) -> Combination:
+        """The share of the accuracy above chance on the reference that is lost, in percent."""
+        chance = evidence.replicates[first].chance(metric)
+        known = evidence.estimate(covers, _terms({first: 1.0}, classifier, metric))
+        reached = known.interval(covers, self.level)
+        above = known.mean - chance
+        # Without a variance (all tasks alike, or no such interval) the mean itself decides.
+        if min(above, above if reached.refused else reached.low - chance) <= 0:
+            label = evidence.replicates[first].label
+            return Combination({}, refused=f"{NOTHING_TO_LOSE}: at chance on {label} tasks")
+        terms, own = _terms(lost, classifier, metric), _terms({first: 1.0}, classifier, metric)
+        share = (evidence.mean(terms) - evidence.chance(lost, metric)) / above
+        return Combination(add_terms((terms, 100 / above), (own, -100 * share / above)), 100 * share)
+
+    def _pairs(
+        self, evidence: Evidence, classifiers: Sequence[Classifier], combine: Combine, metric: Metric, covers: Covers
     ) -> list[Pair]:
-        named = {str(one): one for one in classifiers}
-        differences = {}
-        for a, b in combinations(named, 2):
-            below = {key: -weight for key, weight in _terms(contrast, named[b], metric).items()}
-            differences[a, b] = evidence.estimate(covers, {**_terms(contrast, named[a], metric), **below})
+        combined = {str(one): combine(one, metric, covers) for one in classifiers}
+        differences = {
+            (a, b): evidence.combined(covers, combined[a].minus(combined[b])) for a, b in combinations(combined, 2)
+        }
         return compare_pairs(differences, covers, self.level, self.correct)
 
+    def _concluded(
+        self, evidence: Evidence, group: Group, lost: Mapping[int, float], metric: Metric, covers: Covers
+    ) -> dict[Classifier, Concluded]:
+        """For each classifier of a loss whether something is lost, corrected for their number, and what would tell.
 
-def _ranks(means: Mapping[str, float], pairs: Sequence[Pair]) -> Mapping[str, int | None]:
-    """None for all where no pair has an interval: nothing tells the classifiers apart, or that they are alike."""
+        What guessing loses is no loss: with unequal queries the worst class is by chance another.
+        """
+        classifiers = [row.classifier for row in group.rows]
+        guessed = evidence.chance(lost, metric)
+        sums = {one: _terms(lost, one, metric) for one in classifiers}
+        estimates = {one: evidence.estimate(covers, terms).less(guessed) for one, terms in sums.items()}
+        found = conclude(list(estimates.values()), self.level, self.correct)
+        by_tasks = {one: evidence.estimate("sampler", terms) for one, terms in sums.items()}
+        return {
+            one: Concluded(sign, needed(estimates[one], by_tasks[one], group.tasks, self.level))
+            for one, sign in zip(classifiers, found, strict=True)
+        }
+
+
+def _linear(contrast: Mapping[int, float], classifier: Classifier, metric: Metric, covers: Covers) -> Combination:
+    return Combination(_terms(contrast, classifier, metric))
+
+
+def _minus(first: Mapping[int, float], second: Mapping[int, float]) -> dict[int, float]:
+    return {place: first.get(place, 0.0) - second.get(place, 0.0) for place in dict.fromkeys([*first, *second])}
+
+
+def _mean(estimates: Sequence[Estimate]) -> float:
+    """The mean on the tasks given; of what has no number under some interval, that of another."""
+    return next((one.mean for one in estimates if not math.isnan(one.mean)), math.nan)
+
+
+def _ranks(
+    means: Mapping[Classifier, float], pairs: Sequence[Pair], lowest_first: bool
+) -> Mapping[Classifier, int | None]:
+    """None for those without a number, and for all where no pair has an interval: nothing tells them apart."""
     if pairs and all(pair.interval.refused for pair in pairs):
         return dict.fromkeys(means)
-    return ranks(means, pairs)
+    told = {str(one): -mean if lowest_first else mean for one, mean in means.items() if not math.isnan(mean)}
+    among = [pair for pair in pairs if pair.a in told and pair.b in told]
+    ranked = ranks(told, [pair.negated() for pair in among] if lowest_first else among)
+    return {one: ranked.get(str(one)) for one in means}
 
 
 def _terms(contrast: Mapping[int, float], classifier: Classifier, metric: Metric) -> dict[Any, float]:
@@ -172,6 +301,16 @@ def _left_out(replicates: Replicates) -> list[str]:
     everywhere = replicates.classifiers
     on_some = dict.fromkeys(one for given in replicates.sets for one in given.values if one not in everywhere)
     return [f"{replicates.label}: {one} is left out, it was not evaluated on all seeds" for one in on_some]
+
+
+def _unused_placebos(block: Block, replicates: Sequence[Replicates]) -> list[str]:
+    """Which placebos are there and yet in no loss."""
+    origins = {one.label: one.origin for one in replicates}
+    without = [loss.label for loss in block.losses if loss.excess is None]
+    found = [label for one in without if (label := origins[one].placebo(origins))]
+    return [
+        f"{label}: left out, it needs results of all classifiers, as a placebo of the reference does" for label in found
+    ]
 
 
 def _refused_everywhere(groups: Sequence[Group], covers: Covers) -> str | None:

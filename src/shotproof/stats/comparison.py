@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,14 +13,18 @@ from typing import TYPE_CHECKING, Any
 from shotproof.core.records import UNKNOWN
 from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
 from shotproof.evaluation.metrics import average_drop, rank_correlation
-from shotproof.evaluation.origin import RANDOM, Design
+from shotproof.evaluation.origin import RANDOM, REFERENCES, Design
 from shotproof.stats.block import Block, Group
 from shotproof.stats.intervals import Covers, Interval
 from shotproof.stats.pairs import Pair
+from shotproof.tasks.sampler import Axis
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+
+CONTEXT = "context"  # what contexts are called where their column has no name of its own
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,7 @@ class Agreement:
     """
 
     design: Design
+    reference: str
     label: str
     classifiers: int
     accuracy_with_worst: float
@@ -51,18 +56,24 @@ class Measurement:
 
 @dataclass(frozen=True)
 class GapRow:
-    """A classifier on one design: the reference (random or iid tasks) against another sampler's tasks.
+    """A classifier on one design: the reference of a task set against the set; or one of them alone.
 
-    `gap` is the reference's wAcc minus the other's (FewSTAB: wAcc-R minus wAcc-A), `accuracy_gap` the same of Acc.
+    Intervals by metric; each is the first that could be given.
+
+    gap: the reference minus the other (FewSTAB: wAcc-R minus wAcc-A), in points
+    excess: the gap minus the placebo's gap, in points; empty without a placebo
+    skill_lost: the share of the accuracy above chance that is lost, in percent
     """
 
     encoder: str
     method: str
     design: Design
+    axis: Axis | None
     reference: Measurement | None
     biased: Measurement | None
-    gap: Interval | None
-    accuracy_gap: Interval | None
+    gap: dict[Metric, Interval] = field(default_factory=dict)
+    excess: dict[Metric, Interval] = field(default_factory=dict)
+    skill_lost: dict[Metric, Interval] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -74,7 +85,9 @@ class Comparison:
     corrected: whether Holm's correction for the number of pairs was made
     covers: the intervals, the first of which tables show
     blocks: one per design
-    notes: what a reader must know of the intervals
+    notes: what a reader must know of the intervals, and of task sets that are the same
+    medium: what the items are, `image` or `sound`; None where it is not known, or both
+    context: what the contexts are called, by the catalog's column
 
     Example:
         >>> import shotproof as sp
@@ -87,8 +100,8 @@ class Comparison:
         <Comparison of ncc on dial; 5-way 5-shot: random, fewstab>
         >>> [gap.name for gap in comparison.gaps]
         ['random - fewstab']
-        >>> comparison.to_pandas("gaps").shape[0]
-        2
+        >>> comparison.to_pandas("gaps")["quantity"].tolist()
+        ['gap', 'gap', 'skill', 'skill']
     """
 
     level: float
@@ -97,12 +110,19 @@ class Comparison:
     covers: tuple[Covers, ...]
     blocks: list[Block]
     notes: list[str] = field(default_factory=list)
+    medium: str | None = None
+    context: str = CONTEXT
 
     @property
     def refused(self) -> dict[Covers, str]:
         """The reason of each interval that no classifier of any design could be given."""
         reasons = {name: [block.refused.get(name) for block in self.blocks] for name in self.covers}
         return {name: found[0] for name, found in reasons.items() if found[0] is not None and all(found)}
+
+    @property
+    def first_covers(self) -> Covers:
+        """The first interval that some classifier could be given, which numbers are by where no other is named."""
+        return next((name for name in self.covers if name not in self.refused), self.covers[0])
 
     @property
     def groups(self) -> list[Group]:
@@ -131,8 +151,8 @@ class Comparison:
 
     @cached_property
     def references(self) -> list[str]:
-        """The samplers that the others are measured against; `random` where there is none."""
-        return list(dict.fromkeys(block.reference.label for block in self.blocks if block.reference)) or [RANDOM]
+        """The task sets that others are measured against; `random` where there is none."""
+        return list(dict.fromkeys(loss.reference for block in self.blocks for loss in block.losses)) or [RANDOM]
 
     @cached_property
     def biased_samplers(self) -> list[str]:
@@ -141,8 +161,8 @@ class Comparison:
 
     @cached_property
     def rows(self) -> list[GapRow]:
-        """One row per classifier, design and task set but the reference; or one with the reference alone."""
-        return [row for block in self.blocks for row in _rows(block, self.covers[0])]
+        """One row per classifier, design and task set that is measured against another; or of one alone."""
+        return [row for block in self.blocks for row in _rows(block)]
 
     @cached_property
     def agreements(self) -> list[Agreement]:
@@ -177,6 +197,12 @@ class Comparison:
         if len(catalogs) > len(names) and design.dial is None:
             differing.append(f"catalog {(design.catalog or UNKNOWN)[:8]}")
         return ", ".join([*data_set, design.shape, *differing])
+
+    def verdict(self) -> list[str]:
+        """What was measured and what came out, in at most five sentences: nothing that an interval does not support."""
+        from shotproof.stats.export.sentences import headline
+
+        return headline(self)
 
     def to_json(self) -> dict[str, Any]:
         """All tables as plain values: accuracies in percent, differences in points, null where there is no number."""
@@ -250,36 +276,45 @@ class Comparison:
         return f"<Comparison of {', '.join(self.methods)} on {', '.join(self.encoders)}; {on}>"
 
 
-def _rows(block: Block, covers: Covers) -> list[GapRow]:
-    rows = []
+def _rows(block: Block) -> Iterator[GapRow]:
+    used = {label for loss in block.losses for label in (loss.reference, loss.label)}
     for classifier in block.classifiers:
-        first = _measure(block.reference, classifier, covers)
-        others = [group for group in block.groups if group is not block.reference and group.row(classifier)]
-        for group in others:
-            gap = next((one for one in block.gaps if one.against == group.label), None)
-            row = None if gap is None else gap.row(classifier)
-            gaps = (None, None) if row is None else (row.intervals["wacc"][covers], row.intervals["acc"][covers])
-            rows.append(GapRow(*classifier, block.design, first, _measure(group, classifier, covers), *gaps))
-        if not others:
-            rows.append(GapRow(*classifier, block.design, first, None, None, None))
-    return rows
+        for loss in block.losses:
+            if loss.gap.row(classifier):
+                yield GapRow(
+                    *classifier,
+                    block.design,
+                    loss.axis,
+                    _measure(block.group(loss.reference), classifier),
+                    _measure(block.group(loss.label), classifier),
+                    *(_intervals(group, classifier) for group in (loss.gap, loss.excess, loss.skill)),
+                )
+        for group in block.measured:
+            if group.label not in used and group.row(classifier):
+                alone = _measure(group, classifier)
+                sides = (alone, None) if group.sampler in REFERENCES else (None, alone)
+                yield GapRow(*classifier, block.design, None, *sides)
 
 
-def _measure(group: Group | None, classifier: Classifier, covers: Covers) -> Measurement | None:
-    row = None if group is None else group.row(classifier)
-    if group is None or row is None:
+def _intervals(group: Group | None, classifier: Classifier) -> dict[Metric, Interval]:
+    row = group and group.row(classifier)
+    return {metric: row.first(metric) for metric in METRICS} if row else {}
+
+
+def _measure(group: Group, classifier: Classifier) -> Measurement | None:
+    row = group.row(classifier)
+    if row is None:
         return None
-    return Measurement(
-        group.label, group.digests[0], group.tasks, row.intervals["acc"][covers], row.intervals["wacc"][covers]
-    )
+    return Measurement(group.label, group.digests[0], group.tasks, row.first("acc"), row.first("wacc"))
 
 
 def _agreements(block: Block) -> list[Agreement]:
     found = []
-    for gap in block.gaps:
-        sides = block.sides(gap)
+    for loss in block.losses:
+        sides = block.sides(loss)
         accuracy, worst = ([first.means[metric] for first, _ in sides] for metric in METRICS)
         biased = [second.means["wacc"] for _, second in sides]
         correlations = (rank_correlation(accuracy, biased), rank_correlation(worst, biased))
-        found.append(Agreement(block.design, str(gap.against), len(sides), *correlations, average_drop(worst, biased)))
+        drop = average_drop(worst, biased)
+        found.append(Agreement(block.design, loss.reference, loss.label, len(sides), *correlations, drop))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal
@@ -22,6 +23,32 @@ MeanOf = tuple[str | None, Classifier, Metric]  # a task set by its digest
 
 # A weighted sum of means: of which replicates (by number), classifier and metric, with which weight.
 Terms = Mapping[tuple[int, Classifier, Metric], float]
+
+
+@dataclass(frozen=True)
+class Combination:
+    """A weighted sum of means or, where `value` is set, what has this value and changes as the sum does (delta method).
+
+    refused: why it can be given no number
+    """
+
+    terms: Terms
+    value: float | None = None
+    refused: str | None = None
+
+    def minus(self, other: Combination) -> Combination:
+        """The difference; both are sums, or both have a value."""
+        value = None if self.value is None or other.value is None else self.value - other.value
+        return Combination(add_terms((self.terms, 1.0), (other.terms, -1.0)), value, self.refused or other.refused)
+
+
+def add_terms(*parts: tuple[Terms, float]) -> dict[tuple[int, Classifier, Metric], float]:
+    """Weighted sums, each with a weight, as one."""
+    total: dict[tuple[int, Classifier, Metric], float] = {}
+    for terms, factor in parts:
+        for key, weight in terms.items():
+            total[key] = total.get(key, 0.0) + factor * weight
+    return {key: weight for key, weight in total.items() if weight}
 
 
 @dataclass(frozen=True)
@@ -64,6 +91,10 @@ class Replicates:
         """The values of each set, by what its tasks are matched by: [tasks] each."""
         return {key: one.values[classifier][metric] for key, one in zip(self.matches, self.sets, strict=True)}
 
+    def chance(self, metric: Metric) -> float:
+        """What guessing gives on average over all tasks, in percent."""
+        return sum(one.chance[metric] * one.tasks for one in self.sets) / self.tasks
+
     def means(self, classifier: Classifier, metric: Metric) -> dict[int | None, float]:
         """The mean of each set, by its seed."""
         return {one.origin.seed: float(one.values[classifier][metric].mean()) for one in self.sets}
@@ -95,6 +126,15 @@ class Evidence:
     replicates: Sequence[Replicates]
     reevaluated: Reevaluated = field(default_factory=Reevaluated)
 
+    def combined(self, covers: Covers, combination: Combination) -> Estimate:
+        """The combination with its spread; refused where there is none."""
+        if combination.refused:
+            return Estimate(math.nan, None, combination.refused)
+        estimate = self.estimate(covers, combination.terms)
+        if combination.value is None:
+            return estimate
+        return Estimate(combination.value, estimate.spread, estimate.refused)
+
     def estimate(self, covers: Covers, terms: Terms) -> Estimate:
         """The weighted sum with its spread; refused where there is none."""
         if covers == DEPLETION:
@@ -108,12 +148,20 @@ class Evidence:
         halves = self.reevaluated.halves.get(covers, "no halves of the data were evaluated")
         if isinstance(halves, str):
             return Estimate(estimate.mean, None, halves)
+        for number in dict.fromkeys(number for number, _, _ in terms):
+            reason = halves.refused.get(self.replicates[number].origin.tasks_digest)
+            if reason:
+                return Estimate(estimate.mean, None, f"{self.replicates[number].label}: {reason}")
         # On halves of the data, replicates are drawn with the same seeds: the first is enough.
         weights: dict[MeanOf, float] = {
             (self.replicates[number].origin.tasks_digest, classifier, metric): weight
             for (number, classifier, metric), weight in terms.items()
         }
         return estimate.plus(halves.spread(weights))
+
+    def chance(self, contrast: Mapping[int, float], metric: Metric) -> float:
+        """What guessing gives for a weighted sum over replicates, by their number."""
+        return sum(weight * self.replicates[number].chance(metric) for number, weight in contrast.items())
 
     def mean(self, terms: Terms) -> float:
         """The weighted sum on the tasks given."""

@@ -15,7 +15,7 @@ Arrays only: whoever re-evaluates makes them.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -95,10 +95,14 @@ class Halves:
 
 @dataclass(frozen=True)
 class HalvedMeans:
-    """Halves of the k means of several task sets, classifiers and metrics, by what they are of."""
+    """Halves of the k means of several task sets, classifiers and metrics, by what they are of.
+
+    refused: why a task set, by its digest, has none
+    """
 
     halves: Halves
     names: list[Hashable]
+    refused: Mapping[str | None, str] = field(default_factory=dict)
 
     def spread(self, weights: Mapping[Any, float]) -> Spread:
         """What the data adds to the variance of a weighted sum of these means; those without a weight take no part."""

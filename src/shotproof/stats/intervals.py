@@ -10,23 +10,24 @@ Accuracies are in percent, differences between them in points.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from shotproof.core.errors import InputError
+from shotproof.core.errors import InputError, UnknownName
+from shotproof.core.nouns import noun, nouns
 
 FloatArray = npt.NDArray[np.float64]
 Covers = Literal["sampler", "depletion", "images", "classes"]
 
-# What each interval covers, in one sentence.
-MEANING: dict[Covers, str] = {
-    "sampler": "New tasks drawn from the same images; it says nothing about new images or new classes.",
-    "depletion": "New tasks, on tasks that never share an image: safe for new images, and wider than it need be.",
-    "images": "New images of the same classes, and new tasks.",
-    "classes": "New classes with new images, and new tasks.",
+_MEANING: dict[Covers, str] = {
+    "sampler": "New tasks drawn from the same {items}; it says nothing about new {items} or new classes.",
+    "depletion": "New tasks, on tasks that never share {an_item}: safe for new {items}, and wider than it need be.",
+    "images": "New {items} of the same classes, and new tasks.",
+    "classes": "New classes with new {items}, and new tasks.",
 }
 
 # A spread below this share of the values is rounding error: the values are constant.
@@ -120,6 +121,10 @@ class Estimate:
             mean, self.spread + Spread(other.spread.variance, other.spread.uncertainty, -other.spread.third)
         )
 
+    def less(self, known: float) -> Estimate:
+        """The same lower by a number that is known exactly."""
+        return replace(self, mean=self.mean - known)
+
     def plus(self, source: Spread) -> Estimate:
         """The same mean with a further, independent source of variance."""
         return self if self.spread is None else Estimate(self.mean, self.spread + source)
@@ -168,6 +173,29 @@ def gap_interval(
     if paired:
         return Estimate.over_tasks(np.subtract(reference, biased)).interval("sampler", level)
     return Estimate.over_tasks(reference).minus(Estimate.over_tasks(biased)).interval("sampler", level)
+
+
+def meanings(medium: str | None) -> dict[Covers, str]:
+    """What each interval covers, in one sentence, in the words for such items.
+
+    Example:
+        >>> meanings("sound")["images"]
+        'New recordings of the same classes, and new tasks.'
+    """
+    one = noun(medium)
+    words = {"items": nouns(medium), "an_item": f"{'an' if one[0] in 'aeiou' else 'a'} {one}"}
+    return {name: sentence.format(**words) for name, sentence in _MEANING.items()}
+
+
+def check_intervals(names: Sequence[str]) -> tuple[Covers, ...]:
+    """The intervals of these names, in the order given; InputError for none, UnknownName for one that there is not."""
+    known: tuple[Covers, ...] = get_args(Covers)
+    if not names:
+        raise InputError(f"no interval: name at least one of {', '.join(known)}")
+    for name in names:
+        if name not in known:
+            raise UnknownName("interval", name, known)
+    return tuple(names)  # type: ignore[arg-type]
 
 
 def check_level(level: float) -> None:

@@ -30,21 +30,39 @@ class Pair:
 
     def turned(self) -> Pair:
         """The same pair as method `b` sees it."""
+        return replace(self.negated(), a=self.b, b=self.a)
+
+    def negated(self) -> Pair:
+        """The same pair of what is better the lower it is."""
         interval = replace(self.interval, mean=-self.interval.mean, low=-self.interval.high, high=-self.interval.low)
-        return Pair(self.b, self.a, interval, self.p_value, _OPPOSITE[self.conclusion])
+        return replace(self, interval=interval, conclusion=_OPPOSITE[self.conclusion])
 
 
 def compare_pairs(
     differences: Mapping[tuple[str, str], Estimate], covers: str, level: float = 0.95, correct: bool = True
 ) -> list[Pair]:
-    """Conclusions on all pairs under one interval; `correct` by Holm for the number of pairs."""
+    """Conclusions on all pairs under one interval; `correct` by Holm for the number of pairs that have one."""
     check_level(level)
-    p_values = np.array([difference.p_value() for difference in differences.values()])
-    p_values = holm(p_values) if correct else p_values
+    p_values = _p_values(list(differences.values()), correct)
     return [
         Pair(a, b, difference.interval(covers, level), float(p), _conclude(difference.mean, float(p), level))
         for ((a, b), difference), p in zip(differences.items(), p_values, strict=True)
     ]
+
+
+def conclude(estimates: Sequence[Estimate], level: float = 0.95, correct: bool = True) -> list[Conclusion]:
+    """Which estimates are conclusively above or below zero; `correct` by Holm for the number that have an interval."""
+    check_level(level)
+    p_values = _p_values(estimates, correct)
+    return [_conclude(one.mean, float(p), level) for one, p in zip(estimates, p_values, strict=True)]
+
+
+def _p_values(estimates: Sequence[Estimate], correct: bool) -> FloatArray:
+    p_values = np.array([one.p_value() for one in estimates])
+    if correct:
+        tested = np.array([one.spread is not None for one in estimates], dtype=np.bool_)
+        p_values[tested] = holm(p_values[tested])
+    return p_values
 
 
 def holm(p_values: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import pyarrow as pa
 
@@ -28,6 +28,8 @@ SKIP_SMALL_CLASSES = "leave out classes with too few items for a task, which are
 # What a user may mistake for an option of a sampler.
 _GIVEN_BESIDE = ("split", "way", "shot", "query", "tasks", "seed", "attributes", "features", "like")
 
+# What tasks stress: attributes that mislead, contexts that change, hard items or classes, unequal queries.
+Axis = Literal["attributes", "contexts", "conditions", "difficulty", "classes", "queries"]
 SamplerType = TypeVar("SamplerType", bound="Sampler", covariant=True)
 
 
@@ -48,6 +50,9 @@ class Sampler(Component, ABC):
 
     takes: what it can be given beside the catalog, of `attributes`, `features` and `like`
     needs: what of this it cannot do without
+    axis: what its tasks stress, which results are sectioned by; None where they are a reference and stress nothing
+    reference: the sampler that its tasks are measured against, where no matched set is there
+    has_placebo: whether attributes or contexts decide its tasks, so that shuffling these gives a placebo
 
     Example:
         >>> import shotproof as sp
@@ -59,6 +64,9 @@ class Sampler(Component, ABC):
     kind: ClassVar[str] = "sampler"
     takes: ClassVar[tuple[str, ...]] = ()
     needs: ClassVar[tuple[str, ...]] = ()
+    axis: ClassVar[Axis | None] = "difficulty"
+    reference: ClassVar[str] = "random"
+    has_placebo: ClassVar[bool] = False
 
     def bind(
         self,
@@ -96,6 +104,12 @@ class Sampler(Component, ABC):
     @abstractmethod
     def bound(self, inputs: SamplerInputs) -> BoundSampler[Sampler]:
         """What draws tasks with these options from these inputs, of which all that it needs is there."""
+
+    def check_sizes(self, catalog: Catalog, shape: TaskShape) -> None:
+        """Refuse a catalog of one split that is too small, whatever attributes and features will say of its items.
+
+        It is asked before these are made. Samplers that can use classes of any size leave it as it is.
+        """
 
     def sets(self, catalog: Catalog | None = None) -> dict[str, Sampler]:
         """The samplers that this one stands for, by name: itself, unless it draws several matched sets."""
@@ -163,6 +177,7 @@ samplers: Registry[Sampler] = Registry(
         "iid": "shotproof.tasks.context.sets:Iid",
         "meta-dataset": "shotproof.tasks.uniform.meta_dataset:MetaDataset",
         "ood": "shotproof.tasks.context.sets:Ood",
+        "placebo": "shotproof.tasks.uniform.placebo:Placebo",
         "random": "shotproof.tasks.uniform.random:Random",
         "semantic": "shotproof.tasks.semantic.sampler:Semantic",
         "shift": "shotproof.tasks.shift.sampler:Shift",
@@ -216,6 +231,8 @@ def sample(
     """
     if tasks is not None and tasks < 1:
         raise InputError(f"tasks: expected a whole number of at least 1, found {tasks!r}")
+    if seed < 0:
+        raise InputError(f"seed: expected a whole number of at least 0, found {seed!r}")
     sampler = samplers.make(sampler)
     data = {"attributes": attributes, "features": features, "like": like}
     unused = [role for role, given in data.items() if given is not None and role not in sampler.takes]
@@ -239,6 +256,7 @@ def sample(
         query=sizes[2],
         tasks=tasks,
         seed=seed,
+        medium=catalog.medium,
         mix=catalog.record.mix,  # how loud the backgrounds are decides what the tasks ask
     )
     taskset = TaskSet(table, record)

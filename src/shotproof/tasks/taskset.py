@@ -106,6 +106,15 @@ class TaskSet(Tabular):
         """The first row of each task, and the number of rows at the end: task k has rows starts[k] to starts[k + 1]."""
         return np.append(np.flatnonzero(self.slot_of_row == 0), self.table.num_rows)
 
+    def common_sizes(self) -> tuple[int | None, int | None, int | None]:
+        """The way, shot and query of every task; None where tasks differ."""
+        shots, queries = (pc.list_value_length(self.table.column(side)) for side in ("support", "query"))
+        way, shot, query = (
+            int(sizes[0]) if len(sizes) == 1 else None
+            for sizes in map(np.unique, (np.diff(self.starts), shots, queries))
+        )
+        return way, shot, query
+
     def first(self, tasks: int) -> TaskSet:
         """The first tasks only."""
         return TaskSet(self.table.slice(0, int(self.starts[min(tasks, len(self))])), self.record)

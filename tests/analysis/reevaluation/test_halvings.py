@@ -101,8 +101,16 @@ def test_data_too_small_for_halves_is_refused_with_the_reason(make_data: Callabl
     with pytest.raises(InsufficientData, match=r"need 6 classes \(3 ways in each half\), the data has 5"):
         on_halves(sample(catalog, "random", **DESIGN), catalog, "classes", halvings=3, tasks=5)
     few, _ = make_data(items=9)
-    with pytest.raises(InsufficientData, match=r"need 10 items of each class .* class 'class00' has 9"):
+    with pytest.raises(InsufficientData, match=r"halves of the images need 10 of each class .* class 'class00' has 9"):
         on_halves(sample(few, "random", **DESIGN), few, "images")
+
+
+def test_recordings_are_not_called_images(make_data: Callable[..., Data]) -> None:
+    few, _ = make_data(items=9)
+    paths = pa.array([f"{item}.wav" for item in few.items])
+    sounds = Catalog(few.table.set_column(few.table.column_names.index("path"), "path", paths), few.root, few.record)
+    with pytest.raises(InsufficientData, match="halves of the recordings need 10 of each class"):
+        on_halves(sample(sounds, "random", **DESIGN), sounds, "images")
 
 
 def test_bad_input_is_named(data: Data, make_data: Callable[..., Data]) -> None:

@@ -34,6 +34,17 @@ def birds(tmp_path: Path) -> Path:
     return tmp_path / "birds"
 
 
+def test_names_are_for_people(birds: Path, tmp_path: Path) -> None:
+    (tmp_path / "names.csv").write_text("label,name\nrobin,European robin\n")
+    made, named = tmp_path / "catalog.parquet", tmp_path / "named.parquet"
+    call(birds, "-o", made)
+    for source in (birds, made):  # a folder, and a catalog that is there already
+        result = call(source, "--names", tmp_path / "names.csv", "-o", named)
+        assert "4 (European robin)" in result.output
+        assert Catalog.read(named).class_names == {"jay": "jay", "robin": "European robin", "wren": "wren"}
+        assert Catalog.read(named).digest == Catalog.read(made).digest
+
+
 def test_a_folder_becomes_a_catalog_with_a_summary(birds: Path, tmp_path: Path) -> None:
     output = tmp_path / "out" / "catalog.parquet"
     result = call(birds, "-o", output)

@@ -67,7 +67,7 @@ def test_the_default_says_what_it_does_not_cover(folder: Path) -> None:
     pair = group.pairs["acc", "sampler"][0]
     found = next(line for line in shown.splitlines() if line.startswith("ncc - knn"))
     assert found.split()[3:5] == [f"{pair.interval.mean:+.2f}", pair.conclusion]
-    assert "does not cover new images or new classes. For those: --interval images" in shown
+    assert "does not cover new items or new classes. For those: --interval images" in shown
 
 
 def test_several_intervals_side_by_side_and_one_refused(folder: Path) -> None:
@@ -82,6 +82,38 @@ def test_several_intervals_side_by_side_and_one_refused(folder: Path) -> None:
     counts = next(line for line in shown.splitlines() if line.startswith("conclusive")).split()
     assert counts[2::3] == ["of"] * 4
     assert counts[-3:] == ["0", "of", "1"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        ([], ["images", "sampler"]),
+        (["sampler", "images"], ["sampler", "images"]),
+        (["depletion", "sampler"], ["depletion", "sampler"]),
+    ],
+)
+def test_the_first_interval_is_the_one_that_was_asked_for_or_images(
+    folder: Path, asked: list[str], shown: list[str]
+) -> None:
+    options = [option for name in asked for option in ("--interval", name)]
+    printed = run(folder, "results.parquet", *options, *MATERIAL, "--halvings", "4", "--workers", "1")
+    heading = next(line for line in printed.splitlines() if line.startswith("method")).split()
+    assert heading == ["method", "rank", "by", shown[0], "Acc", *shown]
+    as_json = json.loads(
+        run(folder, "results.parquet", *options, *MATERIAL, "--halvings", "4", "--workers", "1", "--json")
+    )
+    assert list(as_json["covers"]) == shown
+
+
+def test_what_was_found_is_told_in_sentences(tmp_path: Path) -> None:
+    for seed, (sampler, share) in enumerate((("random", 0.9), ("fewstab", 0.4))):
+        made = draw_results(draw_tasks(sampler, tasks=60), {"ncc": share}, seed=seed)
+        made.write(tmp_path / f"{sampler}.parquet")
+    files = ("random.parquet", "fewstab.parquet")
+    comparison = compare([Results.read(tmp_path / name) for name in files])
+    printed = run(tmp_path, *files).splitlines()
+    assert "ncc loses on fewstab tasks" in comparison.verdict()[1]
+    assert set(comparison.verdict()) <= set(printed)
 
 
 def test_a_folder_stands_for_all_files_in_it(folder: Path) -> None:
@@ -128,7 +160,8 @@ def test_gaps_are_printed(tmp_path: Path) -> None:
         draw_results(draw_tasks(sampler), {"ncc": 0.6, "ridge": 0.5}).write(tmp_path / f"{sampler}.parquet")
     shown = run(tmp_path, "random.parquet", "fewstab.parquet")
     assert "birds, 3-way 1-shot, 4 queries per class, split test\n" in shown
-    assert "Gap, random minus fewstab tasks: wAcc, points" in shown
+    assert "Gap, random - fewstab: wAcc, points" in shown
+    assert "Skill lost, random - fewstab: wAcc, percent" in shown
     # methods, pairs, gaps, pairs of gaps, agreements
     assert run(tmp_path, "random.parquet", "fewstab.parquet", "--csv").count("\n\n") == 4
 
@@ -147,7 +180,7 @@ def test_data_sets_seeds_and_detectors_have_their_sections(tmp_path: Path) -> No
     assert "40 random tasks of 2 seeds: Acc, percent" in lines
     row = compare([Results.read(path) for path in sorted(tmp_path.glob("sounds*"))]).groups[0].rows[0]
     heading = next(line for line in lines if "sd over seeds" in line)
-    assert heading.split() == ["method", "rank", "Acc", "sd", "over", "seeds", "sampler"]
+    assert heading.split() == ["method", "rank", "by", "sampler", "Acc", "sd", "over", "seeds", "sampler"]
     assert any(line.split()[:4:3] == ["ncc", f"{row.spread('acc'):.1f}"] for line in lines)
     assert any(line.split() == ["fewstab:", "captions", "and", "photometric", "1.00", "n/a", "n/a"] for line in lines)
 

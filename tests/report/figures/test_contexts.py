@@ -9,15 +9,15 @@ import pytest
 from shotproof.evaluation.evaluated import METRICS, Classifier
 from shotproof.evaluation.origin import Design
 from shotproof.report.figures.contexts import context_panels
-from shotproof.stats.block import Block, ClassifierRow, Group
+from shotproof.stats.block import Block, ClassifierRow, Group, Loss, Quantity
 from shotproof.stats.comparison import Comparison
 from shotproof.stats.intervals import Interval
 
 DESIGN = Design("sounds", "catalog-1", "test", 5, 5, 10, 1.0)
 
 
-def group(label: str, means: Mapping[str, float], against: str | None = None) -> Group:
-    """Methods with these means of both metrics, on one task set or as gaps."""
+def group(label: str, means: Mapping[str, float], against: str | None = None, quantity: Quantity = "accuracy") -> Group:
+    """Methods with these means of both metrics, on one task set or lost between two."""
     rows = [
         ClassifierRow(
             Classifier("logmel", method),
@@ -28,7 +28,7 @@ def group(label: str, means: Mapping[str, float], against: str | None = None) ->
         )
         for method, mean in means.items()
     ]
-    return Group(label, against or label, None, 600, ["digest"], [0], against, True, rows, {})
+    return Group(label, against or label, None, 600, ["digest"], [0], against, True, rows, {}, quantity)
 
 
 def block(design: Design, losses: Mapping[str, Mapping[str, float]], reference: str = "iid") -> Block:
@@ -36,8 +36,11 @@ def block(design: Design, losses: Mapping[str, Mapping[str, float]], reference: 
     methods = next(iter(losses.values()))
     first = group(reference, dict.fromkeys(methods, 80.0))
     others = [group(label, {name: 80 - loss for name, loss in lost.items()}) for label, lost in losses.items()]
-    gaps = [group(reference, lost, label) for label, lost in losses.items()]
-    return Block(design, [first, *others], gaps, first)
+    lost = [
+        Loss("contexts", group(reference, of, label, "gap"), None, None, group(reference, of, label, "skill"), {}, {})
+        for label, of in losses.items()
+    ]
+    return Block(design, [first, *others], lost)
 
 
 def comparison(*blocks: Block) -> Comparison:

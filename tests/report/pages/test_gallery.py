@@ -12,6 +12,7 @@ from PIL import Image
 
 from shotproof.analysis.chosen_tasks import choose_tasks
 from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.names import apply_names
 from shotproof.core.errors import InputError
 from shotproof.evaluation.answers import AnsweredTasks, answers_on
 from shotproof.evaluation.results import Results
@@ -45,7 +46,7 @@ def test_the_gallery_shows_what_is_in_the_files(tmp_path: Path) -> None:
     table = given.tasks.table
     for shown in gallery.tasks:
         rows = table.filter(pc.equal(table.column("task"), shown.number)).to_pylist()
-        assert [(c.label, c.attribute) for c in shown.classes] == [(r["label"], r["attribute"]) for r in rows]
+        assert [(c.name, c.attribute) for c in shown.classes] == [(r["label"], r["attribute"]) for r in rows]
         assert [[one.item for one in c.support + c.query] for c in shown.classes] == [
             r["support"] + r["query"] for r in rows
         ]
@@ -54,6 +55,38 @@ def test_the_gallery_shows_what_is_in_the_files(tmp_path: Path) -> None:
         assert answers is not None
         assert answers.correct == [r["n_correct"] for r in ridge]
         assert answers.missed == [r["missed"] for r in ridge]
+
+
+def test_classes_have_their_names_and_items_the_context_that_the_sampler_goes_by(tmp_path: Path) -> None:
+    plain = make_catalog(tmp_path)
+    weather = ["sun" if number % 2 else "rain" for number in range(len(plain))]
+    table = plain.table.append_column("weather", pa.array(weather)).append_column(
+        "context", pa.array(["x"] * len(plain))
+    )
+    catalog = Catalog(table, plain.root, plain.record)
+    names = tmp_path / "names.csv"
+    names.write_text("label,name\nant,Ants\nbee,Bees\n")
+    catalog = apply_names(catalog, names)
+    made = make_tasks(catalog, "ood", options={"context_column": "weather"})
+    results = make_results(made, "pixels", {"ncc": 0.7})
+    album = Album()
+    gallery = make_gallery(chosen(answers_on(made, [results]), catalog, 4), album)
+    assert {c.name for task in gallery.tasks for c in task.classes} == {"Ants", "Bees", "cat", "dog"}
+    assert {c.what for task in gallery.tasks for c in task.classes} == {"weather"}
+    expected = dict(zip(catalog.items, weather, strict=True))
+    shown = [one for task in gallery.tasks for c in task.classes for one in c.support + c.query]
+    assert all(one.context == expected[one.item] for one in shown)
+    ant = next(one for one in shown if one.item.startswith("ant/"))
+    assert ant.about == f"Ants in {ant.context}"
+    # The same images under another column are not embedded again.
+    images = len(album.images)
+    assert {one.context for one in album.thumbnails([one.item for one in shown], catalog)} == {"x"}
+    assert len(album.images) == images
+
+
+def test_without_a_column_of_contexts_there_is_no_caption(tmp_path: Path) -> None:
+    catalog = make_catalog(tmp_path)
+    assert {one.context for one in Album().thumbnails(catalog.items[:3], catalog)} == {None}
 
 
 def test_each_image_is_embedded_once_and_is_its_own(tmp_path: Path) -> None:

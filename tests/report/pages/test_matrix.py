@@ -11,7 +11,7 @@ def test_a_pair_reads_the_other_way_round_from_the_other_side(tmp_path: Path) ->
     results, _, _ = make_experiment(tmp_path)
     made = matrices(compare(results, metric="wacc"))
     names = [one.name for one in made[:3]]
-    assert names == [f"{name}, 3-way 1-shot" for name in ("random", "fewstab", "gap (random - fewstab)")]
+    assert names == [f"{name}, 3-way 1-shot" for name in ("random", "fewstab", "skill lost, random - fewstab")]
     assert len(made) == 2 * 3
     for one in made:
         opposite = {"+": "−", "0": "0", "−": "+"}
@@ -28,6 +28,18 @@ def test_a_matrix_is_by_the_metric_of_the_comparison(tmp_path: Path) -> None:
     ordered = sorted(group.rows, key=lambda row: -row.means["wacc"])
     assert [name for name, _, _ in first.rows] == [comparison.classifier_name(row.classifier) for row in ordered]
     assert [rank for _, rank, _ in first.rows] == [row.rank("wacc") for row in ordered]
+
+
+def test_a_matrix_of_skill_begins_with_who_loses_least(tmp_path: Path) -> None:
+    comparison = compare(make_experiment(tmp_path)[0])
+    skill, made = comparison.blocks[0].losses[0].skill, matrices(comparison)[2]
+    ordered = sorted(skill.rows, key=lambda row: row.means["acc"])
+    assert made.is_lost
+    assert [name for name, _, _ in made.rows] == [comparison.classifier_name(row.classifier) for row in ordered]
+    ranked = [rank for _, rank, _ in made.rows]
+    assert ranked == [row.rank("acc") for row in ordered]
+    assert ranked == sorted(rank for rank in ranked if rank is not None)
+    assert ranked[0] == 1 < ranked[-1]  # type: ignore[operator]
 
 
 def test_designs_without_random_tasks_have_no_gap(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from shotproof.analysis.compare import compare
 from shotproof.analysis.reevaluation.material import Material
 from shotproof.report.pages.content import PageContent, SetCosts
 from shotproof.report.pages.page import write_page
+from shotproof.stats.export.numbers import percent
 from tests.html_page import Page
 from tests.report_files import make_catalog, make_experiment, make_results, make_tasks
 
@@ -32,10 +33,13 @@ def test_numbers_are_shown_as_they_are(tmp_path: Path) -> None:
     page = Page(tmp_path / "r.html")
     for row in comparison.rows:
         assert row.reference
-        assert row.gap
-        for interval in (row.reference.accuracy, row.reference.worst, row.gap):
-            assert f"{interval.mean:.1f} ".replace("-", "−") in page.find("td", **{"data-value": str(interval.mean)})
-    assert "90% " in page.find("p", id="results-caption")[0]
+        lost = [one for of in (row.gap, row.skill_lost) for one in of.values()]
+        assert len(lost) == 4
+        for interval in (row.reference.accuracy, row.reference.worst, *lost):
+            assert f"{percent(interval.mean)} ".replace("-", "−") in page.find(
+                "td", **{"data-value": str(interval.mean)}
+            )
+    assert any("90% " in text for text in page.find("p", id="axis-attributes-caption"))
     assert json.loads(page.find("script", id="comparison")[0])["level"] == 0.9
 
 

@@ -20,7 +20,7 @@ def test_the_mean_is_over_all_tasks_and_the_spread_over_seeds(tmp_path: Path) ->
     }
     rows = seeds_rows(compare([one for results in by_sampler.values() for one in results]))
     assert [row.set_name for row in rows] == [
-        f"{name}, 3-way 1-shot" for name in ("random", "fewstab", "gap (random - fewstab)")
+        f"{name}, 3-way 1-shot" for name in ("random", "fewstab", "gap, random - fewstab")
     ]
     accuracy = {
         name: [one.counts("ncc").accuracy_by_task().mean() for one in results] for name, results in by_sampler.items()

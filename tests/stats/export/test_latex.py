@@ -37,19 +37,21 @@ def test_cells_are_means_with_half_widths_in_as_many_columns_as_the_heading() ->
     row = comparison.groups[0].rows[1]
     interval = row.intervals["acc"]["sampler"]
     assert rows_of(latex)["ridge"][0] == rf"{interval.mean:.1f} {{\scriptsize$\pm${interval.half_width:.1f}}}"
-    assert {len(cells) for cells in rows_of(latex).values()} == {6}
-    assert r"\begin{tabular}{lcccccc}" in latex
-    assert latex.count(r"\multicolumn{2}{c}") == 3
+    assert {len(cells) for cells in rows_of(latex).values()} == {8}
+    assert r"\begin{tabular}{lcccccccc}" in latex
+    assert latex.count(r"\multicolumn{2}{c}") == 4
     assert r"\begin{table*}[t]" in latex  # over both columns of text
-    assert r"random $-$ fewstab" in latex
+    assert r"gap, random $-$ fewstab" in latex
+    assert r"skill lost, random $-$ fewstab" in latex
 
 
 def test_the_best_and_all_ties_are_bold() -> None:
     comparison = with_gaps()
     bold = {name: [r"\textbf" in cell for cell in cells] for name, cells in rows_of(comparison.to_latex()).items()}
     random, fewstab = comparison.groups
-    (gap,) = comparison.gaps
-    for place, group in enumerate((random, fewstab, gap)):
+    (loss,) = comparison.blocks[0].losses
+    gap = loss.gap
+    for place, group in enumerate((random, fewstab, gap, loss.skill)):
         for at, metric in enumerate(("acc", "wacc")):
             best = best_of(group, metric, "sampler")  # type: ignore[arg-type]
             assert {name for name, cells in bold.items() if cells[2 * place + at]} == {one.method for one in best}
@@ -71,10 +73,10 @@ def test_the_caption_states_the_interval_and_what_bold_means() -> None:
     caption = re.findall(r"\\caption\{(.*)\}", with_gaps().to_latex())[0]
     assert "birds, 3-way 1-shot, 4 queries per class, split test" in caption
     assert r"half-width of the 95\% interval 'sampler'" in caption
-    assert "New tasks drawn from the same images" in caption
-    assert (
-        "Bold: the highest (of gaps, the lowest), and all that a paired test, corrected after Holm, cannot" in caption
-    )
+    assert "New tasks drawn from the same items" in caption
+    assert "skill lost in percent of the accuracy above chance" in caption
+    bold = "Bold: the highest (of what is lost, the lowest), and all that a paired test, corrected after Holm, cannot"
+    assert bold in caption
 
 
 def test_it_is_balanced_and_escaped() -> None:

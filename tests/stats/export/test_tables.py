@@ -76,7 +76,13 @@ def test_json_has_the_promised_keys_in_percent_points(comparison: Comparison) ->
     conclusive["conclusive"] = comparison.groups[0].conclusive("acc", "sampler")
     assert written["conclusive"][0].items() >= {**conclusive, **DESIGN}.items()
     assert written["tasks"][1]["detector"] == "captions"
-    assert [design["reference"] for design in written["designs"]] == ["random", "random"]
+    references = {"fewstab [captions]": "random", "fewstab [photometric]": "random"}
+    assert [design["references"] for design in written["designs"]] == [references, {}]
+    lost = [row for row in written["gaps"] if row["tasks"] == "random - fewstab [captions]"]
+    assert [(row["quantity"], row["axis"]) for row in lost] == [("gap", "attributes")] * 3 + [
+        ("skill", "attributes")
+    ] * 3
+    assert {round(row["chance"]["acc"], 6) for row in lost} == {33.333333}
 
 
 def test_what_is_not_there_is_null(comparison: Comparison) -> None:

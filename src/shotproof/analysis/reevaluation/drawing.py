@@ -29,9 +29,19 @@ class Drawing:
     like: Drawing | None = None
 
     @classmethod
-    def of(cls, tasks: TaskSet, material: Material | None = None) -> Drawing:
-        """From a task set's record; what its sampler was given is found in the material, by digest."""
-        record, material = tasks.record, material or Material()
+    def of(cls, tasks: TaskSet, material: Material | None = None, known: dict[str, Drawing] | None = None) -> Drawing:
+        """From a task set's record; what its sampler was given is found in the material, by digest.
+
+        `known` has the drawings made so far, by the digest of the task set: one that others are like is drawn once.
+        """
+        known = {} if known is None else known
+        if tasks.digest not in known:
+            known[tasks.digest] = cls._of(tasks, material or Material(), known)
+        return known[tasks.digest]
+
+    @classmethod
+    def _of(cls, tasks: TaskSet, material: Material, drawings: dict[str, Drawing]) -> Drawing:
+        record = tasks.record
         if record.sampler is None:
             raise InputError(
                 "the task set does not say how it was drawn, so it cannot be drawn anew on halves of the data: "
@@ -54,11 +64,14 @@ class Drawing:
             samplers.make({"name": record.sampler.name, **record.sampler.options}),
             None if None in sizes else TaskShape(*sizes),  # type: ignore[arg-type]
             data,
-            None if like is None else cls.of(like, material),
+            None if like is None else cls.of(like, material, drawings),
         )
 
-    def draw(self, catalog: Catalog, seed: int, tasks: int) -> pa.Table:
-        """The rows of the first tasks."""
-        like = None if self.like is None else TaskSet(self.like.draw(catalog, seed, tasks))
-        bound = self.sampler.bind(catalog, self.shape or TaskShape(), seed, like=like, **self.data)
-        return bound.draw(range(min(tasks, bound.available() or tasks)))
+    def draw(self, catalog: Catalog, seed: int, tasks: int, drawn: dict[int, pa.Table] | None = None) -> pa.Table:
+        """The rows of the first tasks; `drawn` keeps them, so that those that others are like are drawn once."""
+        drawn = {} if drawn is None else drawn
+        if id(self) not in drawn:
+            like = None if self.like is None else TaskSet(self.like.draw(catalog, seed, tasks, drawn))
+            bound = self.sampler.bind(catalog, self.shape or TaskShape(), seed, like=like, **self.data)
+            drawn[id(self)] = bound.draw(range(min(tasks, bound.available() or tasks)))
+        return drawn[id(self)]

@@ -20,6 +20,7 @@ from shotproof.analysis.reevaluation.material import Material
 from shotproof.catalog.catalog import Catalog
 from shotproof.core import draws
 from shotproof.core.errors import InsufficientData, Mismatch
+from shotproof.core.nouns import nouns
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.evaluated import METRICS, Classifier
@@ -34,6 +35,10 @@ from shotproof.tasks.taskset import TaskSet
 
 Classifiers = Sequence[tuple[str, Features, Sequence[AnyMethod]]]  # each encoder, its features, and its methods
 TASKS_PER_HALF = 200
+# Where the number of halvings is left to us, fewer are made where there are many classifiers or sets. With fewer still,
+# or with fewer tasks, the variance would be known so badly that no interval is narrow.
+HALVINGS, FEWEST_HALVINGS = 100, 20
+MOST_EVALUATIONS = 120_000  # tasks times classifiers
 _BLOCK = 5  # halvings that are evaluated together, which share the items' inner products
 _SIDES, _TASKS = 0, 1  # what a random number is drawn for
 
@@ -50,31 +55,47 @@ class _Work:
     tasks: int
     seed: int
 
-    def block(self, halvings: range) -> FloatArray:
-        """The values on both halves, task by task: [2, halvings, tasks, k]."""
-        tables = [
-            drawing.draw(half, int(draws.bits(self.seed, _TASKS, halving) >> np.uint64(1)), self.tasks)
-            for halving in halvings
-            for half in self._halves(halving)
-            for drawing in self.drawings
-        ]
-        counts = [len(np.unique(table.column("task").to_numpy())) for table in tables]
+    def block(self, halvings: range) -> tuple[FloatArray, dict[int, str]]:
+        """The values on both halves, task by task, [2, halvings, tasks, drawings, k], and which drawings had no tasks.
+
+        Where a half is too little for a drawing, its values are NaN and the reason is told.
+        """
+        tables: list[pa.Table | None] = []
+        refused: dict[int, str] = {}
+        for halving in halvings:
+            seed = int(draws.bits(self.seed, _TASKS, halving) >> np.uint64(1))
+            for half in self._halves(halving):
+                drawn: dict[int, pa.Table] = {}
+                for number, drawing in enumerate(self.drawings):
+                    try:
+                        tables.append(drawing.draw(half, seed, self.tasks, drawn))
+                    except InsufficientData as error:
+                        refused.setdefault(number, str(error))
+                        tables.append(None)
+        there = [table for table in tables if table is not None]
+        shape = (len(halvings), 2, len(self.drawings))
+        per_classifier = sum(len(methods) for _, _, methods in self.classifiers) * len(METRICS)
+        if not there:
+            return np.full((2, len(halvings), self.tasks, len(self.drawings), per_classifier), np.nan), refused
+        counts = [len(np.unique(table.column("task").to_numpy())) for table in there]
         tasks = min(counts)
-        joined = _joined(tables)
-        starts = np.cumsum(counts) - counts
-        chosen = (starts[:, None] + np.arange(tasks)).ravel()
-        values = []
+        joined = _joined(there)
+        chosen = ((np.cumsum(counts) - counts)[:, None] + np.arange(tasks)).ravel()
+        values = np.full((len(tables), tasks, per_classifier), np.nan)
+        place = [number for number, table in enumerate(tables) if table is not None]
+        column = 0
         for _, features, methods in self.classifiers:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # said once already, when the methods were evaluated
                 results = evaluate(joined, features, methods, seed=self.seed)
             for method in methods:
                 counted = results.counts(method.spelling)
-                values.append([counted.accuracy_by_task()[chosen], counted.worst_by_task()[chosen]])
-        shape = (len(values), len(METRICS), len(halvings), 2, len(self.drawings), tasks)
-        by_half = np.array(values).reshape(shape).transpose(3, 2, 5, 4, 0, 1)
+                for of_metric in (counted.accuracy_by_task(), counted.worst_by_task()):
+                    values[place, :, column] = of_metric[chosen].reshape(-1, tasks)
+                    column += 1
+        by_half = values.reshape(*shape, tasks, per_classifier).transpose(1, 0, 3, 2, 4)
         # In one layout, as an array that comes from another process is: sums over it round alike.
-        return np.ascontiguousarray(by_half.reshape(2, len(halvings), tasks, -1))
+        return np.ascontiguousarray(by_half), refused
 
     def _halves(self, halving: int) -> Iterator[Catalog]:
         side = self.sides[halving, self.unit_of_item]
@@ -102,7 +123,8 @@ def means_on_halves(
         classifiers: each encoder's name, features and methods
         units: what is halved
         material: what the samplers need besides the catalog
-        halvings, seed: how many halvings, by which seed (default: the material's)
+        halvings: how many; None is the material's, or else as many as take some seconds, from 20 to 100
+        seed: of the halves (default: the material's)
         tasks: how many are drawn on each half
         runtime: how it is computed; the result is the same for any
 
@@ -113,30 +135,43 @@ def means_on_halves(
         InsufficientData: the data is too small for halves.
     """
     material = material or Material()
-    halvings, seed = halvings or material.halvings, material.seed if seed is None else seed
-    drawings = [Drawing.of(task_set, material) for task_set in task_sets]
+    seed = material.seed if seed is None else seed
+    made = [(name, features, [make_method(one) for one in methods]) for name, features, methods in classifiers]
+    known: dict[str, Drawing] = {}
+    drawings = {one.digest: Drawing.of(one, material, known) for one in task_sets}
     kept = _used(catalog, task_sets)
     pool = ItemPool.of(kept)
-    _require_halves(pool, units, [drawing.shape for drawing in drawings if drawing.shape is not None])
+    called = nouns(catalog.medium) if units == "images" else units
+    refused = {digest: _too_small(pool, units, called, one.shape) for digest, one in drawings.items() if one.shape}
+    refused = {digest: reason for digest, reason in refused.items() if reason}
+    drawn = [digest for digest in drawings if digest not in refused]
+    if not drawn:
+        raise InsufficientData(next(iter(refused.values())) or "")
+    per_halving = 2 * tasks * len(drawn) * sum(len(methods) for _, _, methods in made)
+    halvings = halvings or material.halvings or min(HALVINGS, max(FEWEST_HALVINGS, MOST_EVALUATIONS // per_halving))
     unit_of_item, freedom = _units(pool, units)
     sides = _sides(pool, unit_of_item, units, halvings, seed)
-    made = [(name, features, [make_method(one) for one in methods]) for name, features, methods in classifiers]
-    work = _Work(kept, made, drawings, sides, _by_row(pool, unit_of_item), tasks, seed)
+    work = _Work(kept, made, [drawings[one] for one in drawn], sides, _by_row(pool, unit_of_item), tasks, seed)
     blocks = [range(start, min(start + _BLOCK, halvings)) for start in range(0, halvings, _BLOCK)]
-    try:
-        done = list(resolve(runtime).map(work.block, blocks, what=f"evaluating on halves of the {units}", steps=len))
-    except InsufficientData as error:
-        raise InsufficientData(f"a half of the {units} is too little: {error}") from error
-    fewest = min(block.shape[2] for block in done)
-    first, second = np.concatenate([block[:, :, :fewest] for block in done], axis=1)
+    done = list(resolve(runtime).map(work.block, blocks, what=f"evaluating on halves of the {called}", steps=len))
+    for _, lacking in done:
+        for number, reason in lacking.items():
+            refused.setdefault(drawn[number], f"a half of the {called} is too little: {reason}")
+    given = [number for number, digest in enumerate(drawn) if digest not in refused]
+    if not given:
+        raise InsufficientData(next(iter(refused.values())) or "")
+    fewest = min(values.shape[2] for values, _ in done)
+    joined = np.concatenate([values[:, :, :fewest][..., given, :] for values, _ in done], axis=1)
+    first, second = joined.reshape(*joined.shape[:3], -1)
     names: list[MeanOf] = [
-        (task_set.digest, Classifier(encoder, method.spelling), metric)
-        for task_set in task_sets
+        (drawn[number], Classifier(encoder, method.spelling), metric)
+        for number in given
         for encoder, _, methods in made
         for method in methods
         for metric in METRICS
     ]
-    return HalvedMeans(Halves.of_tasks(first, second, freedom, sides if units == "classes" else None), list(names))
+    halves = Halves.of_tasks(first, second, freedom, sides if units == "classes" else None)
+    return HalvedMeans(halves, list(names), {digest: str(reason) for digest, reason in refused.items()})
 
 
 def _used(catalog: Catalog, task_sets: Sequence[TaskSet]) -> Catalog:
@@ -154,23 +189,23 @@ def _used(catalog: Catalog, task_sets: Sequence[TaskSet]) -> Catalog:
     return kept if keep.all() else Catalog(kept.table.filter(pa.array(keep)), kept.root)
 
 
-def _require_halves(pool: ItemPool, units: Units, shapes: list[TaskShape]) -> None:
-    """Refuse data whose halves are too small for the shapes of tasks."""
-    way = max((shape.way for shape in shapes), default=0)
+def _too_small(pool: ItemPool, units: Units, called: str, shape: TaskShape) -> str | None:
+    """Why halves of the data cannot have tasks of this shape; None where they can."""
     if units == "classes":
-        if len(pool.classes) < 2 * way:
-            raise InsufficientData(
-                f"halves of the classes need {2 * way} classes ({way} ways in each half), the data has "
-                f"{len(pool.classes)}"
-            )
-        return
-    need = 2 * max((shape.shot + shape.query for shape in shapes), default=0)
-    smallest = int(np.argmin(pool.sizes))
-    if pool.sizes[smallest] < need:
-        raise InsufficientData(
-            f"halves of the images need {need} items of each class (support and query in each half), class "
-            f"'{pool.classes[smallest]}' has {pool.sizes[smallest]}"
+        if len(pool.classes) >= 2 * shape.way:
+            return None
+        return (
+            f"halves of the classes need {2 * shape.way} classes ({shape.way} ways in each half), the data has "
+            f"{len(pool.classes)}"
         )
+    need = 2 * (shape.shot + shape.query)
+    smallest = int(np.argmin(pool.sizes))
+    if pool.sizes[smallest] >= need:
+        return None
+    return (
+        f"halves of the {called} need {need} of each class (support and query in each half), class "
+        f"'{pool.classes[smallest]}' has {pool.sizes[smallest]}"
+    )
 
 
 def _units(pool: ItemPool, units: Units) -> tuple[npt.NDArray[np.int64], int]:

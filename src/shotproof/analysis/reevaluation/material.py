@@ -16,9 +16,6 @@ from shotproof.features.transforms import transform
 from shotproof.methods.method import AnyMethod, Method, make_method
 from shotproof.tasks.taskset import TaskSet
 
-HALVINGS = 100
-
-
 Stored = TypeVar("Stored", Catalog, TaskSet, Features, Attributes)
 
 
@@ -41,7 +38,7 @@ class Material:
     features: one per encoder
     attributes: where a sampler needs them
     methods: those that cannot be made anew from their spelling, such as a scikit-learn estimator with its settings
-    halvings: how often the data is halved at random
+    halvings: how often the data is halved at random; None is 100 times, or less often where that would take long
     seed: of the halves
 
     Raises:
@@ -64,11 +61,11 @@ class Material:
     features: Sequence[Features] = ()
     attributes: Sequence[Attributes] = ()
     methods: Sequence[AnyMethod] = ()
-    halvings: int = HALVINGS
+    halvings: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.halvings < 2:
+        if self.halvings is not None and self.halvings < 2:
             raise InputError(f"halvings: expected at least 2, found {self.halvings}")
         for name in ("results", "tasks", "catalogs", "features", "attributes", "methods"):
             if not isinstance(getattr(self, name), list | tuple):
@@ -95,6 +92,8 @@ class Material:
     def features_of(self, encoder: str, digest: str | None) -> Features:
         """The features that the results of an encoder were made from; transforms that its name tells are applied."""
         if digest is None:  # the results do not say
+            if not self.features:
+                raise Mismatch(f"the results of encoder '{encoder}' need features, and none were given")
             return self.features[0]
         given = self.with_transforms(Source(digest, encoder))
         return with_digest(given, digest, f"the results of encoder '{encoder}' are on features")

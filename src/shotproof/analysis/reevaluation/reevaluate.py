@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import get_args
 
+from shotproof.analysis.reevaluation.drawing import Drawing
 from shotproof.analysis.reevaluation.halvings import means_on_halves
 from shotproof.analysis.reevaluation.material import Material
-from shotproof.core.errors import InsufficientData
+from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.evaluated import Classifier, Evaluated, Metric, values_of
@@ -35,6 +36,23 @@ def reevaluate(
         if depleted is not None or halves:
             found[design] = Reevaluated(depleted, halves)
     return found
+
+
+def has_material(sets: Sequence[Evaluated], material: Material) -> bool:
+    """Whether the material has all that re-evaluation on halves of the data needs."""
+    if not material.features:
+        return False
+    try:
+        for one in sets:
+            tasks = material.task_set(one.origin.tasks_digest, one.origin.design.catalog)
+            material.catalog(one.origin.design.catalog)
+            Drawing.of(tasks, material)
+            for encoder, digest in one.features.items():
+                material.features_of(encoder, digest)
+        _methods(sets, material)
+    except InputError:
+        return False
+    return True
 
 
 def _depleted(random: Evaluated, material: Material, runtime: Runtime) -> Values | str:

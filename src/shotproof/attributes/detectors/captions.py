@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shotproof.attributes.detector import Detector, Words
-from shotproof.attributes.detectors.words import TAGGERS, make_tagger, words_of_captions
+from shotproof.attributes.detectors.words import TAGGER_EXTRAS, TAGGERS, make_tagger, words_of_captions
 from shotproof.attributes.item_names import items_named
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layouts.csv_file import read_csv
@@ -40,8 +41,25 @@ class CaptionsDetector(Detector):
     file: Path = option(help="the captions, with the columns item (or file) and caption", path=True)
     tagger: str = option("hanta", "what tells nouns and adjectives", choices=TAGGERS)
 
+    def extras(self) -> Mapping[str, str]:
+        """The tagger."""
+        return TAGGER_EXTRAS[self.tagger]
+
     def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
         """The words of every item; one without a row is an error."""
+        found = self._captions(catalog)
+        for item in catalog.items:
+            if not found[item]:
+                logger.warning("item '%s' is skipped: it has no caption in %s", item, self.file)
+        return words_of_captions({item: found[item] or None for item in catalog.items}, make_tagger(self.tagger))
+
+    def check(self, catalog: Catalog) -> None:
+        """Refuse a file that lacks items."""
+        super().check(catalog)
+        self._captions(catalog)
+
+    def _captions(self, catalog: Catalog) -> dict[str, list[str]]:
+        """The captions of every item."""
         what = f"captions file {self.file}"
         names, captions = _read(self.file, what)
         found: dict[str, list[str]] = {}
@@ -56,10 +74,7 @@ class CaptionsDetector(Detector):
         if lacking:
             hint = f"; {len(unknown)} rows are of no item of the catalog, e.g. '{unknown[0]}'" if unknown else ""
             raise InputError(f"{what} has no row for {len(lacking)} of {len(items)} items, e.g. '{lacking[0]}'{hint}")
-        for item in items:
-            if not found[item]:
-                logger.warning("item '%s' is skipped: it has no caption in %s", item, self.file)
-        return words_of_captions({item: found[item] or None for item in items}, make_tagger(self.tagger))
+        return found
 
 
 def _read(file: Path, what: str) -> tuple[list[str], list[str | None]]:

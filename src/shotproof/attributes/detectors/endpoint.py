@@ -6,7 +6,7 @@ import asyncio
 import base64
 import io
 import os
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from shotproof.attributes.detector import Detector, Words
 from shotproof.attributes.detectors.captioning import Keep, caption_catalog
 from shotproof.attributes.detectors.chat_server import MAX_TOKENS, ChatServer, FailedRequest
-from shotproof.attributes.detectors.words import TAGGERS, make_tagger, words_of_captions
+from shotproof.attributes.detectors.words import TAGGER_EXTRAS, TAGGERS, make_tagger, words_of_captions
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, UnreadableItem
 from shotproof.core.options import option
@@ -50,6 +50,10 @@ class EndpointDetector(Detector):
     retries: int = option(5, "how often a failed request is made again", least=0, recorded=False)
     timeout: float = option(60.0, "seconds to wait for an answer", least=0, recorded=False)
     backoff: float = option(1.0, "seconds before a request is made again", least=0, recorded=False)
+
+    def extras(self) -> Mapping[str, str]:
+        """The tagger, and what makes the captions."""
+        return {**TAGGER_EXTRAS[self.tagger], "httpx": "endpoint"}
 
     def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
         """The words of every item; one that gets no caption is reported by name and has None."""

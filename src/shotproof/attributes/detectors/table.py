@@ -28,7 +28,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layouts.csv_file import read_csv_or_parquet
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
-from shotproof.core.runtime.runtime import Runtime
+from shotproof.core.runtime.runtime import Runtime, current_runtime
 from shotproof.core.tables import conform
 
 NAMES = ("item", "path", "file")
@@ -58,6 +58,11 @@ class TableDetector(Detector):
         if not any(words.values()):
             raise InputError(f"{self.file or 'the catalog'} gives no item a word: there is no attribute to test")
         return words
+
+    def check(self, catalog: Catalog) -> None:
+        """Read the words: it takes no longer than to check them."""
+        super().check(catalog)
+        self.detect(catalog, current_runtime())
 
 
 def _of_catalog(catalog: Catalog) -> Words:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from shotproof.attributes.detector import Detector, Words
 from shotproof.attributes.detectors.captioning import Keep, caption_catalog
-from shotproof.attributes.detectors.words import TAGGERS, make_tagger, words_of_captions
+from shotproof.attributes.detectors.words import TAGGER_EXTRAS, TAGGERS, make_tagger, words_of_captions
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, MissingExtra, UnreadableItem, first_line
 from shotproof.core.file_digest import file_sha256
@@ -53,6 +53,10 @@ class VlmDetector(Detector):
     max_new_tokens: int = option(16, "the longest caption, in tokens", least=1)
     tagger: str = option("hanta", "what tells nouns and adjectives", choices=TAGGERS)
     hub: bool = option(False, "whether the model may be downloaded", recorded=False)
+
+    def extras(self) -> Mapping[str, str]:
+        """The tagger, and what makes the captions."""
+        return {**TAGGER_EXTRAS[self.tagger], "transformers": "vlm"}
 
     def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
         """The words of every item; an image that cannot be read is reported by name and has None."""

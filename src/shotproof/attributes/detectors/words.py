@@ -15,6 +15,7 @@ Tagger = Callable[[str], list[str]]
 """A caption to its words, sorted and unique."""
 
 TAGGERS = ("hanta", "spacy")
+TAGGER_EXTRAS = {"hanta": {"HanTa": "captions"}, "spacy": {"spacy": "spacy"}}  # the module, and what brings it
 SPACY_MODEL = "en_core_web_sm"
 
 # Contractions and possessives: bird's -> bird, don't -> do. A quote before a word is left to be a separator.

@@ -32,6 +32,9 @@ def catalog(
     splits: Annotated[
         Path | None, typer.Option(help="CSV with the columns label and split: assigns splits by class.")
     ] = None,
+    names: Annotated[
+        Path | None, typer.Option(help="CSV with the columns label and name: what people call the classes.")
+    ] = None,
     name: Annotated[str | None, typer.Option(help="The data set's name. Default: its own, or the folder's.")] = None,
     check: Annotated[
         bool,
@@ -59,6 +62,7 @@ def catalog(
     from shotproof.catalog.check import check_catalog
     from shotproof.catalog.context_statistics import context_statistics
     from shotproof.catalog.layout import read_layout
+    from shotproof.catalog.names import apply_names
     from shotproof.catalog.splits import apply_splits
     from shotproof.cli.data.context_tables import print_context_statistics
 
@@ -68,9 +72,10 @@ def catalog(
     if layout == "folder" and root.is_file():
         made = Catalog.read(root)
         made = made if splits is None else apply_splits(made, splits)
+        made = made if names is None else apply_names(made, names)
         made = made if name is None else replace(made, record=replace(made.record, name=name))
     else:
-        made = read_layout(root, layout, splits=splits, name=name)
+        made = read_layout(root, layout, splits=splits, names=names, name=name)
     if output is not None:
         made.write(output)
     runtime = make_runtime(workers, device, cache, progress, engine)
@@ -82,7 +87,7 @@ def catalog(
     else:
         _print_summary(made)
         if found is not None:
-            print_context_statistics(found)
+            print_context_statistics(found, made.class_names)
         if check:
             _print_problems(problems)
     if problems:
@@ -121,7 +126,7 @@ def _print_summary(made: Catalog) -> None:
             size["split"],
             f"{size['classes']:,}",
             f"{size['items']:,}",
-            f"{size['smallest_class_items']:,} ({size['smallest_class']})",
+            f"{size['smallest_class_items']:,} ({made.class_names[size['smallest_class']]})",
         ]
         for size in _split_sizes(made)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import typer
@@ -15,8 +16,8 @@ SHOWN = 20  # contexts in a table
 SHOWN_OF_A_CONCEPT = 4
 
 
-def print_context_statistics(found: ContextStatistics) -> None:
-    """Sizes, concepts with their largest contexts, and contexts with how many concepts share them."""
+def print_context_statistics(found: ContextStatistics, names: Mapping[str, str]) -> None:
+    """Sizes, concepts (by their names) with their largest contexts, and contexts with how many concepts share them."""
     sizes = [
         [row["split"], *(f"{row[name]:,}" for name in ("concepts", "contexts", "items"))]
         for row in found.sizes.to_pylist()
@@ -29,7 +30,14 @@ def print_context_statistics(found: ContextStatistics) -> None:
     for row in found.concepts.to_pylist():
         largest = of_concept.get(row["concept"], [])
         listed = ", ".join(largest[:SHOWN_OF_A_CONCEPT]) + (", ..." if len(largest) > SHOWN_OF_A_CONCEPT else "")
-        rows.append([f"{row['split']}  {row['concept']}", f"{row['items']:,}", f"{row['contexts']:,}", listed])
+        rows.append(
+            [
+                f"{row['split']}  {names.get(row['concept'], row['concept'])}",
+                f"{row['items']:,}",
+                f"{row['contexts']:,}",
+                listed,
+            ]
+        )
     print_table("Concepts", ["concept", "items", "contexts", "largest contexts"], rows)
     contexts = found.contexts.to_pylist()
     shared = [[row["context"], f"{row['concepts']:,}", f"{row['items']:,}"] for row in contexts[:SHOWN]]

@@ -22,11 +22,17 @@ def compare(
     ],
     interval: Annotated[
         list[str] | None,
-        typer.Option(help="sampler, depletion, images or classes; may be repeated. Default: sampler."),
+        typer.Option(
+            help="sampler, depletion, images or classes; may be repeated, the first counts. Default: images where the "
+            "files are there, and sampler."
+        ),
     ] = None,
     level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
     metric: Annotated[str, typer.Option(help="What classifiers are ranked and paired by: acc or wacc.")] = "acc",
     holm: Annotated[bool, typer.Option(help="Correct for the number of pairs, after Holm.")] = True,
+    placebo: Annotated[
+        bool, typer.Option(help="Draw and evaluate placebos where the results lack them and the files are there.")
+    ] = True,
     tasks: Annotated[
         list[Path] | None, typer.Option(help="A task file of the results, for images and classes; may be repeated.")
     ] = None,
@@ -47,7 +53,9 @@ def compare(
             help="What the features went through before evaluation, e.g. l2; may be repeated, applied in order.",
         ),
     ] = None,
-    halvings: Annotated[int | None, typer.Option(help="Random halvings of the data. Default: 100.")] = None,
+    halvings: Annotated[
+        int | None, typer.Option(help="Random halvings of the data. Default: 100, or fewer where that takes long.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, in percent points.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print everything as CSV, in percent points.")] = False,
     as_latex: Annotated[bool, typer.Option("--latex", help="Print one LaTeX table per design.")] = False,
@@ -65,17 +73,26 @@ def compare(
     from shotproof.cli.console import print_json
     from shotproof.cli.runtime import make_runtime
     from shotproof.core.errors import InputError
+    from shotproof.evaluation.evaluated import check_metric
+    from shotproof.features.transforms import transforms
     from shotproof.pipeline.material import read_material
+    from shotproof.stats.intervals import check_intervals, check_level
 
     if as_json + as_csv + as_latex > 1:
         raise InputError("--json, --csv and --latex: expected one of them at most")
+    # What cannot be is told before any file is read.
+    if interval is not None:
+        check_intervals(interval)
+    check_level(level)
+    check_metric(metric)
+    steps = [transforms.make(one) for one in step or ()]
     material = read_material(
         paths,
         tasks=tasks or (),
         catalogs=catalog or (),
         features=features or (),
         attributes=attributes or (),
-        transforms=step or (),
+        transforms=steps,
         halvings=halvings,
     )
     comparison = compare_classifiers(
@@ -84,6 +101,7 @@ def compare(
         level=level,
         metric=metric,
         correct=holm,
+        placebo=placebo,
         runtime=make_runtime(workers, device, cache, progress, engine),
     )
     if as_json:
@@ -100,12 +118,14 @@ def compare(
 
 def print_intervals(comparison: Comparison) -> None:
     """Print all tables, one section per design."""
+    from shotproof.core.nouns import nouns
     from shotproof.stats.export.wide import title_of
-    from shotproof.stats.intervals import MEANING
+    from shotproof.stats.intervals import meanings
 
     typer.echo(f"{100 * comparison.level:.4g}% intervals")
+    covered = meanings(comparison.medium)
     for name in comparison.covers:
-        typer.echo(f"  {name}: {comparison.refused.get(name, MEANING[name])}")
+        typer.echo(f"  {name}: {comparison.refused.get(name, covered[name])}")
     for note in comparison.notes:
         typer.echo(f"  {note}")
     typer.echo()
@@ -113,55 +133,70 @@ def print_intervals(comparison: Comparison) -> None:
         if len(comparison.blocks) > 1 or block.design.data_set:
             several = len(comparison.blocks) > 1
             typer.echo(f"{comparison.design_name(block.design) if several else title_of(block)}\n")
-        for group in [*block.groups, *block.gaps]:
+        for group in [*block.measured, *(group for loss in block.losses for group in loss.groups)]:
             _print_group(comparison, group)
         if block.detectors:
             _print_detectors(block)
+    for sentence in comparison.verdict():
+        typer.echo(sentence)
     if comparison.corrected and any(len(group.rows) > 2 for group in comparison.groups):
         typer.echo("Conclusions are corrected for the number of pairs, after Holm; intervals are of one pair alone.")
     if comparison.covers == ("sampler",):
         typer.echo(
-            "The sampler interval does not cover new images or new classes. For those: --interval images "
-            "--interval classes with a run's folder, or with --tasks TASKS --catalog CATALOG --features FEATURES"
+            f"The sampler interval does not cover new {nouns(comparison.medium)} or new classes. For those: "
+            "--interval images --interval classes with a run's folder, or with --tasks TASKS --catalog CATALOG "
+            "--features FEATURES"
         )
 
 
 def _print_group(comparison: Comparison, group: Group) -> None:
     """One table per metric, then the pairs by the metric that was chosen."""
+    import math
+
     from shotproof.cli.console import print_table
+    from shotproof.stats.export.numbers import percent
     from shotproof.stats.export.wide import METRIC_NAMES
 
     seeds = f" of {len(group.seeds)} seeds" if len(group.seeds) > 1 else ""
-    what = (
-        f"Gap, {group.label} minus {group.against} tasks{seeds}"
-        if group.against
-        else f"{group.tasks} {group.label} tasks{seeds}"
-    )
+    title = f"{group.title[:1].upper()}{group.title[1:]}{seeds}"
+    what = title if group.against else f"{group.tasks} {group.label} tasks{seeds}"
     for metric, name in METRIC_NAMES.items():
-        ranked = metric == comparison.metric and not group.against
+        ranked = metric == comparison.metric and group.quantity in ("accuracy", "skill")
         rows = []
-        for row in sorted(group.rows, key=lambda row: -row.means[metric]):
+        for row in sorted(group.rows, key=lambda row: (math.isnan(row.means[metric]), -row.means[metric])):
             rank, deviation = row.rank(metric), row.spread(metric)
             rows.append(
                 [
                     comparison.classifier_name(row.classifier),
                     *(["n/a" if rank is None else str(rank)] if ranked else []),
-                    f"{round(row.means[metric], 1) + 0.0:.1f}",
+                    percent(row.means[metric]),
                     *([] if deviation is None else [f"{deviation:.1f}"]),
                     *(_bounds(row.intervals[metric][covers]) for covers in comparison.covers),
                 ]
             )
         deviates = ["sd over seeds"] if seeds else []
-        typer.echo(f"{what}: {name}, {'points' if group.against else 'percent'}")
-        print_table("", ["method", *(["rank"] if ranked else []), name, *deviates, *comparison.covers], rows)
+        typer.echo(f"{what}: {name}, {'percent' if group.quantity in ('accuracy', 'skill') else 'points'}")
+        print_table(
+            "",
+            [
+                "method",
+                *([f"rank by {comparison.first_covers}"] if ranked else []),
+                name,
+                *deviates,
+                *comparison.covers,
+            ],
+            rows,
+        )
         typer.echo()
-    if len(group.rows) > 1:
+    if len(group.rows) > 1 and group.quantity != "placebo":
         _print_pairs(comparison, group, what)
     for reason in _reasons(comparison, group):
         typer.echo(f"n/a: {reason}")
 
 
 def _print_pairs(comparison: Comparison, group: Group, what: str) -> None:
+    import math
+
     from shotproof.cli.console import print_table
     from shotproof.stats.export.wide import METRIC_NAMES
 
@@ -169,7 +204,7 @@ def _print_pairs(comparison: Comparison, group: Group, what: str) -> None:
     rows = [
         [
             " - ".join(comparison.pair_names(pairs[0])),
-            f"{pairs[0].interval.mean:+.2f}",
+            "n/a" if math.isnan(pairs[0].interval.mean) else f"{pairs[0].interval.mean:+.2f}",
             *(f"{pair.conclusion} {_bounds(pair.interval, 2)}" for pair in pairs),
         ]
         for pairs in zip(*by_interval, strict=True)
@@ -177,8 +212,9 @@ def _print_pairs(comparison: Comparison, group: Group, what: str) -> None:
     total = len(by_interval[0])
     counts = [f"{group.conclusive(comparison.metric, name)} of {total}" for name in comparison.covers]
     name = METRIC_NAMES[comparison.metric]
-    typer.echo(f"{what}: pairs by {name}, points; + the first is higher, - lower, 0 not conclusive")
-    print_table("", ["pair", "points", *comparison.covers], [*rows, ["conclusive", "", *counts]])
+    unit = "percent of the skill" if group.quantity == "skill" else "points"
+    typer.echo(f"{what}: pairs by {name}, {unit}; + the first is higher, - lower, 0 not conclusive")
+    print_table("", ["pair", "difference", *comparison.covers], [*rows, ["conclusive", "", *counts]])
     typer.echo()
 
 

@@ -10,6 +10,8 @@ import typer
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from shotproof.analysis.geometry.change import FeatureChange
     from shotproof.analysis.geometry.distribution import Distances
     from shotproof.catalog.catalog import Catalog
@@ -89,16 +91,17 @@ def geometry(
             seed=seed,
             runtime=runtime,
         )
+    names = {} if items is None else items.class_names
     if output is not None and change is not None:
-        write_geometry(output, change, f"Length and direction of features by {given.name}")
+        write_geometry(output, change, f"Length and direction of features by {given.name}", names)
     if as_json:
         made = {"change": change, "distance": away}
         print_json({"features": given.name, **{name: value.to_json() for name, value in made.items() if value}})
         return
     if change is not None:
-        _print_change(change, given, level)
+        _print_change(change, given, level, names)
     if away is not None:
-        _print_distances(away)
+        _print_distances(away, names)
     if output is not None:
         typer.echo(f"figure: {output}")
 
@@ -107,7 +110,7 @@ def _in_split(catalog: Catalog, split: str | None) -> Catalog:
     return catalog if split is None else catalog.in_split(split)
 
 
-def _print_change(found: FeatureChange, features: Features, level: float) -> None:
+def _print_change(found: FeatureChange, features: Features, level: float, names: Mapping[str, str]) -> None:
     """Tables 7 and 8, and what was found in a sentence."""
     from shotproof.cli.console import print_table
     from shotproof.report.figures.geometry import COLUMNS, table_rows
@@ -116,7 +119,7 @@ def _print_change(found: FeatureChange, features: Features, level: float) -> Non
         f"features by {features.name}, clean and mixed: means with {level:.0%} intervals over recordings, "
         "Mann-Whitney p with one value per recording; turn in degrees",
         COLUMNS,
-        table_rows([*found.classes, found.overall]),
+        table_rows([*found.classes, found.overall], names),
     )
     overall = found.overall
     if overall.ratio is not None and overall.turn is not None:
@@ -130,17 +133,18 @@ def _print_change(found: FeatureChange, features: Features, level: float) -> Non
     _print_left_out(found.left_out, "clean and mixed items")
 
 
-def _print_distances(found: Distances) -> None:
+def _print_distances(found: Distances, names: Mapping[str, str]) -> None:
     from shotproof.cli.console import print_table
+    from shotproof.report.pages.wording import p_value
 
     rows = [
         [
-            "all" if one.label is None else one.label,
+            "all" if one.label is None else names.get(one.label, one.label),
             f"{one.count:,}",
             f"{one.reference_count:,}",
             f"{one.mmd2:.4f}",
             f"{one.mmd:.3f}",
-            "-" if one.p_value != one.p_value else f"{one.p_value:.3f}",
+            "-" if one.p_value != one.p_value else p_value(one.p_value),
             f"{one.centroid_cosine:.3f}",
         ]
         for one in [*found.classes, found.overall]

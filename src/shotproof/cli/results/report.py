@@ -10,8 +10,10 @@ import typer
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
 
 if TYPE_CHECKING:
+    from shotproof.evaluation.evaluated import Metric
     from shotproof.evaluation.origin import Design
     from shotproof.stats.comparison import Comparison, GapRow
+    from shotproof.stats.intervals import Interval
 
 
 def report(
@@ -38,8 +40,15 @@ def report(
     ] = None,
     interval: Annotated[
         list[str] | None,
-        typer.Option(help="sampler, depletion, images or classes; may be repeated. Default: sampler, which is quick."),
+        typer.Option(
+            help="sampler, depletion, images or classes; may be repeated, the first counts. Default: images where the "
+            "files are there, and sampler."
+        ),
     ] = None,
+    metric: Annotated[str, typer.Option(help="What statements and ranks are by: acc or wacc.")] = "acc",
+    placebo: Annotated[
+        bool, typer.Option(help="Draw and evaluate placebos where the results lack them and the files are there.")
+    ] = True,
     title: Annotated[str | None, typer.Option(help="The page's title.")] = None,
     figures: Annotated[
         Path | None, typer.Option(help="A folder for all figures of the comparison, as SVG, PDF and PNG.")
@@ -58,10 +67,17 @@ def report(
     """
     from shotproof.analysis.similarity.similarity import Similarity
     from shotproof.cli.console import print_json
+    from shotproof.core.tables import check_output
     from shotproof.pipeline.material import read_material
     from shotproof.pipeline.report import check_page_name, write_report
+    from shotproof.stats.intervals import check_intervals
 
     check_page_name(output, "--figures FOLDER")
+    check_output(output)
+    if figures is not None:
+        check_output(figures, folder=True)
+    if interval is not None:
+        check_intervals(interval)
     comparison = write_report(
         output,
         read_material(
@@ -73,6 +89,8 @@ def report(
         ),
         title=title,
         intervals=interval,
+        metric=metric,
+        placebo=placebo,
         similarity=Similarity.read(similarity) if similarity else None,
         figures=figures,
         runtime=make_runtime(workers, device, cache, progress, engine),
@@ -90,29 +108,48 @@ def print_comparison(comparison: Comparison) -> None:
     """Print one table per design and task set, with one row per classifier, and what was found in a sentence or two."""
     from shotproof.cli.console import print_table
     from shotproof.evaluation.evaluated import Classifier
-    from shotproof.report.pages.wording import bounds, headline, level, metric, percent
+    from shotproof.report.pages.wording import bounds, metric, percent
+    from shotproof.stats.export.numbers import level
+
+    def lost(given: dict[Metric, Interval]) -> list[str]:
+        """Of both metrics; a reason instead of a number that there is not."""
+        cells = []
+        for one in given.values():
+            named = "" if one.covers == comparison.first_covers or one.refused else f" {one.covers}"
+            number = (one.refused or "").split(":")[0] if one.mean != one.mean else f"{percent(one.mean)} {bounds(one)}"
+            cells.append(number + named)
+        return cells or ["-", "-"]
 
     tables: dict[tuple[Design, str], list[GapRow]] = {}
     for row in comparison.rows:
-        tables.setdefault((row.design, row.biased.sampler if row.biased else "fewstab"), []).append(row)
+        measured = row.biased or row.reference
+        assert measured is not None
+        tables.setdefault((row.design, measured.sampler), []).append(row)
     for (design, label), rows in tables.items():
+        first = next((row.reference.sampler for row in rows if row.reference and row.biased), None)
+        labels = [label] if first is None else [first, label]
         cells = []
         for row in rows:
-            sides = (row.reference, row.biased)
-            accuracy = [percent(side.accuracy.mean) if side else "-" for side in sides]
-            worst = [percent(side.worst.mean) if side else "-" for side in sides]
-            gaps = [f"{percent(gap.mean)} {bounds(gap)}" if gap else "-" for gap in (row.accuracy_gap, row.gap)]
-            cells.append([str(Classifier(row.encoder, row.method)), *accuracy, *worst, *gaps])
-        first = next((row.reference.sampler for row in rows if row.reference), "random")
-        metrics = [metric(name, side) for name in ("Acc", "wAcc") for side in (first, label)]
-        columns = ["classifier", *metrics, "gap in Acc", "gap in wAcc"]
-        interval = f"{level(comparison.level)} {comparison.covers[0]} interval"
+            sides = [side for side in (row.reference, row.biased) if side]
+            numbers = [percent(side.accuracy.mean) for side in sides] + [percent(side.worst.mean) for side in sides]
+            losses = [*lost(row.gap), *lost(row.skill_lost)]
+            cells.append([str(Classifier(row.encoder, row.method)), *numbers, *(losses if first else [])])
+        losses = ["gap in Acc", "in wAcc", "skill lost in Acc", "in wAcc"] if first else []
+        columns = ["classifier", *(metric(name, side) for name in ("Acc", "wAcc") for side in labels), *losses]
+        interval = f"{level(comparison.level)} {comparison.first_covers} interval"
         print_table(f"{comparison.design_name(design)} tasks: percent, {interval}", columns, cells)
         typer.echo()
     _print_seeds(comparison)
     _print_detectors(comparison)
-    for sentence in headline(comparison):
+    print_verdict(comparison)
+
+
+def print_verdict(comparison: Comparison) -> None:
+    """Print what was found in at most five sentences."""
+    for sentence in comparison.verdict():
         typer.echo(sentence)
+    for note in comparison.notes:
+        typer.echo(f"{note}.")
 
 
 def _print_seeds(comparison: Comparison) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from shotproof.evaluation.results import Results
     from shotproof.features.features import Features
+    from shotproof.methods.method import Method
 
 
 def evaluate(
@@ -42,7 +43,7 @@ def evaluate(
             "See shotproof list transforms.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="For methods that draw random numbers.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="For methods that draw random numbers.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
     workers: Workers = None,
     device: Device = None,
@@ -58,20 +59,23 @@ def evaluate(
 
     from shotproof.cli.console import print_json, print_table, told_warnings
     from shotproof.cli.runtime import make_runtime
+    from shotproof.core.tables import check_output
     from shotproof.evaluation.evaluate import evaluate as evaluate_tasks
     from shotproof.features.features import Features
-    from shotproof.features.transforms import transform
+    from shotproof.features.transforms import transform, transforms
     from shotproof.methods.method import DEFAULT_METHODS
     from shotproof.tasks.taskset import TaskSet
 
     runtime = make_runtime(workers, device, None, progress, engine)
+    # What is misspelled, or cannot be written, is told before any file is read.
+    methods, steps = _methods(method or DEFAULT_METHODS), [transforms.make(one) for one in step or ()]
+    check_output(output, folder=len(features) > 1)
     with told_warnings():
-        task_set, encoded = TaskSet.read(tasks), [transform(Features.read(path), step or []) for path in features]
+        task_set, encoded = TaskSet.read(tasks), [transform(Features.read(path), steps) for path in features]
     written, summaries = _outputs(output, encoded), []
     for of_encoder, path in zip(encoded, written, strict=True):
         started = time.monotonic()
         with told_warnings():
-            methods = _methods(method or DEFAULT_METHODS)
             results = evaluate_tasks(task_set, of_encoder, methods, seed=seed, runtime=runtime)
         results.write(path)
         seconds = time.monotonic() - started
@@ -98,16 +102,16 @@ def _outputs(output: Path, encoded: Sequence[Features]) -> list[Path]:
     names = [file_name(features.name) for features in encoded]
     if len(set(names)) < len(names):
         raise InputError(f"the features are of encoders with the same name ({', '.join(names)}): evaluate each alone")
-    output.mkdir(parents=True, exist_ok=True)
     return [output / f"{name}.parquet" for name in names]
 
 
-def _methods(given: Sequence[str]) -> list[str]:
+def _methods(given: Sequence[str]) -> list[Method]:
     """The methods named; `all` stands for every registered one that works on vectors."""
-    from shotproof.methods.method import methods
+    from shotproof.methods.method import make_method, methods
 
     every = [name for name in methods.names() if methods.get(name).needs == "vectors"] if "all" in given else []
-    return list(dict.fromkeys(name for one in given for name in (every if one == "all" else [one])))
+    names = dict.fromkeys(name for one in given for name in (every if one == "all" else [one]))
+    return [make_method(name) for name in names]
 
 
 def _summary(results: Results, tasks: int, seconds: float) -> dict[str, Any]:

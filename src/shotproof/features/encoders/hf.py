@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +27,10 @@ class VisionModel(NetworkEncoder):
 
     model: str  # options of each
     hub: bool
+
+    def extras(self) -> Mapping[str, str]:
+        """What reads the model."""
+        return {"transformers": "hf"}
 
     @cached_property
     def processor(self) -> Any:

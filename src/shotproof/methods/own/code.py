@@ -15,6 +15,7 @@ from typing import Any
 
 from shotproof.core.errors import InputError, ShotproofError, did_you_mean, first_line
 from shotproof.methods.method import Estimator, Method
+from shotproof.methods.own.generators import shared_generators
 from shotproof.methods.own.options import check_options
 from shotproof.methods.own.origin import CodeOrigin
 
@@ -58,12 +59,20 @@ def load(place: str, options: Mapping[str, Any], folder: Path | None = None) -> 
 
 
 def load_again(origin: CodeOrigin) -> Method:
-    """The method of an origin, in this process, from its file as it is now."""
+    """The method of an origin, in this process, from its file as it is now.
+
+    What it draws while it is made, the first weights of a network say, is the same in every process.
+    """
     source, _, attribute = origin.name.removeprefix(PREFIX).rpartition(":")
-    if origin.file is None:
-        return _made(_imported(source, origin.name), attribute, origin)
-    module, digest = _read_module(Path(origin.file), origin.name)
-    return _made(module, attribute, replace(origin, digest=digest))
+    with shared_generators() as generators:
+        generators.seed(0)
+        if origin.file is None:
+            module = _imported(source, origin.name)
+        else:
+            module, digest = _read_module(Path(origin.file), origin.name)
+            origin = replace(origin, digest=digest)
+        generators.seed(0)  # whether the module was read just now or before
+        return _made(module, attribute, origin)
 
 
 def _imported(module: str, name: str) -> ModuleType:

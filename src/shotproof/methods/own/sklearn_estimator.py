@@ -16,6 +16,7 @@ from torch import Tensor
 
 from shotproof.core.errors import InputError, MissingExtra, UnknownName
 from shotproof.methods.method import SeededMethod
+from shotproof.methods.own.generators import shared_generators
 from shotproof.methods.own.options import check_options
 from shotproof.methods.own.origin import CodeOrigin
 from shotproof.methods.own.wrapper import Wrapper, one_thread
@@ -28,7 +29,8 @@ _PUBLIC = re.compile(r"sklearn(\.[^\W\d_]\w*){2}")
 class SklearnEstimator(Wrapper, SeededMethod):
     """Score: 1 for the class that the estimator predicts, 0 for the others.
 
-    A fresh copy is fitted to each task. Where `random_state` is None, each task sets it to its own seed.
+    A fresh copy is fitted to each task. Where `random_state` is None, each task sets it to its own seed, and so are the
+    generators of Python, NumPy and PyTorch, which an estimator without that parameter may draw from.
     """
 
     about = "an estimator with fit and predict, one task at a time"
@@ -37,8 +39,9 @@ class SklearnEstimator(Wrapper, SeededMethod):
         """Fit and predict each task in turn, in float64."""
         rows, targets, asked = (tensor.cpu().numpy() for tensor in (support.double(), labels, query.double()))
         predicted = []
-        with one_thread():
+        with one_thread(), shared_generators() as generators:
             for task, seed in enumerate(seeds.tolist()):
+                generators.seed(seed)
                 estimator = self._fresh(seed)
                 try:
                     estimator.fit(rows[task], targets[task])

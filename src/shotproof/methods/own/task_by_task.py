@@ -9,6 +9,8 @@ import torch
 from torch import Tensor
 
 from shotproof.core.errors import InputError
+from shotproof.methods.method import SeededMethod
+from shotproof.methods.own.generators import shared_generators
 from shotproof.methods.own.wrapper import Wrapper, one_thread
 
 
@@ -24,12 +26,13 @@ class EpisodicClassifier(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class TaskByTask(Wrapper):
+class TaskByTask(Wrapper, SeededMethod):
     """Scores: what the classifier returns for each task; of labels, 1 for the label and 0 for the others.
 
     The classifier gets tensors: support [n, d], labels [n] in 0 to way - 1, query [m, d], and returns scores [m, way]
     or labels [m], as a tensor or an array. It sees all queries of a task at once, so it counts as transductive unless
-    it says otherwise: by an attribute `family`, or as easyfsl's do by `is_transductive()`.
+    it says otherwise: by an attribute `family`, or as easyfsl's do by `is_transductive()`. The generators of Python,
+    NumPy and PyTorch that it may draw from start each task from the task's seed.
     """
 
     about = "a classifier of your own, one task at a time"
@@ -40,10 +43,14 @@ class TaskByTask(Wrapper):
         inductive = callable(says) and not says()
         self._settle(family=getattr(self.classifier, "family", "inductive" if inductive else "transductive"))
 
-    def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
+    def seeded_scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int, seeds: Tensor) -> Tensor:
         """Each task in turn."""
-        with one_thread():
-            return torch.stack([self._of_one(*task, way) for task in zip(support, labels, query, strict=True)])
+        answers = []
+        with one_thread(), shared_generators() as generators:
+            for seed, task in zip(seeds.tolist(), zip(support, labels, query, strict=True), strict=True):
+                generators.seed(seed)
+                answers.append(self._of_one(*task, way))
+        return torch.stack(answers)
 
     def parameters(self) -> dict[str, Any]:
         """Where the classifier is from, and what it was made with."""

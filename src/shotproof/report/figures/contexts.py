@@ -88,9 +88,9 @@ def _curves(
     groups: dict[tuple[str, Design, str], dict[str, Curve]] = {}  # by data set, design and task set
     for row in rows:
         x = value(row.design)
-        if row.accuracy_gap and row.biased and x is not None:
+        if row.gap and row.biased and x is not None:
             key = (row.design.data_set, replace(row.design, **apart), row.biased.sampler)
-            groups.setdefault(key, {}).setdefault(_name(comparison, row), {})[x] = row.accuracy_gap
+            groups.setdefault(key, {}).setdefault(_name(comparison, row), {})[x] = row.gap["acc"]
     panels = []
     several = len({data_set for data_set, _, _ in groups}) > 1
     for (data_set, design, sampler), curves in groups.items():

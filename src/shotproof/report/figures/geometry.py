@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +16,7 @@ from shotproof.report.figures.axes import x_axis, y_axis
 from shotproof.report.figures.file import write_svg
 from shotproof.report.figures.svg import COLORS, MARKERS, Box, Scale, element, picture, text
 from shotproof.report.pages.render import render
+from shotproof.report.pages.wording import p_value
 from shotproof.stats.intervals import Interval
 
 WIDTH, HEIGHT = 480, 360
@@ -56,34 +57,34 @@ def geometry_figure(found: FeatureChange) -> Markup:
     return picture(WIDTH, HEIGHT, described, parts)
 
 
-def write_geometry(path: Path, found: FeatureChange, title: str) -> None:
-    """Write the figure as .svg, or as .html with its table."""
+def write_geometry(path: Path, found: FeatureChange, title: str, names: Mapping[str, str] | None = None) -> None:
+    """Write the figure as .svg, or as .html with its table, in which classes have these names."""
     if path.suffix not in SUFFIXES:
         raise InputError(f"{path}: expected a name that ends in {' or '.join(SUFFIXES)}")
     figure = geometry_figure(found)
     if path.suffix == ".svg":
         write_svg(path, figure, title)
         return
-    rows = table_rows([*found.classes, found.overall])
+    rows = table_rows([*found.classes, found.overall], names)
     context = {"title": title, "figure": figure, "columns": COLUMNS, "rows": rows, "content": found.to_json()}
     write_text(path, render("geometry_page.html", context))
 
 
-def table_rows(changes: Sequence[Change]) -> list[list[str]]:
-    """One row per change, as COLUMNS has it: Tables 7 and 8 side by side."""
+def table_rows(changes: Sequence[Change], names: Mapping[str, str] | None = None) -> list[list[str]]:
+    """One row per change, as COLUMNS has it: Tables 7 and 8 side by side. Classes have these names, or their labels."""
     return [
         [
-            "all" if one.label is None else one.label,
+            "all" if one.label is None else (names or {}).get(one.label, one.label),
             f"{one.n_clean:,}",
             f"{one.n_mixed:,}",
             _interval(one.length.clean, 4),
             _interval(one.length.mixed, 4),
             _interval(one.ratio, 3),
-            _p_value(one.length.p_recordings),
+            p_value(one.length.p_recordings),
             _interval(one.cosine.clean, 3),
             _interval(one.cosine.mixed, 3),
             _interval(one.cosine.change, 2),
-            _p_value(one.cosine.p_recordings),
+            p_value(one.cosine.p_recordings),
             _interval(one.others.clean if one.others else None, 3),
             _interval(one.others.mixed if one.others else None, 3),
             _interval(one.turn, 3),
@@ -98,10 +99,6 @@ def _interval(interval: Interval | None, digits: int) -> str:
         return "-"
     half = "" if interval.refused else f" ±{interval.half_width:.2g}"
     return f"{interval.mean:.{digits}g}{half}"
-
-
-def _p_value(value: float) -> str:
-    return f"{value:.2g}" if value >= 1e-4 else f"{value:.0e}"
 
 
 def _some(rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[int]:

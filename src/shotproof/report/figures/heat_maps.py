@@ -30,9 +30,9 @@ def heat_maps(comparison: Comparison) -> list[tuple[str, Markup]]:
         for measured in (row.reference, row.biased):
             if measured:
                 accuracies.setdefault(f"Acc (%), {measured.sampler}, {design}", {})[key] = measured.accuracy
-        if row.accuracy_gap and row.reference and row.biased:
+        if row.gap and row.reference and row.biased:
             name = f"Loss of Acc (points), {row.reference.sampler} - {row.biased.sampler}, {design}"
-            losses.setdefault(name, {})[key] = row.accuracy_gap
+            losses.setdefault(name, {})[key] = row.gap["acc"]
     order = best_first(*accuracies.values())  # of all maps alike, so that they can be read side by side
     return [(name, heat_map(cells, name, order)) for name, cells in (accuracies | losses).items()]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from shotproof.media.clip import RATE, SOUND_EXTENSIONS, Samples, read_clip, sou
 from shotproof.media.images import open_image
 from shotproof.media.mixture import Clip
 
+CONTEXT = "context"
 # A page stays at 4 MB of images, or 7 MB of sounds.
 MAX_IMAGES = 900
 MAX_SOUNDS = 230
@@ -35,12 +36,14 @@ class Thumbnail:
     image: its number among the embedded images, None where its file cannot be shown
     sound: its number among the embedded sounds, None where it is none
     about: what is known of it in a few words, e.g. `pig in rain`
+    context: for the caption below it; None where it has none
     """
 
     item: str
     image: int | None
     sound: int | None
     about: str
+    context: str | None = None
 
 
 @dataclass
@@ -53,14 +56,21 @@ class Album:
     _shown: dict[tuple[str, str], Thumbnail] = field(default_factory=dict)  # by the catalog's digest and the item
     _clips: dict[str, list[Clip]] = field(default_factory=dict)  # by the catalog's digest
 
-    def thumbnails(self, items: Sequence[str], catalog: Catalog) -> list[Thumbnail]:
-        """The items as they are shown, embedded where they are new."""
+    def thumbnails(self, items: Sequence[str], catalog: Catalog, column: str = CONTEXT) -> list[Thumbnail]:
+        """The items as they are shown, embedded where they are new.
+
+        Args:
+            items: of the catalog
+            catalog: that has their files
+            column: with their contexts, for the captions; a catalog without it has none
+        """
         keys = [(catalog.digest, item) for item in items]
         new = [item for key, item in dict.fromkeys(keys) if (key, item) not in self._shown]
         rows = catalog.rows_of(pa.array(new, pa.string()), "tasks")
         for item, row in zip(new, rows, strict=True):
             self._shown[catalog.digest, item] = self._embed(item, int(row), catalog)
-        return [self._shown[key] for key in keys]
+        rows = catalog.rows_of(pa.array(items, pa.string()), "tasks")
+        return [_told(self._shown[key], catalog, int(row), column) for key, row in zip(keys, rows, strict=True)]
 
     def has_room_for(self, items: Sequence[str], catalog: Catalog) -> bool:
         """Whether the page stays small with these."""
@@ -83,7 +93,7 @@ class Album:
             self.unreadable.append(item)
             return Thumbnail(item, None, None, item)
         self.images.append(image)
-        return Thumbnail(item, len(self.images) - 1, sound, _about(catalog, row) or item)
+        return Thumbnail(item, len(self.images) - 1, sound, item)
 
     def _clips_of(self, catalog: Catalog) -> list[Clip]:
         if catalog.digest not in self._clips:
@@ -120,12 +130,14 @@ def playable(samples: Samples) -> str:
     return "data:audio/mpeg;base64," + base64.b64encode(encoded.getvalue()).decode()
 
 
-def _about(catalog: Catalog, row: int) -> str | None:
-    """The label and the context, where there is one."""
-    if "context" not in catalog.table.column_names:
-        return None
-    label, context = (catalog.table.column(name)[row].as_py() for name in ("label", "context"))
-    return f"{label} in {context}" if context else str(label)
+def _told(shown: Thumbnail, catalog: Catalog, row: int, column: str) -> Thumbnail:
+    """With the class's name and the context, where the catalog has a column of contexts."""
+    if column not in catalog.table.column_names or shown.image is None:
+        return shown
+    name = catalog.class_names[catalog.table.column("label")[row].as_py()]
+    value = catalog.table.column(column)[row].as_py()
+    context = None if value in (None, "") else str(value)
+    return replace(shown, about=f"{name} in {context}" if context else name, context=context)
 
 
 def _is_sound(clip: Clip) -> bool:

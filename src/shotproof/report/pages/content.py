@@ -45,7 +45,10 @@ class ExplainedTasks:
 
 @dataclass(frozen=True)
 class PageContent:
-    """The numbers of a page, and the material that they are from."""
+    """The numbers of a page, and the material that they are from.
+
+    experiment: the name of the experiment's file, where the page is of its run
+    """
 
     title: str
     comparison: Comparison
@@ -55,3 +58,4 @@ class PageContent:
     plans: Sequence[PlanCurve] = ()
     explained: Sequence[ExplainedTasks] = ()
     similarity: Similarity | None = None
+    experiment: str | None = None

@@ -51,7 +51,7 @@ def _table(comparison: Comparison, block: Block, groups: Sequence[Group]) -> Det
     rows = [
         (
             comparison.classifier_name(one),
-            [row.intervals["wacc"][comparison.covers[0]] if (row := group.row(one)) else None for group in groups],
+            [row.intervals["wacc"][comparison.first_covers] if (row := group.row(one)) else None for group in groups],
         )
         for one in classifiers
     ]

@@ -13,7 +13,7 @@ from shotproof.core.tables import write_text
 from shotproof.evaluation.evaluated import Classifier
 from shotproof.report.figures.explanation import hardness_scatter, mismatch_dots, ways_curves
 from shotproof.report.figures.svg import marker
-from shotproof.report.pages.album import Album, Thumbnail
+from shotproof.report.pages.album import CONTEXT, Album, Thumbnail
 from shotproof.report.pages.content import ExplainedTasks
 from shotproof.report.pages.render import render
 
@@ -26,7 +26,7 @@ class ShownExample:
 
     attribute: str
     task: int
-    label: str
+    name: str
     support: list[tuple[Thumbnail, bool]]
     query: list[tuple[Thumbnail, bool]]
 
@@ -44,6 +44,7 @@ def explanation_part(explained: ExplainedTasks, album: Album) -> dict[str, Any]:
         title = str(Classifier(own.encoder, own.method))
         scatters.append({"classifier": title, "figure": figure, "correlations": correlations})
     ways = [one.ways for one in explanation.sets]
+    column = explanation.sets[0].tasks.record.context_column or CONTEXT
     varied = len({way for one in ways for way in one.tasks}) > 1
     return {
         "name": explained.name,
@@ -55,7 +56,7 @@ def explanation_part(explained: ExplainedTasks, album: Album) -> dict[str, Any]:
         ),
         "scatters": scatters,
         "ways": ways_curves(ways, f"Share of tasks by number of classes in {', '.join(names)}.") if varied else None,
-        "examples": [] if catalog is None else [_shown(one, album, catalog) for one in explained.examples],
+        "examples": [] if catalog is None else [_shown(one, album, catalog, column) for one in explained.examples],
     }
 
 
@@ -70,9 +71,14 @@ def write_explanation_page(path: Path, explained: Sequence[ExplainedTasks]) -> N
     write_text(path, render("explanation_page.html", context))
 
 
-def _shown(example: MismatchExample, album: Album, catalog: Catalog) -> ShownExample:
+def _shown(example: MismatchExample, album: Album, catalog: Catalog, column: str) -> ShownExample:
     support, query = (
-        list(zip(album.thumbnails([item for item, _ in side], catalog), [holds for _, holds in side], strict=True))
+        list(
+            zip(
+                album.thumbnails([item for item, _ in side], catalog, column), [holds for _, holds in side], strict=True
+            )
+        )
         for side in (example.support, example.query)
     )
-    return ShownExample(example.attribute, example.task, example.label, support, query)
+    name = catalog.class_names.get(example.label, example.label)
+    return ShownExample(example.attribute, example.task, name, support, query)

@@ -8,16 +8,22 @@ from typing import Any
 
 from shotproof.core.runtime.runtime import current_runtime
 from shotproof.evaluation.evaluated import Classifier
-from shotproof.report.pages.album import Album, Thumbnail
+from shotproof.report.pages.album import CONTEXT, Album, Thumbnail
 from shotproof.report.pages.content import GalleryTask
+
+PLANTED = "planted"
 
 
 @dataclass(frozen=True)
 class ShownClass:
-    """One class of a shown task."""
+    """One class of a shown task, under its name for people.
 
-    label: str
+    attribute: that its support holds; what: what it is called, `planted` or the name of the contexts
+    """
+
+    name: str
     attribute: str | None
+    what: str
     support: list[Thumbnail]
     query: list[Thumbnail]
 
@@ -76,12 +82,15 @@ def _show(
     given: GalleryTask, rows: Sequence[dict[str, Any]], classifiers: Sequence[Classifier], album: Album
 ) -> ShownTask:
     chosen, catalog = given.chosen, given.catalog
+    own_column = chosen.answered.tasks.record.context_column
+    column, what = own_column or CONTEXT, own_column.replace("_", " ") if own_column else PLANTED
     classes = [
         ShownClass(
-            row["label"],
+            catalog.class_names.get(row["label"], row["label"]),
             row["attribute"],
-            album.thumbnails(row["support"], catalog),
-            album.thumbnails(row["query"], catalog),
+            what,
+            album.thumbnails(row["support"], catalog, column),
+            album.thumbnails(row["query"], catalog, column),
         )
         for row in rows
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -23,32 +24,32 @@ class PairCell:
 
 @dataclass(frozen=True)
 class Matrix:
-    """All pairs of one task set, or of the gaps: classifiers from the highest mean down.
+    """All pairs of one task set, or of the skill lost on it: classifiers from the best down.
 
     rows: a classifier with its rank and a cell for each classifier, None for itself
     conclusive: the number of conclusive pairs under each interval
     """
 
     name: str
-    is_gap: bool
+    is_lost: bool
     rows: list[tuple[str, int | None, list[PairCell | None]]]
     conclusive: dict[Covers, int]
     pairs: int
 
 
 def matrices(comparison: Comparison) -> list[Matrix]:
-    """The matrix of every task set, and of every gap, that more than one classifier has."""
+    """The matrix of every task set, and of the skill lost on every one, that more than one classifier has."""
     return [
         _matrix(comparison, group_name(comparison, block.design, group), group)
         for block in comparison.blocks
-        for group in [*block.groups, *block.gaps]
+        for group in [*block.measured, *(loss.skill for loss in block.losses)]
         if len(group.rows) > 1
     ]
 
 
 def group_name(comparison: Comparison, design: Design, group: Group) -> str:
-    """E.g. `fewstab, 5-way 5-shot` or `gap (random - fewstab), 5-way 5-shot`."""
-    return f"{f'gap ({group.name})' if group.against else group.name}, {comparison.design_name(design)}"
+    """E.g. `fewstab, 5-way 5-shot` or `skill lost, random - fewstab, 5-way 5-shot`."""
+    return f"{group.title}, {comparison.design_name(design)}"
 
 
 def _matrix(comparison: Comparison, name: str, group: Group) -> Matrix:
@@ -58,7 +59,8 @@ def _matrix(comparison: Comparison, name: str, group: Group) -> Matrix:
         for pair in group.pairs[metric, covers]:
             for one in (pair, pair.turned()):
                 found.setdefault((one.a, one.b), []).append(one)
-    ordered = sorted(group.rows, key=lambda row: -row.means[metric])
+    sign = 1 if group.quantity == "skill" else -1  # the best first
+    ordered = sorted(group.rows, key=lambda row: (math.isnan(row.means[metric]), sign * row.means[metric]))
     names = {str(row.classifier): comparison.classifier_name(row.classifier) for row in ordered}
     cells = [[None if a == b else _cell(f"{names[a]} against {names[b]}", found[a, b]) for b in names] for a in names]
     rows = [(names[str(row.classifier)], row.rank(metric), of) for row, of in zip(ordered, cells, strict=True)]

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
 from shotproof.analysis.attribute_costs import MIN_TASKS
 from shotproof.analysis.plan_curve import PlanCurve
-from shotproof.core.records import UNKNOWN
 from shotproof.core.tables import write_text
-from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
-from shotproof.report.figures.charts import (
-    Bar,
-    Point,
-    attribute_dots,
-    gap_bars,
-    gap_domain,
-    interval_rows,
-    plan_figure,
-    scatter,
-)
-from shotproof.report.figures.contexts import context_panels
+from shotproof.evaluation.evaluated import METRICS, Metric
+from shotproof.report.figures.charts import attribute_dots, interval_rows, plan_figure
 from shotproof.report.figures.heat_maps import heat_maps
 from shotproof.report.figures.similarity import similarity_part
-from shotproof.report.figures.svg import marker
 from shotproof.report.pages import wording
 from shotproof.report.pages.album import Album
+from shotproof.report.pages.axes import alone_rows, axis_sections
 from shotproof.report.pages.content import PageContent, SetCosts
 from shotproof.report.pages.detectors import detector_tables
 from shotproof.report.pages.explanation import explanation_part
@@ -36,6 +26,7 @@ from shotproof.report.pages.render import render
 from shotproof.report.pages.replicates import seeds_rows
 from shotproof.stats.block import Group
 from shotproof.stats.comparison import Comparison
+from shotproof.stats.export.sentences import next_steps
 from shotproof.stats.export.wide import METRIC_NAMES
 
 SHOWN_ATTRIBUTES = 10
@@ -49,12 +40,13 @@ def write_page(path: Path, content: PageContent) -> None:
     context = {
         "title": content.title,
         "comparison": comparison,
-        "headline": [wording.typeset(sentence) for sentence in wording.headline(comparison)],
+        "medium": comparison.medium,
+        "headline": [wording.typeset(sentence) for sentence in comparison.verdict()],
+        "steps": next_steps(comparison, content.experiment),
         "seeds": seeds_rows(comparison),
         "detectors": detector_tables(comparison),
-        "scatters": _scatters(comparison),
-        "gaps": _gap_panels(comparison),
-        "contexts": context_panels(comparison),
+        "axes": axis_sections(comparison),
+        "alone": alone_rows(comparison),
         "heat_maps": heat_maps(comparison),
         "matrices": matrices(comparison),
         "intervals": _interval_panels(comparison),
@@ -74,59 +66,12 @@ def write_page(path: Path, content: PageContent) -> None:
     write_text(path, render("page.html", context))
 
 
-def _scatters(comparison: Comparison) -> dict[str, Any]:
-    """The reference's Acc against the biased wAcc, one panel per design and task set, with the encoders' legend."""
-    panels, accuracy = [], wording.reference_metric("Acc", comparison)
-    for agreement in comparison.agreements:
-        worst = wording.metric("wAcc", agreement.label)
-        points = [
-            Point(
-                row.method,
-                str(Classifier(row.encoder, row.method)),
-                comparison.encoders.index(row.encoder),
-                row.reference.accuracy,
-                row.biased.worst,
-            )
-            for row in comparison.rows
-            if row.reference and row.biased and (row.design, row.biased.sampler) == (agreement.design, agreement.label)
-        ]
-        name = _set_name(comparison, agreement.label, comparison.design_name(agreement.design))
-        described = f"Scatter plot of {len(points)} classifiers on {name} tasks: {accuracy} against {worst}."
-        panels.append(
-            (name, scatter(points, f"{accuracy} (%)", f"{worst} (%)", f"{described} The table has the values."))
-        )
-    keys = [(marker(5, 5, index), name) for index, name in enumerate(comparison.encoders)]
-    return {"panels": panels, "keys": keys}
-
-
-def _gap_panels(comparison: Comparison) -> dict[str, Any]:
-    """Gaps as bars, one panel per encoder, one bar per design and task set, all on one scale."""
-    rows = [row for row in comparison.rows if row.gap]
-    series = {
-        (one.design, one.label): _set_name(comparison, one.label, comparison.design_name(one.design))
-        for one in comparison.agreements
-    }
-    tints = {key: index + (len(series) == 1) for index, key in enumerate(series)}  # the first is pale beside others
-    domain = gap_domain([row.gap for row in rows if row.gap])
-    panels = []
-    for encoder in dict.fromkeys(row.encoder for row in rows):
-        groups: dict[str, list[Bar]] = {}
-        for row in rows:
-            if row.encoder == encoder and row.gap and row.biased:
-                key = (row.design, row.biased.sampler)
-                groups.setdefault(row.method, []).append(Bar(tints[key], series[key], row.gap))
-        described = f"Bars of the gap of {len(groups)} methods on encoder {encoder}. The table has the values."
-        panels.append((encoder, gap_bars(list(groups.items()), domain, "gap (percentage points)", described)))
-    keys = [(f"t{tints[key] % 6}", name) for key, name in series.items()]
-    return {"panels": panels, "keys": keys, "named": comparison.encoders != [UNKNOWN]}
-
-
 def _interval_panels(comparison: Comparison) -> dict[str, Any]:
     """Where there is more than one interval: all of them, one panel per metric and task set, or gap."""
     panels = [
         _interval_panel(comparison, group, metric, group_name(comparison, block.design, group))
         for block in (comparison.blocks if len(comparison.covers) > 1 else [])
-        for group in [*block.groups, *block.gaps]
+        for group in [*block.measured, *(one for loss in block.losses for one in (loss.lost, loss.skill))]
         for metric in METRICS
         if metric == comparison.metric or not group.against
     ]
@@ -141,10 +86,11 @@ def _interval_panels(comparison: Comparison) -> dict[str, Any]:
 
 def _interval_panel(comparison: Comparison, group: Group, metric: Metric, name: str) -> dict[str, Any]:
     label = METRIC_NAMES[metric]
-    unit = f"gap in {label} (percentage points)" if group.against else f"{label} (%)"
+    units = {"accuracy": f"{label} (%)", "skill": f"skill lost in {label} (%)"}
+    unit = units.get(group.quantity, f"{label} lost (percentage points)")
     rows = [
         (comparison.classifier_name(row.classifier), row)
-        for row in sorted(group.rows, key=lambda row: -row.means[metric])
+        for row in sorted(group.rows, key=lambda row: (math.isnan(row.means[metric]), -row.means[metric]))
     ]
     drawn = [(classifier, list(row.intervals[metric].values())) for classifier, row in rows]
     figure = None
@@ -167,8 +113,3 @@ def _costs(given: SetCosts) -> dict[str, Any]:
     described = f"Class accuracy with each of {len(rows)} attributes planted. The table has the values."
     figure = attribute_dots(given.costs, SHOWN_ATTRIBUTES, described) if rows else None
     return {"name": given.name, "costs": given.costs, "rows": rows, "figure": figure}
-
-
-def _set_name(comparison: Comparison, label: str, design_name: str) -> str:
-    """A design's name, with the task set's where there is more than one to tell apart."""
-    return design_name if len(comparison.biased_samplers) == 1 else f"{label}, {design_name}"

@@ -10,15 +10,16 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from shotproof.core.nouns import nouns
 from shotproof.report.pages import wording
-from shotproof.stats.intervals import MEANING, Interval
+from shotproof.stats.intervals import Interval, meanings
 from shotproof.version import __version__
 
 TEMPLATES = Path(__file__).parent / "templates"
 
 
 def render(template: str, context: dict[str, Any]) -> str:
-    """A page from one of the templates."""
+    """A page from one of the templates; items are called by the context's `medium`, where it has one."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -41,7 +42,8 @@ def render(template: str, context: dict[str, Any]) -> str:
         context,
         version=__version__,
         wording=wording,
-        meaning=MEANING,
+        meaning=meanings(context.get("medium")),
+        items=nouns(context.get("medium")),
         style=Markup(style),
         script=Markup(script),
         policy=policy,

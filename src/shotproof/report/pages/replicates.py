@@ -24,7 +24,7 @@ def seeds_rows(comparison: Comparison) -> list[SeedsRow]:
     """One row per task set or gap, and classifier, where there is more than one seed."""
     rows = []
     for block in comparison.blocks:
-        for group in [*block.groups, *block.gaps]:
+        for group in [*block.measured, *block.gaps]:
             name = group_name(comparison, block.design, group)
             for row in group.rows:
                 spreads = {metric: spread for metric in METRICS if (spread := row.spread(metric)) is not None}

@@ -17,7 +17,7 @@ def to_html(comparison: Comparison) -> str:
 
 
 def _table(comparison: Comparison, table: WideTable) -> str:
-    groups = "".join(f'<th colspan="{len(METRICS)}" scope="colgroup">{escape(g.name)}</th>' for g in table.groups)
+    groups = "".join(f'<th colspan="{len(METRICS)}" scope="colgroup">{escape(g.title)}</th>' for g in table.groups)
     metrics = "".join(f'<th scope="col">{METRIC_NAMES[metric]}</th>' for _ in table.groups for metric in METRICS)
     body = "\n".join(
         f'<tr><th scope="row">{escape(comparison.classifier_name(classifier))}</th>{"".join(map(_cell, cells))}</tr>'

@@ -95,7 +95,7 @@ def _line(cells: Sequence[str]) -> str:
 
 
 def _group_name(group: Group) -> str:
-    return escape(group.label) if group.against is None else f"{escape(group.label)} $-$ {escape(group.against)}"
+    return escape(group.title).replace(" - ", " $-$ ")
 
 
 def _text(cell: Cell | None) -> str:

@@ -176,7 +176,7 @@ def _gap_panels(comparison: Comparison) -> Iterator[Panel]:
                 for place, gap in enumerate(block.gaps):
                     style: dict[str, Any] = {"color": _COLORS[place % 8], "hatch": _HATCHES[place % 8]}
                     for number, row in enumerate(gap.rows):
-                        interval = row.intervals[metric][comparison.covers[0]]
+                        interval = row.first(metric)
                         at = names.index(comparison.classifier_name(row.classifier)) + (place + 0.5) * thick - 0.4
                         label = None if number else gap.name
                         axes.barh(at, interval.mean, thick, label=label, edgecolor="white", **style)
@@ -190,22 +190,22 @@ def _gap_panels(comparison: Comparison) -> Iterator[Panel]:
 
 
 def _scatter_panels(comparison: Comparison) -> Iterator[Panel]:
-    covers = comparison.covers[0]
     for block in (one for one in comparison.blocks if one.gaps):
 
         def draw(axes: Axes, block: Block = block) -> None:
-            for place, gap in enumerate(block.gaps):
+            for place, loss in enumerate(block.losses):
                 color = _COLORS[place % 8]
-                for at, (first, second) in enumerate(block.sides(gap)):
-                    x, y = first.intervals["acc"][covers], second.intervals["wacc"][covers]
+                for at, (first, second) in enumerate(block.sides(loss)):
+                    x, y = first.first("acc"), second.first("wacc")
                     _whisker(axes, y, x.mean, color, vertical=True)
                     _whisker(axes, x, y.mean, color)
-                    label = None if at else gap.against
+                    label = None if at else loss.label
                     axes.plot(x.mean, y.mean, _MARKERS[place % 8], color=color, markersize=5, label=label)
-                    if len(gap.rows) <= _NAMED:
+                    if len(loss.gap.rows) <= _NAMED:
                         name = comparison.classifier_name(first.classifier)
                         axes.annotate(name, (x.mean, y.mean), (4, 3), textcoords="offset points", fontsize=6)
-            axes.set_xlabel(f"Acc on {block.gaps[0].label} tasks, percent", fontsize=8)
+            references = " or ".join(dict.fromkeys(loss.reference for loss in block.losses))
+            axes.set_xlabel(f"Acc on {references} tasks, percent", fontsize=8)
             axes.set_ylabel("wAcc on other tasks, percent", fontsize=8)
             axes.margins(0.25, 0.15)  # for the names
 
@@ -232,7 +232,7 @@ def _interval_panels(comparison: Comparison) -> Iterator[Panel]:
 
 
 def _pair_panels(comparison: Comparison) -> Iterator[Panel]:
-    metric, covers = comparison.metric, comparison.covers[0]
+    metric, covers = comparison.metric, comparison.first_covers
     for block, group in _groups(comparison, gaps=True):
         if len(group.rows) < 2:
             continue

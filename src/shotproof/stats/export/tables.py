@@ -2,13 +2,16 @@
 
 | table | one row per |
 |---|---|
-| `methods`, `gaps` | classifier, task set (or gap), metric and interval |
-| `pairs`, `gap_pairs` | pair of classifiers, task set (or gap), metric and interval |
+| `methods` | classifier, task set, metric and interval |
+| `gaps` | classifier, task set with its reference, quantity, metric and interval |
+| `pairs`, `gap_pairs` | pair of classifiers, likewise |
 | `seeds` | classifier, task set or gap, metric and seed, where there is more than one seed |
 | `detectors` | pair of detectors whose attributes one sampler was given |
 | `agreements` | task set that is measured against a reference |
 
-A rank is by the row's own metric and interval. What is not there (a refused interval, a size that varies) is null.
+The quantities are `gap`, `placebo` (the gap between the placebos) and `excess` (the one minus the other) in points, and
+`skill`, the share of the accuracy above chance that is lost, in percent. A rank is by the row's own metric and
+interval. What is not there (a refused interval, a size that varies) is null.
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ from shotproof.evaluation.evaluated import METRICS, Classifier
 from shotproof.evaluation.origin import Design
 from shotproof.stats.block import Block, Group
 from shotproof.stats.comparison import Comparison
-from shotproof.stats.intervals import MEANING, Interval
+from shotproof.stats.intervals import Interval, meanings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,11 +42,12 @@ _WHERE = ("tasks", *_DESIGN, "detector", "seeds", "tasks_in_all")
 _CLASSIFIER = ("encoder", "spelling")
 _METHODS = ("method", "metric", "mean", "rank", "interval", "low", "high", "refused", *_WHERE, *_CLASSIFIER)
 _PAIRS = ("a", "b", "metric", "interval", "difference", "low", "high", "conclusion", "p_value", "refused", *_WHERE)
+_LOST = ("quantity", "axis", "chance")
 _COLUMNS: dict[str, tuple[str, ...]] = {
     "methods": _METHODS,
     "pairs": _PAIRS,
-    "gaps": _METHODS,
-    "gap_pairs": _PAIRS,
+    "gaps": (*_METHODS, *_LOST),
+    "gap_pairs": (*_PAIRS, "quantity"),
     "seeds": ("method", "metric", "tasks", "seed", "mean", "mean_over_seeds", "deviation", *_DESIGN, *_CLASSIFIER),
     "detectors": (
         *("sampler", "first", "second", "classifiers", "correlation", "first_accuracy", "second_accuracy"),
@@ -57,7 +61,7 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
 _WHOLE = ("rank", "way", "shot", "query", "tasks_in_all", "seed", "classifiers")
 _TEXT = (
     *("method", "metric", "interval", "refused", "tasks", "data_set", "split", "detector", "seeds", "encoder"),
-    *("spelling", "a", "b", "conclusion", "sampler", "first", "second", "reference"),
+    *("spelling", "a", "b", "conclusion", "sampler", "first", "second", "reference", "quantity", "axis"),
 )
 
 
@@ -71,9 +75,19 @@ def tables(comparison: Comparison) -> dict[str, Rows]:
     """
     found: dict[str, Rows] = {name: [] for name in _COLUMNS}
     for block in comparison.blocks:
+        for group in block.groups:
+            found["methods"] += _classifier_rows(comparison, block, group)
+            found["pairs"] += _pair_rows(comparison, block, group)
+        for loss in block.losses:
+            for group in loss.groups:
+                found["gaps"] += (
+                    {**row, "quantity": group.quantity, "axis": loss.axis, "chance": loss.chance[row["metric"]]}
+                    for row in _classifier_rows(comparison, block, group)
+                )
+                found["gap_pairs"] += (
+                    {**row, "quantity": group.quantity} for row in _pair_rows(comparison, block, group)
+                )
         for group in [*block.groups, *block.gaps]:
-            found["gaps" if group.against else "methods"] += _classifier_rows(comparison, block, group)
-            found["gap_pairs" if group.against else "pairs"] += _pair_rows(comparison, block, group)
             found["seeds"] += _seed_rows(comparison, block, group)
         found["detectors"] += _detector_rows(block)
         found["agreements"] += _agreement_rows(comparison, block)
@@ -124,6 +138,7 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
     blocks, tidy = comparison.blocks, tables(comparison)
     return {
         "unit": "percent points",
+        "verdict": comparison.verdict(),
         "level": comparison.level,
         "metric": comparison.metric,
         "holm": comparison.corrected,
@@ -135,12 +150,18 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
             for block in blocks
             for group in block.groups
         ],
-        "covers": {name: MEANING[name] for name in comparison.covers},
+        "covers": {name: meanings(comparison.medium)[name] for name in comparison.covers},
         "refused": comparison.refused,
         "notes": comparison.notes,
         "methods": [row for block in blocks for group in block.groups for row in _nested(comparison, block, group)],
         "pairs": tidy["pairs"],
-        "gaps": [row for block in blocks for gap in block.gaps for row in _nested(comparison, block, gap)],
+        "gaps": [
+            {**row, "quantity": group.quantity, "axis": loss.axis, "chance": loss.chance}
+            for block in blocks
+            for loss in block.losses
+            for group in loss.groups
+            for row in _nested(comparison, block, group)
+        ],
         "gap_pairs": tidy["gap_pairs"],
         "conclusive": [
             {
@@ -155,7 +176,7 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
             {
                 **{"name": comparison.design_name(block.design), "catalog": block.design.catalog},
                 **_design(block.design),
-                **{"reference": block.reference and block.reference.label, "refused": block.refused},
+                **{"references": {loss.label: loss.reference for loss in block.losses}, "refused": block.refused},
             }
             for block in blocks
         ],
@@ -169,7 +190,7 @@ def _classifier_rows(comparison: Comparison, block: Block, group: Group) -> Iter
             for covers, interval in row.intervals[metric].items():
                 yield {
                     **{"method": comparison.classifier_name(row.classifier), "metric": metric},
-                    **{"mean": row.means[metric], "rank": row.ranks[metric][covers], "interval": covers},
+                    **{"mean": _number(row.means[metric]), "rank": row.ranks[metric][covers], "interval": covers},
                     **_bounds(interval),
                     **_where(block, group),
                     **_classifier(row.classifier),
@@ -181,7 +202,7 @@ def _nested(comparison: Comparison, block: Block, group: Group) -> Iterator[dict
     for row in group.rows:
         yield {
             "method": comparison.classifier_name(row.classifier),
-            **{str(metric): mean for metric, mean in row.means.items()},
+            **{str(metric): _number(mean) for metric, mean in row.means.items()},
             "rank": row.rank(comparison.metric),
             "ranks": row.ranks[comparison.metric],
             "intervals": {
@@ -203,7 +224,7 @@ def _pair_rows(comparison: Comparison, block: Block, group: Group) -> Iterator[d
             interval = pair.interval
             a, b = comparison.pair_names(pair)
             yield {
-                **{"a": a, "b": b, "metric": metric, "interval": covers, "difference": interval.mean},
+                **{"a": a, "b": b, "metric": metric, "interval": covers, "difference": _number(interval.mean)},
                 **_bounds(interval),
                 **{"conclusion": pair.conclusion, "p_value": None if interval.refused else pair.p_value},
                 **_where(block, group),
@@ -235,7 +256,7 @@ def _agreement_rows(comparison: Comparison, block: Block) -> Iterator[dict[str, 
     for one in comparison.agreements:
         if one.design == block.design:
             yield {
-                **{"tasks": one.label, "reference": block.reference and block.reference.label},
+                **{"tasks": one.label, "reference": one.reference},
                 **{"classifiers": one.classifiers, "accuracy_with_worst": _number(one.accuracy_with_worst)},
                 **{"worst_with_worst": _number(one.worst_with_worst), "average_drop": _number(one.average_drop)},
                 **_design(block.design),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
 from shotproof.stats.block import Block, Group
 from shotproof.stats.comparison import Comparison
-from shotproof.stats.intervals import MEANING, Covers
+from shotproof.stats.intervals import Covers, meanings
 
 METRIC_NAMES: dict[Metric, str] = {"acc": "Acc", "wacc": "wAcc"}
 
@@ -26,7 +27,9 @@ class Cell:
 
     @property
     def mean_text(self) -> str:
-        """The mean with one decimal, and no minus before a zero."""
+        """The mean with one decimal, and no minus before a zero; a dash where there is no number."""
+        if math.isnan(self.mean):
+            return "–"
         return f"{round(self.mean, 1) + 0.0:.1f}"
 
     @property
@@ -46,9 +49,9 @@ class WideTable:
 
 
 def wide_table(comparison: Comparison, block: Block) -> WideTable:
-    """All groups and gaps of a design under the first interval."""
-    covers = comparison.covers[0]
-    groups = [*block.groups, *block.gaps]
+    """All task sets of a design, and what is lost between them in points and in skill, under the first interval."""
+    covers = comparison.first_covers
+    groups = [*block.measured, *(group for loss in block.losses for group in (loss.gap, loss.skill))]
     columns = [(group, metric, best_of(group, metric, covers)) for group in groups for metric in METRICS]
     rows = [(one, [_cell(*column, one, covers) for column in columns]) for one in block.classifiers]
     return WideTable(block, groups, rows)
@@ -62,7 +65,7 @@ def best_of(group: Group, metric: Metric, covers: Covers) -> set[Classifier]:
     pairs = group.pairs[metric, covers]
     if all(pair.interval.refused for pair in pairs):
         return set()
-    if group.against is None:
+    if group.quantity in ("accuracy", "skill"):
         return {row.classifier for row in group.rows if row.ranks[metric][covers] == 1}
     lowest = str(min(group.rows, key=lambda row: row.intervals[metric][covers].mean).classifier)
     tied = {
@@ -88,22 +91,25 @@ def title_of(block: Block) -> str:
 
 def legend_of(comparison: Comparison, table: WideTable) -> list[str]:
     """What a reader must know of the table, in sentences."""
-    name = comparison.covers[0]
+    name = comparison.first_covers
+    covered = meanings(comparison.medium)[name]
     block, deviates = table.block, any(cell and cell.deviation is not None for _, cells in table.rows for cell in cells)
-    counts = ", ".join(_tasks(group) for group in block.groups)
-    units = "in percent, gaps in points" if block.gaps else "in percent"
+    counts = ", ".join(_tasks(group) for group in block.measured)
+    units = (
+        "in percent, gaps in points, skill lost in percent of the accuracy above chance" if block.gaps else "in percent"
+    )
     told = [
         f"Tasks: {counts}.",
         f"Accuracy (Acc) and accuracy on the worst class of a task (wAcc) {units}.",
         f"No interval: {block.refused[name]}."
         if name in block.refused
-        else f"± is the half-width of the {100 * comparison.level:.4g}% interval '{name}'. It covers: {MEANING[name]}",
+        else f"± is the half-width of the {100 * comparison.level:.4g}% interval '{name}'. It covers: {covered}",
     ]
     if deviates:
         told.append("In parentheses: the standard deviation over seeds.")
     if any(cell and cell.best for _, cells in table.rows for cell in cells):
         correction = ", corrected after Holm," if comparison.corrected else ""
-        what = "the highest (of gaps, the lowest)" if block.gaps else "the highest"
+        what = "the highest (of what is lost, the lowest)" if block.gaps else "the highest"
         told.append(f"Bold: {what}, and all that a paired test{correction} cannot tell from it under this interval.")
     return told
 

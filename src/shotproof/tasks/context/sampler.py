@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +32,7 @@ from shotproof.tasks.context.allocation import allocate_evenly, one_of
 from shotproof.tasks.context.cells import Cells
 from shotproof.tasks.context.insufficient import hopeless_task, refuse_unusable
 from shotproof.tasks.pool import ItemPool
-from shotproof.tasks.sampler import SKIP_SMALL_CLASSES, BoundSampler, Sampler, SamplerInputs
+from shotproof.tasks.sampler import SKIP_SMALL_CLASSES, Axis, BoundSampler, Sampler, SamplerInputs
 from shotproof.tasks.taskset import TaskSet
 
 _CLASSES, _CONTEXTS, _SUPPORT, _ORDER, _QUERY = range(5)  # what a random number is drawn for
@@ -64,6 +65,9 @@ class ContextOptions(Sampler):
     """
 
     paper = "MetaCoCo, ICLR 2024; SpurAudio"
+    axis: ClassVar[Axis | None] = "contexts"
+    reference = "iid"
+    has_placebo = True
 
     context_column: str = option("context", "the catalog's column with the contexts")
     clean_value: str | None = option(None, "the context that means none; None is what the catalog says")

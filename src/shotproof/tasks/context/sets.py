@@ -21,6 +21,7 @@ class Iid(ContextSet):
     """Queries in the context of the class's own support."""
 
     about = "queries in the context of their class's support"
+    axis = None
 
     def allowed(self, own: BoolArray, others: BoolArray, clean: BoolArray) -> BoolArray:
         """The class's own context."""

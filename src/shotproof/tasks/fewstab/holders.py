@@ -12,6 +12,7 @@ from shotproof.core.arrays import BoolArray, IntArray, UInt64Array
 from shotproof.tasks.pool import ItemPool
 
 _BUDGET = 64 * 1024 * 1024  # 64-bit words kept as bit sets: 512 MB
+_MOST_LISTED = 2**24  # pairs of any class and any word that are looked up in a list, which is quicker than a search
 
 
 class Holders:
@@ -35,11 +36,18 @@ class Holders:
         self.class_sizes = pool.sizes
         self.class_blocks = (pool.sizes + 63) // 64
         self.budget = budget
+        self._numbers: IntArray | None = None
+        if len(counts) <= _MOST_LISTED:
+            self._numbers = np.full(len(counts), -1, dtype=np.int64)
+            self._numbers[self.keys] = np.arange(len(self.keys))
         self._forget()
 
     def pairs(self, classes: IntArray, words: IntArray) -> IntArray:
         """The number of each pair, -1 where the word does not occur in the class."""
         wanted = classes * self.words_known + words
+        if self._numbers is not None:
+            numbers: IntArray = self._numbers[wanted]
+            return numbers
         found = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
         return np.where(self.keys[found] == wanted, found, -1)
 

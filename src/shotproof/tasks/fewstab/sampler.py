@@ -22,6 +22,7 @@ from typing import Literal
 import numpy as np
 import pyarrow as pa
 
+from shotproof.catalog.catalog import Catalog
 from shotproof.core import draws
 from shotproof.core.arrays import BoolArray, IntArray, UInt64Array
 from shotproof.core.options import option
@@ -30,6 +31,7 @@ from shotproof.tasks.fewstab.holders import Holders, unpack
 from shotproof.tasks.fewstab.insufficient import TryCounts, refuse_unusable
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import SKIP_SMALL_CLASSES, BoundSampler, Sampler, SamplerInputs
+from shotproof.tasks.shape import TaskShape
 from shotproof.tasks.taskset import TaskSet
 
 _CLASSES, _WORDS, _SUPPORT, _TIES = 0, 1, 2, 3  # what a random number is drawn for
@@ -59,6 +61,8 @@ class FewStab(Sampler):
     example = "fewstab(support='attribute')"
     takes = ("attributes",)
     needs = ("attributes",)
+    axis = "attributes"
+    has_placebo = True
 
     support: Literal["exclusive", "attribute", "random"] = option(
         "exclusive",
@@ -71,6 +75,10 @@ class FewStab(Sampler):
     )
     max_tries: int = option(50_000, "the most tries per task", least=1)
     skip_small_classes: bool = option(False, SKIP_SMALL_CLASSES)
+
+    def check_sizes(self, catalog: Catalog, shape: TaskShape) -> None:
+        """Refuse too few classes, or classes that are too small."""
+        ItemPool.of(catalog).fitting(shape, self.skip_small_classes)
 
     def bound(self, inputs: SamplerInputs) -> BoundSampler[FewStab]:
         """Tasks that plant words of these inputs."""

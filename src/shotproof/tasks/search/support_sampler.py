@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
+from shotproof.catalog.catalog import Catalog
 from shotproof.core import draws
 from shotproof.core.arrays import BoolArray, IntArray
 from shotproof.core.errors import InputError, InsufficientData, Mismatch
@@ -23,6 +24,7 @@ from shotproof.core.runtime.runtime import current_runtime
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import SKIP_SMALL_CLASSES, BoundSampler, Sampler, SamplerInputs
 from shotproof.tasks.search.candidates import Candidates, ClassCandidates
+from shotproof.tasks.shape import TaskShape
 from shotproof.tasks.taskset import SCHEMA, TaskSet
 from shotproof.tasks.uniform.random import BoundRandom, Random
 
@@ -60,6 +62,10 @@ class SupportSampler(Sampler):
     mode: Literal["hard", "easy"] = option("hard", "whether supports are as hard or as easy as possible")
     normalize: bool = option(False, "scale features to length 1 first")
     skip_small_classes: bool = option(False, SKIP_SMALL_CLASSES)
+
+    def check_sizes(self, catalog: Catalog, shape: TaskShape) -> None:
+        """Refuse too few classes, or classes that are too small."""
+        ItemPool.of(catalog).fitting(shape, self.skip_small_classes)
 
 
 SupportSamplerType = TypeVar("SupportSamplerType", bound=SupportSampler, covariant=True)
@@ -114,14 +120,7 @@ class BoundSupportSampler(BoundSampler[SupportSamplerType], Generic[SupportSampl
 
     def common_sizes(self) -> tuple[int | None, int | None, int | None]:
         """With `like` that of its tasks."""
-        if self.like is None:
-            return super().common_sizes()
-        shots, queries = (pc.list_value_length(self.like.table.column(side)) for side in ("support", "query"))
-        way, shot, query = (
-            int(sizes[0]) if len(sizes) == 1 else None
-            for sizes in map(np.unique, (np.diff(self.like.starts), shots, queries))
-        )
-        return way, shot, query
+        return super().common_sizes() if self.like is None else self.like.common_sizes()
 
     def match(self, tasks: TaskSet) -> str:
         """The digest of the set whose queries these are: that of `like`, or the random one of the same seed."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from shotproof.core.options import option
 from shotproof.core.records import Meta
 from shotproof.features.features import Features
 from shotproof.tasks.pool import ItemPool
-from shotproof.tasks.sampler import BoundSampler, SamplerInputs
+from shotproof.tasks.sampler import Axis, BoundSampler, SamplerInputs
 from shotproof.tasks.semantic.class_distances import euclidean, file_digest, read_class_distances
 from shotproof.tasks.taskset import TaskSet
 from shotproof.tasks.uniform.random import BoundRandom, Random
@@ -40,6 +40,7 @@ class Semantic(Random):
     paper = "Bennequin et al., Few-Shot Image Classification Benchmarks are Too Far From Reality, 2022"
     example = "semantic(class_distances='tree.csv')"
     takes = ("features",)
+    axis: ClassVar[Axis | None] = "classes"
 
     class_distances: str | None = option(
         None, "a file with a tree, a matrix or class attributes; None is by the means of features", path=True

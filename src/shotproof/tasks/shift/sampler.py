@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from shotproof.catalog.catalog import Catalog
 from shotproof.core import draws
 from shotproof.core.arrays import BoolArray, IntArray
 from shotproof.core.errors import InsufficientData
@@ -19,6 +20,7 @@ from shotproof.core.options import option
 from shotproof.core.records import Meta
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import SKIP_SMALL_CLASSES, BoundSampler, Sampler, SamplerInputs
+from shotproof.tasks.shape import TaskShape
 from shotproof.tasks.shift.conditions import ItemFacts
 from shotproof.tasks.taskset import TaskSet
 
@@ -34,11 +36,17 @@ class Shift(Sampler):
     paper = "Basu et al., Hard-Meta-Dataset++, ICLR 2023"
     example = "shift(support_where='blurry', query_where='not blurry')"
     takes = ("attributes",)
+    axis = "conditions"
+    has_placebo = True
 
     support_where: str = option(help="the condition on support items")
     query_where: str = option(help="the condition on query items")
     shifted: bool = option(True, "False: the matched set, whose supports meet the condition on queries")
     skip_small_classes: bool = option(False, SKIP_SMALL_CLASSES)
+
+    def check_sizes(self, catalog: Catalog, shape: TaskShape) -> None:
+        """Refuse too few classes, or classes that are too small."""
+        ItemPool.of(catalog).fitting(shape, self.skip_small_classes)
 
     def bound(self, inputs: SamplerInputs) -> BoundSampler[Shift]:
         """Tasks of the items of these inputs that meet the conditions."""

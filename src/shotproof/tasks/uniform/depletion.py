@@ -26,6 +26,7 @@ class Depletion(Sampler):
     """Classes uniformly among those with shot + query items left, items uniformly among those left; none twice."""
 
     about = "classes and items at random, no item twice, until the data is used up"
+    axis = None
     paper = "Lafargue et al., Oops, I Sampled it Again, 2024"
 
     skip_small_classes: bool = option(False, SKIP_SMALL_CLASSES)

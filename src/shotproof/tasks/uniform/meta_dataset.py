@@ -44,6 +44,7 @@ class MetaDataset(Sampler):
     about = "ways, shots and queries that vary, by the rules of Meta-Dataset"
     paper = "Triantafillou et al., Meta-Dataset, ICLR 2020"
     example = "meta-dataset(max_way=20)"
+    axis = None
 
     max_way: int = option(50, "the most classes of a task", least=LEAST_WAY)
     max_query: int = option(10, "the most query items per class", least=1)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shotproof.catalog.catalog import Catalog
 from shotproof.core import draws
 from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InsufficientData
 from shotproof.core.options import option
 from shotproof.core.records import Meta
 from shotproof.tasks.pool import ItemPool
-from shotproof.tasks.sampler import SKIP_SMALL_CLASSES, BoundSampler, Sampler, SamplerInputs
+from shotproof.tasks.sampler import SKIP_SMALL_CLASSES, Axis, BoundSampler, Sampler, SamplerInputs
+from shotproof.tasks.shape import TaskShape
 from shotproof.tasks.taskset import TaskSet
 from shotproof.tasks.uniform.unbalanced import LEAST_ALPHA, dirichlet_counts
 
@@ -34,11 +36,16 @@ class Random(Sampler):
 
     about = "classes and items uniformly at random"
     example = "random(query_dirichlet=2)"
+    axis: ClassVar[Axis | None] = "queries"  # of unequal ones; equal ones are the reference
 
     query_dirichlet: float | None = option(
         None, "share the queries between classes by a Dirichlet distribution with this parameter", least=LEAST_ALPHA
     )
     skip_small_classes: bool = option(False, SKIP_SMALL_CLASSES)
+
+    def check_sizes(self, catalog: Catalog, shape: TaskShape) -> None:
+        """Refuse too few classes, or classes that are too small."""
+        ItemPool.of(catalog).fitting(shape, self.skip_small_classes)
 
     def bound(self, inputs: SamplerInputs) -> BoundSampler[Random]:
         """Random tasks of these inputs."""

@@ -1,0 +1,118 @@
+"""What an experiment asks for, held against its data before the first file is made: in a dry run as well."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from shotproof.attributes.attributes import Attributes
+from shotproof.catalog.catalog import Catalog
+from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.options import Component
+from shotproof.core.runtime.devices import choose_devices
+from shotproof.core.tables import check_output
+from shotproof.features.encoders.file import FeatureFile
+from shotproof.pipeline.experiment import Draw, Experiment
+from shotproof.tasks.sampler import Sampler
+from shotproof.tasks.shape import TaskShape
+
+
+@contextlib.contextmanager
+def placed(experiment: Experiment, place: str) -> Iterator[None]:
+    """Tell errors within it with the place in the experiment's file."""
+    try:
+        yield
+    except InputError as error:
+        start = f"{experiment.file}, " if experiment.file else ""
+        raise error.placed(f"{start}{place}: ") from error
+
+
+def check_surroundings(experiment: Experiment, device: str | None) -> None:
+    """What needs no data: the output's folder, the device, files that options name, methods on local maps.
+
+    Args:
+        experiment: what is to be run
+        device: where networks will run
+
+    Raises:
+        InputError: something cannot be; the message says where in the file.
+    """
+    with placed(experiment, "[output], folder"):
+        check_output(experiment.folder, folder=True)
+    with placed(experiment, "[runtime], device"):
+        choose_devices(device)
+    chosen: dict[str, list[Component]] = {
+        "[attributes], detectors": [one for listed in experiment.detectors.values() for one in listed],
+        "[features], encoders": [*experiment.encoders],
+        "[features], transforms": [*experiment.transforms],
+        "[tasks], samplers": [draw.sampler for draw in experiment.draws],
+    }
+    for place, components in chosen.items():
+        with placed(experiment, place):
+            for component in components:
+                _require_files(component)
+    with placed(experiment, "[evaluate], methods"):
+        _require_maps(experiment)
+
+
+def check_draws(experiment: Experiment, catalog: Catalog, attributes: Mapping[str, Attributes]) -> None:
+    """Whether the data can give the tasks: splits, classes, items per class, columns of contexts.
+
+    Args:
+        experiment: what is to be run
+        catalog: its data
+        attributes: those that are there already, by the name of their set
+
+    Raises:
+        InputError: something cannot be; the message says where in the file.
+    """
+    for draw in experiment.draws:
+        with placed(experiment, "[tasks], split"):
+            items = catalog.in_split(draw.split)
+        for sampler in draw.sampler.sets(items).values():
+            with placed(experiment, f"[tasks], sampler '{draw.sampler}'"):
+                for shot in draw.shots:
+                    _check_draw(experiment, draw, sampler, items, TaskShape(draw.way, shot, draw.query), attributes)
+
+
+def _check_draw(
+    experiment: Experiment,
+    draw: Draw,
+    sampler: Sampler,
+    items: Catalog,
+    shape: TaskShape,
+    attributes: Mapping[str, Attributes],
+) -> None:
+    """Bind the sampler where all that it takes is there; else see that the classes are large enough."""
+    if draw.like is not None:
+        return  # its classes and sizes are those of the set that it is like, which is looked at itself
+    given = [draw.attributes] if draw.attributes is not None else [*experiment.detectors, *experiment.attribute_files]
+    takes_words = "attributes" in sampler.takes and bool(given)
+    known: list[Attributes | None] = [attributes[name] for name in given if takes_words and name in attributes]
+    if "features" in sampler.takes or (takes_words and not known):
+        sampler.check_sizes(items, shape)
+        return
+    for words in known or [None]:
+        sampler.bind(items, shape, draw.seeds[0], attributes=words)
+
+
+def _require_files(component: Component) -> None:
+    """Refuse options that name a file that is not there."""
+    for option in component.options():
+        value = getattr(component, option.name)
+        if option.path and isinstance(value, str | Path) and not Path(value).exists():
+            beside = [one.name for one in Path(value).parent.iterdir()] if Path(value).parent.is_dir() else []
+            near = did_you_mean(Path(value).name, beside) if beside else ""
+            raise InputError(f"{component.kind} '{component.name}': {option.name}: {value} does not exist{near}")
+
+
+def _require_maps(experiment: Experiment) -> None:
+    """Refuse methods on local maps where an encoder gives vectors; what a file of features holds is not known yet."""
+    on_maps = next((method for method in experiment.methods if method.needs == "maps"), None)
+    of_vectors = [one for one in experiment.encoders if not getattr(one, "maps", isinstance(one, FeatureFile))]
+    if on_maps is not None and of_vectors:
+        raise InputError(
+            f"method '{on_maps}' needs local maps, but encoder '{of_vectors[0]}' gives one vector per item: "
+            "expected the encoder's option maps=True"
+        )

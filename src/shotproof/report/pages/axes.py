@@ -1,0 +1,192 @@
+"""What is lost, one section per axis: the table, and the figures in points, in skill and of accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from shotproof.core.records import UNKNOWN
+from shotproof.evaluation.evaluated import Classifier
+from shotproof.evaluation.origin import Design
+from shotproof.report.figures.charts import Bar, Point, gap_bars, gap_domain, scatter
+from shotproof.report.figures.contexts import ContextPanel, context_panels
+from shotproof.report.figures.svg import marker
+from shotproof.report.pages import wording
+from shotproof.stats.comparison import Comparison, GapRow
+from shotproof.stats.export.wide import METRIC_NAMES
+from shotproof.stats.intervals import Interval
+from shotproof.tasks.sampler import Axis
+
+HEADINGS: dict[Axis, str] = {
+    "attributes": "What happens when attributes mislead?",
+    "contexts": "What happens when the {context} changes?",
+    "conditions": "What happens when conditions differ?",
+    "difficulty": "What happens on hard tasks?",
+    "classes": "What happens when classes are alike?",
+    "queries": "What happens when queries are unequal?",
+}
+NAMES: dict[Axis, str] = {
+    **{"attributes": "Attributes", "contexts": "Contexts", "conditions": "Conditions", "difficulty": "Hard tasks"},
+    **{"classes": "Alike classes", "queries": "Unequal queries"},
+}
+
+
+@dataclass(frozen=True)
+class BarFigure:
+    """Bars, one panel per encoder, and the names of the series."""
+
+    panels: list[tuple[str, Markup]]
+    keys: list[tuple[str, str]]
+    named: bool
+
+
+@dataclass(frozen=True)
+class AxisSection:
+    """One axis: its rows, and its figures.
+
+    ranks: by the share of skill lost, by row
+    heading: the question that it answers
+    points, skill: what is lost, in points (beyond the placebo where there is one) and in percent of the skill
+    """
+
+    axis: Axis
+    rows: list[GapRow]
+    ranks: list[int | None]
+    scatters: list[tuple[str, Markup]]
+    encoder_keys: list[tuple[Markup, str]]
+    points: BarFigure
+    skill: BarFigure
+    contexts: list[ContextPanel]
+    heading: str
+
+    @property
+    def name(self) -> str:
+        """What the contents call it."""
+        return NAMES[self.axis]
+
+    @property
+    def sets(self) -> list[str]:
+        """The task sets that are measured."""
+        return list(dict.fromkeys(row.biased.sampler for row in self.rows if row.biased))
+
+    @property
+    def references(self) -> list[str]:
+        """What they are measured against."""
+        return list(dict.fromkeys(row.reference.sampler for row in self.rows if row.reference))
+
+    @property
+    def has_placebo(self) -> bool:
+        """Whether some gap stands beside that of a placebo."""
+        return any(row.excess for row in self.rows)
+
+    def metric(self, name: str, labels: list[str]) -> str:
+        """A metric on the only set of these, by its symbol, or on any of them."""
+        return wording.metric(name, labels[0]) if len(labels) == 1 else f"{name} on the set"
+
+
+def axis_sections(comparison: Comparison) -> list[AxisSection]:
+    """One section for each axis, in the order of the axes."""
+    ranks = {
+        (block.design, loss.label, row.classifier): row.rank(comparison.metric)
+        for block in comparison.blocks
+        for loss in block.losses
+        for row in loss.skill.rows
+    }
+    sections = []
+    for axis in HEADINGS:
+        rows = [row for row in comparison.rows if row.axis == axis]
+        if not rows:
+            continue
+        several = len({row.biased.sampler for row in rows if row.biased}) > 1
+        named: dict[tuple[Design, str], str] = {}
+        for row in rows:
+            assert row.biased is not None
+            design_name = comparison.design_name(row.design)
+            label = row.biased.sampler
+            named[row.design, label] = f"{label}, {design_name}" if several else design_name
+        metric = METRIC_NAMES[comparison.metric]
+        in_points = _bars(
+            rows, named, lambda row: (row.excess or row.gap)[comparison.metric], f"{metric} lost (points)"
+        )
+        in_skill = _bars(rows, named, lambda row: row.skill_lost[comparison.metric], f"skill lost in {metric} (%)")
+        sections.append(
+            AxisSection(
+                axis,
+                rows,
+                [ranks.get((row.design, _label(row), Classifier(row.encoder, row.method))) for row in rows],
+                _scatters(comparison, rows, named),
+                [(marker(5, 5, index), name) for index, name in enumerate(comparison.encoders)],
+                in_points,
+                in_skill,
+                context_panels(comparison) if axis == "contexts" else [],
+                HEADINGS[axis].format(context=comparison.context.replace("_", " ")),
+            )
+        )
+    return sections
+
+
+def _label(row: GapRow) -> str:
+    assert row.biased is not None
+    return row.biased.sampler
+
+
+def _scatters(
+    comparison: Comparison, rows: Sequence[GapRow], named: dict[tuple[Design, str], str]
+) -> list[tuple[str, Markup]]:
+    """The reference's Acc against the wAcc on the other tasks, one panel per design and task set."""
+    panels = []
+    for (design, label), name in named.items():
+        chosen = [row for row in rows if (row.design, _label(row)) == (design, label)]
+        reference = next(row.reference.sampler for row in chosen if row.reference)
+        accuracy, worst = wording.metric("Acc", reference), wording.metric("wAcc", label)
+        points = [
+            Point(
+                row.method,
+                str(Classifier(row.encoder, row.method)),
+                comparison.encoders.index(row.encoder),
+                row.reference.accuracy,
+                row.biased.worst,
+            )
+            for row in chosen
+            if row.reference and row.biased
+        ]
+        described = f"Scatter plot of {len(points)} classifiers on {name} tasks: {accuracy} against {worst}."
+        figure = scatter(points, f"{accuracy} (%)", f"{worst} (%)", f"{described} The table has the values.")
+        panels.append((name, figure))
+    return panels
+
+
+def _bars(
+    rows: Sequence[GapRow], named: dict[tuple[Design, str], str], value: Callable[[GapRow], Interval], unit: str
+) -> BarFigure:
+    """One panel per encoder, one bar per design and task set, all on one scale; without what has no number."""
+    shown = [(row, one) for row in rows if not _lacks_number(one := value(row))]
+    tints = {key: index + (len(named) == 1) for index, key in enumerate(named)}  # the first is pale beside others
+    domain = gap_domain([one for _, one in shown])
+    panels = []
+    for encoder in dict.fromkeys(row.encoder for row, _ in shown):
+        groups: dict[str, list[Bar]] = {}
+        for row, one in shown:
+            if row.encoder == encoder:
+                key = (row.design, _label(row))
+                groups.setdefault(row.method, []).append(Bar(tints[key], named[key], one))
+        described = f"Bars of {len(groups)} methods on encoder {encoder}: {unit}. The table has the values."
+        panels.append((encoder, gap_bars(list(groups.items()), domain, unit, described)))
+    keys = [(f"t{tints[key] % 6}", name) for key, name in named.items()]
+    return BarFigure(panels, keys, {row.encoder for row in rows} != {UNKNOWN})
+
+
+def _lacks_number(interval: Interval) -> bool:
+    return interval.mean != interval.mean
+
+
+def alone_rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """Classifiers on task sets that are neither measured against a reference nor one."""
+    return [
+        {"row": row, "measured": row.reference or row.biased}
+        for row in comparison.rows
+        if row.axis is None and (row.reference or row.biased)
+    ]

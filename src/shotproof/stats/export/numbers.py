@@ -1,0 +1,44 @@
+"""Numbers as text: percent with one decimal, intervals in brackets."""
+
+from __future__ import annotations
+
+import math
+
+from shotproof.stats.intervals import Interval
+
+
+def percent(value: float) -> str:
+    """A number that is in percent, with one decimal, without the sign of percent."""
+    if math.isnan(value):
+        return "n/a"
+    text = f"{value:.1f}"
+    return "0.0" if text == "-0.0" else text
+
+
+def bounds(interval: Interval) -> str:
+    """The interval's ends, in brackets."""
+    if interval.refused:
+        return "[no interval]"
+    return f"[{percent(interval.low)}, {percent(interval.high)}]"
+
+
+def points(difference: float) -> str:
+    """A difference in percentage points, with its sign."""
+    return f"{round(difference, 1) + 0.0:+.1f}"
+
+
+def level(share: float) -> str:
+    """The level of an interval, e.g. `95%`."""
+    return f"{100 * share:.4g}%"
+
+
+def listed(words: list[str], most: int | None = None) -> str:
+    """E.g. `a, b and c`; of more than `most`, the first ones and how many others there are."""
+    if most is not None and len(words) > most + 1:
+        words = [*words[:most], f"{len(words) - most} others"]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def counted(number: int, noun: str) -> str:
+    """E.g. `1 method` or `1,200 tasks`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,294 @@
+"""A comparison in sentences: what was measured, what it shows by the rules of `verdicts`, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from shotproof.core.nouns import nouns
+from shotproof.core.records import UNKNOWN
+from shotproof.evaluation.evaluated import Classifier
+from shotproof.evaluation.origin import REFERENCES
+from shotproof.stats.block import Group
+from shotproof.stats.comparison import Comparison
+from shotproof.stats.export.numbers import bounds, counted, level, listed, percent
+from shotproof.stats.intervals import Interval
+from shotproof.stats.verdicts import Verdict, verdicts
+
+MOST_SENTENCES = 5
+_METRICS = {"acc": "accuracy", "wacc": "worst-class accuracy"}
+_NAMED = 3  # classifiers by name; of more, how many others there are
+
+# What a classifier leans on that loses conclusively more than the placebo does, by axis.
+_LEANS = {"attributes": "attributes", "contexts": "the {context}", "conditions": "what the conditions keep apart"}
+
+# An encoder to try where there is one only, by what the items are.
+_OTHER_ENCODERS = {"image": "hf:facebook/dinov2-small", "sound": "hf-audio:laion/clap-htsat-unfused"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """What to do next, with the command or the setting that does it."""
+
+    why: str
+    command: str
+
+
+def headline(comparison: Comparison) -> list[str]:
+    """What was measured and what came out, in at most five sentences; nothing that an interval does not support."""
+    told = _chosen(comparison)
+    if not told:
+        return [
+            _measured(comparison),
+            "There is no gap to report: that needs the same classifiers on a reference (random tasks; for contexts the "
+            "iid ones) and on other tasks of the same catalog, split, way, shot and query.",
+        ]
+    sentences = [_measured(comparison), *(_shown(comparison, one) for one in told)]
+    return [*sentences, *_remarks(comparison, told)][:MOST_SENTENCES]
+
+
+def next_steps(comparison: Comparison, experiment: str | None = None) -> list[Step]:
+    """What to do next, each with the exact command.
+
+    Args:
+        comparison: what was found
+        experiment: the name of the experiment's file, where it is a run's
+
+    Returns:
+        The steps, those that make the statements firmer first.
+    """
+    again = f"shotproof run {experiment}" if experiment else None
+    found = _chosen(comparison)
+    steps = []
+    if found and "images" not in comparison.covers:
+        steps.append(
+            Step(
+                "These intervals are about new tasks on the same items. For new items of the same classes:",
+                f"{again or 'shotproof report RESULTS --tasks TASKS --catalog CATALOG --features FEATURES'}"
+                f"{', with images among the intervals of [output]' if again else ' --interval images -o report.html'}",
+            )
+        )
+    for one in found:
+        if one.loss.axis in _LEANS and one.loss.excess is None:
+            steps.append(
+                Step(
+                    f"Without a placebo, what is lost on {one.loss.label} tasks need not be due to shortcuts:",
+                    "shotproof report RESULTS --tasks TASKS --catalog CATALOG --features FEATURES "
+                    "--attributes ATTRIBUTES -o report.html",
+                )
+            )
+        elif one.needed and one.needed.tasks:
+            total = one.loss.gap.tasks + one.needed.tasks
+            setting = f"{again}, with tasks = {total} in [tasks]" if again else f"shotproof sample --tasks {total}"
+            steps.append(Step(f"To tell what is lost on {one.loss.label} tasks:", setting))
+        elif one.losing and one.loss.axis == "attributes":
+            steps.append(
+                Step(
+                    "Which attributes cost most is on the page; how supports and queries differ in them:",
+                    "shotproof explain TASKS --attributes ATTRIBUTES",
+                )
+            )
+    if any(one.losing for one in found) and len(comparison.encoders) == 1:
+        other = _OTHER_ENCODERS.get(comparison.medium or "", "onnx:FILE")
+        if comparison.encoders != [UNKNOWN]:
+            command = (
+                f'{again}, with "{other}" among the encoders'
+                if again
+                else f"shotproof encode CATALOG --encoder {other}"
+            )
+            steps.append(Step("Whether another encoder leans less:", command))
+    return list(dict.fromkeys(steps))[:3]
+
+
+def _chosen(comparison: Comparison) -> list[Verdict]:
+    """The verdicts to tell: of the largest design of each data set, as many as there is room for."""
+    found = list(verdicts(comparison.blocks, comparison.covers, comparison.metric))
+    room = MOST_SENTENCES - 2
+    if len(found) > room:
+        largest = {block.design.data_set: block.design for block in comparison.blocks}
+        found = [one for one in found if one.block.design == largest[one.block.design.data_set]]
+    if len(found) > room:
+        # One set of each axis, the last of them: of contexts that is the hardest.
+        found = list({(one.block.design, one.loss.axis): one for one in found}.values())
+    return found[:room]
+
+
+def _shown(comparison: Comparison, one: Verdict) -> str:
+    """The verdict as a sentence."""
+    start = f"On {comparison.design_name(one.block.design)} tasks"
+    known = [*one.losing, *one.gaining, *one.unclear]
+    if not known:
+        return f"{start}, {_who(comparison, one.at_chance)} at chance on {one.loss.reference} tasks: nothing to lose."
+    about = "" if one.covers != "sampler" else f", about these {nouns(comparison.medium)} only"
+    by = f"{level(comparison.level)} {one.covers} intervals{about}"
+    if not one.losing and not one.gaining:
+        return f"{start}, {_cannot_tell(comparison, one)} ({by})."
+    parts = [_loses(comparison, one)] if one.losing else []
+    if one.gaining:
+        subject = _subject(comparison, one.gaining, len(known))
+        parts.append(f"{subject} {_verb(one.gaining, 'does', 'do')} better on {one.loss.label} tasks, not worse")
+    if one.unclear and one.losing:
+        others = "the other" if len(one.unclear) == 1 else "the others"
+        parts.append(f"of {others} it cannot be told")
+    return f"{start}, {'; '.join(parts)} ({by})."
+
+
+def _loses(comparison: Comparison, one: Verdict) -> str:
+    """Who loses, how much, and who most and least where that can be told."""
+    leans = _leans(comparison, one)
+    known = len(one.losing) + len(one.gaining) + len(one.unclear)
+    subject = _subject(comparison, one.losing, known)
+    it = "it" if len(one.losing) == 1 else "they"
+    on = f"on {one.loss.label} tasks"
+    if leans:
+        does = f"{_verb(one.losing, 'leans', 'lean')} on {leans}: {on} {it} {_verb(one.losing, 'loses', 'lose')}"
+    else:
+        does = f"{_verb(one.losing, 'loses', 'lose')} {on}"
+    what = f"of {'its' if len(one.losing) == 1 else 'their'} {_METRICS[one.metric]} above chance"
+    beyond = " beyond a placebo" if one.loss.excess else f" against {one.loss.reference} tasks"
+    if len(one.losing) == 1:
+        (only,) = one.losing
+        points = _lost_points(one, only)
+        return f"{subject} {does} {_share(one, only)} {what}, {percent(points.mean)} points {bounds(points)}{beyond}"
+    shares = sorted(_shares(one)[classifier].mean for classifier in one.losing)
+    low, high = percent(shares[0]), percent(shares[-1])
+    below = ", where more than 100% is to fall below chance" if shares[-1] > 100 else ""
+    does += f" {low}% {what}{beyond}" if low == high else f" {low}% to {high}% {what}{beyond}{below}"
+    if one.most:
+        most, least = _names(comparison, one.most), _names(comparison, one.least)
+        return (
+            f"{subject} {does}; {most} {_verb(one.most, 'loses', 'lose')} most ({_share(one, one.most[0])}), "
+            f"{least} least ({_share(one, one.least[-1])})"
+        )
+    if one.more:
+        more = f"{_name(comparison, one.more)} loses more ({_share(one, one.more)}) than {_names(comparison, one.than)}"
+        return f"{subject} {does}; {more}, and who loses most or least cannot be told"
+    return f"{subject} {does}; no two of them can be told apart"
+
+
+def _cannot_tell(comparison: Comparison, one: Verdict) -> str:
+    """That nothing is conclusive, between which bounds the truth is, and what would tell."""
+    known = one.unclear
+    leans = _leans(comparison, one)
+    what = f"leans on {leans}" if leans else f"loses anything on {one.loss.label} tasks"
+    beyond = " beyond a placebo" if one.loss.excess else ""
+    lost = {classifier: _lost_points(one, classifier) for classifier in known}
+    given = [interval for interval in lost.values() if not interval.refused]
+    if not given:
+        return f"nothing can be told of {one.loss.label} tasks: {next(iter(lost.values())).refused}"
+    low, high = min(interval.low for interval in given), max(interval.high for interval in given)
+    who = _name(comparison, known[0]) if len(known) == 1 else f"any of {counted(len(known), 'classifier')}"
+    between = f"the loss of {_METRICS[one.metric]}{beyond} is between {percent(low)} and {percent(high)} points"
+    return f"it cannot be told whether {who} {what}: {between}{_would_tell(comparison, one)}"
+
+
+def _would_tell(comparison: Comparison, one: Verdict) -> str:
+    if one.needed is None or (one.needed.tasks is None and one.needed.data is None):
+        return ", too near to zero for any practicable number of tasks"
+    if one.needed.tasks is not None:
+        return f"; about {counted(one.needed.tasks, 'more task')} would tell, were it as large as it looks"
+    unit = "classes" if one.covers == "classes" else f"{nouns(comparison.medium)} per class"
+    return f"; about {one.needed.data:.1f} times the {unit} would tell, were it as large as it looks"
+
+
+def _remarks(comparison: Comparison, told: Sequence[Verdict]) -> Iterator[str]:
+    """Floors and ceilings."""
+    for one in told:
+        if one.at_chance and (one.losing or one.gaining or one.unclear):
+            where = f"{one.loss.reference} tasks ({comparison.design_name(one.block.design)})"
+            has = _verb(one.at_chance, "has", "have")
+            yield f"{_who(comparison, one.at_chance)} at chance on {where} and {has} nothing to lose."
+        if one.at_ceiling:
+            yield (
+                f"{_names(comparison, one.at_ceiling)} {_verb(one.at_ceiling, 'is', 'are')} near 100% on "
+                f"{one.loss.reference} tasks, where every interval is too narrow."
+            )
+
+
+def _leans(comparison: Comparison, one: Verdict) -> str | None:
+    """What is leaned on, where a placebo allows to say so."""
+    known = _LEANS.get(one.loss.axis) if one.loss.excess else None
+    return known and known.format(context=comparison.context.replace("_", " "))
+
+
+def _shares(one: Verdict) -> dict[Classifier, Interval]:
+    return {row.classifier: row.intervals[one.metric][one.covers] for row in one.loss.skill.rows}
+
+
+def _share(one: Verdict, classifier: Classifier) -> str:
+    share = _shares(one)[classifier]
+    return f"{percent(share.mean)}% {bounds(share)}"
+
+
+def _lost_points(one: Verdict, classifier: Classifier) -> Interval:
+    row = one.loss.lost.row(classifier)
+    assert row is not None
+    return row.intervals[one.metric][one.covers]
+
+
+def _subject(comparison: Comparison, some: Sequence[Classifier], of: int) -> str:
+    """E.g. `knn`, `both classifiers`, `all 5 classifiers` or `3 of 5 classifiers (knn, ncc and ridge)`."""
+    if len(some) == 1:
+        return _name(comparison, some[0])
+    if len(some) == of:
+        return "both classifiers" if of == 2 else f"all {of} classifiers"
+    return f"{len(some)} of {of} classifiers ({_names(comparison, some)})"
+
+
+def _who(comparison: Comparison, some: Sequence[Classifier]) -> str:
+    return f"{_names(comparison, some)} {_verb(some, 'is', 'are')}"
+
+
+def _names(comparison: Comparison, some: Sequence[Classifier]) -> str:
+    """By name; where all methods of an encoder are among them, that they are."""
+    if len(comparison.encoders) == 1 or len(comparison.methods) == 1:
+        return listed([_name(comparison, one) for one in some], _NAMED)
+    known = list(dict.fromkeys(one for block in comparison.blocks for one in block.classifiers))
+    whole = [
+        encoder
+        for encoder in dict.fromkeys(one.encoder for one in some)
+        if {one for one in known if one.encoder == encoder} <= set(some)
+    ]
+    words = [f"all methods on {listed(whole, _NAMED)}"] if whole else []
+    return listed([*words, *(str(one) for one in some if one.encoder not in whole)], _NAMED)
+
+
+def _name(comparison: Comparison, one: Classifier) -> str:
+    return str(one) if len(comparison.encoders) > 1 else one.method
+
+
+def _verb(some: Sequence[Classifier], singular: str, plural: str) -> str:
+    return singular if len(some) == 1 else plural
+
+
+def _measured(comparison: Comparison) -> str:
+    classifiers = len({one for block in comparison.blocks for one in block.classifiers})
+    encoders, methods = len(comparison.encoders), len(comparison.methods)
+    kinds = f"{counted(encoders, 'encoder')} × {counted(methods, 'method')}"
+    if classifiers != encoders * methods:
+        kinds = f"{counted(encoders, 'encoder')}, {counted(methods, 'method')}"
+    tested = f"{counted(classifiers, 'classifier')} ({kinds}) {'was' if classifiers == 1 else 'were'} tested on"
+    blocks = {comparison.design_name(block.design): block for block in comparison.blocks}
+    if len({tuple(group.label for group in block.measured) for block in comparison.blocks}) > 1:
+        return f"{tested} {listed([f'{name} tasks ({_task_sets(of.measured)})' for name, of in blocks.items()])}."
+    each = " each" if len(blocks) > 1 else ""
+    measured = [group for block in comparison.blocks for group in block.measured]
+    return f"{tested} {listed(list(blocks))} tasks: {_task_sets(measured)}{each}."
+
+
+def _task_sets(groups: Sequence[Group]) -> str:
+    """E.g. `600 random tasks and 600 fewstab tasks`, or the range where the numbers differ."""
+    sizes: dict[str, set[int]] = {}
+    for group in groups:
+        sizes.setdefault(group.label, set()).add(group.tasks)
+    ordered = sorted(sizes, key=lambda label: (label not in REFERENCES, label))
+    return listed([f"{_range(sizes[name])} {_sampler_words(name)}" for name in ordered])
+
+
+def _sampler_words(label: str) -> str:
+    return "tasks of an unknown sampler" if label == UNKNOWN else f"{label} tasks"
+
+
+def _range(numbers: set[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -1,0 +1,127 @@
+"""What a comparison shows, decided by rules: who loses something, who can be told apart, and what nobody can tell.
+
+For each task set that is measured against a reference, under the first interval that can be given:
+
+1. A classifier whose accuracy on the reference is not conclusively above chance has nothing to lose, and takes no
+   further part.
+2. Of the others, a classifier loses something where the excess over the placebo, or without a placebo the gap, is
+   conclusively above zero, after Holm's correction for the number of classifiers. Only with a placebo is that called
+   leaning on attributes or contexts.
+3. Classifiers are compared by the share of their skill that they lose, again after Holm's correction for the number of
+   pairs. Those that lose most are the one with the largest share and all that no pair tells from it, those that lose
+   least likewise. They are named as most and least only where no classifier is in both groups and all that lose most
+   do lose something; else what is named is one that loses something and all that lose conclusively less, and where
+   there is none, that no two can be told apart.
+4. Where nothing is conclusive, how many more tasks, or how much more data, would tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from shotproof.evaluation.evaluated import Classifier, Metric
+from shotproof.stats.block import NOTHING_TO_LOSE, Block, Loss
+from shotproof.stats.intervals import Covers
+from shotproof.stats.needed import Needed
+
+CEILING = 98.0  # an accuracy above it leaves so few errors that every interval is too narrow
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a comparison shows of one task set against its reference; classifiers from the largest share lost down.
+
+    covers: the interval that it is by
+    losing, gaining, unclear: those with skill, by whether they conclusively lose or gain, or neither
+    at_chance: those without skill on the reference
+    at_ceiling: those that are near 100% on the reference
+    most, least: those that lose the largest and the smallest share of their skill, where the groups can be told apart
+    more, than: else a classifier that loses more than these; None where no two can be told apart
+    needed: what would tell, for the classifier nearest to a conclusion; None where something is conclusive
+    """
+
+    block: Block
+    loss: Loss
+    metric: Metric
+    covers: Covers
+    losing: tuple[Classifier, ...] = ()
+    gaining: tuple[Classifier, ...] = ()
+    unclear: tuple[Classifier, ...] = ()
+    at_chance: tuple[Classifier, ...] = ()
+    at_ceiling: tuple[Classifier, ...] = ()
+    most: tuple[Classifier, ...] = ()
+    least: tuple[Classifier, ...] = ()
+    more: Classifier | None = None
+    than: tuple[Classifier, ...] = ()
+    needed: Needed | None = None
+
+
+def verdicts(blocks: Sequence[Block], covers: Sequence[Covers], metric: Metric) -> Iterator[Verdict]:
+    """One for each task set with a reference; of sets that are the same tasks, one for the first."""
+    for block in blocks:
+        seen: list[list[str | None]] = []
+        for loss in block.losses:
+            digests = block.group(loss.label).digests
+            if digests not in seen or None in digests:
+                seen.append(digests)
+                yield verdict_of(block, loss, covers, metric)
+
+
+def verdict_of(block: Block, loss: Loss, covers: Sequence[Covers], metric: Metric) -> Verdict:
+    """By the first interval that some classifier can be given."""
+    given = [
+        name for name in covers if any(not row.intervals[metric][name].refused for row in loss.lost.rows)
+    ]  # without any, all is unclear
+    chosen = given[0] if given else covers[0]
+    concluded = loss.concluded[metric, chosen]
+    shares = {row.classifier: row.intervals[metric][chosen] for row in loss.skill.rows}
+    at_chance = [one for one, share in shares.items() if (share.refused or "").startswith(NOTHING_TO_LOSE)]
+    known = sorted((one for one in shares if one not in at_chance), key=lambda one: -shares[one].mean)
+    reference = {row.classifier: row.means["acc"] for row in block.group(loss.reference).rows}
+    by_sign = {sign: tuple(one for one in known if concluded[one].conclusion == sign) for sign in ("+", "-", "0")}
+    conclusive = bool(by_sign["+"] or by_sign["-"])
+    return Verdict(
+        block,
+        loss,
+        metric,
+        chosen,
+        by_sign["+"],
+        by_sign["-"],
+        by_sign["0"],
+        tuple(at_chance),
+        tuple(one for one in known if reference[one] >= CEILING),
+        **_order(loss, metric, chosen, known, by_sign["+"]),
+        needed=None if conclusive else _nearest([concluded[one].needed for one in known]),
+    )
+
+
+def _order(
+    loss: Loss, metric: Metric, covers: Covers, known: Sequence[Classifier], losing: Sequence[Classifier]
+) -> dict[str, Any]:
+    """Who loses most and least, by conclusive pairs of the share of skill; `known` from the largest share down."""
+    signs = {}
+    for pair in loss.skill.pairs[metric, covers]:
+        for one in (pair, pair.turned()):
+            signs[one.a, one.b] = one.conclusion
+    below = {a: tuple(b for b in known if signs.get((str(a), str(b))) == "+") for a in known}
+    ahead = [one for one in losing if below[one]]
+    if not ahead:
+        return {}
+    most = tuple(one for one in known if one not in below[known[0]])
+    least = tuple(one for one in known if known[-1] not in below[one])
+    if not set(most) & set(least) and set(most) <= set(losing):
+        return {"most": most, "least": least}
+    more = max(ahead, key=lambda one: len(below[one]))
+    return {"more": more, "than": below[more]}
+
+
+def _nearest(found: Sequence[Needed | None]) -> Needed | None:
+    """What takes least: few tasks before little data."""
+    given = [one for one in found if one is not None]
+    return min(
+        given,
+        key=lambda one: (one.tasks is None, one.tasks or 0, one.data is None, one.data or 0),
+        default=None,
+    )

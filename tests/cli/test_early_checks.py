@@ -1,0 +1,54 @@
+"""What is misspelled is told before any file is read: the files of these commands are not there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from shotproof.cli.app import main
+
+NOWHERE = "not-there.parquet"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["compare", NOWHERE, "--interval", "image"], "unknown interval 'image': did you mean 'images'?"),
+        (["compare", NOWHERE, "--level", "95"], "level: expected a share above 0 and below 1"),
+        (["compare", NOWHERE, "--metric", "wac"], "unknown metric 'wac': did you mean 'wacc'?"),
+        (["compare", NOWHERE, "-t", "l3"], "unknown transform 'l3'"),
+        (["report", NOWHERE, "--interval", "image"], "unknown interval 'image': did you mean 'images'?"),
+        (["report", NOWHERE, "-o", "folder.html"], "folder.html is a folder, expected the name of a file"),
+        (["report", NOWHERE, "--figures", "a-file"], "a-file is a file, expected a folder"),
+        (["sample", NOWHERE, "--sampler", "randm", "-o", "t"], "unknown sampler 'randm': did you mean 'random'?"),
+        (["sample", NOWHERE, "--sampler", "random", "-o", "a-file/t"], "a-file is a file, expected a folder"),
+        (["sample", NOWHERE, "--sampler", "random", "-o", "t", "--seed", "-1"], "--seed"),
+        (["sample", NOWHERE, "--sampler", "random", "-o", "t", "--tasks", "0"], "--tasks"),
+        (["sample", NOWHERE, "--sampler", "random", "-o", "t", "--way", "1"], "--way"),
+        (["evaluate", NOWHERE, "-f", NOWHERE, "-m", "nc", "-o", "r"], "unknown method 'nc': did you mean 'ncc'?"),
+        (["evaluate", NOWHERE, "-f", NOWHERE, "-t", "l3", "-o", "r"], "unknown transform 'l3'"),
+        (["evaluate", NOWHERE, "-f", NOWHERE, "-o", "a-file/r"], "a-file is a file, expected a folder"),
+        (["evaluate", NOWHERE, "-f", NOWHERE, "-o", "r", "--seed", "-1"], "--seed"),
+    ],
+)
+def test_flags_are_checked_first(
+    arguments: list[str],
+    expected: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a-file").write_text("")
+    (tmp_path / "folder.html").mkdir()
+    before = sorted(tmp_path.iterdir())
+    monkeypatch.setattr(sys, "argv", ["shotproof", *arguments])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 2
+    error = capsys.readouterr().err
+    assert expected in error
+    assert NOWHERE not in error
+    assert sorted(tmp_path.iterdir()) == before

@@ -1,0 +1,89 @@
+"""How the sentences name what was measured; what they conclude is tested with the verdicts."""
+
+from __future__ import annotations
+
+from shotproof.evaluation.evaluated import evaluated_sets
+from shotproof.evaluation.results import Results
+from shotproof.stats.compare_sets import compare_sets
+from shotproof.stats.comparison import Comparison
+from shotproof.stats.export.sentences import headline, next_steps
+from tests.drawn_results import draw_results, draw_tasks
+
+
+def compared(*results: Results) -> Comparison:
+    return compare_sets(evaluated_sets(results), ("sampler",))
+
+
+def on(sampler: str, shot: int = 1, data_set: str = "birds", encoder: str = "pixels", loss: float = 0.0) -> Results:
+    tasks = draw_tasks(sampler, shot=shot, tasks=60, data_set=data_set)
+    return draw_results(tasks, {"ncc": 0.9 - loss, "ridge": 0.8 - loss}, encoder, seed=shot + len(sampler))
+
+
+def test_the_designs_share_their_task_sets_or_have_their_own() -> None:
+    shared = compared(*(on(sampler, shot) for shot in (1, 2) for sampler in ("random", "fewstab")))
+    assert headline(shared)[0] == (
+        "2 classifiers (1 encoder × 2 methods) were tested on 3-way 1-shot and 3-way 2-shot tasks: "
+        "60 random tasks and 60 fewstab tasks each."
+    )
+    apart = compared(on("random", 1), on("random", 2), on("fewstab", 2))
+    assert headline(apart)[0] == (
+        "2 classifiers (1 encoder × 2 methods) were tested on 3-way 1-shot tasks (60 random tasks) and 3-way 2-shot "
+        "tasks (60 random tasks and 60 fewstab tasks)."
+    )
+
+
+def test_placebos_are_no_task_sets_of_their_own() -> None:
+    stressed = draw_tasks("fewstab", tasks=60)
+    sham = draw_results(draw_tasks("placebo", like=stressed), {"ncc": 0.9}, seed=5)
+    given = compared(on("random"), draw_results(stressed, {"ncc": 0.5}), sham)
+    assert headline(given)[0].endswith("60 random tasks and 60 fewstab tasks.")
+    assert given.verdict() == headline(given)
+
+
+def test_data_sets_and_encoders_are_named_where_there_are_several() -> None:
+    results = [
+        on(sampler, data_set=data_set, encoder=encoder, loss=loss)
+        for data_set in ("birds", "pets")
+        for encoder in ("pixels", "other encoder")
+        for sampler, loss in (("random", 0.0), ("fewstab", 0.3))
+    ]
+    measured, birds, pets = headline(compared(*results))
+    assert measured.startswith(
+        "4 classifiers (2 encoders × 2 methods) were tested on birds, 3-way 1-shot and pets, 3-way 1-shot tasks"
+    )
+    assert birds.startswith("On birds, 3-way 1-shot tasks, all 4 classifiers lose on fewstab tasks")
+    assert pets.startswith("On pets, 3-way 1-shot tasks, all 4 classifiers lose on fewstab tasks")
+
+
+def test_all_methods_of_an_encoder_are_named_by_it() -> None:
+    given = compared(
+        *(on("random", encoder=encoder) for encoder in ("pixels", "other encoder")),
+        on("fewstab", encoder="pixels", loss=0.4),
+        on("fewstab", encoder="other encoder", loss=0.0),
+    )
+    told = headline(given)[1]
+    assert "2 of 4 classifiers (all methods on pixels) lose on fewstab tasks" in told
+
+
+def test_what_to_do_next_is_a_command_or_a_setting() -> None:
+    given = compared(on("random"), on("fewstab", loss=0.4))
+    images, placebo, encoder = next_steps(given)
+    assert images.command.startswith("shotproof report RESULTS --tasks TASKS --catalog CATALOG --features FEATURES")
+    assert "--interval images" in images.command
+    assert placebo.why.startswith("Without a placebo, what is lost on fewstab tasks need not be due to shortcuts")
+    assert encoder.command.startswith("shotproof encode CATALOG --encoder ")
+    of_a_run = next_steps(given, "birds.toml")
+    assert of_a_run[0].command == "shotproof run birds.toml, with images among the intervals of [output]"
+    assert of_a_run[2].command.startswith("shotproof run birds.toml, with ")
+
+
+def test_commands_to_do_next_have_only_flags_that_there_are() -> None:
+    from typer.main import get_command
+
+    from shotproof.cli.app import app
+
+    known = get_command(app).commands  # type: ignore[attr-defined]
+    for step in next_steps(compared(on("random"), on("fewstab", loss=0.4))):
+        _, name, *words = step.command.split()
+        flags = {flag for each in known[name].params for flag in each.opts}
+        assert {word for word in words if word.startswith("-")} <= flags
