@@ -5,7 +5,19 @@ from __future__ import annotations
 import importlib
 import sys
 
-ALL = ["sampling", "scale", "evaluation", "heads", "calibration", "task_size", "coverage", "mixing", "hard_tasks"]
+ALL = [
+    "sampling",
+    "scale",
+    "evaluation",
+    "heads",
+    "calibration",
+    "task_size",
+    "coverage",
+    "mixing",
+    "hard_tasks",
+    "training",
+    "objectives",
+]
 
 
 def main() -> None:

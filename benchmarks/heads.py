@@ -75,7 +75,7 @@ def run(arguments: Sequence[str] = ()) -> None:
 
 def parser() -> argparse.ArgumentParser:
     """The options of the command line."""
-    on_vectors = [name for name in methods.names() if make_method(name).needs == "vectors"]
+    on_vectors = [name for name in methods.names() if methods.get(name).needs == "vectors"]
     options = argparse.ArgumentParser(description="Time every head beside a task-by-task loop.")
     options.add_argument("--device", default="cpu")
     options.add_argument("--tasks", type=int, default=1000)

@@ -226,7 +226,7 @@ def uses_length(study: Study, name: str) -> bool:
 
 def heads(study: Study) -> None:
     """Every head on vectors: what it loses from iid to hard-ood, ranked, and how far the two kinds differ."""
-    names = [name for name in methods.names() if make_method(name).needs == "vectors"]
+    names = [name for name in methods.names() if methods.get(name).needs == "vectors"]
     on = {dial: study.results(dial, 5, names, HEADS_SETS) for dial in (0.0, 1.0)}
     losses = {dial: {row.method: row for row in compare(results).rows if row.gap} for dial, results in on.items()}
     ranked = sorted(losses[1.0].values(), key=lambda row: row.gap["acc"].mean)

@@ -99,6 +99,23 @@ ROWS: dict[str, list[Row]] = {
 PROPERTY_TESTS: dict[str, str] = {
     "dn4-global": "heads.maps.test_dn4:test_on_whole_items_one_shot_is_the_nearest_neighbor",
     "baseline++": "shared.test_sgd:test_the_cosine_head_is_that_of_torch",
+    "zero-shot": "heads.texts.test_text_methods:test_scores_are_those_of_the_formula",
+    "tip-adapter": "heads.texts.test_text_methods:test_scores_are_those_of_the_formula",
+    "tip-adapter-f": "heads.texts.test_text_methods:test_training_is_that_of_torch",
+    "text-probe": "heads.texts.test_text_methods:test_training_is_that_of_torch",
+    "chat": "incontext.test_chat:test_counts_are_those_of_the_model_behind_the_server",
+    "anil": "adaptation.test_learned_start:test_unless_told_steps_and_rate_are_the_models",
+    "boil": "adaptation.test_learned_start:test_unless_told_steps_and_rate_are_the_models",
+    "maml": "adaptation.test_learned_start:test_unless_told_steps_and_rate_are_the_models",
+    "finetune": "adaptation.test_with_steps:test_finetune_is_adam_on_the_backbone_of_each_task",
+    "finetune-head": "adaptation.test_with_steps:test_finetune_head_is_sgd_on_backbone_and_head_of_each_task",
+    "lp-ft": "adaptation.test_without_steps:test_the_probe_of_lp_ft_is_the_head_of_baseline_plus_plus",
+    "transductive-finetune-network": (
+        "adaptation.test_without_steps:test_transductive_finetuning_begins_as_its_head_on_features"
+    ),
+    "tsa": "adaptation.test_with_steps:test_tsa_is_adadelta_on_convolutions_beside_the_backbones",
+    "ett": "adaptation.test_ett:test_ett_is_adamw_on_what_is_beside_the_transformer_of_each_task",
+    "lora": "adaptation.test_with_steps:test_lora_changes_every_matrix_by_one_of_its_rank",
     "alpha-tim": "test_plain_heads:test_a_batched_head_gives_what_the_plain_loop_gives",
 }
 

@@ -27,7 +27,7 @@ from tests.drawn_tasks import draw_task_set
 PINS = Path(__file__).parent / "pinned.json"
 Given = Literal["attributes", "features"]
 World = Literal["plain", "sources", "small class", "mixtures", "shapes"]
-Kind = Literal["vectors", "maps", "positive", "pixels", "dial"]
+Kind = Literal["vectors", "maps", "positive", "texts", "pixels", "dial"]
 Asked = Literal["varying sizes", "fewstab", "shapes random", "shapes fewstab"]
 
 
@@ -276,7 +276,11 @@ VARIANTS: dict[str, tuple[str, ...]] = {
         "paddle(penalty=12)",
     ),
     "transductive-finetune": ("transductive-finetune(epochs=0)",),
+    "tip-adapter": ("tip-adapter(scale=5)",),
+    "tip-adapter-f": ("tip-adapter-f(scale=5, rate=0.05)",),
+    "text-probe": ("text-probe(rate=0.05)",),
 }
+TEXTS = ("zero-shot", "tip-adapter", "tip-adapter-f", "text-probe")  # methods that read the texts of classes
 MAPS = ("adm", "deepbdc", "dn4", "frn", "mcl")  # methods that need local maps
 POSITIVE = ("ecpe", "proto-lp", "pt-map")  # methods that take powers of features: made for values above 0
 DRAWING = ("baseline++", "linear", "transductive-finetune")  # methods that draw random numbers
@@ -294,6 +298,10 @@ def _counts() -> Iterator[Count]:
             continue
         yield Count(name, "shapes random", "pixels")
         yield Count(name, "shapes fewstab", "dial")
+    for name in TEXTS:
+        for spec in (name, *VARIANTS.get(name, ())):
+            yield Count(spec, features="texts")
+            yield Count(spec, "fewstab", "texts")
     yield Count("ncc", features="maps")  # methods of vectors average maps
     yield Count("sklearn:sklearn.neighbors.KNeighborsClassifier(n_neighbors=1)")
 
@@ -354,7 +362,20 @@ def asked(tasks: Asked, kind: Kind) -> tuple[sp.TaskSet, sp.Features]:
         features = sp.Features.from_array(items, values.reshape(-1, 4, 2, 2))
     if kind == "positive":
         features = sp.Features.from_array(items, np.exp(values / 2))
+    if kind == "texts":
+        features = _with_texts(features)
     return drawn, features
+
+
+def _with_texts(features: sp.Features) -> sp.Features:
+    """With a text for each class that lies near the mean of its items."""
+    items = features.table.column("item").to_pylist()
+    labels = [item.split("/")[0] for item in items]
+    names, label_of_item = np.unique(labels, return_inverse=True)
+    means = np.stack([features.array[label_of_item == label].mean(0) for label in range(len(names))])
+    texts = means + 0.3 * np.random.default_rng(5).normal(size=means.shape)
+    catalog = sp.Catalog(pa.table({"item": items, "path": items, "label": labels, "split": ["test"] * len(items)}))
+    return features.with_texts(catalog, sp.Features.from_array(names.tolist(), texts))
 
 
 @cache

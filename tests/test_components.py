@@ -1,9 +1,10 @@
-"""What every registered layout, detector, encoder and transform promises: one record, from which all else follows."""
+"""What every registered component but samplers and methods promises: one record, from which all else follows."""
 
 from __future__ import annotations
 
 import dataclasses
 import pickle
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,11 @@ from shotproof.core.registry import Registry
 from shotproof.features.encoder import encoders
 from shotproof.features.features import Features
 from shotproof.features.transforms import transforms
+from shotproof.models.augment import augmentations
+from shotproof.models.backbone import backbones
+from shotproof.models.objective import objectives
 
-KINDS: list[Registry[Any]] = [layouts, detectors, encoders, transforms]
+KINDS: list[Registry[Any]] = [layouts, detectors, encoders, transforms, objectives, backbones, augmentations]
 NAMES = [(registry, name) for registry in KINDS for name in registry]
 OPTIONS = [(registry, name, each) for registry, name in NAMES for each in registry.get(name).options()]
 every_component = pytest.mark.parametrize(
@@ -37,8 +41,10 @@ VALUES: dict[str, object] = {
     "file": "rows.csv",
     "high_hz": 4000.0,
     "path": "model.onnx",
+    "pools": 1,
     "statistics": ("std",),
     "seconds": 4.0,
+    "templates": ("a photo of a {}.", "{}"),
     "size": 4,
     "mean": (0.5, 0.5, 0.5),
     "std": 0.25,
@@ -130,7 +136,8 @@ def test_it_tells_what_it_is(registry: Registry[Any], name: str) -> None:
 def test_an_option_that_it_has_not_is_referred_to_the_nearest(registry: Registry[Any], name: str) -> None:
     given: Mapping[str, object] = required(registry, name)
     for each in registry.get(name).options():
-        with pytest.raises(InputError, match=f"{registry.kind} '{name}' has no option '{each.name}x'.*did you mean '"):
+        told = re.escape(f"{registry.kind} '{name}' has no option '{each.name}x'")
+        with pytest.raises(InputError, match=f"{told}.*did you mean '"):
             registry.make({"name": name, **given, f"{each.name}x": 1})
 
 
@@ -151,5 +158,6 @@ def test_what_an_option_cannot_be_is_refused_by_its_name(registry: Registry[Any]
         wrong.append("no such choice")
     given = required(registry, name)
     for value in wrong:
-        with pytest.raises(InputError, match=f"{registry.kind} '{name}': {option.name}: expected .*found"):
+        told = re.escape(f"{registry.kind} '{name}': {option.name}: expected ")
+        with pytest.raises(InputError, match=f"{told}.*found"):
             registry.make({"name": name, **given, option.name: value})

@@ -3,8 +3,9 @@
     data on disk -> Catalog -> Attributes -> Tasks -> Results -> Comparison -> Report
                        \\-> Features (encoder) --------^
 
-The folders follow the flow, and imports go down only: `cli`, `pipeline`, `report`, `analysis`, `stats`, `evaluation`,
-`methods` and `tasks`, `worlds`, `sounds`, `features`, `attributes`, `catalog`, `media`, `core`.
+The folders follow the flow, and imports go down only: `cli`, `pipeline`, `report`, `analysis`, `stats`, `evaluation`
+and `training`, `methods` and `tasks`, `worlds`, `sounds`, `models`, `features`, `attributes`, `catalog`, `media`,
+`core`.
 
     import shotproof as sp
 
@@ -60,8 +61,16 @@ if TYPE_CHECKING:
     from shotproof.features.transforms import transform as transform
     from shotproof.features.transforms import transforms as transforms
     from shotproof.media.clip import read_clip as read_clip
+    from shotproof.methods.adaptation.adaptation import Adaptation as Adaptation
+    from shotproof.methods.items import ItemsMethod as ItemsMethod
+    from shotproof.methods.items import ItemsTask as ItemsTask
     from shotproof.methods.method import Method as Method
     from shotproof.methods.method import methods as methods
+    from shotproof.models.backbone import Backbone as Backbone
+    from shotproof.models.backbone import backbones as backbones
+    from shotproof.models.model import Model as Model
+    from shotproof.models.objective import Objective as Objective
+    from shotproof.models.objective import objectives as objectives
     from shotproof.pipeline.experiment import Experiment as Experiment
     from shotproof.pipeline.material import read as read
     from shotproof.pipeline.report import write_report as write_report
@@ -82,6 +91,7 @@ if TYPE_CHECKING:
     from shotproof.tasks.sampler import sample as sample
     from shotproof.tasks.sampler import samplers as samplers
     from shotproof.tasks.taskset import TaskSet as TaskSet
+    from shotproof.training.train import train as train
     from shotproof.worlds.contexts import ContextWorld as ContextWorld
     from shotproof.worlds.dial import DialEncoder as DialEncoder
     from shotproof.worlds.gaussian import GaussianWorld as GaussianWorld
@@ -90,7 +100,9 @@ if TYPE_CHECKING:
 
 # Where each public name lives. Names are imported when first used, so that `import shotproof` stays light.
 _HOME = {
+    "Adaptation": "methods.adaptation.adaptation",
     "Attributes": "attributes.attributes",
+    "Backbone": "models.backbone",
     "Catalog": "catalog.catalog",
     "Comparison": "stats.comparison",
     "ContextWorld": "worlds.contexts",
@@ -100,10 +112,14 @@ _HOME = {
     "Experiment": "pipeline.experiment",
     "Features": "features.features",
     "GaussianWorld": "worlds.gaussian",
+    "ItemsMethod": "methods.items",
+    "ItemsTask": "methods.items",
     "Layout": "catalog.layout",
     "Material": "analysis.reevaluation.material",
     "Method": "methods.method",
     "MixSettings": "sounds.mix",
+    "Model": "models.model",
+    "Objective": "models.objective",
     "ScoreMoments": "stats.planning.plan",
     "Pilot": "stats.planning.pilot",
     "Results": "evaluation.results",
@@ -115,6 +131,7 @@ _HOME = {
     "TaskSet": "tasks.taskset",
     "Thresholds": "sounds.quality",
     "Transform": "features.transforms",
+    "backbones": "models.backbone",
     "check_catalog": "catalog.check",
     "check_tasks": "tasks.check",
     "compare": "analysis.compare",
@@ -133,6 +150,7 @@ _HOME = {
     "measure_similarity": "analysis.similarity.similarity",
     "methods": "methods.method",
     "mix": "sounds.mix",
+    "objectives": "models.objective",
     "option": "core.options",
     "plan": "stats.planning.plan",
     "read": "pipeline.material",
@@ -145,6 +163,7 @@ _HOME = {
     "sample_context": "tasks.context.sets",
     "samplers": "tasks.sampler",
     "tasks_needed": "stats.planning.statistical_power",
+    "train": "training.train",
     "transfer": "analysis.transfer",
     "transform": "features.transforms",
     "transforms": "features.transforms",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from shotproof.analysis.reevaluation.halvings import means_on_halves
 from shotproof.analysis.reevaluation.material import Material
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError, Mismatch, ShotproofError
 from shotproof.core.records import FeaturesRecord, Maker
 from shotproof.core.runtime.runtime import Runtime
@@ -23,6 +25,7 @@ from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.evaluated import Classifier
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
+from shotproof.methods.items import ItemsMethod, ItemsTask
 from shotproof.stats.comparison import Comparison
 from shotproof.stats.intervals import Estimate
 from shotproof.tasks.sampler import sample
@@ -161,6 +164,23 @@ def test_data_too_small_for_halves_is_a_reason_and_the_others_still_come() -> No
     intervals = comparison.groups[0].rows[0].intervals["acc"]
     assert [name for name, one in intervals.items() if one.refused is None] == ["sampler", "images"]
     assert comparison.to_json()["methods"][0]["intervals"]["acc"]["classes"] is None
+
+
+def test_methods_on_items_are_not_evaluated_anew_which_is_a_reason(world: World) -> None:
+    @dataclass(frozen=True)
+    class First(ItemsMethod):
+        about = "the first class, always"
+
+        def predict(self, tasks: Sequence[ItemsTask], runtime: Runtime) -> list[IntArray]:
+            return [np.zeros(len(task.query), dtype=np.int64) for task in tasks]
+
+    on_items = evaluate(world[2], catalog=world[0], methods=First())
+    comparison = compare(material_of(world, results=[on_items, world[3]]), intervals=["sampler", "images", "depletion"])
+    rows = comparison.to_pandas("methods")
+    assert set(rows["method"]) == {"items: First", "features: ncc", "features: knn"}
+    assert rows[(rows["interval"] == "sampler") & (rows["encoder"] == "features")]["low"].notna().all()
+    told = rows[rows["interval"] != "sampler"]["refused"]
+    assert set(told) == {"method 'First' needs the items, and is not evaluated anew on other tasks"}
 
 
 def biased_world() -> Material:

@@ -6,7 +6,8 @@ import pytest
 from typer.testing import CliRunner
 
 from shotproof.cli.app import app
-from shotproof.pipeline.components import all_registries
+from shotproof.pipeline.components import all_registries, option_rows, usage
+from shotproof.training.recipes import RECIPES
 
 
 def run(*arguments: str) -> str:
@@ -23,6 +24,23 @@ def test_every_kind_is_listed_with_what_each_is(kind: str) -> None:
         assert name in shown
         assert registry.get(name).about.split()[0] in shown
     assert run("list", registry.kind) == shown  # the singular does as well
+
+
+def test_recipes_are_listed_and_shown_with_their_steps_and_settings() -> None:
+    shown = run("list", "recipes")
+    assert all(name in shown for name in RECIPES)
+    assert run("list", "recipe") == shown
+    assert {one["name"] for one in json.loads(run("list", "recipes", "--json"))["recipes"]} == set(RECIPES)
+    assert "recipes:" in run("list")
+    ours = " ".join(run("show", "shotproof").split())
+    assert "recipe shotproof: ours" in ours
+    assert ours.index("step 1: rfs") < ours.index("step 2: meta-baseline")
+    assert "--recipe shotproof -o" in ours
+    published = run("show", "fewstab-cub")
+    assert "leo, one shot" in published
+    assert json.loads(run("show", "fewstab-cub", "--json"))["leo, one shot"] == "lr=0.0005, tasks_per_update=4"
+    for name in RECIPES:
+        assert f"recipe {name}: {RECIPES[name].about.split()[0]}" in run("show", name)
 
 
 def test_all_kinds_at_once_and_as_json() -> None:
@@ -54,7 +72,11 @@ def test_a_name_of_two_kinds_shows_both_and_a_paper_is_named() -> None:
     assert "Paper: " in run("show", "tim")
 
 
-def test_every_component_can_be_shown() -> None:
+def test_every_component_has_what_is_shown_and_one_of_each_kind_is_shown() -> None:
     for registry in all_registries().values():
         for name in registry:
-            assert f"{registry.kind} {name}" in run("show", name)
+            component = registry.get(name)
+            assert component.about
+            assert name in usage(name, component)
+            assert all(len(row) == 4 for row in option_rows(component))
+        assert f"{registry.kind} {name}" in run("show", name)

@@ -22,6 +22,7 @@ from tests.drawn_images import draw_catalog
 from tests.features.encoders.test_hf import saved
 from tests.features.encoders.test_hf_audio import saved as saved_sounds
 from tests.features.encoders.test_onnx import convolution
+from tests.small_networks import pretrained_model
 
 
 def spec_of(name: str, folder: Path, items: list[str]) -> str:
@@ -29,9 +30,12 @@ def spec_of(name: str, folder: Path, items: list[str]) -> str:
     if name in ("hf", "two-tower"):
         saved("resnet" if name == "hf" else "clip", folder / "model")
         return f"{name}:{folder / 'model'}"
-    if name == "hf-audio":
-        saved_sounds("wav2vec2", folder / "model")
-        return f"hf-audio:{folder / 'model'}"
+    if name in ("hf-audio", "two-tower-audio"):
+        saved_sounds("wav2vec2" if name == "hf-audio" else "clap", folder / "model")
+        return f"{name}:{folder / 'model'}(seconds=2)"
+    if name == "model":
+        pretrained_model("conv64f").write(folder / "m.model")
+        return f"model:{folder / 'm.model'}"
     if name == "onnx":
         return convolution(folder / "m.onnx", ["b", 3, 8, 8])
     if name == "file":

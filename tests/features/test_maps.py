@@ -12,13 +12,13 @@ from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.encoder import encode, encoders
 from shotproof.features.features import Features, Tally
-from shotproof.methods.method import make_method, methods
+from shotproof.methods.method import methods
 from tests.drawn_images import draw_catalog
 from tests.drawn_tasks import draw_task_set
 from tests.features.encoders.test_hf import saved
 from tests.features.encoders.test_onnx import convolution
 
-MAP_HEADS = [name for name in methods.names() if make_method(name).needs == "maps"]
+MAP_HEADS = [name for name in methods.names() if methods.get(name).needs == "maps"]
 
 
 @pytest.mark.parametrize("kind", ["lite0", "pixels", "hf", "hf-tokens", "onnx"])

@@ -16,6 +16,7 @@ from shotproof.pipeline.run import run
 from shotproof.pipeline.steps import MANIFEST, file_name
 from shotproof.tasks.taskset import TaskSet
 from shotproof.worlds.shapes import ShapesWorld
+from tests.chat_servers import chat_server
 
 EXPERIMENT = """
 [catalog]
@@ -371,3 +372,29 @@ def test_like_needs_the_same_shots(experiment: Path) -> None:
     experiment.write_text(EXPERIMENT.replace("tasks = 12", f"tasks = 12\n{samplers}"))
     with pytest.raises(InputError, match="sampler 'hardest', like: 'random' has no tasks of 3 shots and seed 0"):
         run(experiment)
+
+
+def test_methods_on_items_are_evaluated_once_beside_those_on_features(experiment: Path) -> None:
+    with chat_server() as server:
+        method = f"chat(model='tiny', url='{server.url}', max_requests=200)"
+        experiment.write_text(EXPERIMENT.replace('"knn"', f'"{method}"'))
+        first = run(experiment)
+        asked = len(server.bodies)
+        second = run(experiment)
+    assert asked == len(TASKS) * 12 * 3 * 4
+    assert len(server.bodies) == asked
+    assert not second.made
+    name = file_name("chat(model='tiny')")
+    assert {f"results/{tasks}/items/{name}.parquet" for tasks in TASKS} <= set(first.made)
+    assert first.comparison is not None
+    shown = set(first.comparison.to_pandas("methods")["method"])
+    assert shown == {"pixels(size=4): ncc", "items: chat(model='tiny')"}
+    assert "chat(model=" in first.report.read_text()
+
+
+def test_without_methods_on_features_nothing_is_encoded(experiment: Path) -> None:
+    text = EXPERIMENT.replace(
+        'methods = ["ncc", "knn"]', """methods = ["chat(model='tiny', url='http://localhost')"]"""
+    )
+    experiment.write_text(text.replace("[features]\n", "").replace('encoders = ["pixels(size=4)"]\n', ""))
+    assert not any(name.startswith("features") for name in run(experiment, dry_run=True).made)

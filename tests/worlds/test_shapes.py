@@ -6,6 +6,7 @@ import hashlib
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,23 @@ def test_training_classes_are_apart_from_the_others() -> None:
     table = ShapesWorld(classes=10, items=3, train_classes=6).catalog().table
     pairs = set(zip(table.column("label").to_pylist(), table.column("split").to_pylist(), strict=True))
     assert sorted(split for _, split in pairs) == ["test"] * 4 + ["train"] * 6
+
+
+def test_shortcut_classes_have_their_own_background_and_nothing_else_is_changed(tmp_path: Path) -> None:
+    plain = ShapesWorld(classes=10, items=30, size=32, train_classes=6)
+    tied = replace(plain, shortcut_classes=4, tied=("background",))
+    before, after = plain.catalog().table.to_pylist(), tied.catalog().table.to_pylist()
+    own = {row["label"]: {other["background"] for other in after if other["label"] == row["label"]} for row in after}
+    fixed = {label for label, backgrounds in own.items() if len(backgrounds) == 1}
+    assert len(fixed) == 4
+    assert fixed <= {row["label"] for row in after if row["split"] == "train"}
+    for one, other in zip(before, after, strict=True):
+        expected = {**one, "background": other["background"]} if one["label"] in fixed else one
+        assert other == expected
+    test = tied.write(tmp_path / "test", "test")
+    assert len(test) == len(digests(tmp_path / "test")) == 4 * 30
+    whole = digests(tmp_path / "whole") if plain.write(tmp_path / "whole") else {}
+    assert digests(tmp_path / "test").items() <= whole.items()  # the pictures of a split are those of the whole
 
 
 def test_shapes_are_distinct_and_fit_their_circle() -> None:

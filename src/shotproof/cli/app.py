@@ -11,6 +11,7 @@ from shotproof.cli.data.catalog import catalog
 from shotproof.cli.data.detect import detect
 from shotproof.cli.data.encode import encode
 from shotproof.cli.data.mix import mix
+from shotproof.cli.data.train import train
 from shotproof.cli.demo import demo
 from shotproof.cli.list import list_components
 from shotproof.cli.replaced import replacement
@@ -37,7 +38,7 @@ app = typer.Typer(
 )
 PANELS = {
     "Start here": (demo, run),
-    "Data": (catalog, mix, detect, encode),
+    "Data": (catalog, mix, detect, train, encode),
     "Tasks": (sample, check, evaluate),
     "Results": (compare, report, explain, transfer, plan, geometry, similarity),
     "What there is": (list_components, show),

@@ -40,6 +40,26 @@ def told_warnings() -> Iterator[None]:
         typer.echo(f"warning: {warning.message}", err=True)
 
 
+@contextlib.contextmanager
+def told_notes() -> Iterator[None]:
+    """Tell what is noted before costly work begins, such as how many requests it takes, on the error stream."""
+    import logging
+
+    class Told(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            typer.echo(record.getMessage(), err=True)
+
+    logger, handler = logging.getLogger("shotproof"), Told(logging.INFO)
+    level = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
 def print_json(value: Any) -> None:
     """Print a JSON document."""
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False))

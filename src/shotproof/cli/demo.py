@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -71,11 +71,58 @@ title = "Shotproof demo: sounds with backgrounds at a = DIAL"
 _DIALS = (0.0, 1.0, 2.0)
 
 
+_TRAINED_EXPERIMENT = """\
+# The demo's experiment on networks that were trained on a shortcut. Change it and run it again:
+# shotproof run experiment.toml
+
+[catalog]
+file = "world/catalog.parquet"
+
+[attributes]
+detectors = ["table(file='world/attributes.parquet')"]
+
+[features]
+# The same network, trained in the same way. In 0, 33, 67 or 100% of the training classes all pictures have the
+# background of their class; all other pictures have any.
+encoders = [MODELS]
+
+[tasks]
+way = 5
+shots = [5]
+query = 5
+tasks = 600
+seed = 0
+# In the pictures of these tasks the background says nothing of the class.
+samplers = ["random", "fewstab", "context(context_column='background')"]
+
+[evaluate]
+methods = ["ncc"]
+
+[output]
+folder = "."
+title = "Shotproof demo: networks trained on a shortcut, to a set degree"
+"""
+_DEGREES = (0.0, 1 / 3, 2 / 3, 1.0)
+_TRAINED_WORLD: dict[str, Any] = {"classes": 40, "train_classes": 27, "items": 90, "size": 32, "tied": ("background",)}
+_TRAINING: dict[str, Any] = {
+    "way": 5,
+    "shot": 5,
+    "query": 5,
+    "size": 8,
+    "epochs": 4,
+    "tasks": 70,
+    "tasks_per_update": 2,
+}
+
+
 def demo(
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The folder to write. Default: shotproof-demo[-sound].")
+        Path | None, typer.Option("--output", "-o", help="The folder to write. Default: shotproof-demo[-sound|-train].")
     ] = None,
     sound: Annotated[bool, typer.Option("--sound", help="Sounds with backgrounds instead of shapes.")] = False,
+    train: Annotated[
+        bool, typer.Option("--train", help="Networks trained on classes with a shortcut, to four degrees.")
+    ] = False,
     workers: Workers = None,
     device: Device = None,
     cache: Cache = None,
@@ -84,10 +131,18 @@ def demo(
 ) -> None:
     """Make a world with planted shortcuts and measure how far classifiers lean on them: shapes, or with --sound sounds.
 
+    With --train networks are trained first, on shapes whose background gives the class away to a set degree.
+
     shotproof demo
     """
+    from shotproof.core.errors import InputError
+
+    if sound and train:
+        raise InputError("--sound and --train are two demos: choose one")
     with make_runtime(workers, device, cache, progress, engine):
-        if sound:
+        if train:
+            _networks(output or Path("shotproof-demo-train"))
+        elif sound:
             _sounds(output or Path("shotproof-demo-sound"))
         else:
             _shapes(output or Path("shotproof-demo"))
@@ -117,6 +172,45 @@ def _sounds(output: Path) -> None:
     comparison = write_report(page, read_material(folders), title="Shotproof demo: sounds with backgrounds")
     print_comparison(replace(comparison, blocks=[one for one in comparison.blocks if one.design.dial == 1]))
     typer.echo(f"report, with the other backgrounds: {page}")
+
+
+def _networks(output: Path) -> None:
+    """Train the same network on shortcuts of four degrees, and measure how far each leans on the background."""
+    from shotproof.attributes.attributes import Attributes
+    from shotproof.cli.results.report import print_comparison
+    from shotproof.core.tables import write_text
+    from shotproof.pipeline.run import run
+    from shotproof.training.train import train
+    from shotproof.worlds.shapes import ShapesWorld
+
+    world = ShapesWorld(**_TRAINED_WORLD)
+    typer.echo(f"drawing a world of shapes into {output / 'world'}", err=True)
+    tested = world.write(output / "world", "test")
+    tested.write(output / "world" / "catalog.parquet")
+    backgrounds = zip(tested.items, tested.table.column("background").to_pylist(), strict=True)
+    words = {item: [f"{background} background"] for item, background in backgrounds}
+    Attributes.from_words(words).write(output / "world" / "attributes.parquet")
+    names = [f"shortcut-{100 * degree:.0f}.model" for degree in _DEGREES]
+    for degree, name in zip(_DEGREES, names, strict=True):
+        folder = output / "training" / name.removesuffix(".model")
+        count = round(degree * world.train_classes)
+        typer.echo(f"training {output / name}: {count} of {world.train_classes} classes have a shortcut", err=True)
+        tied = replace(world, items=40, shortcut_classes=count)
+        train(
+            tied.write(folder, "train"),
+            "protonet(temperature=16)",
+            backbone="conv64f(pools=2)",
+            val_split=None,
+            output=output / name,
+            augment="none",
+            **_TRAINING,
+        )
+    models = ", ".join(f'"model:{name}"' for name in names)
+    write_text(output / "experiment.toml", _TRAINED_EXPERIMENT.replace("MODELS", models))
+    outcome = run(output / "experiment.toml", tell=lambda line: typer.echo(line, err=True))
+    assert outcome.comparison is not None  # it is no dry run
+    print_comparison(outcome.comparison)
+    typer.echo(f"report: {outcome.report}")
 
 
 def _shapes(output: Path) -> None:

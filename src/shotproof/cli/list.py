@@ -10,7 +10,10 @@ import typer
 def list_components(
     kind: Annotated[
         str | None,
-        typer.Argument(help="layouts, detectors, encoders, transforms, samplers or methods; all of them unless given."),
+        typer.Argument(
+            help="layouts, detectors, encoders, transforms, samplers, methods, objectives, backbones, augmentations or "
+            "recipes; all of them unless given."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print names and options as JSON.")] = False,
 ) -> None:
@@ -20,12 +23,16 @@ def list_components(
     """
     from shotproof.cli.console import print_json, print_table
     from shotproof.pipeline.components import all_registries, registry_of
+    from shotproof.training.recipes import RECIPES
 
-    registry = None if kind is None else registry_of(kind)
-    chosen = all_registries() if registry is None else {f"{registry.kind}s": registry}
+    recipes = RECIPES if kind in (None, "recipe", "recipes") else {}
+    registry = None if kind is None or recipes else registry_of(kind)
+    chosen = {f"{registry.kind}s": registry} if registry else all_registries() if kind is None else {}
     if as_json:
+        named = [{"name": name, "about": recipe.about} for name, recipe in recipes.items()]
         print_json(
-            {
+            ({"recipes": named} if named else {})
+            | {
                 plural: [
                     {
                         "name": name,
@@ -46,6 +53,11 @@ def list_components(
             columns = ["name", "family", "needs", "balanced", "about"]
             rows = [_method_row(name, of.get(name)) for name in of]
         print_table("", columns, rows, left=len(columns))
+        typer.echo()
+    if recipes:
+        if chosen:
+            typer.echo("recipes:")
+        print_table("", ["name", "about"], [[name, recipe.about] for name, recipe in recipes.items()], left=2)
         typer.echo()
     typer.echo("shotproof show NAME tells the options of one.")
 

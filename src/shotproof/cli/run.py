@@ -34,7 +34,7 @@ def run(
 
     Of a folder: shotproof run birds/ writes birds-results/experiment.toml, to change later, and runs it.
     """
-    from shotproof.cli.console import print_json
+    from shotproof.cli.console import print_json, told_notes
     from shotproof.cli.results.report import print_comparison
     from shotproof.cli.runtime import make_runtime
     from shotproof.core.errors import InputError
@@ -59,7 +59,8 @@ def run(
         read = replace(read, placebo=placebo)
     with placed(read, "[runtime]"):
         base = current_with(**read.runtime)
-    with make_runtime(workers, device, cache, progress, engine, base) as runtime:
+    runtime = make_runtime(workers, device, cache, progress, engine, base)
+    with runtime, told_notes():
         outcome = run_experiment(read, dry_run=dry_run, tell=lambda line: typer.echo(line, err=True), runtime=runtime)
     if outcome.comparison is None:
         return

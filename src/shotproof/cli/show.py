@@ -8,19 +8,29 @@ import typer
 
 
 def show(
-    name: Annotated[str, typer.Argument(help="E.g. hardest, ridge, lite0, photometric, folder, l2.")],
+    name: Annotated[str, typer.Argument(help="E.g. hardest, ridge, lite0, photometric, folder, l2, fewstab-cub.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the options as a JSON Schema.")] = False,
 ) -> None:
-    """Show the options of a layout, detector, encoder, transform, sampler or method, with an example.
+    """Show the options of anything that is picked by name, with an example.
 
     Example: shotproof show hardest
     """
     import inspect
 
     from shotproof.cli.console import print_json, print_table
-    from shotproof.pipeline.components import find_components, option_rows, usage
+    from shotproof.pipeline.components import find_components, option_rows, recipe_rows, usage
+    from shotproof.training.recipes import RECIPES
 
     found = find_components(name)
+    if name in RECIPES and as_json:
+        print_json(dict(recipe_rows(RECIPES[name])))
+        return
+    if name in RECIPES:
+        recipe = RECIPES[name]
+        typer.echo(f"recipe {name}: {recipe.about}\n")
+        print_table("", ["for", "settings"], [list(row) for row in recipe_rows(recipe)], left=2)
+        objective = "" if recipe.steps else f" --objective {next(iter(recipe.by_objective))}"
+        typer.echo(f"\nExample: shotproof train catalog.parquet --recipe {name}{objective} -o some.model\n")
     if as_json:
         schemas = {kind: {each.name: each.json_schema() for each in of.options()} for kind, of in found}
         print_json(schemas if len(found) > 1 else next(iter(schemas.values())))

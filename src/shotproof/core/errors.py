@@ -7,6 +7,7 @@ ShotproofError            shown to a user as one line, exit status 2
 │   ├── UnreadableItem    one item's file cannot be decoded
 │   ├── Mismatch          files that were not made from the same data
 │   └── InsufficientData  the data cannot give the tasks that were asked for
+├── TrainingFailed        training cannot go on; the last checkpoint is kept
 └── WriteFailed           an output could not be written; nothing half-written is left
 
 An InputError is a ValueError too, so that code which knows nothing of Shotproof can catch it.
@@ -63,6 +64,10 @@ class Mismatch(InputError):
 
 class InsufficientData(InputError):
     """The data cannot give the tasks that were asked for."""
+
+
+class TrainingFailed(ShotproofError):
+    """Training cannot go on: its loss is no number, or memory is too small."""
 
 
 class WriteFailed(ShotproofError):

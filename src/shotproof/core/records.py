@@ -175,6 +175,7 @@ class FeaturesRecord(Record):
     shape: channels, height and width of local maps; None where an item has one vector
     fingerprint: all that a feature depends on besides the file's content
     skipped: items whose files could not be read
+    trained_on: the classes that the encoder was trained on, where it is a model of ours
     """
 
     encoder: Maker | None = None
@@ -182,6 +183,7 @@ class FeaturesRecord(Record):
     shape: tuple[int, ...] | None = None
     fingerprint: str | None = None
     skipped: tuple[str, ...] = ()
+    trained_on: tuple[str, ...] = ()
 
     @property
     def classifier(self) -> str:
@@ -199,6 +201,33 @@ class FeaturesRecord(Record):
             fields["encoder"] = {"name": spelled.partition("(")[0], "spelling": spelled, "options": options}
             fields["transforms"] = [{"name": step.partition("(")[0], "spelling": step} for step in steps]
         return fields
+
+
+@dataclass(frozen=True)
+class ModelRecord(Record):
+    """A trained model's.
+
+    architecture: what a pretrained backbone must know, beside its options, to be built without its original weights
+    preprocessing: how items become its input
+    settings: how it was trained: every value of the training settings
+    classes: the classes of the split that it was trained on, in the order of its head
+    seen: all classes that its weights have seen, with those of the model that it was trained from
+    curve: one row per epoch: its loss, learning rate and validation accuracy
+    best: the epoch whose weights these are
+    """
+
+    backbone: Maker | None = None
+    objective: Maker | None = None
+    architecture: Mapping[str, Any] = field(default_factory=dict)
+    preprocessing: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    split: str | None = None
+    val_split: str | None = None
+    classes: tuple[str, ...] = ()
+    seen: tuple[str, ...] = ()
+    seed: int | None = None
+    best: int | None = None
+    curve: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -255,11 +284,15 @@ class TasksRecord(Record):
 
 @dataclass(frozen=True)
 class MethodRecord:
-    """A method as it was evaluated: its spelling, every option, and how often it warned."""
+    """A method as it was evaluated: its spelling, every option, and how often it warned.
+
+    unanswered: queries whose answers named none of the classes, and counted as wrong
+    """
 
     spelling: str
     options: Mapping[str, Any] = field(default_factory=dict)
     warnings: int = 0
+    unanswered: int = 0
 
 
 @dataclass(frozen=True)

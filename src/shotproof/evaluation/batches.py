@@ -62,25 +62,32 @@ class TaskArrays:
     query: Part
     values: npt.NDArray[Any]
     maps: npt.NDArray[Any] | None = None  # [items, d, h, w], where a method needs them
+    texts: npt.NDArray[Any] | None = None  # of each item's class, [items, d], where a method needs them
 
     @classmethod
     def of(cls, tasks: TaskSet, features: Features, methods: Iterable[Method] = ()) -> TaskArrays:
-        """Look every item up in the features, and keep the rows that are used; of maps, where a method needs them."""
+        """Look every item up, and keep the rows that are used; of maps and texts, where a method needs them."""
+        methods = list(methods)
         of_maps = [method.spelling for method in methods if method.needs == "maps"]
+        of_texts = [method.spelling for method in methods if method.needs == "texts"]
         if of_maps and features.shape is None:
             raise InputError(
                 f"method '{of_maps[0]}' needs local maps, but the features of '{features.name}' are one vector per "
                 "item: encode them anew with the encoder's option maps=True"
             )
-        columns = [tasks.table.column(name) for name in ("support", "query")]
-        flat = [pc.list_flatten(column) for column in columns]
-        rows = features.rows_of(pa.chunked_array([chunk for column in flat for chunk in column.chunks], pa.string()))
-        used, position = _used(rows, len(features))
-        parts = np.split(position, [len(flat[0])])
-        support, query = (_part(tasks, column, part) for column, part in zip(columns, parts, strict=True))
+        if of_texts and features.texts is None:
+            raise InputError(
+                f"method '{of_texts[0]}' needs the texts of the classes, which the features of '{features.name}' lack: "
+                "encode them by a model of two towers with templates, e.g. two-tower:NAME(templates='a photo of a {}.')"
+                "; transforms leave texts out"
+            )
+        used, position = _used(features.rows_of(items_of(tasks)), len(features))
+        support, query = parts_of(tasks, position)
         kept, values = features.maps[used] if of_maps else None, features.array[used]
-        _require_moderate(values, features, used)
-        return cls(np.diff(tasks.starts), support, query, values, kept)
+        texts = features.texts[used] if of_texts and features.texts is not None else None
+        for numbers in (values, *([] if texts is None else [texts])):
+            _require_moderate(numbers, features, used)
+        return cls(np.diff(tasks.starts), support, query, values, kept, texts)
 
     def shapes(self) -> IntArray:
         """The way and the numbers of support and query rows of each task: [tasks, 3]."""
@@ -97,6 +104,19 @@ class TaskArrays:
         for start in range(0, len(members), size):
             tasks = members[start : start + size]
             yield Batch(tasks, int(self.way[tasks[0]]), self.support.positions(tasks), self.query.positions(tasks))
+
+
+def items_of(tasks: TaskSet) -> pa.ChunkedArray:
+    """The support items of all tasks, then their query items, end to end."""
+    flat = [pc.list_flatten(tasks.table.column(name)) for name in ("support", "query")]
+    return pa.chunked_array([chunk for column in flat for chunk in column.chunks], pa.string())
+
+
+def parts_of(tasks: TaskSet, rows: IntArray) -> tuple[Part, Part]:
+    """The support and the query, from the row of each of `items_of`, in whatever the rows are of."""
+    support, query = (tasks.table.column(name) for name in ("support", "query"))
+    of_support, of_query = np.split(rows, [pc.sum(pc.list_value_length(support)).as_py()])
+    return _part(tasks, support, of_support), _part(tasks, query, of_query)
 
 
 def _used(rows: IntArray, count: int) -> tuple[IntArray, IntArray]:

@@ -143,7 +143,7 @@ def _answers(method: Method, gathered: Gathered, batch: Batch) -> Iterator[tuple
     try:
         labels = gathered.labels(method).cpu().numpy()
     except (RuntimeError, MemoryError) as error:
-        if not _out_of_memory(error):
+        if not out_of_memory(error):
             raise
         if tasks == 1:
             rows = f"{batch.support.shape[1]} support and {batch.query.shape[1]} query rows"
@@ -162,7 +162,7 @@ def _answers(method: Method, gathered: Gathered, batch: Batch) -> Iterator[tuple
         yield from _answers(method, gathered.of(part), part)
 
 
-def _out_of_memory(error: Exception) -> bool:
+def out_of_memory(error: Exception) -> bool:
     """Whether memory was too small; on a CPU PyTorch says so in words only."""
     return isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in str(error)
 

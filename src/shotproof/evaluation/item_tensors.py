@@ -26,6 +26,7 @@ class ItemTensors:
         self.device = device
         self.values = torch.from_numpy(arrays.values).to(device)
         self.maps = None if arrays.maps is None else torch.from_numpy(arrays.maps).to(device)
+        self.texts = None if arrays.texts is None else torch.from_numpy(arrays.texts).to(device)
         self.norm2 = torch.cat([_norm2(part) for part in torch.split(self.values, STRIPE)])
         _, self._support, self._query = arrays.shapes().T
         self._exact: dict[UnitRows | None, Tensor] = {}
@@ -80,6 +81,11 @@ class ItemTensors:
         """The local maps [B, r, d, h, w] of rows [B, r], as they are stored."""
         assert self.maps is not None
         return self.maps.index_select(0, rows.flatten()).view(*rows.shape, *self.maps.shape[1:])
+
+    def gather_texts(self, rows: Tensor) -> Tensor:
+        """The texts [B, r, d] of the classes of rows [B, r]."""
+        assert self.texts is not None
+        return self.texts.index_select(0, rows.flatten()).view(*rows.shape, -1)
 
     def blocks(self, support: Tensor, query: Tensor) -> GramBlocks:
         """The inner products of support rows [B, n] and query rows [B, m] of the features."""

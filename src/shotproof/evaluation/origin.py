@@ -9,12 +9,13 @@ from typing import Any
 import pyarrow.compute as pc
 
 from shotproof.core.errors import InputError
-from shotproof.core.records import UNKNOWN, Source, TasksRecord
+from shotproof.core.records import UNKNOWN, FeaturesRecord, Source, TasksRecord
 from shotproof.core.spelling import parse_call, write_call
 from shotproof.evaluation.results import Results
 from shotproof.tasks.sampler import Axis, Sampler, samplers
 
 RANDOM, PLACEBO = "random", "placebo"
+NOTHING = FeaturesRecord()  # of results that do not say what they are on
 REFERENCES = (RANDOM, "iid")  # samplers that others are measured against
 
 
@@ -96,7 +97,7 @@ class Origin:
             tasks_digest=record.tasks_digest,
             match=tasks.match or record.tasks_digest,
             like=tasks.source("like"),
-            encoder=record.features.classifier if record.features_digest or record.features.encoder else UNKNOWN,
+            encoder=record.features.classifier if record.features_digest or record.features != NOTHING else UNKNOWN,
             features=record.features_digest,
             medium=tasks.medium or ("sound" if tasks.mix else None),
             context=tasks.context_column,

@@ -18,8 +18,9 @@ from shotproof.evaluation.item_tensors import ItemTensors
 from shotproof.methods.method import Method, SeededMethod
 from shotproof.methods.own.generators import shared_generators
 from shotproof.methods.shared.centroid import CentroidMethod
-from shotproof.methods.shared.gram import GramMethod
+from shotproof.methods.shared.gram import GramMethod, members
 from shotproof.methods.shared.pairwise import PairwiseMethod
+from shotproof.methods.shared.text_method import TextMethod
 
 _OURS = f"{__name__.partition('.')[0]}."
 TIE = 1e-9  # scores that differ by less than this share of the largest are equal: rounding never decides
@@ -58,9 +59,18 @@ class Gathered:
 
     def _rows(self, method: Method) -> tuple[Tensor, Tensor, Tensor, int]:
         """Vectors or maps in float32, as `scores` takes them."""
-        gather = self.items.gather_maps if method.needs == "maps" else self.items.gather
-        support, query = self._once(method.needs, lambda: [gather(r).float() for r in (self._support, self._query)])
+        of_maps = method.needs == "maps"
+        gather = self.items.gather_maps if of_maps else self.items.gather
+        support, query = self._once(
+            "maps" if of_maps else "vectors", lambda: [gather(r).float() for r in (self._support, self._query)]
+        )
         return support, self._labels, query, self._way
+
+    def _texts(self) -> Tensor:
+        """The text of each class [B, way, d]: all of its support rows have it."""
+        some = members(self._labels, self._way).argmax(2)
+        texts: Tensor = self._once("texts", lambda: self.items.gather_texts(self._support.gather(1, some)).float())
+        return texts
 
     def labels(self, method: Method) -> Tensor:
         """The method's answers [B, m]."""
@@ -129,6 +139,8 @@ class Gathered:
             rows, scaling = torch.cat([self._support, self._query], 1), method.scaling
             cosines = self._once(scaling, lambda: self.items.cosines(rows, scaling))
             scores = method.scores_from_cosines(cosines, self._labels, self._way, self._seeds)
+        elif isinstance(method, TextMethod):
+            scores = method.scores_with_texts(*self._rows(method)[:3], self._texts())
         elif isinstance(method, SeededMethod):
             scores = method.seeded_scores(*self._rows(method), self._seeds)
         else:

@@ -46,13 +46,15 @@ encoders: Registry[Encoder] = Registry(
         "pixels": "shotproof.features.encoders.pixels:Pixels",
         "lite0": "shotproof.features.encoders.lite0:Lite0",
         "hf": "shotproof.features.encoders.hf:HuggingFace",
-        "two-tower": "shotproof.analysis.similarity.two_tower:TwoTower",
+        "two-tower": "shotproof.features.encoders.two_tower:TwoTower",
+        "two-tower-audio": "shotproof.features.encoders.two_tower_audio:TwoTowerAudio",
         "onnx": "shotproof.features.encoders.onnx:Onnx",
         "file": "shotproof.features.encoders.file:FeatureFile",
         "logmel": "shotproof.features.encoders.logmel:LogMelStatistics",
         "hf-audio": "shotproof.features.encoders.hf_audio:HuggingFaceAudio",
         "birdnet": "shotproof.features.encoders.birdnet:BirdNet",
         "dial": "shotproof.worlds.dial:DialEncoder",
+        "model": "shotproof.models.encoder:ModelEncoder",
     },
 )
 

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from shotproof.core.errors import InputError, did_you_mean
-from shotproof.core.records import FeaturesRecord
+from shotproof.catalog.catalog import Catalog
+from shotproof.core.errors import InputError, Mismatch, did_you_mean
+from shotproof.core.records import FeaturesRecord, Source
 from shotproof.core.tables import (
     conform,
     digest,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 REQUIRED = {"item": "string", "feature": "floats"}
+TEXT = "class_text"
 GROUP_BYTES = 2**26  # of a row group of the file
 BLOCK_ROWS = 256  # of maps that are averaged at a time
 
@@ -49,6 +52,7 @@ class Features(Tabular):
     """One row per item: `item` and `feature`, a fixed-size list of float32 or float16; all values finite.
 
     Local maps of d channels and h x w locations are lists of d h w numbers, with `shape` [d, h, w] in the record.
+    Features of a model of two towers may have a column `class_text`: the text of each item's class, in the same space.
     `tally` is what `encode` had to do for them, where it just made them.
     """
 
@@ -57,7 +61,8 @@ class Features(Tabular):
     tally: Tally | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "table", conform(self.table, REQUIRED, "features"))
+        columns = REQUIRED | ({TEXT: "floats"} if TEXT in self.table.column_names else {})
+        object.__setattr__(self, "table", conform(self.table, columns, "features"))
         require_unique(self.table.column("item"), "features, column 'item'")
         if self.shape is not None:
             _check_shape(self.shape, self.table.schema.field("feature").type.list_size)
@@ -114,9 +119,12 @@ class Features(Tabular):
         if not is_large(path):
             table, meta = read_table(path, "features", REQUIRED)
             return cls(table, FeaturesRecord.read(meta))
-        items, meta = read_table(path, "features", {"item": "string"}, columns=["item"])
-        conform(pq.read_schema(path).empty_table(), REQUIRED, f"features file {path}")
-        return cls(pa.table({"item": items.column("item"), "feature": map_features(path)}), FeaturesRecord.read(meta))
+        schema = pq.read_schema(path)
+        conform(schema.empty_table(), REQUIRED, f"features file {path}")
+        texts = [TEXT] if TEXT in schema.names else []
+        small, meta = read_table(path, "features", {"item": "string"}, columns=["item", *texts])
+        columns = {"item": small.column("item"), "feature": map_features(path)}
+        return cls(pa.table(columns | {name: small.column(name) for name in texts}), FeaturesRecord.read(meta))
 
     def write(self, path: str | Path) -> None:
         """Write features.parquet."""
@@ -148,7 +156,7 @@ class Features(Tabular):
     @cached_property
     def digest(self) -> str:
         """Digest of the content."""
-        return digest(self.table, ["item", "feature"])
+        return digest(self.table, ["item", "feature", *([TEXT] if TEXT in self.table.column_names else [])])
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -174,11 +182,52 @@ class Features(Tabular):
         return self._values.reshape(-1, *self.shape)
 
     @cached_property
+    def texts(self) -> npt.NDArray[Any] | None:
+        """The text of each item's class, [n, d]; None where the encoder has none."""
+        return _rows(self.table.column(TEXT)) if TEXT in self.table.column_names else None
+
+    def with_texts(self, catalog: Catalog, texts: Features) -> Features:
+        """The same features with the texts of the classes, for methods that read them, such as `zero-shot`.
+
+        Args:
+            catalog: says which class each item is of
+            texts: vectors of words, which are its items: all labels, in the space of these features
+
+        Raises:
+            Mismatch: the catalog lacks items, or the two have unequal dimensions.
+            InputError: the texts lack a label, or these are maps.
+
+        Example:
+            >>> import shotproof as sp
+            >>> columns = {"item": ["a"], "path": ["a.png"], "label": ["owl"], "split": ["test"]}
+            >>> images, words = Features.from_array(["a"], [[3.0, 4.0]]), Features.from_array(["owl"], [[0.0, 1.0]])
+            >>> images.with_texts(sp.Catalog(pa.table(columns)), words).texts.tolist()
+            [[0.0, 1.0]]
+        """
+        if self.shape is not None:
+            raise InputError(f"features of '{self.name}' are local maps: texts go with one vector per item")
+        if self.array.shape[1] != texts.array.shape[1]:
+            raise Mismatch(
+                f"the features have {self.array.shape[1]} dimensions and the texts {texts.array.shape[1]}: expected "
+                "one space for both, as a two-tower model has after its projections"
+            )
+        labels = catalog.table.column("label").take(pa.array(catalog.rows_of(self.table.column("item"), "features")))
+        rows = pc.index_in(labels, value_set=texts.table.column("item"))
+        if rows.null_count:
+            label = labels.filter(pc.is_null(rows))[0].as_py()
+            raise InputError(
+                f"the texts lack the class '{label}'{did_you_mean(label, texts.table['item'].to_pylist())}"
+            )
+        vectors = texts.array[rows.to_numpy()].astype(np.float32)
+        column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
+        kept = self.table.drop_columns([TEXT]) if TEXT in self.table.column_names else self.table
+        sources = {**self.record.sources, "texts": Source(texts.digest, texts.name)}
+        return replace(self, table=kept.append_column(TEXT, column), record=replace(self.record, sources=sources))
+
+    @cached_property
     def _values(self) -> npt.NDArray[Any]:
         """The numbers of each row."""
-        column = whole_column(self.table.column("feature"))
-        values: npt.NDArray[Any] = list_values(column).to_numpy(zero_copy_only=False)
-        return values.reshape(len(column), column.type.list_size)
+        return _rows(self.table.column("feature"))
 
     def rows_of(self, items: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
         """The row of each item; an item without a feature is an error that names it."""
@@ -187,6 +236,13 @@ class Features(Tabular):
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
+
+
+def _rows(lists: pa.ChunkedArray) -> npt.NDArray[Any]:
+    """A column of lists of one length as an array, [n, length]."""
+    column = whole_column(lists)
+    values: npt.NDArray[Any] = list_values(column).to_numpy(zero_copy_only=False)
+    return values.reshape(len(column), column.type.list_size)
 
 
 def _check_shape(shape: Any, size: int) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, SupportsIndex, runtime_checkable
 
 from shotproof.core.options import Component
+from shotproof.core.records import FeaturesRecord
 from shotproof.core.registry import Registry
 from shotproof.core.spelling import parse_spelling
 from shotproof.methods.own.origin import CodeOrigin
@@ -33,7 +34,9 @@ class Method(Component, ABC):
     kind = "method"
     family: Literal["inductive", "transductive"] = "inductive"
     balanced: bool = False  # assumes that every class has equally many queries
-    needs: ClassVar[Literal["vectors", "maps"]] = "vectors"  # maps: support [B, n, d, h, w], query [B, m, d, h, w]
+    # vectors: support [B, n, d], query [B, m, d]; maps: [B, n, d, h, w], [B, m, d, h, w]; texts: vectors and the texts
+    # of the classes, see `TextMethod`; items: see `ItemsMethod`
+    needs: ClassVar[Literal["vectors", "maps", "texts", "items"]] = "vectors"
     in_order: bool = False  # one batch after another: of code that may keep something between calls
     origin: CodeOrigin | None = None  # of somebody's own code
 
@@ -50,6 +53,9 @@ class Method(Component, ABC):
         Returns:
             The scores, [B, m, way].
         """
+
+    def require_features(self, record: FeaturesRecord) -> None:
+        """Refuse features that the method cannot use, by their record; Mismatch where it does."""
 
     def peak_floats_per_task(self, way: int, support: int, query: int, dims: int) -> int:
         """About how many float64 numbers it holds at once per task: it decides how many tasks are done at a time.
@@ -142,6 +148,21 @@ _BUILTIN = {
     "bpa": "shotproof.methods.heads.transductive.bpa:Bpa",
     "ecpe": "shotproof.methods.heads.transductive.ecpe:Ecpe",
     "transductive-finetune": "shotproof.methods.heads.transductive.transductive_finetune:TransductiveFinetune",
+    "zero-shot": "shotproof.methods.heads.texts.zero_shot:ZeroShot",
+    "tip-adapter": "shotproof.methods.heads.texts.tip_adapter:TipAdapter",
+    "tip-adapter-f": "shotproof.methods.heads.texts.tip_adapter:TipAdapterF",
+    "text-probe": "shotproof.methods.heads.texts.text_probe:TextProbe",
+    "chat": "shotproof.methods.incontext.chat:Chat",
+    "anil": "shotproof.methods.adaptation.anil:AnilAdaptation",
+    "boil": "shotproof.methods.adaptation.boil:BoilAdaptation",
+    "maml": "shotproof.methods.adaptation.maml:MamlAdaptation",
+    "finetune": "shotproof.methods.adaptation.finetune:Finetune",
+    "finetune-head": "shotproof.methods.adaptation.finetune_head:FinetuneHead",
+    "lp-ft": "shotproof.methods.adaptation.lp_ft:LpFt",
+    "transductive-finetune-network": ("shotproof.methods.adaptation.transductive_finetune:TransductiveFinetuneNetwork"),
+    "tsa": "shotproof.methods.adaptation.tsa:Tsa",
+    "ett": "shotproof.methods.adaptation.ett:Ett",
+    "lora": "shotproof.methods.adaptation.lora:Lora",
 }
 DEFAULT_METHODS = ("ncc", "cosine", "logistic", "ridge", "knn")
 
@@ -153,10 +174,10 @@ def make_method(given: AnyMethod, folder: Path | None = None) -> Method:
 
     Args:
         given: a spelling: a registered name with its options (`ncc`, `ridge(penalty=1)`), a classifier of scikit-learn
-            (`sklearn:sklearn.svm.SVC(C=10)`), one's own code in a file (`my_heads.py:Head(epochs=10)`) or in a module
-            (`python:my_package.heads:Head(epochs=10)`); a table of a name and options; a Method or the class of one;
-            an object with fit and predict; an object with process_support_set that is called with queries; or a
-            function of support, labels and query
+            (`sklearn:sklearn.svm.SVC(C=10)`), the head of a trained model (`model:protonet.model`), one's own code in a
+            file (`my_heads.py:Head(epochs=10)`) or in a module (`python:my_package.heads:Head(epochs=10)`); a table of
+            a name and options; a Method or the class of one; an object with fit and predict; an object with
+            process_support_set that is called with queries; or a function of support, labels and query
         folder: where files of one's own code are looked for, the working folder if None
 
     Returns:
@@ -188,6 +209,10 @@ def make_method(given: AnyMethod, folder: Path | None = None) -> Method:
         return sklearn_estimator.make_estimator(place, {**own, **options})
     if prefix == "python" and place:
         return code.load(place, {**own, **options}, folder)
+    if prefix == "model" and place:
+        from shotproof.methods.model_head import ModelHead
+
+        return ModelHead.with_options(prefix, {"path": (folder or Path()) / place, **own, **options})
     return methods.make(spelled, **options)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
@@ -12,10 +13,15 @@ from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.options import Component
 from shotproof.core.runtime.devices import choose_devices
 from shotproof.core.tables import check_output
+from shotproof.evaluation.evaluate import require_unseen
 from shotproof.features.encoders.file import FeatureFile
+from shotproof.methods.adaptation.adaptation import Adaptation
 from shotproof.pipeline.experiment import Draw, Experiment
 from shotproof.tasks.sampler import Sampler
 from shotproof.tasks.shape import TaskShape
+
+if TYPE_CHECKING:
+    from shotproof.models.model import Model
 
 
 @contextlib.contextmanager
@@ -74,6 +80,34 @@ def check_draws(experiment: Experiment, catalog: Catalog, attributes: Mapping[st
             with placed(experiment, f"[tasks], sampler '{draw.sampler}'"):
                 for shot in draw.shots:
                     _check_draw(experiment, draw, sampler, items, TaskShape(draw.way, shot, draw.query), attributes)
+
+
+def check_models(experiment: Experiment, models: Mapping[str, Model], catalog: Catalog) -> None:
+    """Whether methods can adapt the models, and whether the data's classes are new to these and to encoders.
+
+    Args:
+        experiment: what is to be run
+        models: its models, by name
+        catalog: its data
+
+    Raises:
+        InputError: something cannot be; the message says where in the file.
+    """
+    with placed(experiment, "[evaluate], methods"):
+        for model in models.values():
+            for method in experiment.methods:
+                if isinstance(method, Adaptation):
+                    method.require_model(model)
+    if experiment.allow_seen:
+        return
+    trained = [("[evaluate], model", f"model '{name}'", model) for name, model in models.items()]
+    encoding: list[Any] = [one for one in experiment.encoders if one.name == "model"]
+    trained += [("[features], encoders", f"the model of '{one}'", one.model) for one in encoding]
+    for draw in experiment.draws:
+        labels = catalog.in_split(draw.split).table.column("label").unique().to_pylist()
+        for place, whose, model in trained:
+            with placed(experiment, place):
+                require_unseen(labels, model.record.seen, whose)
 
 
 def _check_draw(

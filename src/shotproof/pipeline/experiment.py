@@ -26,6 +26,8 @@ samplers = ["random", "fewstab", { name = "hardest(rounds=2)", like = "random", 
 
 [evaluate]
 methods = ["ncc", "cosine", "logistic", "ridge", "knn"]
+# methods = ["ncc", "finetune"]  # finetune adapts a network, of which there are one or more:
+# model = "rfs.model"            # or: models = ["rfs.model", "protonet.model"]
 
 [runtime]
 workers = 2
@@ -54,6 +56,7 @@ from shotproof.core.store import OnError
 from shotproof.evaluation.evaluated import METRICS
 from shotproof.features.encoder import Encoder, encoders
 from shotproof.features.transforms import Transform, transforms
+from shotproof.methods.adaptation.adaptation import Adaptation
 from shotproof.methods.method import DEFAULT_METHODS, Method, make_method
 from shotproof.stats.intervals import Covers, check_intervals
 from shotproof.tasks.sampler import Sampler, samplers
@@ -63,7 +66,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "attributes": ("detectors", "sets", "file", "files"),
     "features": ("encoders", "transforms", "on_error"),
     "tasks": ("split", "way", "shots", "query", "tasks", "seed", "seeds", "samplers", "placebo"),
-    "evaluate": ("methods", "seed"),
+    "evaluate": ("methods", "model", "models", "allow_seen", "seed"),
     "runtime": ("engine", "workers", "device", "batch_size", "cache"),
     "output": ("folder", "title", "intervals", "metric"),
 }
@@ -115,6 +118,8 @@ class Experiment:
     folder: where its files go; file: the experiment's own, for messages
     root, layout, splits, catalog_file: where the data is; names, name: what pages call its classes, and itself
     detectors: by the name of the set of attributes that they make together; attribute_files: attributes made before
+    models: files of models, each of which every method that adapts a network adapts
+    allow_seen: whether tasks may have classes that a model was trained on
     placebo: whether task sets that attributes or contexts decide get a placebo
     intervals: as `compare` takes them; None: images where the data allows, and sampler
     metric: what statements and ranks are by
@@ -135,6 +140,8 @@ class Experiment:
     on_error: OnError = "raise"
     draws: tuple[Draw, ...] = ()
     methods: tuple[Method, ...] = ()
+    models: tuple[Path, ...] = ()
+    allow_seen: bool = False
     seed: int = 0
     runtime: Mapping[str, Any] = field(default_factory=dict)
     title: str | None = None
@@ -185,9 +192,10 @@ class Experiment:
             if key == "layout":
                 raise InputError(", [catalog], layout: expected none beside file, which is a catalog already")
             raise InputError(f", [catalog]: unknown key '{key}'{did_you_mean(key, SECTIONS['catalog'])}")
-        chosen = read.components("features", "encoders", ["lite0"], encoders)
-        sets, files = _attribute_sets(read)
         methods = read.methods()
+        needed = any(method.needs != "items" for method in methods)
+        chosen = read.components("features", "encoders", ["lite0"] if needed else [], encoders)
+        sets, files = _attribute_sets(read)
         return cls(
             folder=folder / read.value("output", "folder", str, default_folder),
             root=read.path("catalog", "root"),
@@ -203,6 +211,8 @@ class Experiment:
             on_error=read.choice("features", "on_error", ON_ERROR),  # type: ignore[arg-type]
             draws=_draws(read, [one.spelling for one in chosen], [*sets, *files]),
             methods=methods,
+            models=_models(read, methods),
+            allow_seen=read.value("evaluate", "allow_seen", bool, False),
             seed=read.number("evaluate", "seed", 0, least=0),
             runtime=read.runtime(),
             title=read.value("output", "title", str, None),
@@ -210,6 +220,25 @@ class Experiment:
             intervals=read.intervals(),
             metric=read.choice("output", "metric", METRICS),
         )
+
+
+def _models(read: _Reader, methods: Sequence[Method]) -> tuple[Path, ...]:
+    """The files of models, which are there if and only if a method adapts a network."""
+    given = read.content.get("evaluate", {})
+    if "model" in given and "models" in given:
+        raise InputError(", [evaluate]: expected either model or models, not both")
+    key = "model" if "model" in given else "models"
+    names = [read.value("evaluate", "model", str, None)] if "model" in given else read.items("evaluate", key, str, [])
+    read.refuse_repeated("evaluate", key, names)
+    adapting = next((method for method in methods if isinstance(method, Adaptation)), None)
+    if adapting is not None and not names:
+        raise InputError(f", [evaluate], methods: '{adapting}' adapts a network: name a model, model = \"FILE.model\"")
+    if adapting is None and names:
+        raise InputError(
+            f", [evaluate], {key}: no method adapts a network: take the model as an encoder, model:{names[0]}, or name "
+            "a method such as finetune"
+        )
+    return tuple(read.folder / name for name in names)
 
 
 def _attribute_sets(read: _Reader) -> tuple[dict[str, tuple[Detector, ...]], dict[str, Path]]:
@@ -329,7 +358,7 @@ class _Reader:
         wrong = next((value for value in values if value < least), None)
         if wrong is not None:
             raise InputError(f"{self.place(section, key)}expected whole numbers of at least {least}, found {wrong}")
-        self._refuse_repeated(section, key, values)
+        self.refuse_repeated(section, key, values)
         return tuple(values)
 
     def intervals(self) -> tuple[Covers, ...] | None:
@@ -340,10 +369,10 @@ class _Reader:
             chosen = check_intervals(names)
         except InputError as error:
             raise error.placed(self.place("output", "intervals")) from error
-        self._refuse_repeated("output", "intervals", names)
+        self.refuse_repeated("output", "intervals", names)
         return chosen
 
-    def _refuse_repeated(self, section: str, key: str, values: Sequence[Any]) -> None:
+    def refuse_repeated(self, section: str, key: str, values: Sequence[Any]) -> None:
         for index, value in enumerate(values):
             if value in values[:index]:
                 raise InputError(f"{self.place(section, key)}expected each once, found {value!r} twice")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Union
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,8 +22,12 @@ from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.steps import read_manifest
 from shotproof.tasks.taskset import TaskSet
 
-Readable = Catalog | Attributes | Features | TaskSet | Results | Similarity | Experiment | Material
+if TYPE_CHECKING:
+    from shotproof.models.model import Model  # imported where one is read: it needs PyTorch
 
+Readable = Union[Catalog, Attributes, Features, TaskSet, Results, Similarity, Experiment, "Model", Material]
+
+MODEL_SUFFIXES = (".model", ".safetensors")
 _KINDS: dict[str, Any] = {
     "catalog": Catalog,
     "attributes": Attributes,
@@ -47,11 +51,12 @@ def read(path: str | Path) -> Readable:
     """Read a file of any kind, or a run's folder.
 
     Args:
-        path: a catalog, attributes, features, tasks, results or similarity file, an experiment (.toml), or a folder
+        path: a catalog, attributes, features, tasks, results or similarity file, an experiment (.toml), a model
+            (.model or .safetensors), or a folder
 
     Returns:
-        A `Catalog`, `Attributes`, `Features`, `TaskSet`, `Results`, `Similarity` or `Experiment`; of a folder, the
-        `Material` of its run, which `compare` and `write_report` take.
+        A `Catalog`, `Attributes`, `Features`, `TaskSet`, `Results`, `Similarity`, `Experiment` or `Model`; of a folder,
+        the `Material` of its run, which `compare` and `write_report` take.
 
     Raises:
         InputError: there is no such file, or it is none of these.
@@ -66,6 +71,10 @@ def read(path: str | Path) -> Readable:
     path = Path(path)
     if path.is_dir():
         return read_material([path])
+    if path.suffix in MODEL_SUFFIXES:
+        from shotproof.models.model import Model
+
+        return Model.read(path)
     if path.suffix == ".toml":
         return Experiment.read(path)
     found: Readable = _KINDS[kind_of(path)].read(path)

@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,19 +25,24 @@ from shotproof.catalog.names import apply_names
 from shotproof.catalog.splits import apply_splits
 from shotproof.core.runtime.runtime import Runtime, current_runtime
 from shotproof.core.runtime.runtime import runtime as current_with
-from shotproof.evaluation.evaluate import evaluate
+from shotproof.evaluation.evaluate import ON_ITEMS, evaluate
 from shotproof.evaluation.results import Results
 from shotproof.features.encoder import encode
 from shotproof.features.features import Features
 from shotproof.features.transforms import transform
+from shotproof.methods.adaptation.adaptation import Adaptation
 from shotproof.methods.method import Method
-from shotproof.pipeline.checks import check_draws, check_surroundings, placed
+from shotproof.pipeline.checks import check_draws, check_models, check_surroundings, placed
 from shotproof.pipeline.experiment import Draw, Experiment
+from shotproof.pipeline.models import read_models
 from shotproof.pipeline.steps import Steps, Tell, file_name, stamp
 from shotproof.stats.comparison import Comparison
 from shotproof.tasks.sampler import Sampler, sample
 from shotproof.tasks.taskset import TaskSet
 from shotproof.tasks.uniform.placebo import Placebo
+
+if TYPE_CHECKING:
+    from shotproof.models.model import Model
 
 
 @dataclass(frozen=True)
@@ -99,12 +104,14 @@ class _Running:
     files: list[str] = field(default_factory=list)
 
     def run(self) -> Run:
-        catalog = self._kept(self._checked_catalog())
+        with placed(self.experiment, "[evaluate], model"):
+            models = read_models(self.experiment)
+        catalog = self._kept(self._checked_catalog(models))
         attributes = self._attributes(catalog)
         features = {str(encoder): self._features(catalog, encoder) for encoder in self.experiment.encoders}
         catalog = self._readable(catalog, features)
         tasks = self._tasks(catalog, attributes, features)
-        results = self._results(tasks, features)
+        results = self._results(tasks, features, catalog, models)
         page = self.experiment.folder / "report.html"
         if self.steps.dry_run:
             self.steps.tell(f"would write  {page.name}")
@@ -141,13 +148,14 @@ class _Running:
         written: Catalog | None = self._step(Catalog, "catalog.parquet", [catalog], parameters, lambda: catalog)
         return catalog if written is None else written
 
-    def _checked_catalog(self) -> Catalog:
+    def _checked_catalog(self, models: dict[str, Model]) -> Catalog:
         """The data, and nothing made of it before all that is asked for was seen to be possible."""
         given = self.experiment
         check_surroundings(given, current_runtime().device)
         with placed(given, "[catalog]"):
             catalog = self._catalog()
         check_draws(given, catalog, self._attribute_files())
+        check_models(given, models, catalog)
         for name, chosen in given.detectors.items():
             if not self.steps.is_current(*self._detection(catalog, name)):
                 with placed(given, "[attributes], detectors"):
@@ -306,29 +314,51 @@ class _Running:
         parts += [f"split-{file_name(draw.split)}"] if draw.split and draw.split != default.split else []
         return f"tasks-{'-'.join(parts)}.parquet"
 
-    def _results(self, tasks: dict[str, TaskSet | None], features: dict[str, Features | None]) -> list[Results | None]:
-        """One file per task set, encoder and method; those that are missing are evaluated together."""
+    def _results(
+        self,
+        tasks: dict[str, TaskSet | None],
+        features: dict[str, Features | None],
+        catalog: Catalog,
+        models: dict[str, Model],
+    ) -> list[Results | None]:
+        """One file per task set, encoder or model, and method; those that are missing are evaluated together."""
+        on_features = [method for method in self.experiment.methods if method.needs != "items"]
+        on_networks = [method for method in self.experiment.methods if isinstance(method, Adaptation)]
+        on_items = [
+            method for method in self.experiment.methods if method.needs == "items" and method not in on_networks
+        ]
         results: list[Results | None] = []
         for task_file, task_set in tasks.items():
             for encoder, encoded in features.items():
-                results += self._evaluated(task_file, task_set, encoder, encoded)
+                results += self._evaluated(task_file, task_set, encoder, encoded, on_features)
+            results += self._evaluated(task_file, task_set, ON_ITEMS, catalog, on_items)
+            for name, model in models.items():
+                results += self._evaluated(task_file, task_set, name, catalog, on_networks, model)
         return results
 
     def _evaluated(
-        self, task_file: str, task_set: TaskSet | None, encoder: str, encoded: Features | None
+        self,
+        task_file: str,
+        task_set: TaskSet | None,
+        encoder: str,
+        on: Features | Catalog | None,
+        methods: Sequence[Method],
+        model: Model | None = None,
     ) -> list[Results | None]:
+        """What methods count on the features of one encoder, or on the items, where they may adapt a model."""
         steps, seed = self.steps, self.experiment.seed
-        inputs = [task_set, encoded]
+        inputs: list[Any] = [task_set, on, *([_files(on)] if isinstance(on, Catalog) else [])]
+        inputs += [] if model is None else [model]
         stem = task_file.removeprefix("tasks-").removesuffix(".parquet")
         names = {
             method.spelling: f"results/{stem}/{file_name(encoder)}/{file_name(method.spelling)}.parquet"
-            for method in self.experiment.methods
+            for method in methods
         }
         self.files += names.values()
-        parameters = {method.spelling: _method_parameters(method, seed) for method in self.experiment.methods}
+        parameters = {method.spelling: _method_parameters(method, seed) for method in methods}
         missing = [
             method
-            for method in self.experiment.methods
+            for method in methods
             if not steps.is_current(names[method.spelling], inputs, parameters[method.spelling])
         ]
         made: dict[str, Results | None] = {}
@@ -336,16 +366,18 @@ class _Running:
             steps.announce(names[method.spelling])
         if missing and not steps.dry_run:
             assert task_set is not None
-            assert encoded is not None
-            for one in evaluate(task_set, encoded, missing, seed=seed).by_method():
+            assert on is not None
+            given: dict[str, Any] = {"catalog": on, "model": model} if isinstance(on, Catalog) else {"features": on}
+            given |= {"seed": seed, "allow_seen": self.experiment.allow_seen}
+            for one in evaluate(task_set, methods=missing, **given).by_method():
                 (spelling,) = one.methods
                 made[spelling] = steps.keep(names[spelling], one, inputs, parameters[spelling])
-        for method in self.experiment.methods:
+        for method in methods:
             if method not in missing:
                 made[method.spelling] = steps.step(
                     Results, names[method.spelling], inputs, parameters[method.spelling], _never
                 )
-        return [made.get(method.spelling) for method in self.experiment.methods]
+        return [made.get(method.spelling) for method in methods]
 
 
 def _never() -> Any:

@@ -91,6 +91,19 @@ def experiment_schema() -> dict[str, Any]:
         "evaluate": _section(
             {
                 "methods": {"type": "array", "items": _component(known["methods"]), "minItems": 1},
+                "model": {**_TEXT, "description": "The model that methods such as finetune adapt, FILE.model."},
+                "models": {
+                    "type": "array",
+                    "items": _TEXT,
+                    "minItems": 1,
+                    "uniqueItems": True,
+                    "description": "Instead of model, several.",
+                },
+                "allow_seen": {
+                    "type": "boolean",
+                    "default": False,
+                    "description": "Tasks may have classes that a model was trained on.",
+                },
                 "seed": {**_SEED, "description": "For methods that draw random numbers."},
             }
         ),

@@ -16,7 +16,7 @@ import pyarrow as pa
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.draws import below, bits
-from shotproof.core.errors import InputError
+from shotproof.core.errors import InputError, UnknownName
 from shotproof.core.options import Checked, option
 from shotproof.core.records import AttributesRecord, CatalogRecord, Maker, Source
 from shotproof.core.spelling import write_call
@@ -41,7 +41,9 @@ class ShapesWorld(Checked):
 
     With probability `correlation` a factor takes the value that its class prefers instead of a random one.
     With `train_classes` so many classes, at random, form the split `train` and the others `test`; with 0 the
-    only split is `all`.
+    only split is `all`. In all pictures of `shortcut_classes` of the training classes factors have the values that
+    their class prefers: a shortcut that a network may learn, and that is of no use for the other classes. `tied` are
+    the factors that this and `correlation` are about.
 
     Example:
         >>> world = ShapesWorld(classes=2, items=3)
@@ -55,11 +57,20 @@ class ShapesWorld(Checked):
     seed: int = 0
     correlation: float = option(0.0, least=0, most=1)
     train_classes: int = option(0, least=0)
+    shortcut_classes: int = option(0, least=0)
+    tied: tuple[str, ...] = tuple(FACTORS)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.train_classes > self.classes:
             raise InputError(f"ShapesWorld: {self.train_classes} training classes of {self.classes} in all")
+        if self.shortcut_classes > self.train_classes:
+            raise InputError(
+                f"ShapesWorld: {self.shortcut_classes} shortcut classes of {self.train_classes} for training"
+            )
+        for name in self.tied:
+            if name not in FACTORS:
+                raise UnknownName("factor", name, FACTORS)
 
     def catalog(self, root: Path | None = None) -> Catalog:
         """The table of items with one column per factor, and paths relative to `root`; draws no picture."""
@@ -86,16 +97,22 @@ class ShapesWorld(Checked):
         sources = {"catalog": Source(catalog.digest, catalog.record.name)}
         return Attributes.from_words(words, AttributesRecord(sources=sources, detectors=(truth,)))
 
-    def write(self, folder: str | Path) -> Catalog:
-        """Draw every picture into one folder per class, and return the catalog of them."""
-        catalog = self.catalog(Path(folder))
+    def write(self, folder: str | Path, split: str | None = None) -> Catalog:
+        """Draw every picture, or those of one split, into one folder per class, and return the catalog of them."""
+        whole = self.catalog(Path(folder))
+        catalog = whole if split is None else whole.in_split(split)
+        poses = dict(zip(whole.items, painter.draw_poses(self.seed, _POSE, len(whole)), strict=True))
         outlines = dict(class_shape(index) for index in range(self.classes))
-        rows = catalog.table.select(["label", *FACTORS]).to_pylist()
         painter.save_pictures(
             catalog.paths,
             (
-                painter.paint(outlines[row.pop("label")], painter.Look(**row), pose, self.size)
-                for row, pose in zip(rows, painter.draw_poses(self.seed, _POSE, len(rows)), strict=True)
+                painter.paint(
+                    outlines[row["label"]],
+                    painter.Look(**{factor: row[factor] for factor in FACTORS}),
+                    poses[row["item"]],
+                    self.size,
+                )
+                for row in catalog.table.select(["item", "label", *FACTORS]).to_pylist()
             ),
         )
         return catalog
@@ -106,12 +123,17 @@ class ShapesWorld(Checked):
         choices = np.array([len(names) for names in FACTORS.values()])
         free = below(bits(self.seed, _VALUE, label, item, factor), choices)
         own = below(bits(self.seed, _OWN_VALUE, label, factor), choices)
-        tied = below(bits(self.seed, _TIED, label, item, factor), 2**30) < self.correlation * 2**30
+        probability = np.where(self._rank() < self.shortcut_classes, 1.0, self.correlation)
+        chance = probability[:, None] * np.array([name in self.tied for name in FACTORS])
+        tied = below(bits(self.seed, _TIED, label, item, factor), 2**30) < chance[:, None, :] * 2**30
         return np.where(tied, own, free)
 
     def _splits(self) -> list[str]:
         """The split of each class."""
         if not self.train_classes:
             return ["all"] * self.classes
-        rank = np.argsort(np.argsort(bits(self.seed, _TRAINING, np.arange(self.classes))))
-        return ["train" if place < self.train_classes else "test" for place in rank.tolist()]
+        return ["train" if place < self.train_classes else "test" for place in self._rank().tolist()]
+
+    def _rank(self) -> npt.NDArray[np.int64]:
+        """The place of each class in a random order: the first are those of training."""
+        return np.argsort(np.argsort(bits(self.seed, _TRAINING, np.arange(self.classes))))

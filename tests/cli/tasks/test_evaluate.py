@@ -3,19 +3,28 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 import typer
 from typer.testing import CliRunner
 
+from shotproof.catalog.catalog import Catalog
 from shotproof.cli.tasks.evaluate import evaluate as verb
 from shotproof.core.errors import ShotproofError
+from shotproof.core.runtime.runtime import runtime as current_with
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.methods.method import DEFAULT_METHODS
 from shotproof.pipeline.steps import file_name
 from shotproof.stats.intervals import sampler_interval
+from shotproof.tasks.sampler import sample
+from shotproof.training.train import train
+from shotproof.worlds.shapes import ShapesWorld
+from tests.chat_servers import chat_server
 from tests.drawn_tasks import draw_task_set
+from tests.small_networks import SMALL, write_world
 
 app = typer.Typer()
 app.command()(verb)
@@ -102,3 +111,54 @@ def test_several_features_go_into_a_folder_and_all_stands_for_every_head(files: 
         CliRunner().invoke(app, [*files[:-1], "r.parquet", *more], catch_exceptions=False)
     with pytest.raises(ShotproofError, match="same name"):
         CliRunner().invoke(app, [*files, "--features", files[2]], catch_exceptions=False)
+
+
+def test_a_method_on_items_takes_the_catalog(tmp_path: Path) -> None:
+    catalog = ShapesWorld(classes=3, items=4, size=16).write(tmp_path)
+    catalog.write(tmp_path / "catalog.parquet")
+    sample(catalog, "random", way=2, shot=1, query=1, tasks=3).write(tmp_path / "tasks.parquet")
+    given = [str(tmp_path / "tasks.parquet"), "-o", str(tmp_path / "r")]
+    with chat_server() as server:
+        method = f"chat(model='tiny', url='{server.url}')"
+        on_items = [*given, "--catalog", str(tmp_path / "catalog.parquet"), "--cache", "none", "-m", method]
+        outcome = CliRunner().invoke(app, on_items)
+    assert outcome.exit_code == 0, outcome.output
+    assert "method 'chat(model='tiny')': 6 requests with 18 images or sounds, about " in outcome.stderr
+    assert "r: items, 3 tasks in " in outcome.stdout
+    assert Results.read(tmp_path / "r").methods == ["chat(model='tiny')"]
+
+
+def test_a_method_that_adapts_a_network_takes_the_model_and_a_rate_from_validation_tasks(tmp_path: Path) -> None:
+    catalog = write_world(tmp_path, classes=9, items=6, val=6)
+    catalog.write(tmp_path / "catalog.parquet")
+    with current_with(cache=None, workers=1, progress=False, device="cpu"):
+        train(catalog, "anil", output=tmp_path / "anil.model", **{**SMALL, "epochs": 1})
+    names = sorted(set(catalog.in_split("val").table.column("label").to_pylist()))
+    for file, some in (("tasks", names[:3]), ("val", names[3:])):
+        part = Catalog(
+            catalog.table.filter(pc.is_in(catalog.table.column("label"), pa.array(some))), catalog.root, catalog.record
+        )
+        sample(part, "random", way=3, shot=2, query=3, tasks=4).write(tmp_path / f"{file}.parquet")
+    given = [str(tmp_path / "tasks.parquet"), "-o", str(tmp_path / "r"), "--model", str(tmp_path / "anil.model")]
+    on_items = [*given, "--catalog", str(tmp_path / "catalog.parquet"), "--cache", "none", "--device", "cpu"]
+    tuned = ["-m", "anil", "--tune-on", str(tmp_path / "val.parquet"), "--rate", "0.1"]
+    outcome = CliRunner().invoke(app, [*on_items, *tuned])
+    assert outcome.exit_code == 0, outcome.output
+    assert Results.read(tmp_path / "r").methods == ["anil(rate=0.1)"]
+    assert "r: anil on conv64f" in outcome.stdout
+    refused = CliRunner().invoke(app, [*given, "--features", "f.parquet", "-m", "anil"])
+    assert "--model goes with --catalog" in str(refused.exception)
+
+
+@pytest.mark.parametrize(
+    ("added", "message"),
+    [
+        ([], "give either --features, or --catalog"),
+        (["--catalog", "c.parquet", "--features", "f.parquet"], "give either --features, or --catalog"),
+        (["--catalog", "c.parquet", "--transform", "l2"], "--transform goes with --features"),
+    ],
+)
+def test_features_or_a_catalog_not_both(added: list[str], message: str) -> None:
+    outcome = CliRunner().invoke(app, ["tasks.parquet", "-o", "r", *added])
+    assert isinstance(outcome.exception, ShotproofError)
+    assert message in str(outcome.exception)

@@ -10,7 +10,7 @@ from shotproof.analysis.reevaluation.halvings import means_on_halves
 from shotproof.analysis.reevaluation.material import Material
 from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.runtime.runtime import Runtime, resolve
-from shotproof.evaluation.evaluate import evaluate
+from shotproof.evaluation.evaluate import ON_ITEMS, evaluate
 from shotproof.evaluation.evaluated import Classifier, Evaluated, Metric, values_of
 from shotproof.evaluation.metrics import FloatArray
 from shotproof.evaluation.origin import RANDOM, Design
@@ -57,6 +57,8 @@ def has_material(sets: Sequence[Evaluated], material: Material) -> bool:
 
 def _depleted(random: Evaluated, material: Material, runtime: Runtime) -> Values | str:
     """The classifiers of the random tasks on tasks without replacement, or why there are none."""
+    if refusal := _on_items([random]):
+        return refusal
     material.require(DEPLETION, "catalogs", "features")
     design = random.origin.design
     drawn = {name: size for name in ("way", "shot", "query") if (size := getattr(design, name)) is not None}
@@ -82,6 +84,8 @@ def _depleted(random: Evaluated, material: Material, runtime: Runtime) -> Values
 
 def _halves(units: Units, sets: Sequence[Evaluated], material: Material, runtime: Runtime) -> HalvedMeans | str:
     """All classifiers on halves of the data, or why there are none."""
+    if refusal := _on_items(sets):
+        return refusal
     with_attributes = any(one.origin.attributes is not None for one in sets)
     material.require(units, "tasks", "catalogs", "features", *(["attributes"] if with_attributes else []))
     digests = {encoder: digest for one in sets for encoder, digest in one.features.items()}
@@ -99,6 +103,16 @@ def _halves(units: Units, sets: Sequence[Evaluated], material: Material, runtime
         )
     except InsufficientData as error:
         return str(error)
+
+
+def _on_items(sets: Sequence[Evaluated]) -> str | None:
+    """Why methods on items, such as those that ask a server, are not evaluated anew; None where there are none."""
+    for classifier in (
+        classifier for one in sets if one.features.get(ON_ITEMS, "") is None for classifier in one.values
+    ):
+        if classifier.encoder == ON_ITEMS:
+            return f"method '{classifier.method}' needs the items, and is not evaluated anew on other tasks"
+    return None
 
 
 def _methods(sets: Sequence[Evaluated], material: Material) -> dict[str, list[Method]]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shotproof.cli.runtime import Device, EngineName, Progress, Workers
+from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,19 +19,38 @@ if TYPE_CHECKING:
 
 def evaluate(
     tasks: Annotated[Path, typer.Argument(help="The task set, tasks.parquet.")],
-    features: Annotated[
-        list[Path], typer.Option("--features", "-f", help="An encoder's features, features.parquet; may be repeated.")
-    ],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to write the results; of several features, a folder.")
     ],
+    features: Annotated[
+        list[Path] | None,
+        typer.Option("--features", "-f", help="An encoder's features, features.parquet; may be repeated."),
+    ] = None,
+    catalog: Annotated[
+        Path | None,
+        typer.Option(help="catalog.parquet in place of features, for methods that need the items: chat, finetune."),
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="The model that methods such as finetune or anil adapt, on the catalog's items.")
+    ] = None,
+    tune_on: Annotated[
+        Path | None,
+        typer.Option(help="Validation tasks, tasks.parquet, on which the learning rate of adaptations is chosen."),
+    ] = None,
+    rate: Annotated[
+        list[float] | None,
+        typer.Option(
+            help="A learning rate to choose from, with --tune-on; may be repeated. Default: the method's own."
+        ),
+    ] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
             "--method",
             "-m",
-            help="NAME(option=value), sklearn:CLASS(...), FILE.py:NAME(...), python:MODULE:NAME(...), or all (those on "
-            "vectors); may be repeated. Default: ncc, cosine, logistic, ridge, knn. See shotproof list methods.",
+            help="NAME(option=value), sklearn:CLASS(...), FILE.py:NAME(...), python:MODULE:NAME(...), model:FILE (a "
+            "trained model's head), or all (those on vectors); may be repeated. Default: ncc, cosine, logistic, ridge, "
+            "knn. See shotproof list methods.",
         ),
     ] = None,
     step: Annotated[
@@ -44,9 +63,13 @@ def evaluate(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="For methods that draw random numbers.")] = 0,
+    allow_seen: Annotated[
+        bool, typer.Option("--allow-seen", help="Tasks may have classes that the encoder, a model, was trained on.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
     workers: Workers = None,
     device: Device = None,
+    cache: Cache = None,
     progress: Progress = None,
     engine: EngineName = None,
 ) -> None:
@@ -54,11 +77,17 @@ def evaluate(
 
     Example: shotproof evaluate tasks.parquet --features features.parquet --method ncc --method "ridge(penalty=1)"
     -o results.parquet
+    Example: shotproof evaluate tasks.parquet --catalog catalog.parquet --method "chat(model='qwen2.5-vl',
+    url='http://localhost:8000/v1')" -o results.parquet
+    Example: shotproof evaluate tasks.parquet --catalog catalog.parquet --model rfs.model --method finetune
+    --tune-on val.parquet -o results.parquet
     """
     import time
 
-    from shotproof.cli.console import print_json, print_table, told_warnings
+    from shotproof.catalog.catalog import Catalog
+    from shotproof.cli.console import print_json, print_table, told_notes, told_warnings
     from shotproof.cli.runtime import make_runtime
+    from shotproof.core.errors import InputError
     from shotproof.core.tables import check_output
     from shotproof.evaluation.evaluate import evaluate as evaluate_tasks
     from shotproof.features.features import Features
@@ -66,20 +95,39 @@ def evaluate(
     from shotproof.methods.method import DEFAULT_METHODS
     from shotproof.tasks.taskset import TaskSet
 
-    runtime = make_runtime(workers, device, None, progress, engine)
+    if (catalog is None) == (not features):
+        raise InputError("give either --features, or --catalog for methods that need the items, such as chat")
+    if model is not None and catalog is None:
+        raise InputError("--model goes with --catalog: methods that adapt a network need the items")
+    if catalog is not None and step:
+        raise InputError("--transform goes with --features: methods that need the items take them as they are")
+    runtime = make_runtime(workers, device, cache, progress, engine)
     # What is misspelled, or cannot be written, is told before any file is read.
     methods, steps = _methods(method or DEFAULT_METHODS), [transforms.make(one) for one in step or ()]
-    check_output(output, folder=len(features) > 1)
+    check_output(output, folder=len(features or ()) > 1)
+    items = None if catalog is None else Catalog.read(catalog)
     with told_warnings():
-        task_set, encoded = TaskSet.read(tasks), [transform(Features.read(path), steps) for path in features]
+        task_set, encoded = TaskSet.read(tasks), [transform(Features.read(path), steps) for path in features or []]
     written, summaries = _outputs(output, encoded), []
-    for of_encoder, path in zip(encoded, written, strict=True):
+    on: Sequence[Features | None] = encoded or [None]
+    for of_encoder, path in zip(on, written, strict=True):
         started = time.monotonic()
-        with told_warnings():
-            results = evaluate_tasks(task_set, of_encoder, methods, seed=seed, runtime=runtime)
+        with told_notes(), told_warnings():
+            results = evaluate_tasks(
+                task_set,
+                of_encoder,
+                methods,
+                catalog=items,
+                model=model,
+                tune_on=None if tune_on is None else TaskSet.read(tune_on),
+                rates=rate or (),
+                seed=seed,
+                allow_seen=allow_seen,
+                runtime=runtime,
+            )
         results.write(path)
         seconds = time.monotonic() - started
-        summaries.append({"encoder": of_encoder.name, **_summary(results, len(task_set), seconds)})
+        summaries.append({"encoder": results.record.features.classifier, **_summary(results, len(task_set), seconds)})
     if as_json:
         print_json(summaries[0] if len(summaries) == 1 else summaries)
         return
@@ -95,7 +143,7 @@ def _outputs(output: Path, encoded: Sequence[Features]) -> list[Path]:
     from shotproof.core.errors import InputError
     from shotproof.pipeline.steps import file_name
 
-    if len(encoded) == 1:
+    if len(encoded) <= 1:
         return [output]
     if output.suffix:
         raise InputError(f"{output}: the results of {len(encoded)} features go into a folder, give one, e.g. results/")

@@ -24,8 +24,52 @@ if TYPE_CHECKING:
 INPUTS = {"input_values", "input_features"}
 
 
+class SoundModel(SoundEncoder):
+    """An encoder by a model of transformers, with the model's own feature extractor, at the extractor's rate."""
+
+    model: str  # options of each
+    hub: bool
+
+    @property
+    def clip_rate(self) -> int:
+        """Samples per second of its clips: the extractor's."""
+        return int(self._extractor.sampling_rate)
+
+    @property
+    def preprocessing(self) -> str:
+        """All that decides what the model gets of a clip."""
+        from transformers.utils.import_utils import is_speech_available
+
+        # With torchaudio, some extractors compute their spectrograms by it.
+        return f"{self._extractor.to_json_string()} torchaudio={is_speech_available()}"
+
+    @cached_property
+    def _extractor(self) -> Any:
+        extractor = load_part("AutoFeatureExtractor", self.model, hub=self.hub)
+        rate = getattr(extractor, "sampling_rate", None)
+        if rate is None:
+            raise InputError(f"model '{self.model}': its {type(extractor).__name__} is not made for sounds")
+        longest = getattr(extractor, "nb_max_samples", None)
+        if longest is not None and self.seconds * rate > longest:  # CLAP's extractor would cut at random
+            raise InputError(f"model '{self.model}' takes {longest / rate:g} s at most, found seconds {self.seconds:g}")
+        return extractor
+
+    def load(self, path: Clip) -> npt.NDArray[np.float32]:
+        """What the model's feature extractor makes of the clip."""
+        extracted = self._extractor(super().load(path), sampling_rate=self.clip_rate, return_tensors="np")
+        return np.asarray(next(extracted[name] for name in extracted if name in INPUTS)[0], dtype=np.float32)
+
+    def shorter_than_the_model_takes(self, config: Any, batch: torch.Tensor) -> dict[str, torch.Tensor]:
+        """What CLAP wants to be told, where it has a way for longer clips: none of these is one."""
+        import torch
+
+        if not getattr(config, "enable_fusion", False):
+            return {}
+        return {"is_longer": torch.zeros(len(batch), 1, dtype=torch.bool, device=batch.device)}
+
+
 @dataclass(frozen=True)
-class HuggingFaceAudio(SoundEncoder):
+class HuggingFaceAudio(SoundModel):
     """A sound model with its own feature extractor, at the extractor's rate, in float32.
 
     Of a model of sounds and texts (CLAP), the sounds' tower, before the projection to the texts' space; of one that
@@ -47,30 +91,10 @@ class HuggingFaceAudio(SoundEncoder):
         """What reads sounds, and the model."""
         return {**super().extras(), "transformers": "hf"}
 
-    @property
-    def clip_rate(self) -> int:
-        """Samples per second of its clips: the extractor's."""
-        return int(self._extractor.sampling_rate)
-
-    @cached_property
-    def _extractor(self) -> Any:
-        extractor = load_part("AutoFeatureExtractor", self.model, hub=self.hub)
-        rate = getattr(extractor, "sampling_rate", None)
-        if rate is None:
-            raise InputError(f"model '{self.model}': its {type(extractor).__name__} is not made for sounds")
-        longest = getattr(extractor, "nb_max_samples", None)
-        if longest is not None and self.seconds * rate > longest:  # CLAP's extractor would cut at random
-            raise InputError(f"model '{self.model}' takes {longest / rate:g} s at most, found seconds {self.seconds:g}")
-        return extractor
-
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the model's weights and settings, pooling, preprocessing."""
-        from transformers.utils.import_utils import is_speech_available
-
-        # With torchaudio, some extractors compute their spectrograms by it.
-        preprocessing = f"{self._extractor.to_json_string()} torchaudio={is_speech_available()}"
-        digest = tower_digest(self.network, preprocessing)
+        digest = tower_digest(self.network, self.preprocessing)
         return f"hf_audio model={digest} pooling={self.pooling} seconds={self.seconds}"
 
     @cached_property
@@ -78,17 +102,8 @@ class HuggingFaceAudio(SoundEncoder):
         """The sound model, in evaluation mode."""
         return load_tower(self.model, "audio_model", INPUTS, "sounds", hub=self.hub)
 
-    def load(self, path: Clip) -> npt.NDArray[np.float32]:
-        """What the model's feature extractor makes of the clip."""
-        extracted = self._extractor(super().load(path), sampling_rate=self.clip_rate, return_tensors="np")
-        return np.asarray(next(extracted[name] for name in extracted if name in INPUTS)[0], dtype=np.float32)
-
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
         """What `load` gave, [b, ...], to features, [b, d]."""
-        import torch
-
-        options = {}
-        if getattr(self.network.config, "enable_fusion", False):  # CLAP: no clip is longer than the model takes
-            options["is_longer"] = torch.zeros(len(batch), 1, dtype=torch.bool, device=batch.device)
+        options = self.shorter_than_the_model_takes(self.network.config, batch)
         output = self.network(**{self.network.main_input_name: batch}, **options)
         return pooled(self.network, output, self.pooling, self.model)

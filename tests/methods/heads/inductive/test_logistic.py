@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression as ReferenceRegression
 from torch.nn.functional import normalize
 
-from shotproof.methods.heads.inductive.logistic import LogisticRegression, fit, objective
+from shotproof.methods.heads.inductive.logistic import LogisticRegression
 from shotproof.methods.shared.gram import one_hot
+from shotproof.models.scoring.logistic_regression import fit, objective
 from tests.drawn_tasks import draw, formula
 
 

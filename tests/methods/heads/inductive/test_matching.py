@@ -3,7 +3,8 @@ from __future__ import annotations
 import torch
 
 from shotproof.methods.heads.inductive.knn import NearestNeighbors
-from shotproof.methods.heads.inductive.matching import LEAST, Matching
+from shotproof.methods.heads.inductive.matching import Matching
+from shotproof.models.scoring.attention import LEAST
 from tests.drawn_tasks import draw
 
 

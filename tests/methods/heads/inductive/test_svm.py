@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import LinearConstraint, minimize
 
-from shotproof.methods.heads.inductive.svm import onto_simplex, solve_dual
+from shotproof.methods.heads.inductive.svm import SupportVectorMachine
 from shotproof.methods.shared.gram import one_hot
+from shotproof.models.scoring.support_vectors import onto_simplex, solve_dual
 from tests.drawn_tasks import draw, formula
 
 
@@ -20,7 +21,7 @@ def objective(kernel: torch.Tensor, weights: torch.Tensor, target: torch.Tensor)
 def test_the_objective_of_the_fixture() -> None:
     batch, _ = formula()
     kernel, target = batch.support @ batch.support.mT, one_hot(batch.labels, 3)
-    weights = solve_dual(kernel, target, 0.1, 2000)
+    weights, _ = solve_dual(kernel, target, 0.1, 2000)
     assert objective(kernel, weights, target).item() == pytest.approx(-0.306835, abs=1e-6)
 
 
@@ -36,7 +37,7 @@ def test_the_optimality_conditions_hold(seed: int, strength: float, scale: float
     batch = draw(seed, tasks=2, shots=tuple(shots), d=d)
     rows, target = scale * batch.support, one_hot(batch.labels, batch.way)
     kernel = rows @ rows.mT
-    weights = solve_dual(kernel, target, strength, 2000)
+    weights, _ = solve_dual(kernel, target, strength, 2000)
     torch.testing.assert_close(weights.sum(-1), torch.zeros(weights.shape[:-1], dtype=torch.float64))
     assert (weights <= strength * target + 1e-12).all()
     # A point is optimal where a step against the gradient leads back to it.
@@ -63,13 +64,13 @@ def test_agrees_with_a_general_solver() -> None:
     reference = minimize(
         value, np.zeros(15), jac=gradient, bounds=bounds, constraints=[sums], method="SLSQP", options={"ftol": 1e-14}
     )
-    np.testing.assert_allclose(solve_dual(kernel, target, 0.5, 2000)[0].ravel(), reference.x, atol=1e-6)
+    np.testing.assert_allclose(solve_dual(kernel, target, 0.5, 2000)[0][0].ravel(), reference.x, atol=1e-6)
 
 
 def test_what_does_not_converge_is_told_once_a_task() -> None:
     batch = draw(tasks=3)
     with pytest.warns(RuntimeWarning, match="no convergence after 2 steps") as told:
-        solve_dual(batch.support @ batch.support.mT, one_hot(batch.labels, batch.way), 0.1, 2)
+        SupportVectorMachine(iterations=2).scores(*batch)
     assert len(told) == 3
 
 

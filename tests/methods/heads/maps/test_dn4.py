@@ -8,7 +8,7 @@ from torch.nn.functional import cosine_similarity, one_hot
 
 from shotproof.methods.heads.inductive.cosine import CosineCentroid
 from shotproof.methods.heads.maps.dn4 import Dn4, GlobalDn4
-from shotproof.methods.shared import local_maps
+from shotproof.models.scoring import local_maps
 from tests.drawn_tasks import as_maps, draw
 
 

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from shotproof.core.options import option
-from shotproof.methods.shared.gram import GramBlocks, GramMethod, one_hot, unit_rows
-
-LEAST = 1e-6  # added to a probability before the logarithm, as the published code does
+from shotproof.methods.shared.gram import GramBlocks, GramMethod, unit_rows
+from shotproof.models.scoring.attention import attention_scores
 
 
 @dataclass(frozen=True)
@@ -32,5 +31,4 @@ class Matching(GramMethod):
     def scores_from_gram(self, gram: GramBlocks, labels: Tensor, way: int) -> Tensor:
         """log(softmax(scale relu(cos)) Y)."""
         _, cosine = unit_rows(gram)
-        attention = (self.scale * cosine.clamp(min=0)).softmax(-1)
-        return (attention @ one_hot(labels, way) + LEAST).log()
+        return attention_scores(cosine, labels, way, self.scale)

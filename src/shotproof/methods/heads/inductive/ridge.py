@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from shotproof.core.options import option
-from shotproof.methods.shared.gram import NEGLIGIBLE, GramBlocks, GramMethod, one_hot
+from shotproof.methods.shared.gram import GramBlocks, GramMethod, one_hot
+from shotproof.models.scoring.ridge import ridge_weights
 
 
 @dataclass(frozen=True)
@@ -26,8 +26,4 @@ class RidgeRegression(GramMethod):
 
     def scores_from_gram(self, gram: GramBlocks, labels: Tensor, way: int) -> Tensor:
         """The n x n system of the dual, by Cholesky."""
-        diagonal = gram.support.diagonal(dim1=-2, dim2=-1)
-        # Where rows repeat and the penalty is tiny, a negligible share of the largest entry keeps Cholesky going.
-        shift = self.penalty + NEGLIGIBLE * diagonal.amax(-1, keepdim=True)
-        system = gram.support + torch.diag_embed(shift.expand_as(diagonal))
-        return gram.query @ torch.cholesky_solve(one_hot(labels, way), torch.linalg.cholesky(system))
+        return gram.query @ ridge_weights(gram.support, one_hot(labels, way), self.penalty)

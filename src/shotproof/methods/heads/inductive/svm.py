@@ -5,15 +5,11 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from shotproof.core.options import option
 from shotproof.methods.shared.gram import GramBlocks, GramMethod, one_hot
-
-RELAXATION = 1.6
-CHECK = 25  # steps between two looks at the residuals
-TOLERANCE = 1e-9  # of the products with the support, and of the gradient
+from shotproof.models.scoring.support_vectors import solve_dual
 
 
 @dataclass(frozen=True)
@@ -34,55 +30,7 @@ class SupportVectorMachine(GramMethod):
 
     def scores_from_gram(self, gram: GramBlocks, labels: Tensor, way: int) -> Tensor:
         """The dual weights applied to the queries' inner products."""
-        return gram.query @ solve_dual(gram.support, one_hot(labels, way), self.C, self.iterations)
-
-
-def solve_dual(kernel: Tensor, target: Tensor, strength: float, iterations: int) -> Tensor:
-    """The dual weights A [B, n, way] for kernel [B, n, n] and one-hot target [B, n, way], always feasible.
-
-    Each task has its own step size, first the geometric mean of the system's eigenvalues, and is frozen once it has
-    converged: the batch-mates never matter.
-    """
-    values, vectors = torch.linalg.eigh(kernel)
-    values = values.clamp(min=0).unsqueeze(1) + 1  # of the kernel + I: [B, 1, n]
-    step = values.log().mean(-1, keepdim=True).exp()
-    pull, bound = target - 1 / target.shape[-1], strength * target
-    weights, dual, solution = torch.zeros_like(target), torch.zeros_like(target), torch.zeros_like(target)
-    active = torch.ones_like(step, dtype=torch.bool)
-    for start in range(0, iterations, CHECK):
-        inverse = vectors / (values + step) @ vectors.mT
-        for _ in range(min(CHECK, iterations - start)):
-            before = weights
-            free = inverse @ (pull + step * (weights - dual))
-            mixed = RELAXATION * free + (1 - RELAXATION) * weights
-            # bound - A has rows on the simplex of size C.
-            weights = bound - onto_simplex(bound - mixed - dual, strength)
-            dual = dual + mixed - weights
-        solution = torch.where(active, weights, solution)
-        apart, moved = free - weights, weights - before
-        error = torch.maximum((kernel @ apart).abs(), step * moved.abs()).amax((1, 2), keepdim=True)
-        active = active & (error > TOLERANCE)
-        if not active.any():
-            return solution
-        # Where one of the two residuals lags behind, the step size gives it more weight.
-        lag = _size(apart) / torch.maximum(_size(free), _size(weights)) * _size(dual) / _size(moved)
-        factor = lag.sqrt().clamp(0.2, 5)
-        dual, step = dual / factor, step * factor
-    for _ in range(int(active.sum())):  # one per task, so that the count does not depend on the batch
-        warnings.warn(f"no convergence after {iterations} steps", RuntimeWarning, stacklevel=2)
-    return solution
-
-
-def _size(values: Tensor) -> Tensor:
-    """The length of each task's values, never zero: [B, 1, 1]."""
-    length: Tensor = torch.linalg.vector_norm(values, dim=(1, 2), keepdim=True)
-    return length.clamp(min=1e-12)
-
-
-def onto_simplex(rows: Tensor, size: float) -> Tensor:
-    """The nearest rows [..., k] without negative entries that sum to `size`."""
-    ordered = rows.sort(-1, descending=True).values
-    rank = torch.arange(1, rows.shape[-1] + 1, dtype=rows.dtype, device=rows.device)
-    excess = (ordered.cumsum(-1) - size) / rank
-    last = (ordered > excess).sum(-1, keepdim=True) - 1
-    return (rows - excess.gather(-1, last)).clamp(min=0)
+        weights, unfinished = solve_dual(gram.support, one_hot(labels, way), self.C, self.iterations)
+        for _ in range(unfinished):  # one per task, so that the count does not depend on the batch
+            warnings.warn(f"no convergence after {self.iterations} steps", RuntimeWarning, stacklevel=2)
+        return gram.query @ weights

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from shotproof.core.errors import InputError
-from shotproof.methods.shared.local_maps import ClassDescriptors, MapMethod, chunks, descriptors
+from shotproof.methods.shared.map_method import MapMethod
+from shotproof.models.scoring.local_maps import ClassDescriptors, chunks, descriptors
 
 RIDGE = 0.01  # added to the diagonal of every covariance, as the published code does
 

@@ -11,7 +11,8 @@ from torch import Tensor
 from shotproof.core.options import option
 from shotproof.methods.heads.inductive.ncc import NearestCentroid
 from shotproof.methods.shared.gram import GramBlocks, mean_weights
-from shotproof.methods.shared.local_maps import MOST_HELD, MapMethod
+from shotproof.methods.shared.map_method import MapMethod
+from shotproof.models.scoring.local_maps import MOST_HELD
 
 EPSILON = 1e-5  # inside the root, as in the published code
 

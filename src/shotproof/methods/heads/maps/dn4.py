@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from shotproof.core.options import option
 from shotproof.methods.shared.gram import GramBlocks, GramMethod, unit_rows
-from shotproof.methods.shared.local_maps import ClassDescriptors, MapMethod, chunks, descriptors, rows_of_classes, unit
+from shotproof.methods.shared.map_method import MapMethod
+from shotproof.models.scoring.local_maps import ClassDescriptors, descriptors, rows_of_classes, unit
+from shotproof.models.scoring.nearest_descriptors import largest, nearest_descriptor_scores
 
 PAPER = "Li et al., Revisiting Local Descriptor based Image-to-Class Measure for Few-shot Learning, 2019"
 
@@ -28,15 +29,9 @@ class Dn4(MapMethod):
     k: int = option(3, "nearest descriptors of each class that count", least=1)
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """One product of all descriptors for a chunk of queries."""
+        """The largest cosines of descriptors."""
         classes = ClassDescriptors.of(unit(descriptors(support)), labels, way)
-        asked = unit(descriptors(query))
-        scores = []
-        for part in chunks(asked, held=asked.shape[2] * classes.present[0].numel()):
-            cosines = part.flatten(1, 2) @ classes.rows.flatten(1, 2).mT
-            cosines = cosines.view(*part.shape[:3], *classes.present.shape[1:])
-            scores.append(largest(cosines, classes.present[:, None, None], self.k).sum(2))
-        return torch.cat(scores, 1)
+        return nearest_descriptor_scores(classes, unit(descriptors(query)), self.k)
 
 
 @dataclass(frozen=True)
@@ -59,16 +54,3 @@ class GlobalDn4(GramMethod):
         columns = index.flatten(1).unsqueeze(1).expand(-1, cosines.shape[1], -1)
         by_class = cosines.gather(-1, columns).view(*cosines.shape[:2], *index.shape[1:])
         return largest(by_class, present.unsqueeze(1), self.k)
-
-
-def largest(values: Tensor, present: Tensor, k: int) -> Tensor:
-    """The sum of the k largest of values [B, ..., way, p] that are present, k at most what the smallest class has."""
-    values = values.masked_fill(~present, -torch.inf)
-    fewest = present.sum(-1, keepdim=True).amin(-2).squeeze(-1)
-    total = torch.zeros_like(values[..., 0])
-    # A maximum at a time: for small k several times as fast as a partial sort.
-    for taken in range(min(k, values.shape[-1])):
-        best = values.max(-1, keepdim=True)
-        total += torch.where(taken < fewest.unsqueeze(-1), best.values.squeeze(-1), 0.0)
-        values.scatter_(-1, best.indices, -torch.inf)
-    return total

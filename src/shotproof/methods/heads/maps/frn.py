@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from shotproof.core.options import option
-from shotproof.methods.shared.local_maps import ClassDescriptors, MapMethod, chunks, descriptors
+from shotproof.methods.shared.map_method import MapMethod
+from shotproof.models.scoring.local_maps import ClassDescriptors, descriptors
+from shotproof.models.scoring.reconstruction import reconstruction_errors
 
 
 @dataclass(frozen=True)
@@ -31,21 +32,8 @@ class FeatureMapReconstruction(MapMethod):
     divide: bool = option(True, "divide descriptors by the root of their number of channels")
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """In the dual: with k = S q and a = (S S^T + penalty I)^-1 k, the rebuilt q is e^beta S^T a."""
-        d, rho = support.shape[2], math.exp(self.beta)
-        scale = 1 / math.sqrt(d) if self.divide else 1.0
+        """Minus the errors, in the dual."""
+        scale = 1 / math.sqrt(support.shape[2]) if self.divide else 1.0
         classes = ClassDescriptors.of(descriptors(support) * scale, labels, way)
         asked = descriptors(query) * scale
-        penalty = (classes.count / d * math.exp(self.alpha) + 1e-6)[..., None, None]
-        eye = torch.eye(classes.rows.shape[2], dtype=torch.float64, device=support.device)
-        factor = torch.linalg.cholesky(classes.rows @ classes.rows.mT + penalty * eye)
-        scores = []
-        for part in chunks(asked, held=3 * asked.shape[2] * classes.present[0].numel()):
-            products = classes.rows @ part.flatten(1, 2).mT.unsqueeze(1)  # [B, way, p, queries r]
-            weights = torch.cholesky_solve(products, factor)
-            agreement = (products * weights).sum(2)
-            rebuilt = agreement - penalty.squeeze(-1) * weights.square().sum(2)
-            change = rho**2 * rebuilt - 2 * rho * agreement  # |rebuilt|^2 - 2 q.rebuilt: [B, way, queries r]
-            error = part.square().sum(-1).unsqueeze(1) + change.view(*change.shape[:2], *part.shape[1:3])
-            scores.append(-self.gamma * error.mean(-1).mT)
-        return torch.cat(scores, 1)
+        return -self.gamma * reconstruction_errors(classes, asked, math.exp(self.alpha), math.exp(self.beta))

@@ -10,7 +10,8 @@ from torch import Tensor
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
 from shotproof.methods.shared.gram import centroids
-from shotproof.methods.shared.local_maps import MapMethod, chunks, descriptors, unit
+from shotproof.methods.shared.map_method import MapMethod
+from shotproof.models.scoring.local_maps import chunks, descriptors, unit
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,11 @@ from PIL import Image
 from torch.nn.functional import cosine_similarity
 
 from shotproof.analysis.similarity.similarity import measure_similarity, words_of
-from shotproof.analysis.similarity.two_tower import TwoTower
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import runtime
 from shotproof.features.encoder import encode
+from shotproof.features.encoders.two_tower import TwoTower
 from shotproof.worlds.contexts import ContextWorld
 
 SMALL = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
@@ -24,6 +25,20 @@ VOCABULARY = ["[PAD]", "[UNK]", "[BOS]", "[EOS]", "a", "photo", "of", "star", "-
 
 
 pytestmark = pytest.mark.usefixtures("quiet_transformers")
+
+
+def tokenizer_of(first: int = 0, more: Sequence[str] = ()) -> Any:
+    """A tokenizer of few words, and some more, whose numbers begin with `first`."""
+    numbers = {word: first + n for n, word in enumerate([*VOCABULARY, *more])}
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel(numbers, unk_token="[UNK]"))
+    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    words.post_processor = tokenizers.processors.TemplateProcessing(
+        single="[BOS] $A [EOS]", special_tokens=[("[BOS]", first + 2), ("[EOS]", first + 3)]
+    )
+    t: Any = transformers
+    return t.PreTrainedTokenizerFast(
+        tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", bos_token="[BOS]", eos_token="[EOS]"
+    )
 
 
 def save(kind: str, folder: Path) -> tuple[Any, Any, Any]:
@@ -40,16 +55,7 @@ def save(kind: str, folder: Path) -> tuple[Any, Any, Any]:
     else:
         model = t.SiglipModel(t.SiglipConfig(text_config=text, vision_config=vision))
         processor = t.SiglipImageProcessorPil(size=square)
-    words = tokenizers.Tokenizer(
-        tokenizers.models.WordLevel({word: n for n, word in enumerate(VOCABULARY)}, unk_token="[UNK]")
-    )
-    words.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
-    words.post_processor = tokenizers.processors.TemplateProcessing(
-        single="[BOS] $A [EOS]", special_tokens=[("[BOS]", 2), ("[EOS]", 3)]
-    )
-    tokenizer = t.PreTrainedTokenizerFast(
-        tokenizer_object=words, pad_token="[PAD]", unk_token="[UNK]", bos_token="[BOS]", eos_token="[EOS]"
-    )
+    tokenizer = tokenizer_of()
     for part in (model, processor, tokenizer):
         part.save_pretrained(folder)
     return model.eval(), processor, tokenizer

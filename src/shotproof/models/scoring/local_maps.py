@@ -1,4 +1,4 @@
-"""Methods that see an item as a map, a descriptor at each of its locations, and the primitives that they share."""
+"""What scores on local maps share: an item as the descriptors at the locations of its map, which have no order."""
 
 from __future__ import annotations
 
@@ -8,18 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from shotproof.methods.method import Method
-
 MOST_HELD = 2**24  # numbers in the largest intermediate result: queries are taken in chunks that stay below
-
-
-class MapMethod(Method):
-    """A method on local maps: support [B, n, d, h, w], query [B, m, d, h, w]. Locations have no order.
-
-    Everything is computed in float64, and queries in chunks, so that memory stays bounded whatever the maps' size.
-    """
-
-    needs = "maps"
 
 
 @dataclass(frozen=True)
@@ -43,13 +32,13 @@ class ClassDescriptors:
 
     @property
     def count(self) -> Tensor:
-        """How many descriptors each class has: float64 [B, way]."""
-        return self.present.sum(-1).double()
+        """How many descriptors each class has, in the type of `rows`: [B, way]."""
+        return self.present.sum(-1).to(self.rows.dtype)
 
 
-def descriptors(maps: Tensor) -> Tensor:
-    """Maps [B, r, d, h, w] to float64 descriptors [B, r, h w, d]."""
-    return maps.double().flatten(3).mT
+def descriptors(maps: Tensor, dtype: torch.dtype = torch.float64) -> Tensor:
+    """Maps [B, r, d, h, w] to descriptors [B, r, h w, d]."""
+    return maps.to(dtype).flatten(3).mT
 
 
 def unit(values: Tensor) -> Tensor:

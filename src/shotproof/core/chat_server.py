@@ -1,0 +1,228 @@
+"""Asking a server that speaks the OpenAI chat protocol, many questions at a time, and what to do when it fails."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import email.utils
+import json
+import os
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from shotproof.core.errors import InputError, MissingExtra
+from shotproof.core.options import Component, option
+
+if TYPE_CHECKING:
+    import httpx
+
+T = TypeVar("T")
+Content = Sequence[dict[str, Any]]
+"""Parts of a message: {"type": "text", "text": ...}, {"type": "image_url", ...}, {"type": "input_audio", ...}."""
+
+URL_VARIABLE = "OPENAI_BASE_URL"
+LONGEST_WAIT = 300.0  # seconds; a server that asks for more is asked again after these
+LARGEST_ANSWER = 2**24  # bytes
+
+
+class FailedRequest(Exception):
+    """No answer came of a request; another try, or another question, may fare better."""
+
+    def __init__(self, message: str, connected: bool = True, wait: float = 0.0) -> None:
+        super().__init__(message)
+        self.connected = connected
+        self.wait = wait  # seconds that the server asks for
+
+
+@dataclass(frozen=True)
+class ServerOptions(Component):
+    """The options of whatever asks a model on a server. Neither the server nor the key is recorded."""
+
+    model: str = option(help="the model's name on the server")
+    url: str | None = option(None, f"the address before /chat/completions; None: ${URL_VARIABLE}", recorded=False)
+    api_key_variable: str = option("OPENAI_API_KEY", "the environment variable that holds the key", recorded=False)
+    concurrency: int = option(8, "requests at a time", least=1, recorded=False)
+    retries: int = option(5, "how often a failed request is made again", least=0, recorded=False)
+    timeout: float = option(60.0, "seconds to wait for an answer", least=0, recorded=False)
+    backoff: float = option(1.0, "seconds before a request is made again", least=0, recorded=False)
+
+    def server(self) -> ChatServer:
+        """The server; InputError where its address or the key cannot be used."""
+        url = self.url or os.environ.get(URL_VARIABLE)
+        if not url:
+            raise InputError(f"{self._title} needs url, or the variable {URL_VARIABLE}: e.g. {self.example}")
+        key = os.environ.get(self.api_key_variable, "")
+        return ChatServer(url, self.model, key, self.retries, self.timeout, self.backoff, self._title)
+
+
+class ChatServer:
+    """A model on a server. Use it as an async context; several questions may be under way at once.
+
+    A request that fails is made again: after `backoff` seconds, then twice as many each time, or as many as the server
+    asks for. Redirects are not followed, and no message repeats the key.
+    """
+
+    def __init__(
+        self, url: str, model: str, key: str, retries: int, timeout: float, backoff: float, asked_by: str
+    ) -> None:
+        try:
+            import httpx
+        except ImportError as error:
+            raise MissingExtra(asked_by, "endpoint") from error
+        if not (key.isascii() and key.isprintable()):
+            raise InputError(f"{asked_by}: the key in the environment has characters that no key has")
+        self._httpx = httpx
+        self._model = model
+        self._url = self._completions_url(url, asked_by)
+        self._shown_url = str(self._url.copy_with(userinfo=b"", query=None))
+        self._key = key
+        self._retries = retries
+        self._timeout = timeout
+        self._backoff = backoff
+
+    async def __aenter__(self) -> Self:
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        limits = self._httpx.Limits(max_connections=None)  # the caller bounds how many questions are under way
+        self._client = self._httpx.AsyncClient(headers=headers, timeout=self._timeout, limits=limits)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._client.aclose()
+
+    async def ask(self, content: Content, max_tokens: int, *, may_be_empty: bool = False) -> str:
+        """The model's answer, at temperature 0.
+
+        Args:
+            content: the parts of the question
+            max_tokens: the longest answer
+            may_be_empty: whether an answer without text is one, and is not asked for again
+
+        Raises:
+            FailedRequest: after all tries.
+            InputError: no other question would fare better.
+        """
+        body = {
+            "model": self._model,
+            "messages": [{"role": "user", "content": list(content)}],
+            "max_tokens": max_tokens,
+            "temperature": 0,
+        }
+        failures: list[FailedRequest] = []
+        while len(failures) <= self._retries:
+            try:
+                answer = await self._try(body)
+                if answer.strip() or may_be_empty:
+                    return answer
+                raise FailedRequest("the server's answer has no text")
+            except FailedRequest as failure:
+                failures.append(failure)
+            if len(failures) <= self._retries:
+                delay = self._backoff * 2 ** (len(failures) - 1)
+                await asyncio.sleep(min(max(delay, failures[-1].wait), LONGEST_WAIT))
+        if not any(failure.connected for failure in failures):
+            raise InputError(f"no server can be reached at {self._shown_url}: {failures[-1]}")
+        raise FailedRequest(f"{failures[-1]} (after {len(failures)} tries)")
+
+    def ask_all(self, questions: Iterable[T], answer: Callable[[T], Awaitable[None]], at_once: int) -> None:
+        """Do what `answer` does for each question, so many at once; the first error ends it.
+
+        It runs to the end also from a notebook, where an event loop is running already.
+        """
+        work = self._answer_all(iter(questions), answer, at_once)
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            asyncio.run(work)
+            return
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(asyncio.run, work).result()
+
+    async def _answer_all(self, questions: Iterable[T], answer: Callable[[T], Awaitable[None]], at_once: int) -> None:
+        """So many workers as there may be requests at once, each with one question at a time."""
+
+        async def work() -> None:
+            for question in questions:
+                await answer(question)
+
+        async with self:
+            workers = [asyncio.create_task(work()) for _ in range(at_once)]
+            try:
+                await asyncio.gather(*workers)
+            finally:
+                for worker in workers:
+                    worker.cancel()
+                await asyncio.gather(*workers, return_exceptions=True)
+
+    async def _try(self, body: dict[str, Any]) -> str:
+        try:
+            async with self._client.stream("POST", self._url, json=body) as response:
+                said = await _read(response)
+        except (self._httpx.ConnectError, self._httpx.ConnectTimeout) as error:
+            raise FailedRequest(_described(error), connected=False) from error
+        except self._httpx.HTTPError as error:
+            raise FailedRequest(_described(error)) from error
+        if response.is_success:
+            return _answer_in(said)
+        message = f"{response.status_code} {response.reason_phrase}: {self._server_message(said)}"
+        if response.status_code in (408, 429) or response.is_server_error:
+            raise FailedRequest(f"the server answered {message}", wait=_retry_after(response))
+        raise InputError(f"the server at {self._shown_url} refuses: {message}")
+
+    def _completions_url(self, url: str, asked_by: str) -> httpx.URL:
+        try:
+            parsed = self._httpx.URL(url)
+        except (self._httpx.InvalidURL, TypeError):
+            parsed = self._httpx.URL("")
+        if parsed.scheme not in ("http", "https") or not parsed.host:
+            raise InputError(f"{asked_by}: url: expected an address such as http://localhost:8000/v1")
+        return parsed.copy_with(path=parsed.path.rstrip("/") + "/chat/completions")
+
+    def _server_message(self, body: bytes) -> str:
+        """What the server says of an error, on one line, without the key."""
+        try:
+            said = json.loads(body)
+            said = said.get("error") or said.get("message") or said.get("detail") or said
+            said = said.get("message", said) if isinstance(said, dict) else said
+        except (ValueError, AttributeError, RecursionError):
+            said = body.decode("utf-8", "replace")
+        line = " ".join(str(said).split())[:300]
+        return line.replace(self._key, "***") if self._key else line
+
+
+async def _read(response: httpx.Response) -> bytes:
+    body = bytearray()
+    async for part in response.aiter_bytes():
+        body += part
+        if len(body) > LARGEST_ANSWER:
+            raise FailedRequest(f"the server's answer has more than {LARGEST_ANSWER:,} bytes")
+    return bytes(body)
+
+
+def _answer_in(body: bytes) -> str:
+    try:
+        answer = json.loads(body)["choices"][0]["message"]["content"]
+    except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
+        raise FailedRequest("the server's answer is no chat completion") from error
+    return answer if isinstance(answer, str) else ""  # null: a refusal, or all tokens went into thinking
+
+
+def _retry_after(response: httpx.Response) -> float:
+    """Seconds that a server asks for, as a number or as a date; 0 where it asks for none."""
+    asked = response.headers.get("Retry-After", "")
+    if asked.strip().isdecimal():
+        return float(asked)
+    try:
+        until = email.utils.parsedate_to_datetime(asked)
+    except ValueError:
+        return 0.0
+    now = datetime.datetime.now(until.tzinfo)
+    return max((until - now).total_seconds(), 0.0)
+
+
+def _described(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,137 @@
+"""Methods that adapt a network: tasks, decoded items and a model to the answers of each method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.core.arrays import IntArray
+from shotproof.core.errors import InputError
+from shotproof.core.runtime.devices import choose_device
+from shotproof.core.runtime.runtime import Runtime
+from shotproof.evaluation.batches import Batch, Part, TaskArrays, items_of, parts_of
+from shotproof.evaluation.engine import out_of_memory
+from shotproof.methods.adaptation.adaptation import Adaptation, DecodedTasks
+from shotproof.models.items import ItemStore, ResidentItems
+from shotproof.models.model import Model
+from shotproof.models.network import FewShotNetwork
+from shotproof.tasks.taskset import TaskSet
+
+CPU_BYTES = 2**30  # what a batch of tasks may take of main memory
+FREE_SHARE = 0.4  # of a GPU's free memory
+WEIGHTS_PER_TASK = 5  # a task's weights, their gradients, two moments, and the next weights
+MOST_TASKS = 64
+
+
+class NetworkEvaluation:
+    """Tasks on a model's network: the items that occur, decoded once, and the network on its device."""
+
+    def __init__(self, tasks: TaskSet, catalog: Catalog, model: Model, seeds: IntArray, runtime: Runtime) -> None:
+        rows = catalog.rows_of(items_of(tasks), "tasks")
+        used, position = np.unique(rows, return_inverse=True)
+        items = Catalog(catalog.table.take(used), catalog.root, catalog.record)
+        support, query = parts_of(tasks, position)
+        self.model, self.runtime, self.seeds = model, runtime, seeds
+        self.arrays = TaskArrays(np.diff(tasks.starts), support, query, np.empty((0, 0)))
+        self.device = choose_device(runtime.device)
+        self.items: ResidentItems = ItemStore.of(items, model.preprocessing, runtime).tensor(self.device)
+        self.net: FewShotNetwork = model.network().to(self.device)
+
+    @property
+    def query(self) -> Part:
+        """All queries, end to end."""
+        return self.arrays.query
+
+    def labels(self, methods: Sequence[Adaptation], chunk: int | None = None) -> npt.NDArray[np.int64]:
+        """The label that each method gives to each query, [methods, queries]."""
+        predicted = np.empty((len(methods), len(self.query.slot)), dtype=np.int64)
+        batches = [
+            batch for shape, of_shape in self.arrays.by_shape() for batch in self._batches(shape, of_shape, chunk)
+        ]
+        with self.runtime.progress_bar("adapting", len(self.seeds) * len(methods)) as advance:
+            for index, method in enumerate(methods):
+                for batch in batches:
+                    for part, labels in self._answers(method, batch):
+                        predicted[index, part.query] = labels
+                        advance(len(part.tasks))
+        return predicted
+
+    def accuracy(self, method: Adaptation) -> float:
+        """The mean over tasks of the share of queries that a method labels correctly."""
+        correct = self.labels([method])[0] == self.query.slot
+        counts = np.diff(self.query.first)
+        return float((np.add.reduceat(correct, self.query.first[:-1]) / counts).mean())
+
+    def _batches(self, shape: IntArray, members: IntArray, chunk: int | None) -> Iterator[Batch]:
+        return self.arrays.batches(members, chunk or self._tasks_at_a_time(int(shape[1] + shape[2])))
+
+    def _tasks_at_a_time(self, items: int) -> int:
+        weights = sum(each.numel() for each in self.net.parameters())
+        per_task = 4 * (WEIGHTS_PER_TASK * weights + 2 * items * _values_per_item(self.net, self.model))
+        free = FREE_SHARE * torch.cuda.mem_get_info(self.device)[0] if self.device.type == "cuda" else CPU_BYTES
+        return int(min(MOST_TASKS, max(1, free // per_task)))
+
+    def _answers(self, method: Adaptation, batch: Batch) -> Iterator[tuple[Batch, npt.NDArray[np.int64]]]:
+        """The batch, or halves of it as small as memory needs, with the labels [B, m] of its queries."""
+        count = len(batch.tasks)
+        try:
+            with torch.no_grad():
+                scores = method.adapted_scores(self.model, self.net, self._decoded(batch))
+            labels = scores.argmax(-1).cpu().numpy()
+        except (RuntimeError, MemoryError) as error:
+            if not out_of_memory(error):
+                raise
+            if count == 1:
+                raise InputError(
+                    f"method '{method}': one task does not fit into the memory of {self.device}: use another device, "
+                    "a smaller network or smaller tasks"
+                ) from error
+        else:
+            if not torch.isfinite(scores).all():
+                number = int(batch.tasks[int((~scores.isfinite()).flatten(1).any(1).nonzero()[0])])
+                raise InputError(
+                    f"method '{method}': the scores of task {number} are not numbers any more: lower the learning rate"
+                )
+            yield batch, labels
+            return
+        # Outside the handler: the error holds on to what did not fit.
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        for half in (slice(0, count // 2), slice(count // 2, count)):
+            part = Batch(batch.tasks[half], batch.way, batch.support[half], batch.query[half])
+            yield from self._answers(method, part)
+
+    def _decoded(self, batch: Batch) -> DecodedTasks:
+        def side(part: Part, positions: IntArray) -> tuple[Tensor, Tensor]:
+            rows = torch.from_numpy(part.items[positions])
+            prepared = self.model.preprocessing.prepared(self.items.take(rows.flatten()))
+            labels = torch.from_numpy(part.slot[positions]).to(self.device)
+            return prepared.reshape(*rows.shape, *prepared.shape[1:]), labels
+
+        support, labels = side(self.arrays.support, batch.support)
+        query, query_labels = side(self.arrays.query, batch.query)
+        seeds = torch.from_numpy(self.seeds[batch.tasks]).to(self.device)
+        return DecodedTasks(support, labels, query, query_labels, seeds, batch.way)
+
+
+def _values_per_item(net: FewShotNetwork, model: Model) -> int:
+    """How many numbers the layers of a backbone give for one item: what a gradient has to keep."""
+    total = 0
+
+    def count(module: nn.Module, given: object, values: object) -> None:
+        nonlocal total
+        total += values.numel() if isinstance(values, Tensor) else 0
+
+    hooks = [one.register_forward_hook(count) for one in net.backbone.modules() if not [*one.children()]]
+    try:
+        with torch.no_grad():
+            net.backbone.maps(torch.zeros(1, *model.preprocessing.shape, device=next(net.parameters()).device))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return total

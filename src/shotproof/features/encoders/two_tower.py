@@ -1,0 +1,44 @@
+"""Two-tower models of transformers (CLIP, SigLIP): images and texts as vectors of one space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from shotproof.core.options import option
+from shotproof.features.encoders.hf import VisionModel
+from shotproof.features.encoders.text_tower import TEMPLATES, TextTower
+from shotproof.features.encoders.tower import tower_digest
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class TwoTower(TextTower, VisionModel):
+    """A model with a tower for images and one for texts; as an encoder, its images after the projection.
+
+    From a folder, the local cache or, with `hub`, the Hugging Face hub. With `templates`, the features carry the texts
+    of the classes, for methods such as `zero-shot` and `tip-adapter`.
+    """
+
+    about = "images of a two-tower model (CLIP, SigLIP) in the space that its texts share (extra: hf)"
+    example = "two-tower:openai/clip-vit-base-patch32(templates='a photo of a {}.')"
+    item_tower = "get_image_features"
+    example_model = "CLIP or SigLIP"
+
+    model: str = option(help="a folder, or a name on the Hugging Face hub", argument=True)
+    templates: str | tuple[str, ...] = option((), TEMPLATES)
+    hub: bool = option(False, "whether the model may be downloaded", recorded=False)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Digest of the whole model and of the preprocessing."""
+        preprocessing = self.processor.to_json_string()
+        return f"two-tower model={tower_digest(self.network, preprocessing)}"
+
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        """Images, [b, 3, height, width], to vectors, [b, d]."""
+        projected: torch.Tensor = self.network.get_image_features(pixel_values=batch).pooler_output
+        return projected

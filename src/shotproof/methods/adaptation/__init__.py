@@ -1,0 +1,1 @@
+"""Methods that adapt a trained network to each task, one file each, and what they share."""

@@ -1,0 +1,75 @@
+"""Tip-Adapter: the zero-shot classifier, and a cache of the support beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from shotproof.core.options import option
+from shotproof.methods.shared.adam import Adam, cosine_rate
+from shotproof.methods.shared.gram import one_hot
+from shotproof.methods.shared.text_method import TextMethod, unit
+
+EPSILON = 1e-4  # of AdamW, in the published code
+
+
+@dataclass(frozen=True)
+class TipAdapter(TextMethod):
+    """Score: alpha exp(-beta (1 - q K)) L + scale q W, all rows at length 1.
+
+    q is the query, K the support, L its labels as one-hot rows, W the texts of the classes. Nothing is trained. The
+    paper chooses alpha and beta on validation data; choose them on validation tasks.
+    """
+
+    about = "Tip-Adapter: the zero-shot classifier, and a cache of the support beside it"
+    paper = "Zhang et al., Tip-Adapter: Training-free Adaption of CLIP for Few-shot Classification, ECCV 2022"
+    example = "tip-adapter(alpha=3, beta=1)"
+
+    alpha: float = option(1.0, "weight of the cache beside the texts", least=0)
+    beta: float = option(5.5, "sharpness of the cache", above=0)
+    scale: float = option(100.0, "factor of the cosines with the texts", above=0)
+
+    def scores_with_texts(self, support: Tensor, labels: Tensor, query: Tensor, texts: Tensor) -> Tensor:
+        """[B, m, way]."""
+        rows, asked, words = unit(support), unit(query), unit(texts)
+        values = one_hot(labels, texts.shape[1])
+        return self._logits(asked, self._keys(rows, values, words), values, words)
+
+    def _keys(self, rows: Tensor, values: Tensor, words: Tensor) -> Tensor:
+        """The keys of the cache: the support rows [B, n, d]."""
+        return rows
+
+    def _logits(self, asked: Tensor, keys: Tensor, values: Tensor, words: Tensor) -> Tensor:
+        return self.alpha * self._affinities(asked, keys) @ values + self.scale * asked @ words.mT
+
+    def _affinities(self, asked: Tensor, keys: Tensor) -> Tensor:
+        """[B, rows asked, keys]."""
+        return (self.beta * (asked @ keys.mT - 1)).exp()
+
+
+@dataclass(frozen=True)
+class TipAdapterF(TipAdapter):
+    """Score: as Tip-Adapter's, after the keys K were trained on the cross-entropy of the support.
+
+    `epochs` steps of AdamW on the whole support, at a rate that falls along a cosine to 0, as in the published code,
+    whose mini-batches of 256 hold a few-shot task's support. There, images are cropped at random in every epoch; here
+    features stay as they are. The last keys are taken, not the best on the test set.
+    """
+
+    about = "Tip-Adapter-F: the cache's keys trained on the support by AdamW"
+    example = "tip-adapter-f(epochs=50)"
+
+    epochs: int = option(20, "steps over the whole support", least=0)
+    rate: float = option(1e-3, "learning rate of AdamW at the start", above=0)
+    weight_decay: float = option(0.01, "weight decay of AdamW", least=0, most=1)
+
+    def _keys(self, rows: Tensor, values: Tensor, words: Tensor) -> Tensor:
+        """The gradient in closed form."""
+        keys = rows.clone()
+        optimizer = Adam(keys, self.rate, decay=self.weight_decay, epsilon=EPSILON)
+        for epoch in range(self.epochs):
+            slope = (self._logits(rows, keys, values, words).softmax(-1) - values) / rows.shape[1]
+            of_affinities = self.alpha * self.beta * self._affinities(rows, keys) * (slope @ values.mT)
+            optimizer.step(of_affinities.mT @ rows, cosine_rate(self.rate, epoch, self.epochs))
+        return keys

@@ -1,0 +1,1 @@
+"""In-context methods: a model that sees the support set in its prompt."""

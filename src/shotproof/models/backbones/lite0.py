@@ -1,0 +1,58 @@
+"""EfficientNet-Lite0 with its ImageNet weights, to be trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+
+from shotproof.features.encoders.lite0 import SIZE, blank_network, load_network
+from shotproof.models.backbone import Backbone, BackboneNetwork
+from shotproof.models.preprocessing import ImagePreprocessing, Medium, Preprocessing
+
+
+@dataclass(frozen=True)
+class Lite0Backbone(Backbone):
+    """The network of the encoder `lite0`, with the same weights and the same preprocessing, but with gradients.
+
+    Its stages are the last maps of each size, and after its last convolution 1,280 x 7 x 7 at 224 pixels.
+    """
+
+    about = "EfficientNet-Lite0, ImageNet weights, 1,280 dimensions (extra: lite)"
+    pretrained = True
+
+    def network(self, channels: int) -> BackboneNetwork:
+        """The network with its weights."""
+        return _Network(load_network())
+
+    def blank(self, channels: int, architecture: Mapping[str, Any]) -> BackboneNetwork:
+        """The network without its weights."""
+        return _Network(blank_network())
+
+    def preprocessing(self, medium: Medium, size: int | None = None, seconds: float | None = None) -> Preprocessing:
+        """The encoder's: the whole image, (x - 127) / 128."""
+        self.require_images(medium)
+        side = SIZE if size is None else size
+        mean, std = (127 / 255,) * 3, (128 / 255,) * 3
+        return ImagePreprocessing(size=side, stored=side, fit="stretch", mean=mean, std=std)
+
+
+class _Network(BackboneNetwork):
+    def __init__(self, whole: Any) -> None:
+        super().__init__()
+        del whole._fc  # the classifier of ImageNet
+        self.whole = whole
+
+    def stages(self, items: Tensor) -> list[Tensor]:
+        whole = self.whole
+        current = whole._swish(whole._bn0(whole._conv_stem(items)))
+        maps, rate = [current], whole._global_params.drop_connect_rate or 0.0
+        for place, block in enumerate(whole._blocks):
+            current = block(current, drop_connect_rate=rate * place / len(whole._blocks))
+            if current.shape[-1] == maps[-1].shape[-1]:
+                maps.pop()  # the last map of each size stays
+            maps.append(current)
+        maps[-1] = whole._swish(whole._bn1(whole._conv_head(current)))
+        return maps

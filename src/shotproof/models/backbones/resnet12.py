@@ -1,0 +1,82 @@
+"""ResNet-12: the field's usual backbone, four wide residual blocks with DropBlock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from shotproof.core.options import option
+from shotproof.models.backbone import Backbone, BackboneNetwork
+from shotproof.models.backbones.dropblock import DropBlock
+from shotproof.models.backbones.layers import RUNNING_STATISTICS, conv3x3, initialize
+
+SLOPE = 0.1
+WIDTHS = {"640": (64, 160, 320, 640), "512": (64, 128, 256, 512), "64": (8, 16, 32, 64)}
+
+
+@dataclass(frozen=True)
+class ResNet12(Backbone):
+    """Four residual blocks of 64, 160, 320 and 640 filters, each halved by a pool; 12,424,320 parameters.
+
+    At 84 pixels its maps are 640 x 5 x 5, and without the last two pools 640 x 21 x 21. The first two blocks end in
+    dropout, the last two in DropBlock.
+    """
+
+    about = "four residual blocks up to 640 filters, with DropBlock; 12,424,320 parameters, 640 dimensions"
+    paper = "Lee, Maji, Ravichandran and Soatto, Meta-Learning with Differentiable Convex Optimization, 2019"
+    example = "resnet12(drop_rate=0)"
+
+    width: str = option("640", "filters of the last block; 64 is for tests and small data", choices=tuple(WIDTHS))
+    drop_rate: float = option(0.1, "share of values that dropout and DropBlock zero in training", least=0, most=0.9)
+    block_size: int = option(5, "a side of DropBlock's squares", least=1)
+    warm_up: int = option(40_000, "updates over which DropBlock's rate rises", least=0)
+    pools: int = option(4, "how many blocks end in a pool, from the first", least=0, most=4)
+    running_statistics: bool = option(True, RUNNING_STATISTICS)
+
+    def network(self, channels: int) -> BackboneNetwork:
+        """The four blocks."""
+        return _Network(self, channels)
+
+
+class _Network(BackboneNetwork):
+    def __init__(self, options: ResNet12, channels: int) -> None:
+        super().__init__()
+        widths = (channels, *WIDTHS[options.width])
+        self.blocks = nn.ModuleList(_Block(options, place, *widths[place : place + 2]) for place in range(4))
+        initialize(self, SLOPE)
+
+    def stages(self, items: Tensor) -> list[Tensor]:
+        maps = []
+        for block in self.blocks:
+            items = block(items)
+            maps.append(items)
+        return maps
+
+
+class _Block(nn.Module):
+    def __init__(self, options: ResNet12, place: int, inputs: int, outputs: int) -> None:
+        super().__init__()
+
+        def norm() -> nn.BatchNorm2d:
+            return nn.BatchNorm2d(outputs, track_running_stats=options.running_statistics)
+
+        self.residual = nn.Sequential(
+            conv3x3(inputs, outputs),
+            norm(),
+            nn.LeakyReLU(SLOPE, inplace=True),
+            conv3x3(outputs, outputs),
+            norm(),
+            nn.LeakyReLU(SLOPE, inplace=True),
+            conv3x3(outputs, outputs),
+            norm(),
+        )
+        self.shortcut = nn.Sequential(nn.Conv2d(inputs, outputs, 1, bias=False), norm())
+        self.activation = nn.LeakyReLU(SLOPE, inplace=True)
+        self.pool = nn.MaxPool2d(2) if place < options.pools else nn.Identity()
+        rate = options.drop_rate
+        self.drop = nn.Dropout(rate) if place < 2 else DropBlock(rate, options.block_size, options.warm_up)
+
+    def forward(self, maps: Tensor) -> Tensor:
+        dropped: Tensor = self.drop(self.pool(self.activation(self.residual(maps) + self.shortcut(maps))))
+        return dropped

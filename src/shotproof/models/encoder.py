@@ -1,0 +1,94 @@
+"""A trained model as an encoder: `model:FILE`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+import pyarrow as pa
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.clips import clip_digests, clips_of
+from shotproof.core.options import option
+from shotproof.core.runtime.runtime import Runtime
+from shotproof.core.store import OnError
+from shotproof.features.encoders.network import NetworkEncoder
+from shotproof.features.features import Features
+from shotproof.models.model import Model
+from shotproof.models.preprocessing import Preprocessing
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class ModelEncoder(NetworkEncoder):
+    """The backbone of a model that `shotproof train` has written, with the model's own preprocessing.
+
+    The features' record names the classes that the model has seen, so that tasks of these are refused.
+    """
+
+    about = "a model that shotproof train has written"
+    example = "model:protonet.model"
+
+    path: Path = option(help="the model", argument=True, path=True)
+    maps: bool = option(False, "local maps in place of one vector")
+
+    @cached_property
+    def model(self) -> Model:
+        """What the file holds."""
+        return Model.read(self.path)
+
+    @cached_property
+    def preprocessing(self) -> Preprocessing:
+        """The model's."""
+        return self.model.preprocessing
+
+    @cached_property
+    def medium(self) -> str:  # type: ignore[override]
+        """What its items are: `image` or `sound`."""
+        return self.preprocessing.medium
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Processes that decode need not read the weights for what was read already.
+        read = {key: value for key, value in vars(self).items() if key == "preprocessing"}
+        return {**super().__getstate__(), **read}
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The model's digest."""
+        return f"model {self.model.digest}"
+
+    @cached_property
+    def network(self) -> Any:
+        """Backbone and head, in evaluation mode."""
+        import torch
+
+        return self.model.network().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def files(self, catalog: Catalog) -> Sequence[Any]:
+        """The file of each item, or the mixture that it stands for."""
+        return clips_of(catalog) if self.medium == "sound" else catalog.paths
+
+    def digests(self, files: Sequence[Any], runtime: Runtime, on_error: OnError) -> pa.Array:
+        """A digest of the content of each, [n]."""
+        return (clip_digests if self.medium == "sound" else super().digests)(files, runtime, on_error)
+
+    def load(self, path: Any) -> npt.NDArray[Any]:
+        """What the model keeps of an item, [height, width, channels]."""
+        return self.preprocessing.load(path)
+
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        """What is kept of items to features, [b, d], or maps, [b, d, h, w]."""
+        items, body = self.preprocessing.prepared(batch), self.network.backbone
+        features: torch.Tensor = body.maps(items) if self.maps else body.vectors(items)
+        return features
+
+    def encode(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> Features:
+        """The features, with the classes that the model has seen."""
+        features = super().encode(catalog, runtime, on_error)
+        return replace(features, record=replace(features.record, trained_on=self.model.record.seen))

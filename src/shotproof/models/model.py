@@ -1,0 +1,182 @@
+"""A trained model: weights, what they are for, and how they came about, in one file of safetensors and JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import safetensors
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from shotproof.core.errors import InputError, first_line
+from shotproof.core.records import ModelRecord
+from shotproof.core.tables import FORMAT, whole_file
+from shotproof.models.backbone import Backbone, backbones
+from shotproof.models.network import FewShotNetwork
+from shotproof.models.objective import Objective, objectives
+from shotproof.models.preprocessing import Preprocessing, read_preprocessing
+from shotproof.models.start import IN_TRAINING_ONLY, MOMENTUM, TEACHER
+from shotproof.version import __version__
+
+METADATA_KEY = "shotproof"
+
+
+@dataclass(frozen=True, repr=False)
+class Model:
+    """A network for few shots: the weights of backbone and head by name, and the record of how they were made.
+
+    Example:
+        >>> import shotproof as sp
+        >>> sp.Model.read("missing.model")
+        Traceback (most recent call last):
+        shotproof.core.errors.InputError: model missing.model does not exist
+    """
+
+    weights: Mapping[str, Tensor]
+    record: ModelRecord = field(default_factory=ModelRecord)
+
+    @classmethod
+    def of(cls, net: FewShotNetwork, record: ModelRecord) -> Model:
+        """The model of a network as it is now: its weights are copied."""
+        kept = {name: each for name, each in net.state_dict().items() if not name.startswith(IN_TRAINING_ONLY)}
+        return cls({name: each.detach().to("cpu", copy=True).contiguous() for name, each in kept.items()}, record)
+
+    @classmethod
+    def read(cls, path: str | Path) -> Model:
+        """Read a model.
+
+        Raises:
+            InputError: there is no such file, or it is cut off, or no model.
+        """
+        path = Path(path)
+        weights, meta = read_tensors(path, "model")
+        return cls(weights, ModelRecord.read(meta))
+
+    def write(self, path: str | Path) -> None:
+        """Write the model, whole or not at all; the same model gives the same bytes."""
+        write_tensors(Path(path), self.weights, "model", {"digest": self.digest, **self.record.to_meta()})
+
+    @cached_property
+    def backbone(self) -> Backbone:
+        """Which network it is."""
+        return backbones.make(self._spelling("backbone"))
+
+    @cached_property
+    def objective(self) -> Objective[Any]:
+        """What it was trained for."""
+        return objectives.make(self._spelling("objective"))
+
+    @cached_property
+    def preprocessing(self) -> Preprocessing:
+        """How items become its input."""
+        return read_preprocessing(self.record.preprocessing)
+
+    @property
+    def way(self) -> int:
+        """The number of classes of the tasks that it was trained for."""
+        return int(self.record.settings.get("way", 5))
+
+    def network(self) -> FewShotNetwork:
+        """The network with its weights, in evaluation mode on the CPU; each call makes a new one.
+
+        Raises:
+            InputError: the weights are not those of this backbone and objective; the message names the first one.
+        """
+        count, architecture = len(self.record.classes), self.record.architecture
+        net = blank_network(self.backbone, self.objective, self.preprocessing, count, self.way, architecture)
+        load_weights(net, self.weights, f"model '{self.name}'")
+        return net.eval()
+
+    @property
+    def name(self) -> str:
+        """What tables call it: `protonet on resnet12`, unless it was given a name."""
+        return self.record.name or f"{self.record.objective or 'model'} on {self.record.backbone or 'unknown'}"
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of the weights and of all that decides what the network computes."""
+        parts = [self._spelling("backbone"), self._spelling("objective"), dict(self.record.preprocessing)]
+        hasher = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
+        hasher.update(weights_digest(self.weights).encode())
+        return hasher.hexdigest()[:32]
+
+    def __repr__(self) -> str:
+        count = sum(each.numel() for each in self.weights.values())
+        classes = f", trained on {len(self.record.seen)} classes" if self.record.seen else ""
+        return f"<Model: {self.name}, {count:,} numbers{classes}, digest {self.digest}>"
+
+    def _spelling(self, role: str) -> str:
+        maker = getattr(self.record, role)
+        if maker is None:
+            raise InputError(f"the model's record names no {role}: it was not made by shotproof train")
+        return str(maker)
+
+
+def blank_network(
+    backbone: Backbone,
+    objective: Objective[Any],
+    preprocessing: Preprocessing,
+    classes: int,
+    way: int,
+    architecture: Mapping[str, Any] | None = None,
+) -> FewShotNetwork:
+    """A network with weights drawn from PyTorch's global generator, but those of a pretrained backbone.
+
+    With the `architecture` that a model's record tells, the pretrained ones are drawn too: the model has its own.
+    """
+    body = backbone.build(preprocessing.shape, architecture)
+    return FewShotNetwork(body, objective.prepare(body, classes, way))
+
+
+def load_weights(net: nn.Module, weights: Mapping[str, Tensor], what: str) -> None:
+    """Copy weights into a network; InputError with the first that is missing, too many, or of another shape."""
+    own = {name: each for name, each in net.state_dict().items() if not name.startswith(TEACHER)}
+    missing = sorted(name for name in own.keys() - weights.keys() if not name.startswith(MOMENTUM))
+    surplus = sorted(weights.keys() - own.keys())
+    if missing or surplus:
+        told = f"lacks {len(missing)}, e.g. {missing[0]}" if missing else f"has {len(surplus)} more, e.g. {surplus[0]}"
+        raise InputError(f"{what}: its weights are not those of this network: it {told}")
+    for name, each in own.items():
+        if name in weights and each.shape != weights[name].shape:
+            found = list(weights[name].shape)
+            raise InputError(f"{what}: weight {name} has the shape {found}, the network's is {list(each.shape)}")
+    net.load_state_dict(weights, strict=False)
+
+
+def weights_digest(weights: Mapping[str, Tensor]) -> str:
+    """A digest of weights: their names, shapes and values."""
+    hasher = hashlib.sha256()
+    for name, each in sorted(weights.items()):
+        hasher.update(f"{name}:{each.dtype}:{list(each.shape)};".encode())
+        hasher.update(each.detach().cpu().numpy().tobytes())  # in the order of its axes, however it lies in memory
+    return hasher.hexdigest()
+
+
+def read_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The tensors of a file of ours and its metadata; InputError where it is none, or cut off."""
+    if not path.is_file():
+        raise InputError(f"{kind} {path} does not exist")
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            meta = json.loads((file.metadata() or {}).get(METADATA_KEY, "null"))
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
+    except (safetensors.SafetensorError, OSError, ValueError) as error:
+        raise InputError(f"{kind} {path} cannot be read, it is cut off or no such file: {first_line(error)}") from error
+    if not isinstance(meta, dict) or meta.get("kind") != kind:
+        raise InputError(f"{path} is no {kind} of Shotproof: its metadata names none")
+    if meta.get("format") not in range(1, FORMAT + 1):
+        raise InputError(f"{kind} {path} has format {meta.get('format')!r}; the newest that is read is {FORMAT}")
+    return tensors, meta
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor], kind: str, meta: Mapping[str, Any]) -> None:
+    """Write tensors and metadata, whole or not at all."""
+    stamped = {"format": FORMAT, "shotproof": __version__, "kind": kind, **meta}
+    with whole_file(path) as temporary:
+        save_file(dict(tensors), temporary, {METADATA_KEY: json.dumps(stamped, sort_keys=True, ensure_ascii=False)})

@@ -1,0 +1,236 @@
+"""The contract of an objective, what training minimizes, and the registered ones."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.nn import functional
+
+from shotproof.core.options import Component
+from shotproof.core.registry import Registry
+from shotproof.models.backbone import BackboneNetwork
+from shotproof.models.network import FewShotNetwork, Needs
+from shotproof.models.prototypes import cosine_scores
+from shotproof.models.start import take_weights
+
+if TYPE_CHECKING:
+    from shotproof.models.model import Model
+
+TrainsOn = Literal["classes", "tasks", "views"]
+
+
+@dataclass(frozen=True)
+class ClassBatch:
+    """Items [b, channels, height, width] with the numbers of their training classes, [b]."""
+
+    items: Tensor
+    labels: Tensor
+
+
+@dataclass(frozen=True)
+class TaskBatch:
+    """B tasks of one shape.
+
+    support, query: items, [B, n, channels, height, width] and [B, m, ...]
+    support_labels, query_labels: 0 to way - 1 within the task, [B, n] and [B, m]
+    classes: the number of each class of a task among the training classes, [B, way]
+    beside: other items of the training classes, as many as the objective's `items_beside` says
+    """
+
+    support: Tensor
+    support_labels: Tensor
+    query: Tensor
+    query_labels: Tensor
+    classes: Tensor
+    beside: ClassBatch | None = None
+
+    @property
+    def way(self) -> int:
+        """The number of classes of each task."""
+        return self.classes.shape[1]
+
+    @property
+    def query_classes(self) -> Tensor:
+        """The number of each query's class among the training classes, [B, m]."""
+        return self.classes.gather(1, self.query_labels)
+
+
+@dataclass(frozen=True)
+class ViewBatch:
+    """Two random changes of the same items, [b, channels, height, width] each, with the items' classes, [b]."""
+
+    first: Tensor
+    second: Tensor
+    labels: Tensor
+
+
+Batch = TypeVar("Batch", ClassBatch, TaskBatch, ViewBatch)
+
+
+class Objective(Component, ABC, Generic[Batch]):
+    """What training minimizes; a subclass is a frozen dataclass of its options, derived from one of the three below.
+
+    trains_on: what its batches are
+    needs: what its scores see of an item: vectors, maps, or the items themselves where the network adapts
+    family: whether a query's scores may depend on the other queries
+    symmetric: whether classes are alike, so that another order of them is another order of the scores
+    items_beside: how many items of the training classes come with each batch of tasks
+    starts_anew: whether weights are new even where training starts from a model, which then is a teacher
+    settings: how its paper trains it: values of `TrainingSettings`, in force where a user says nothing else
+    """
+
+    kind: ClassVar[str] = "objective"
+    trains_on: ClassVar[TrainsOn]
+    needs: ClassVar[Needs] = "vectors"
+    family: ClassVar[Literal["inductive", "transductive"]] = "inductive"
+    symmetric: ClassVar[bool] = True
+    items_beside: int = 0
+    starts_anew: bool = False
+    settings: ClassVar[Mapping[str, Any]] = {}
+
+    def prepare(self, backbone: BackboneNetwork, classes: int, way: int) -> nn.Module:
+        """The module of learned parameters beside the backbone, drawn from PyTorch's global generator.
+
+        A submodule named `teacher` is left out of files, one named `momentum` out of models' files.
+
+        Args:
+            backbone: whose `dim` and `map_shape` say what the head will see
+            classes: how many training classes there are
+            way: the number of classes of a task
+        """
+        return nn.Module()
+
+    def stages(self) -> tuple[Objective[Any], ...]:
+        """What is trained one after the other, each from the model of the one before: most train once."""
+        return (self,)
+
+    def begin(self, net: FewShotNetwork, start: Model | None, classes: Sequence[str]) -> None:
+        """What precedes the first update: the network takes the weights of the model that training starts from.
+
+        Args:
+            net: with weights as drawn
+            start: the model that training starts from, if any
+            classes: the training classes in their order
+        """
+        if start is not None:
+            take_weights(net, start)
+
+    @abstractmethod
+    def loss(self, net: FewShotNetwork, batch: Batch, generator: Generator) -> Tensor:
+        """The loss of a batch, a scalar: the mean over tasks, or over items.
+
+        Args:
+            net: in training mode
+            batch: on the network's device, augmented
+            generator: for random numbers, on the same device
+        """
+
+    def scores(self, net: FewShotNetwork, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
+        """The scores of each query for each class, in validation and by the method that reads a model; largest wins.
+
+        Where nothing else is said, cosines with the classes' mean vectors. With `needs` items it may adapt the
+        network by `torch.func`, and must leave its weights as they are.
+
+        Args:
+            net: in evaluation mode, unless `loss` calls this
+            support: [B, n, d], maps [B, n, d, h, w], or items [B, n, channels, height, width], as `needs` says
+            labels: [B, n], 0 to way - 1
+            query: [B, m, ...]
+            way: the number of classes of each task
+
+        Returns:
+            The scores, [B, m, way].
+        """
+        return cosine_scores(support, labels, query, way)
+
+    def after_update(self, net: FewShotNetwork) -> None:
+        """What follows each step of the optimizer: a momentum network, a queue; most have nothing to do."""
+
+    def parameter_groups(self, net: FewShotNetwork) -> list[tuple[list[nn.Parameter], float]]:
+        """What is trained, with the factor of the learning rate of each group; all with factor 1 by default."""
+        return [([each for each in net.parameters() if each.requires_grad], 1.0)]
+
+
+class ClassObjective(Objective[ClassBatch]):
+    """An objective on labeled items of all training classes. Unless it has another loss, the cross-entropy."""
+
+    trains_on = "classes"
+
+    def logits(self, net: FewShotNetwork, items: Tensor) -> Tensor:
+        """The logits of the training classes, [b, classes]: the head, on what it sees of items [b, ...]."""
+        found: Tensor = net.head(net(items, self.needs))
+        return found
+
+    def loss(self, net: FewShotNetwork, batch: ClassBatch, generator: Generator) -> Tensor:
+        """The cross-entropy of the logits."""
+        return functional.cross_entropy(self.logits(net, batch.items), batch.labels)
+
+
+class TaskObjective(Objective[TaskBatch]):
+    """An objective on tasks. Unless it has another loss, the cross-entropy of its scores."""
+
+    trains_on = "tasks"
+
+    @abstractmethod
+    def scores(self, net: FewShotNetwork, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
+        """As in `Objective`."""
+
+    def loss(self, net: FewShotNetwork, batch: TaskBatch, generator: Generator) -> Tensor:
+        """The cross-entropy of the scores over all queries of all tasks."""
+        support, query = self.seen(net, batch)
+        scores = self.scores(net, support, batch.support_labels, query, batch.way)
+        return functional.cross_entropy(scores.flatten(0, 1), batch.query_labels.flatten())
+
+    def seen(self, net: FewShotNetwork, batch: TaskBatch) -> tuple[Tensor, Tensor]:
+        """What `scores` sees of support and query, by one pass of the backbone."""
+        if self.needs == "items":
+            return batch.support, batch.query
+        count = batch.support.shape[1]
+        both = net(torch.cat([batch.support, batch.query], 1), self.needs)
+        return both[:, :count], both[:, count:]
+
+
+class ViewObjective(Objective[ViewBatch]):
+    """An objective on two random views of each item."""
+
+    trains_on = "views"
+
+
+objectives: Registry[Objective[Any]] = Registry(
+    "objective",
+    {
+        "anil": "shotproof.models.objectives.anil:Anil",
+        "baseline": "shotproof.models.objectives.baseline:Baseline",
+        "baseline++": "shotproof.models.objectives.baseline_plus_plus:BaselinePlusPlus",
+        "boil": "shotproof.models.objectives.boil:Boil",
+        "can": "shotproof.models.objectives.can:CrossAttention",
+        "contrastive-proto": "shotproof.models.objectives.contrastive_proto:ContrastiveProto",
+        "deepbdc-stl": "shotproof.models.objectives.deepbdc_stl:DeepBdcStl",
+        "dn4": "shotproof.models.objectives.dn4:Dn4",
+        "feat": "shotproof.models.objectives.feat:Feat",
+        "frn": "shotproof.models.objectives.frn:FeatureMapReconstruction",
+        "gnn": "shotproof.models.objectives.gnn:GraphNetwork",
+        "leo": "shotproof.models.objectives.leo:Leo",
+        "maml": "shotproof.models.objectives.maml:Maml",
+        "matching": "shotproof.models.objectives.matching:Matching",
+        "meta-baseline": "shotproof.models.objectives.meta_baseline:MetaBaseline",
+        "metaoptnet": "shotproof.models.objectives.metaoptnet:MetaOptNet",
+        "moco": "shotproof.models.objectives.moco:MoCo",
+        "mtl": "shotproof.models.objectives.mtl:Mtl",
+        "neg-cosine": "shotproof.models.objectives.neg_cosine:NegCosine",
+        "protonet": "shotproof.models.objectives.protonet:ProtoNet",
+        "r2d2": "shotproof.models.objectives.r2d2:R2d2",
+        "relationnet": "shotproof.models.objectives.relationnet:RelationNet",
+        "renet": "shotproof.models.objectives.renet:RelationalEmbedding",
+        "rfs": "shotproof.models.objectives.rfs:Rfs",
+        "simclr": "shotproof.models.objectives.simclr:SimClr",
+        "skd": "shotproof.models.objectives.skd:Skd",
+        "tpn": "shotproof.models.objectives.tpn:Propagation",
+        "versa": "shotproof.models.objectives.versa:Versa",
+    },
+)

@@ -1,0 +1,121 @@
+"""GNN: a graph network passes labels from the support to a query over edges that it learns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar, cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from shotproof.core.errors import InputError
+from shotproof.core.options import option
+from shotproof.models.backbone import BackboneNetwork
+from shotproof.models.network import FewShotNetwork
+from shotproof.models.objective import TaskObjective
+from shotproof.models.scoring.local_maps import chunks
+
+LAYERS = 2
+SLOPE = 0.01
+
+
+@dataclass(frozen=True)
+class GraphNetwork(TaskObjective):
+    """Cross-entropy of what a graph network says of each query, in a graph of the support and that query alone.
+
+    A node is an item's projected vector beside its one-hot label, a query's with equal shares. Edges are read from the
+    absolute differences of nodes; each layer adds what it has learned to the nodes. The network knows classes by their
+    place, so it is for tasks of as many classes as it was trained on.
+    """
+
+    about = "tasks: a graph network over support and query, for one number of classes"
+    paper = "Garcia and Bruna, Few-Shot Learning with Graph Neural Networks, 2018"
+    example = "gnn(width=48)"
+    symmetric = False
+    # Its batch norm wants many tasks in each update, so each has few queries.
+    settings: ClassVar[Mapping[str, Any]] = {
+        "query": 1,
+        "tasks": 8000,
+        "tasks_per_update": 40,
+        "optimizer": "adam",
+        "lr": 1e-3,
+        "weight_decay": 1e-6,
+    }
+
+    dim: int = option(128, "numbers of a projected vector", least=1)
+    width: int = option(96, "filters of the networks that read edges", least=2)
+
+    def prepare(self, backbone: BackboneNetwork, classes: int, way: int) -> nn.Module:
+        """The projection and the graph network."""
+        return _Graphs(backbone.dim, self.dim, self.width, way)
+
+    def scores(self, net: FewShotNetwork, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
+        """What the graph network says of each query.
+
+        Raises:
+            InputError: the tasks have another number of classes.
+        """
+        head = cast(_Graphs, net.head)
+        if way != head.way:
+            raise InputError(f"objective 'gnn' was trained on tasks of {head.way} classes, found tasks of {way}")
+        rows = head.project(torch.cat([support, query], 1).flatten(0, 1)).unflatten(0, (len(support), -1))
+        known = torch.cat([rows[:, : support.shape[1]], functional.one_hot(labels, way).to(rows.dtype)], -1)
+        asked = functional.pad(rows[:, support.shape[1] :], (0, way), value=1 / way)
+        # Batch norm in training mode must see all graphs at once.
+        held = 4 * self.width * (support.shape[1] + 1) ** 2
+        parts: Iterable[Tensor] = [asked] if net.training else chunks(asked, held)
+        return torch.cat([head(known, part) for part in parts], 1)
+
+
+class _Graphs(nn.Module):
+    """Support nodes [B, n, d] and query nodes [B, m, d] to scores [B, m, way]."""
+
+    def __init__(self, inputs: int, dim: int, width: int, way: int) -> None:
+        super().__init__()
+        self.way = way
+        self.project = nn.Sequential(nn.Linear(inputs, dim, bias=False), nn.BatchNorm1d(dim))
+        sizes = [dim + way + layer * (width // 2) for layer in range(LAYERS + 1)]
+        self.edges = nn.ModuleList(_Edges(size, width) for size in sizes)
+        self.layers = nn.ModuleList(
+            nn.Sequential(
+                nn.Linear(2 * size, width // 2, bias=False),
+                nn.BatchNorm1d(width // 2),
+                nn.LeakyReLU(SLOPE, inplace=True),
+            )
+            for size in sizes[:-1]
+        )
+        self.last = nn.Linear(2 * sizes[-1], way)
+
+    def forward(self, known: Tensor, asked: Tensor) -> Tensor:
+        count = asked.shape[1]
+        nodes = torch.cat([asked.unsqueeze(2), known.unsqueeze(1).expand(-1, count, -1, -1)], 2).flatten(0, 1)
+        for edges, layer in zip(self.edges, self.layers, strict=False):  # the last edges belong to `last`
+            seen = torch.cat([nodes, edges(nodes) @ nodes], -1)
+            nodes = torch.cat([nodes, layer(seen.flatten(0, 1)).unflatten(0, nodes.shape[:2])], -1)
+        seen = torch.cat([nodes, self.edges[-1](nodes) @ nodes], -1)
+        scores: Tensor = self.last(seen[:, 0])
+        return scores.view(-1, count, self.way)
+
+
+class _Edges(nn.Module):
+    """Nodes [g, k, d] to the share that each gives to the others' messages, [g, k, k], without itself."""
+
+    def __init__(self, inputs: int, width: int) -> None:
+        super().__init__()
+        sizes = (inputs, 2 * width, 2 * width, width, width)
+        layers: list[nn.Module] = []
+        for before, after in pairwise(sizes):
+            layers += [nn.Linear(before, after, bias=False), nn.BatchNorm1d(after), nn.LeakyReLU(SLOPE, inplace=True)]
+        # A bias would add the same to all edges, which the softmax does not see.
+        self.network = nn.Sequential(*layers, nn.Linear(width, 1, bias=False))
+
+    def forward(self, nodes: Tensor) -> Tensor:
+        count = nodes.shape[1]
+        apart = (nodes.unsqueeze(1) - nodes.unsqueeze(2)).abs()
+        logits = self.network(apart.flatten(0, 2)).view(len(nodes), count, count)
+        itself = torch.eye(count, dtype=torch.bool, device=nodes.device)
+        shares: Tensor = logits.masked_fill(itself, -torch.inf).softmax(-1)
+        return shares

@@ -1,0 +1,226 @@
+"""How items become a network's input: what is kept of each file, and what is made of it for the network."""
+
+from __future__ import annotations
+
+import functools
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from PIL import Image
+from torch import Tensor
+
+from shotproof.core.errors import InputError, UnknownName
+from shotproof.core.options import Checked, option
+from shotproof.media.clip import SECONDS, read_clip
+from shotproof.media.images import open_image
+from shotproof.media.spectrogram import LogMel, log_mel
+
+Medium = Literal["image", "sound"]
+SIZE = 84
+MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # of ImageNet
+FIT = ("crop", "stretch")
+RESAMPLINGS = {one.name.lower(): one for one in (Image.Resampling.BICUBIC, Image.Resampling.BILINEAR)}
+
+
+class Preprocessing(Checked, ABC):
+    """What is kept of a file, [height, width, channels], and how that becomes input, [b, channels, height, width]."""
+
+    medium: Medium
+
+    @property
+    @abstractmethod
+    def stored_shape(self) -> tuple[int, int, int]:
+        """Height, width and channels of what is kept of each file."""
+
+    @property
+    @abstractmethod
+    def stored_type(self) -> type[np.generic]:
+        """The type of its numbers."""
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of a network's input."""
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """All that what is kept depends on besides the file's content."""
+
+    @abstractmethod
+    def load(self, file: Any) -> npt.NDArray[Any]:
+        """What is kept of one file; runs in worker processes."""
+
+    @abstractmethod
+    def normalized(self, values: Tensor) -> Tensor:
+        """Kept values [b, channels, ...] as a network wants them, in float32."""
+
+    def prepared(self, stored: Tensor) -> Tensor:
+        """What is kept, [b, height, width, channels], as input without any augmentation."""
+        return self.normalized(center_crop(stored.permute(0, 3, 1, 2), self.shape[1:]))
+
+    def fitted(self, stored: npt.NDArray[Any]) -> Preprocessing:
+        """The same with its mean and deviation, where these are those of the data that a model is trained on."""
+        return self
+
+    def to_meta(self) -> dict[str, Any]:
+        """As plain values, for a model's record."""
+        return {"medium": self.medium, **asdict(self)}  # type: ignore[call-overload]
+
+
+@dataclass(frozen=True)
+class ImagePreprocessing(Preprocessing):
+    """Images of `stored` x `stored` pixels, of which the network sees `size` x `size`.
+
+    `fit` crop resizes the shorter side and crops the center; stretch resizes both sides. Values from 0 to 1 become
+    (x - mean) / std.
+    """
+
+    medium = "image"
+
+    size: int = option(SIZE, "a side of the network's input, in pixels", least=8)
+    stored: int = option(96, "a side of the images that are kept, in pixels", least=8)
+    fit: str = option("crop", "whether the longer side is cropped, or both sides are resized", choices=FIT)
+    resample: str = option("bicubic", "how images are resized", choices=tuple(RESAMPLINGS))
+    mean: tuple[float, float, float] = option(MEAN, "per channel, of values from 0 to 1")
+    std: tuple[float, float, float] = option(STD, "per channel", above=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.stored < self.size:
+            raise InputError(f"images of {self.stored} pixels a side are kept, fewer than the network's {self.size}")
+
+    @classmethod
+    def of_size(cls, size: int) -> ImagePreprocessing:
+        """Input of so many pixels a side, with a margin of a seventh for random crops, as 96 is to 84."""
+        return cls().resized(size)
+
+    def resized(self, size: int) -> ImagePreprocessing:
+        """The same for input of so many pixels a side, with a margin in proportion."""
+        return replace(self, size=size, stored=round(size * self.stored / self.size))
+
+    @property
+    def stored_shape(self) -> tuple[int, int, int]:
+        """Height, width, channels."""
+        return self.stored, self.stored, 3
+
+    @property
+    def stored_type(self) -> type[np.generic]:
+        """Bytes."""
+        return np.uint8
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height, width."""
+        return 3, self.size, self.size
+
+    @property
+    def fingerprint(self) -> str:
+        """The kept size, and how images are brought to it."""
+        return f"image {self.stored} {self.fit} {self.resample}"
+
+    def load(self, file: Path) -> npt.NDArray[np.uint8]:
+        """The image, [stored, stored, 3]."""
+        image, side, resampling = open_image(file), self.stored, RESAMPLINGS[self.resample]
+        if self.fit == "stretch":
+            return np.asarray(image.resize((side, side), resampling))
+        # Resizing the central square alone is what resizing all of the image, then cropping, would give.
+        short, (width, height) = min(image.size), image.size
+        left, top = (width - short) / 2, (height - short) / 2
+        box = (left, top, left + short, top + short)
+        return np.asarray(image.resize((side, side), resampling, box=box))
+
+    def normalized(self, values: Tensor) -> Tensor:
+        """Bytes, or numbers from 0 to 255."""
+        mean, std = (constant(one, values.device).view(3, 1, 1) for one in (self.mean, self.std))
+        return (values.float() / 255 - mean) / std
+
+
+@dataclass(frozen=True)
+class SoundPreprocessing(Preprocessing):
+    """Log-mel spectrograms of one channel, bands by frames, (x - mean) / std of decibels.
+
+    The defaults are SpurAudio's: 16 kHz, 5 s, windows of 1024 every 512 samples, 128 bands. Mean and deviation are
+    those of the data that the model is trained on.
+    """
+
+    medium = "sound"
+
+    seconds: float = option(SECONDS, "length of the clips", above=0)
+    rate: int = option(16_000, "samples per second", least=1)
+    window: int = option(1024, "samples per window", least=1)
+    hop: int = option(512, "samples from one window to the next", least=1)
+    bands: int = option(128, "mel bands", least=8)
+    mean: float = option(0.0, "of the decibels")
+    std: float = option(1.0, "of the decibels", above=0)
+
+    @property
+    def stored_shape(self) -> tuple[int, int, int]:
+        """Bands, frames, one channel."""
+        return self.bands, 1 + round(self.seconds * self.rate) // self.hop, 1
+
+    @property
+    def stored_type(self) -> type[np.generic]:
+        """Decibels need no more than half precision."""
+        return np.float16
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """One channel, bands, frames."""
+        return 1, *self.stored_shape[:2]
+
+    @property
+    def fingerprint(self) -> str:
+        """The front end."""
+        return f"sound {self.seconds} {self._front_end}"
+
+    def load(self, file: Any) -> npt.NDArray[np.float16]:
+        """The spectrogram in decibels, [bands, frames, 1]."""
+        samples = torch.from_numpy(read_clip(file, self.rate, self.seconds))[None]
+        levels: npt.NDArray[np.float16] = log_mel(samples, self._front_end)[0, :, :, None].half().numpy()
+        return levels
+
+    def normalized(self, values: Tensor) -> Tensor:
+        """Decibels."""
+        return (values.float() - self.mean) / self.std
+
+    def fitted(self, stored: npt.NDArray[Any]) -> SoundPreprocessing:
+        """With the mean and deviation of these spectrograms."""
+        means = np.array([one.mean(dtype=np.float64) for one in stored])
+        squares = np.array([np.square(one, dtype=np.float64).mean() for one in stored])
+        spread = float(np.sqrt(max(squares.mean() - means.mean() ** 2, 1e-12)))
+        return replace(self, mean=float(means.mean()), std=spread)
+
+    @property
+    def _front_end(self) -> LogMel:
+        return LogMel(rate=self.rate, window=self.window, hop=self.hop, bands=self.bands)
+
+
+_MEDIA: dict[str, type[Preprocessing]] = {"image": ImagePreprocessing, "sound": SoundPreprocessing}
+
+
+def read_preprocessing(meta: Mapping[str, Any]) -> Preprocessing:
+    """The preprocessing that a model's record tells; InputError where it tells none."""
+    medium = str(meta.get("medium"))
+    if medium not in _MEDIA:
+        raise UnknownName("medium", medium, _MEDIA)
+    known = {each.name for each in _MEDIA[medium].options()}
+    return _MEDIA[medium](**{key: value for key, value in meta.items() if key in known})
+
+
+@functools.lru_cache(maxsize=64)
+def constant(numbers: tuple[float, ...], device: torch.device) -> Tensor:
+    """Numbers on a device, made once: a copy to a GPU waits for all that it has to do."""
+    return torch.tensor(numbers, device=device)
+
+
+def center_crop(values: Tensor, size: tuple[int, int]) -> Tensor:
+    """The center of [..., height, width], as much of it as `size`."""
+    top, left = ((have - want) // 2 for have, want in zip(values.shape[-2:], size, strict=True))
+    return values[..., top : top + size[0], left : left + size[1]]

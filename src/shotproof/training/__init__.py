@@ -1,0 +1,1 @@
+"""Training: from a catalog and an objective to a model."""

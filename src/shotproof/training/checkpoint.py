@@ -1,0 +1,86 @@
+"""Where training stands after an epoch: all that is needed to go on as if it had never stopped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from shotproof.core.errors import InputError, Mismatch
+from shotproof.models.model import read_tensors, write_tensors
+
+KIND = "checkpoint"
+
+
+def checkpoint_of(output: Path) -> Path:
+    """Where the checkpoint of the training of a model lies."""
+    return output.with_name(f"{output.name}.checkpoint")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """After `epoch` epochs: the network's weights, the best ones, the optimizer's state, and the curve so far.
+
+    plan: what is trained, by which settings, on which data; training goes on under the same plan only
+    """
+
+    plan: Mapping[str, Any]
+    epoch: int
+    weights: Mapping[str, Tensor]
+    best: Mapping[str, Tensor]
+    best_epoch: int | None
+    optimizer: Mapping[str, Tensor]
+    curve: tuple[Mapping[str, Any], ...]
+
+    def write(self, path: Path) -> None:
+        """Write it, whole or not at all."""
+        parts = {"weights": self.weights, "best": self.best, "optimizer": self.optimizer}
+        tensors = {f"{part}/{name}": each for part, named in parts.items() for name, each in named.items()}
+        tensors = {name: each.detach().to("cpu", copy=True).contiguous() for name, each in tensors.items()}
+        told = {"plan": dict(self.plan), "epoch": self.epoch, "best_epoch": self.best_epoch, "curve": list(self.curve)}
+        write_tensors(path, tensors, KIND, told)
+
+    @classmethod
+    def read(cls, path: Path, plan: Mapping[str, Any]) -> Checkpoint:
+        """Read one that was made under a plan.
+
+        Raises:
+            InputError: it cannot be read.
+            Mismatch: it was made under another plan; the message names what differs first.
+        """
+        tensors, meta = read_tensors(path, KIND)
+        found = meta.get("plan", {})
+        for key in plan:
+            if found.get(key) != plan[key]:
+                raise Mismatch(
+                    f"checkpoint {path} is of another training: its {key} is {found.get(key)!r}, now it is "
+                    f"{plan[key]!r}; give what it was started with, or another output"
+                )
+        parts: dict[str, dict[str, Tensor]] = {"weights": {}, "best": {}, "optimizer": {}}
+        for name, each in tensors.items():
+            part, _, rest = name.partition("/")
+            parts[part][rest] = each
+        try:
+            numbers = int(meta["epoch"]), meta["best_epoch"], tuple(meta["curve"])
+        except (KeyError, TypeError) as error:
+            raise InputError(f"checkpoint {path} does not say where training stands") from error
+        return cls(plan, numbers[0], parts["weights"], parts["best"], numbers[1], parts["optimizer"], numbers[2])
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """The state of an optimizer by parameter number and name."""
+    state = optimizer.state_dict()["state"]
+    return {f"{number}.{key}": each for number, own in state.items() for key, each in own.items() if each is not None}
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    """Give an optimizer the state that `optimizer_tensors` told."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, each in tensors.items():
+        number, _, key = name.partition(".")
+        state.setdefault(int(number), {})[key] = each
+    optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

@@ -1,0 +1,110 @@
+"""`train`: from a catalog and an objective to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from shotproof.attributes.attributes import Attributes
+from shotproof.catalog.catalog import Catalog
+from shotproof.core.runtime.runtime import Runtime, resolve
+from shotproof.features.features import Features
+from shotproof.models.backbone import Backbone, backbones
+from shotproof.models.model import Model
+from shotproof.models.objective import Objective
+from shotproof.training.plan import TrainingPlan
+from shotproof.training.recipes import recipe_named
+from shotproof.training.stages import Stage, require_nothing_begun, stage_files, stages_of
+
+BACKBONE = "resnet12"
+
+
+def train(
+    catalog: Catalog,
+    objective: str | Mapping[str, Any] | Objective[Any] | None = None,
+    *,
+    backbone: str | Mapping[str, Any] | Backbone | None = None,
+    split: str | None = "train",
+    val_split: str | None = "val",
+    recipe: str | None = None,
+    from_model: Model | str | Path | None = None,
+    seed: int = 0,
+    output: str | Path | None = None,
+    resume: bool = False,
+    attributes: Attributes | None = None,
+    features: Features | None = None,
+    runtime: Runtime | None = None,
+    **settings: Any,
+) -> Model:
+    """Train a network.
+
+    The same catalog, settings and seed give the same weights on the same device, also where training was interrupted
+    and resumed.
+
+    Args:
+        catalog: the items
+        objective: what training minimizes: a spelling such as `protonet(temperature=64)`, a table, or an objective;
+            None where the recipe has objectives of its own
+        backbone: the network, e.g. `resnet12`; None is that of `from_model`, or the recipe's, or resnet12
+        split: the items to train on
+        val_split: the items of other classes by whose tasks each epoch is validated; None: no validation, and the last
+            weights are kept
+        recipe: settings by name, e.g. `fewstab-cub`, or a whole training in several stages, `shotproof`
+        from_model: a model, or its file, whose backbone's weights training starts from (and the head's, where the
+            objective is the same), or which is its teacher
+        seed: which weights to start from, which tasks, which random changes
+        output: the model to write; beside it lie the curves (`.jsonl`) and, until training ends, a checkpoint
+            (`.checkpoint`), and the models of earlier stages (`.stage1`)
+        resume: whether to go on with the checkpoint, if there is one
+        attributes, features: what the sampler of training tasks takes
+        runtime: device, workers, cache and progress
+        settings: values of `TrainingSettings`, e.g. way, shot, query, epochs, tasks, tasks_per_update, lr, for every
+            stage; what is not given is the recipe's, or else the objective's
+
+    Returns:
+        The model, with the weights of the best validation (or the last, with keep="last").
+
+    Raises:
+        UnknownName: there is no such objective, backbone, split or recipe.
+        InputError: a setting cannot be used, or training and validation share classes.
+        InsufficientData: a class has too few items, or there are too few classes.
+        TrainingFailed: the loss is no number, or memory is too small.
+
+    Example:
+        >>> import tempfile
+        >>> import shotproof as sp
+        >>> catalog = sp.ShapesWorld(classes=4, items=6, size=16, train_classes=4).write(tempfile.mkdtemp())
+        >>> small = {"way": 2, "shot": 1, "query": 2, "epochs": 1, "tasks": 2, "size": 16}
+        >>> model = sp.train(catalog, "protonet", backbone="conv64f", val_split=None, **small)
+        >>> model.record.classes
+        ('flower-3', 'gear-8', 'polygon-3', 'star-5')
+    """
+    stages = stages_of(objective, recipe, settings)
+    start = Model.read(from_model) if isinstance(from_model, str | Path) else from_model
+    named = backbone or (recipe_named(recipe).backbone if recipe else None) or BACKBONE
+    network = start.backbone if backbone is None and start else backbones.make(named)
+
+    def planned(stage: Stage, start: Model | None) -> TrainingPlan:
+        return TrainingPlan(
+            catalog,
+            stage.objective,
+            network,
+            stage.settings,
+            split=split,
+            val_split=val_split,
+            start=start,
+            seed=seed,
+            attributes=attributes,
+            features=features,
+        )
+
+    for stage in stages[1:]:
+        planned(stage, start)  # what cannot be trained is told before the first stage is
+    files = [None] * len(stages) if output is None else stage_files(Path(output), len(stages))
+    if not resume:
+        require_nothing_begun([file for file in files if file is not None])
+    with resolve(runtime) as current:
+        for stage, file in zip(stages[:-1], files, strict=False):
+            start = planned(stage, start).run(current, file, resume)
+        return planned(stages[-1], start).run(current, files[-1], resume)

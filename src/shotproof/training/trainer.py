@@ -1,0 +1,277 @@
+"""The loop: epochs of updates, a validation and a checkpoint after each, the same whatever was interrupted."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._triton import has_triton
+
+from shotproof.core.errors import TrainingFailed
+from shotproof.core.runtime.runtime import Runtime
+from shotproof.models.augment import Augmentation
+from shotproof.models.backbones.dropblock import advance_drop_blocks
+from shotproof.models.items import ItemStore, ResidentItems
+from shotproof.models.model import load_weights
+from shotproof.models.network import FewShotNetwork
+from shotproof.models.objective import ClassBatch, Objective, TaskBatch, ViewBatch
+from shotproof.models.preprocessing import Preprocessing
+from shotproof.tasks.sampler import BoundSampler, Sampler
+from shotproof.training.batches import BESIDE, CHANGES, STEP, TaskRows, drawn_tasks, item_order, seed_for
+from shotproof.training.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
+from shotproof.training.curves import Curves
+from shotproof.training.settings import TrainingSettings
+from shotproof.training.validation import Validation
+
+WORTH_COMPILING = 250_000  # items of a whole training
+CHECKED_EVERY = 50  # updates between looks at the loss, each of which waits for the GPU
+CHANGED_AT_A_TIME = 512  # items of several updates that are changed at random together: small batches take as long
+
+
+@dataclass(frozen=True)
+class TrainingItems:
+    """Items of the training classes where batches are taken from, and the number of each item's class, [n]."""
+
+    store: ItemStore
+    resident: ResidentItems
+    labels: Tensor
+    class_numbers: dict[str, int]
+
+
+@dataclass
+class Trainer:
+    """One training: what is trained, on what, and how; `run` does it."""
+
+    net: FewShotNetwork
+    objective: Objective[Any]
+    settings: TrainingSettings
+    items: TrainingItems
+    preprocessing: Preprocessing
+    augmentation: Augmentation
+    sampler: BoundSampler[Sampler] | None  # of an objective on tasks
+    validation: Validation | None
+    seed: int
+    plan: Mapping[str, Any]
+    checkpoint: Path | None = None
+    log: Path | None = None
+    best: dict[str, Tensor] = field(default_factory=dict)
+    best_epoch: int | None = None
+
+    def __post_init__(self) -> None:
+        groups = self.objective.parameter_groups(self.net)
+        self.factors = [factor for _, factor in groups]
+        self.device = self.items.resident.device
+        self.place = self.items.resident.values.device  # where the items are, and so their rows
+        self.optimizer = _optimizer([{"params": list(each)} for each, _ in groups], self.settings, self.device)
+        if self._compiles():
+            self.net.compile_training()
+        self.labels = self.items.labels.to(self.place)
+        self.curves = Curves(None, ())
+
+    def run(self, runtime: Runtime, resume: bool) -> None:
+        """Train, or go on with a training; afterwards the network has the weights that are kept.
+
+        Raises:
+            TrainingFailed: the loss is no number, or memory is too small.
+            Mismatch: the checkpoint is of another training.
+        """
+        first = self._resumed() if resume and self.checkpoint is not None and self.checkpoint.is_file() else 0
+        self.curves = Curves(self.log, self.curves.rows)
+        updates, epochs = self.updates_per_epoch, self.settings.epochs
+        with (
+            torch.random.fork_rng([self.device] if self.device.type == "cuda" else []),
+            runtime.progress_bar(f"training {self.objective}", epochs * updates) as advance,
+            self._writer() as write,
+        ):
+            advance(first * updates)
+            for epoch in range(first, epochs):
+                try:
+                    loss = self._train_epoch(epoch, advance)
+                    accuracy = self.validation.accuracy(self.net, self.objective) if self.validation else None
+                except torch.OutOfMemoryError as error:
+                    raise TrainingFailed(
+                        f"memory is too small in epoch {epoch + 1}: lower tasks_per_update or batch, or the image "
+                        f"size; {self._kept(epoch)}"
+                    ) from error
+                write(self._finish_epoch(epoch, loss, accuracy))
+        self.curves.close()
+        load_weights(self.net, {name: each.to(self.device) for name, each in self.best.items()}, "the best weights")
+
+    @property
+    def updates_per_epoch(self) -> int:
+        """How many steps of the optimizer an epoch has."""
+        if self.objective.trains_on == "tasks":
+            return -(-self.settings.tasks // self.settings.tasks_per_update)
+        return max(1, len(self.items.labels) // self.settings.batch)
+
+    def _compiles(self) -> bool:
+        """Whether the backbone is compiled, which takes about half a minute once."""
+        if self.settings.compile is not None:
+            return self.settings.compile
+        if self.device.type != "cuda" or self.objective.needs == "items" or not has_triton():
+            return False
+        given = self.settings
+        per_update = given.tasks_per_update * given.way * (given.shot + given.query) if self.sampler else given.batch
+        return given.epochs * self.updates_per_epoch * per_update >= WORTH_COMPILING
+
+    def _train_epoch(self, epoch: int, advance: Any) -> float:
+        """The mean loss of an epoch."""
+        self.net.train()
+        updates, total = self.updates_per_epoch, torch.zeros((), device=self.device)
+        generator = torch.Generator(self.device)
+        for number, batch in enumerate(self._batches(epoch)):
+            step = epoch * updates + number
+            # Every update has its own random numbers, so that a resumed training needs no state of a generator.
+            torch.manual_seed(seed_for(self.seed, STEP, step, 0))
+            generator.manual_seed(seed_for(self.seed, STEP, step, 1))
+            advance_drop_blocks(self.net, step)
+            self._set_lr(epoch + number / updates)
+            loss = self.objective.loss(self.net, batch, generator)
+            self.optimizer.zero_grad(set_to_none=True)
+            loss.backward()  # type: ignore[no-untyped-call]
+            if self.settings.clip is not None:
+                torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.settings.clip)
+            self.optimizer.step()
+            self.objective.after_update(self.net)
+            total += loss.detach()
+            if (number + 1) % CHECKED_EVERY == 0 or number + 1 == updates:
+                self._require_finite(total, epoch, number)
+            advance(1)
+        return float(total) / updates
+
+    def _batches(self, epoch: int) -> Iterator[ClassBatch | TaskBatch | ViewBatch]:
+        """The items of each update of an epoch, changed at random."""
+        generator = torch.Generator(self.device)
+        first = epoch * self.updates_per_epoch
+        if self.sampler is not None:
+            for number, tasks in enumerate(self._task_rows(epoch, self.sampler)):
+                generator.manual_seed(seed_for(self.seed, CHANGES, first + number))
+                yield self._task_batch(tasks, first + number, generator)
+            return
+        order = item_order(len(self.items.labels), self.seed, epoch).to(self.place)
+        size = min(self.settings.batch, len(order))
+        together = max(1, CHANGED_AT_A_TIME // size)
+        groups = torch.split(order[: self.updates_per_epoch * size], together * size)
+        for number, rows in enumerate(groups):
+            generator.manual_seed(seed_for(self.seed, CHANGES, first + number * together))
+            labels = self.labels[rows].to(self.device, non_blocking=True)
+            views = [self._changed(rows, generator) for _ in range(1 + (self.objective.trains_on == "views"))]
+            for part in range(0, len(rows), size):
+                seen, of = [view[part : part + size] for view in views], labels[part : part + size]
+                yield ClassBatch(seen[0], of) if len(seen) == 1 else ViewBatch(seen[0], seen[1], of)
+
+    def _task_rows(self, epoch: int, sampler: BoundSampler[Sampler]) -> Iterator[TaskRows]:
+        """The rows of each update of an epoch."""
+        left: TaskRows | None = None
+        count, size = self.settings.tasks, self.settings.tasks_per_update
+        for block in drawn_tasks(
+            sampler, range(epoch * count, (epoch + 1) * count), self.items.store, self.items.class_numbers
+        ):
+            block = block.to(self.place)  # many tasks in one copy: each copy to a GPU takes its time
+            rows = block if left is None else left.followed_by(block)
+            whole = len(rows) // size * size
+            yield from (rows[start : start + size] for start in range(0, whole, size))
+            left = rows[whole:]
+        if left is not None and len(left):
+            yield left
+
+    def _task_batch(self, rows: TaskRows, step: int, generator: torch.Generator) -> TaskBatch:
+        tasks, count = rows.to(self.device), rows.support.shape[1]
+        both = self._changed(torch.cat([rows.support, rows.query], 1), generator)
+        labels = tasks.support_labels, tasks.query_labels
+        beside = self._beside(step, generator)
+        return TaskBatch(both[:, :count], labels[0], both[:, count:], labels[1], tasks.classes, beside)
+
+    def _beside(self, step: int, generator: torch.Generator) -> ClassBatch | None:
+        count = self.objective.items_beside
+        if not count:
+            return None
+        drawn = torch.Generator().manual_seed(seed_for(self.seed, BESIDE, step))
+        rows = torch.randint(len(self.items.labels), (count,), generator=drawn).to(self.place, non_blocking=True)
+        return ClassBatch(self._changed(rows, generator), self.labels[rows].to(self.device, non_blocking=True))
+
+    def _changed(self, rows: Tensor, generator: torch.Generator) -> Tensor:
+        stored = self.items.resident.take(rows.flatten())
+        changed = self.augmentation(stored, self.preprocessing, generator)
+        return changed.reshape(*rows.shape, *self.preprocessing.shape)
+
+    def _set_lr(self, epoch: float) -> None:
+        lr = self.settings.lr_at(epoch, self.settings.epochs)
+        for group, factor in zip(self.optimizer.param_groups, self.factors, strict=True):
+            group["lr"] = lr * factor
+
+    def _require_finite(self, total: Tensor, epoch: int, number: int) -> None:
+        if not torch.isfinite(total):
+            raise TrainingFailed(
+                f"the loss is not a number any more, by update {number + 1} of epoch {epoch + 1}: lower the learning "
+                f"rate ({self.settings.lr:g}) or clip gradients; {self._kept(epoch)}"
+            )
+
+    def _kept(self, epoch: int) -> str:
+        if self.checkpoint is None or not epoch:
+            return "no epoch was finished" if not epoch else "nothing is kept, as no output was given"
+        return f"the checkpoint after epoch {epoch} is kept"
+
+    @contextlib.contextmanager
+    def _writer(self) -> Iterator[Callable[[Checkpoint], None]]:
+        """Give what writes a checkpoint while the next epoch is trained; at the end all are on the disk."""
+        if self.checkpoint is None:
+            yield lambda checkpoint: None
+            return
+        path, last = self.checkpoint, Future[None]()
+        last.set_result(None)
+        with ThreadPoolExecutor(1) as thread:
+
+            def write(checkpoint: Checkpoint) -> None:
+                nonlocal last
+                last.result()  # where the one before could not be written, training ends here
+                last = thread.submit(checkpoint.write, path)
+
+            yield write
+            last.result()
+
+    def _finish_epoch(self, epoch: int, loss: float, accuracy: float | None) -> Checkpoint:
+        """Keep the weights if they are the best, and tell where training stands."""
+        before = max((row["accuracy"] for row in self.curves.rows if row["accuracy"] is not None), default=-1.0)
+        if accuracy is None or self.settings.keep == "last" or accuracy > before:
+            self.best_epoch = epoch + 1
+            self.best = _copies(self._weights())
+        lr = self.settings.lr_at(epoch, self.settings.epochs)
+        self.curves.add({"epoch": epoch + 1, "loss": loss, "lr": lr, "accuracy": accuracy})
+        state, rows = _copies(optimizer_tensors(self.optimizer)), tuple(self.curves.rows)
+        weights = self.best if self.best_epoch == epoch + 1 else _copies(self._weights())
+        return Checkpoint(self.plan, epoch + 1, weights, self.best, self.best_epoch, state, rows)
+
+    def _weights(self) -> dict[str, Tensor]:
+        return {name: each for name, each in self.net.state_dict().items() if not name.startswith("head.teacher.")}
+
+    def _resumed(self) -> int:
+        """How many epochs are done already."""
+        assert self.checkpoint is not None
+        found = Checkpoint.read(self.checkpoint, self.plan)
+        load_weights(self.net, found.weights, f"checkpoint {self.checkpoint}")
+        restore_optimizer(self.optimizer, found.optimizer)
+        self.best, self.best_epoch = dict(found.best), found.best_epoch
+        self.curves = Curves(None, found.curve)
+        return found.epoch
+
+
+def _copies(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same in main memory, whatever becomes of these."""
+    return {name: each.detach().to("cpu", copy=True).contiguous() for name, each in tensors.items()}
+
+
+def _optimizer(groups: list[dict[str, Any]], settings: TrainingSettings, device: torch.device) -> torch.optim.Optimizer:
+    decay, fused = settings.weight_decay, device.type == "cuda"  # all weights in one kernel
+    if settings.optimizer == "sgd":
+        return torch.optim.SGD(
+            groups, settings.lr, settings.momentum, nesterov=settings.nesterov, weight_decay=decay, fused=fused
+        )
+    kind = torch.optim.Adam if settings.optimizer == "adam" else torch.optim.AdamW
+    return kind(groups, settings.lr, weight_decay=decay, fused=fused)

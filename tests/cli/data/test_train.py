@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+import shotproof as sp
+from shotproof.cli.app import app
+from tests.small_networks import BACKBONE, SIDE, write_world
+
+SMALL = (
+    f"--way 3 --shot 2 --query 3 --epochs 2 --tasks 4 --tasks-per-update 2 --set size={SIDE} --set val_tasks=5".split()
+)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Path:
+    write_world(tmp_path / "world").write(tmp_path / "catalog.parquet")
+    return tmp_path / "catalog.parquet"
+
+
+def run(catalog: Path, *arguments: str) -> Result:
+    folder = catalog.parent
+    usual = ["train", str(catalog), "-o", str(folder / "some.model"), "--backbone", BACKBONE, *SMALL]
+    where = ["--cache", str(folder / "cache"), "--workers", "1", "--device", "cpu"]
+    return CliRunner().invoke(app, [*usual, *where, *arguments])
+
+
+def test_it_writes_the_model_that_the_function_gives_and_says_how_good_it_is(catalog: Path) -> None:
+    done = run(catalog, "--objective", "protonet", "--set", "augment=none", "--set", "milestones=[1]", "--lr", "0.002")
+    assert done.exit_code == 0, done.output
+    model = sp.Model.read(catalog.parent / "some.model")
+    assert f"{model.name}, 6 classes, epoch {model.record.best} of 2, validation" in done.stdout
+    told = model.record.settings
+    assert (told["augment"], told["milestones"], told["lr"], told["way"]) == ("none", [1], 0.002, 3)
+    rows = (catalog.parent / "some.model.jsonl").read_text().splitlines()
+    assert [json.loads(row) for row in rows] == list(model.record.curve)
+
+
+def test_a_finished_training_says_so_and_does_nothing(catalog: Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert run(catalog, "--objective", "protonet").exit_code == 0
+    file = catalog.parent / "some.model"
+    before = file.read_bytes(), file.stat().st_mtime_ns
+    again = run(catalog, "--objective", "protonet", "--resume")
+    assert again.exit_code == 0, again.output
+    assert "training has ended already, nothing is left to resume" in caplog.text
+    assert (file.read_bytes(), file.stat().st_mtime_ns) == before
+    other = run(catalog, "--objective", "protonet", "--resume", "--seed", "4")
+    assert other.exit_code != 0
+    assert "is of another training, which has ended: its seed is 0, now it is 4; give another output" in str(
+        other.exception
+    )
+    assert file.read_bytes() == before[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--objective", "protnet"), "unknown objective 'protnet': did you mean 'protonet'"),
+        (("--objective", "protonet", "--backbone", "resnet13"), "unknown backbone 'resnet13': did you mean 'resnet1"),
+        (
+            ("--objective", "protonet", "--set", "weight_decya=1"),
+            "no setting 'weight_decya': did you mean 'weight_decay'",
+        ),
+        (("--objective", "protonet", "--set", "weight_decay"), "--set weight_decay: expected NAME=VALUE"),
+        (("--objective", "protonet", "--set", "weight_decay=much"), "weight_decay: expected a number of at least 0"),
+        (("--objective", "protonet", "--val-split", "train"), "split 'train' and split 'train' share 6 classes"),
+        (("--objective", "protonet", "--split", "trian"), "unknown split 'trian': did you mean 'train'"),
+        (("--objective", "protonet", "--shot", "20"), "a task needs 23 of each class"),
+        (("--objective", "protonet", "--recipe", "nobody"), "unknown recipe 'nobody'"),
+        (("--objective", "protonet", "--from", "no.model"), "model no.model does not exist"),
+        (("--objective", "protonet", "--train-sampler", "fewstab"), "needs attributes"),
+        (("--objective", "protonet", "--set", "augment=spec-augment"), "is for sounds, the items are images"),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_is_made(catalog: Path, arguments: tuple[str, ...], told: str) -> None:
+    done = run(catalog, *arguments)
+    assert isinstance(done.exception, sp.ShotproofError)  # which the command line prints, and exits with 2
+    assert told in str(done.exception)
+    assert sorted(path.name for path in catalog.parent.iterdir()) == ["catalog.parquet", "world"]
+
+
+def test_without_validation_the_last_weights_are_kept(catalog: Path) -> None:
+    done = run(catalog, "--objective", "protonet", "--val-split", "none")
+    assert "epoch 2 of 2, loss" in done.stdout
+
+
+def test_an_error_is_one_line_and_exit_status_2(catalog: Path) -> None:
+    command = ["train", str(catalog), "-o", "some.model", "--objective", "protonet", "--val-split", "train"]
+    done = subprocess.run([sys.executable, "-m", "shotproof", *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: split 'train' and split 'train' share 6 classes")
+    assert done.stderr.count("\n") == 1

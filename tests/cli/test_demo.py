@@ -1,0 +1,38 @@
+"""The demo that trains networks, with fewer and smaller trainings: what it shows is in docs/training.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import shotproof as sp
+from shotproof.cli import demo
+from shotproof.cli.app import app
+from shotproof.core.errors import InputError
+
+
+def test_networks_are_trained_at_each_degree_and_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "_DEGREES", (0.0, 1.0))
+    monkeypatch.setattr(demo, "_TRAINED_WORLD", {**demo._TRAINED_WORLD, "classes": 12, "train_classes": 6})
+    monkeypatch.setattr(demo, "_TRAINING", {**demo._TRAINING, "epochs": 1, "tasks": 2})
+    smaller = demo._TRAINED_EXPERIMENT.replace("tasks = 600", "tasks = 20") + 'intervals = ["sampler"]\n'
+    monkeypatch.setattr(demo, "_TRAINED_EXPERIMENT", smaller)
+    where = ["-o", str(tmp_path / "out"), "--cache", str(tmp_path / "cache"), "--workers", "1", "--device", "cpu"]
+    done = CliRunner().invoke(app, ["demo", "--train", *where], catch_exceptions=False)
+    assert done.exit_code == 0
+    models = [sp.Model.read(tmp_path / "out" / f"shortcut-{degree}.model") for degree in (0, 100)]
+    tested = sp.read(tmp_path / "out" / "world" / "catalog.parquet")
+    assert isinstance(tested, sp.Catalog)
+    labels = set(tested.table.column("label").to_pylist())
+    assert all(len(model.record.classes) == 6 and labels.isdisjoint(model.record.classes) for model in models)
+    for name in ("shortcut-0.model", "shortcut-100.model"):
+        assert f"ncc on model:{name}" in done.stdout
+        assert name in (tmp_path / "out" / "report.html").read_text()
+    assert {"fewstab", "hard-ood"} <= {one.record.sampler.name for one in sp.read(tmp_path / "out").tasks}  # type: ignore[union-attr]
+
+
+def test_two_demos_at_a_time_are_refused() -> None:
+    done = CliRunner().invoke(app, ["demo", "--train", "--sound"])
+    assert isinstance(done.exception, InputError)

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from shotproof.models.objectives.tpn import Propagation
+from tests.small_networks import given_network, given_tasks, loss_of
+
+MAPS = (4, 3, 2)
+
+
+@pytest.mark.parametrize("neighbors", [3, 50])
+def test_labels_spread_over_the_graph(neighbors: int) -> None:
+    objective, tasks = Propagation(neighbors=neighbors, alpha=0.9), given_tasks(MAPS)
+    net = given_network(objective, MAPS)
+    scores = objective.scores(net, tasks.support, tasks.support_labels, tasks.query, 3)
+    losses = []
+    for task in range(2):
+        maps = torch.cat([tasks.support[task], tasks.query[task]])
+        width = net.head(maps).detach().numpy() + 1e-3
+        rows = maps.flatten(1).numpy() / width
+        joined = np.exp(-((rows[:, None] - rows) ** 2).mean(-1) / 2)
+        near = np.zeros((15, 15), dtype=bool)
+        for item in range(15):
+            near[item, np.argsort(-joined[item])[:neighbors]] = True
+        joined = joined * (near | near.T)
+        degree = joined.sum(1)
+        graph = joined / np.sqrt(degree[:, None] * degree)
+        labels = np.zeros((15, 3))
+        labels[np.arange(6), tasks.support_labels[task]] = 1
+        expected = np.linalg.inv(np.eye(15) - 0.9 * graph) @ labels
+        np.testing.assert_allclose(scores[task].detach(), expected[6:], atol=1e-9)
+        truth = np.concatenate([tasks.support_labels[task], tasks.query_labels[task]])
+        shares = np.exp(expected) / np.exp(expected).sum(1, keepdims=True)
+        losses.append(-np.log(shares[np.arange(15), truth]))
+    assert loss_of(objective, net, tasks).item() == pytest.approx(np.mean(losses))
+
+
+def test_the_other_queries_have_a_say() -> None:
+    objective, tasks = Propagation(), given_tasks(MAPS)
+    net = given_network(objective, MAPS)
+    whole, few = (
+        objective.scores(net, tasks.support, tasks.support_labels, tasks.query[:, :count], 3) for count in (9, 1)
+    )
+    assert not torch.allclose(whole[:, :1], few)

@@ -1,0 +1,147 @@
+"""Inner loops against loops over tasks with copies of the network, and against finite differences."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from shotproof.core.errors import InputError
+from shotproof.models.backbone import BackboneNetwork
+from shotproof.models.batch_norm import stateless_batch_norm
+from shotproof.models.inner_loop import Viewed, adapted_linear, adapted_scores, linear_head, normalized_by
+from shotproof.models.model import weights_digest
+from shotproof.models.network import FewShotNetwork
+
+TASKS, WAY, SHOT = 3, 3, 2
+
+
+class TinyBackbone(BackboneNetwork):
+    """A convolution, batch norm and a smooth activation, in double precision."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(1, 4, 3, padding=1), nn.BatchNorm2d(4)
+        self.dim = 4
+
+    def stages(self, items: Tensor) -> list[Tensor]:
+        return [torch.tanh(self.norm(self.conv(items)))]
+
+
+def tiny() -> FewShotNetwork:
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        body = TinyBackbone()
+        net = FewShotNetwork(body, nn.Linear(4, WAY)).double()
+        net.backbone.norm.running_mean.uniform_(-0.2, 0.2)
+        net.backbone.norm.running_var.uniform_(0.5, 2)
+    return net
+
+
+def drawn() -> tuple[Tensor, Tensor, Tensor]:
+    draw = torch.Generator().manual_seed(1)
+    labels = torch.arange(WAY).repeat_interleave(SHOT).expand(TASKS, -1)
+    support = torch.randn(TASKS, WAY * SHOT, 1, 4, 4, generator=draw, dtype=torch.float64)
+    return support, labels, torch.randn(TASKS, 5, 1, 4, 4, generator=draw, dtype=torch.float64)
+
+
+def by_copies(net: FewShotNetwork, names: str, steps: int, rate: float, training: bool) -> Tensor:
+    """The same by a copy of the network per task and torch's own optimizer."""
+    scores = []
+    for support, labels, query in zip(*drawn(), strict=True):
+        own = copy.deepcopy(net).train(training)
+        optimizer = torch.optim.SGD([each for name, each in own.named_parameters() if name.startswith(names)], rate)
+        for _ in range(steps):
+            optimizer.zero_grad()
+            functional.cross_entropy(own.head(own.backbone(support)), labels).backward()
+            optimizer.step()
+        scores.append(own.head(own.backbone(query)).detach())
+    return torch.stack(scores)
+
+
+def scores_after(net: FewShotNetwork, names: str, steps: int, rate: float, **options: object) -> Tensor:
+    return adapted_scores(net, *drawn(), adapts=lambda name: name.startswith(names), steps=steps, rate=rate, **options)
+
+
+@pytest.mark.parametrize("names", ["", "backbone.", "head."])
+@pytest.mark.parametrize("statistics", ["batch", "running"])
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_all_tasks_at_once_are_as_copies_of_the_network_one_by_one(names: str, statistics: str, steps: int) -> None:
+    net = tiny().eval()
+    before = weights_digest(net.state_dict())
+    scores = scores_after(net, names, steps, 0.3, batch_norm=statistics)
+    torch.testing.assert_close(scores.detach(), by_copies(net, names, steps, 0.3, statistics == "batch"))
+    assert weights_digest(net.state_dict()) == before
+    assert not any(module.training for module in net.modules())
+
+
+def outer_gradient(net: FewShotNetwork, scores: Tensor) -> Tensor:
+    loss = functional.cross_entropy(scores.flatten(0, 1), torch.zeros(TASKS * 5, dtype=torch.long))
+    return torch.autograd.grad(loss, net.backbone.conv.weight)[0]
+
+
+@pytest.mark.parametrize("statistics", ["batch", "running"])
+def test_gradients_to_the_start_are_those_of_autograd_and_of_finite_differences(statistics: str) -> None:
+    net = tiny().train(statistics == "batch")
+    viewed, found = Viewed(net, logits=True), {}
+    for first_order in (True, False):
+        scores = []
+        with stateless_batch_norm(net):
+            for support, labels, query in zip(*drawn(), strict=True):
+                weights = dict(net.named_parameters())
+                for _ in range(2):
+                    loss = functional.cross_entropy(viewed.call(weights, support), labels)
+                    slopes = torch.autograd.grad(loss, [*weights.values()], create_graph=not first_order)
+                    weights = {name: weights[name] - 0.5 * each for name, each in zip(weights, slopes, strict=True)}
+                scores.append(viewed.call(weights, query))
+        batched = scores_after(net, "", 2, 0.5, first_order=first_order, batch_norm=statistics)
+        found[first_order] = outer_gradient(net, batched)
+        torch.testing.assert_close(found[first_order], outer_gradient(net, torch.stack(scores)))
+    assert not torch.allclose(found[True], found[False], rtol=0.05)
+
+    def loss_at(change: float) -> float:
+        with torch.no_grad():
+            net.backbone.conv.weight[3, 0, 2, 0] += change
+            scores = scores_after(net, "", 2, 0.5, batch_norm=statistics)
+            net.backbone.conv.weight[3, 0, 2, 0] -= change
+        return functional.cross_entropy(scores.flatten(0, 1), torch.zeros(TASKS * 5, dtype=torch.long)).item()
+
+    difference = (loss_at(1e-5) - loss_at(-1e-5)) / 2e-5
+    assert found[False][3, 0, 2, 0].item() == pytest.approx(difference, rel=1e-5)
+
+
+@pytest.mark.parametrize("first_order", [False, True])
+def test_a_linear_head_is_adapted_as_autograd_would(first_order: bool) -> None:
+    draw = torch.Generator().manual_seed(2)
+    support = torch.randn(TASKS, WAY * SHOT, 7, generator=draw, dtype=torch.float64)
+    labels = torch.arange(WAY).repeat(SHOT).expand(TASKS, -1)
+    head = nn.Linear(7, WAY).double()
+    weights, biases = adapted_linear(head.weight, head.bias, support, labels, 3, 0.2, first_order)
+    for task in range(TASKS):
+        weight, bias = head.weight, head.bias
+        for _ in range(3):
+            loss = functional.cross_entropy(support[task] @ weight.T + bias, labels[task])
+            slopes = torch.autograd.grad(loss, (weight, bias), create_graph=not first_order)
+            weight, bias = weight - 0.2 * slopes[0], bias - 0.2 * slopes[1]
+        torch.testing.assert_close(weights[task], weight)
+        torch.testing.assert_close(biases[task, 0], bias)
+        expected, found = (
+            torch.autograd.grad(w.square().sum(), head.weight, retain_graph=True)[0] for w in (weight, weights[task])
+        )
+        torch.testing.assert_close(found, expected)
+
+
+def test_batch_norm_is_as_it_was_afterwards() -> None:
+    net = tiny().train()
+    with normalized_by(net, "running"):
+        assert not net.backbone.norm.training
+    assert net.backbone.norm.training
+    assert net.backbone.norm.track_running_stats
+
+
+def test_tasks_of_another_number_of_classes_than_the_heads_are_refused() -> None:
+    with pytest.raises(InputError, match="learned a head for 3 classes, the tasks have 5: train one with way=5"):
+        linear_head(tiny(), 5)

@@ -1,0 +1,151 @@
+"""Experiments whose methods adapt a network: the models of the file beside heads on features."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import shotproof as sp
+from shotproof.core.errors import InputError
+from shotproof.models.model import Model
+from shotproof.models.objective import objectives
+from shotproof.pipeline.run import run
+from shotproof.pipeline.steps import file_name
+from tests.models.objectives.untrained_models import model_of
+from tests.small_networks import BACKBONE, write_world
+
+EXPERIMENT = """
+[catalog]
+file = "catalog.parquet"
+[features]
+encoders = ["pixels(size=4)"]
+[tasks]
+split = "val"
+way = 3
+shots = [1]
+query = 3
+tasks = 4
+samplers = ["random"]
+[evaluate]
+methods = ["ncc", "finetune(steps=1)"]
+model = "first.model"
+[runtime]
+cache = "cache"
+workers = 1
+device = "cpu"
+[output]
+folder = "out"
+intervals = ["sampler"]
+"""
+FIRST = f"protonet on {BACKBONE}"
+
+
+def write_model(path: Path, objective: str = "protonet", seed: int = 0) -> None:
+    """An untrained model whose record says that it has seen the classes of training."""
+    model = model_of(objectives.make(objective), seed)
+    catalog = sp.Catalog.read(path.parent / "catalog.parquet").in_split("train")
+    seen = tuple(sorted(set(catalog.table.column("label").to_pylist())))
+    replace(model, record=replace(model.record, seen=seen)).write(path)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models")
+    write_world(folder / "world").write(folder / "catalog.parquet")
+    write_model(folder / "first.model")
+    write_model(folder / "second.model", seed=1)
+    write_model(folder / "anil.model", "anil")
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    shutil.copytree(made, tmp_path / "here")
+    return tmp_path / "here"
+
+
+def experiment(folder: Path, *changes: tuple[str, str]) -> Path:
+    text = EXPERIMENT
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    file = folder / "experiment.toml"
+    file.write_text(text)
+    return file
+
+
+def result(method: str, on: str) -> str:
+    return f"results/random-3way-1shot/{file_name(on)}/{file_name(method)}.parquet"
+
+
+def test_adaptations_are_evaluated_beside_heads_and_only_what_is_new_is_made(folder: Path) -> None:
+    first = run(experiment(folder))
+    assert first.comparison is not None
+    shown = set(first.comparison.to_pandas("methods")["method"])
+    assert shown == {"pixels(size=4): ncc", f"{FIRST}: finetune(steps=1)"}
+    written = sp.read(folder / "out" / result("finetune(steps=1)", FIRST))
+    tasks = sp.read(folder / "out" / "tasks-random-3way-1shot.parquet")
+    catalog = sp.read(folder / "out" / "catalog.parquet")
+    with sp.runtime(cache=None, workers=1, progress=False, device="cpu"):
+        direct = sp.evaluate(tasks, catalog=catalog, model=folder / "first.model", methods="finetune(steps=1)")
+    assert written.table.equals(direct.table)
+    assert written.record.source("model") == Model.read(folder / "first.model").digest
+    assert run(experiment(folder)).made == []
+    assert run(experiment(folder, ('"ncc"', '"ncc", "tsa(steps=1)"'))).made == [result("tsa(steps=1)", FIRST)]
+    write_model(folder / "first.model", seed=2)
+    assert run(experiment(folder), dry_run=True).made == [result("finetune(steps=1)", FIRST)]
+
+
+def test_models_of_one_name_are_told_apart_by_their_files(folder: Path) -> None:
+    file = experiment(folder, ('model = "first.model"', 'models = ["first.model", "second.model", "anil.model"]'))
+    done = run(file)
+    assert done.comparison is not None
+    names = [f"{FIRST} [first]", f"{FIRST} [second]", f"anil on {BACKBONE}"]
+    assert {name for name in done.made if "finetune" in name} == {result("finetune(steps=1)", one) for one in names}
+    shown = set(done.comparison.to_pandas("methods")["method"])
+    assert shown == {"pixels(size=4): ncc", *(f"{one}: finetune(steps=1)" for one in names)}
+
+
+def test_with_adaptations_alone_nothing_is_encoded(folder: Path) -> None:
+    file = experiment(folder, ('"ncc", ', ""), ('[features]\nencoders = ["pixels(size=4)"]\n', ""))
+    assert run(file, dry_run=True).made == [
+        "catalog.parquet",
+        "tasks-random-3way-1shot.parquet",
+        result("finetune(steps=1)", FIRST),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (('model = "first.model"', ""), "[evaluate], methods: 'finetune(steps=1)' adapts a network: name a model, mo"),
+        ((', "finetune(steps=1)"', ""), "[evaluate], model: no method adapts a network: take the model as an encoder"),
+        (("first.model", "frist.model"), "[evaluate], model: model "),
+        (('model = "first.model"', 'model = "first.model"\nmodels = ["anil.model"]'), "[evaluate]: expected either"),
+        (('model = "first.model"', 'models = ["anil.model", "anil.model"]'), "[evaluate], models: expected each once"),
+        (("finetune(steps=1)", "boil"), "[evaluate], methods: method 'boil' starts from what objective 'boil' learns"),
+        (("finetune(steps=1)", "ett"), "[evaluate], methods: method 'ett': backbone 'conv64f"),
+        (('"val"', '"train"'), f"[evaluate], model: model '{FIRST}' was trained on 6 classes of these tasks"),
+        (('["pixels(size=4)"]', '["model:anil.model"]'), "[features], encoders: the model of 'model:"),
+    ],
+)
+def test_what_cannot_be_is_told_before_anything_is_made(folder: Path, change: tuple[str, str], expected: str) -> None:
+    changes = [change]
+    if "encoders" in expected:  # the classes of training, on heads alone
+        changes += [('"val"', '"train"'), (', "finetune(steps=1)"', ""), ('model = "first.model"\n', "")]
+    file = experiment(folder, *changes)
+    with pytest.raises(InputError) as caught:
+        run(file)
+    assert str(caught.value).startswith(f"{file}, {expected}")
+    assert not (folder / "out").exists()
+
+
+def test_seen_classes_can_be_allowed(folder: Path) -> None:
+    file = experiment(
+        folder, ('"val"', '"train"'), ('model = "first.model"', 'model = "first.model"\nallow_seen = true')
+    )
+    name = result("finetune(steps=1)", FIRST)
+    assert name in run(file).made

@@ -1,0 +1,77 @@
+"""Training that is killed at any moment, again and again, ends with the same weights as one that is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import shotproof as sp
+from tests.small_networks import SMALL, write_world
+
+# Torch is imported once; every attempt is a fork of this process. The first is killed some time after it began, others
+# some time after they have written a checkpoint, at a moment that nobody chose: in an update, a validation, a write.
+SCRIPT = """
+import json, os, random, signal, sys, time
+import torch
+torch.set_num_threads(1)
+import shotproof as sp
+from shotproof.training.train import train
+settings = json.loads(sys.argv[1])
+catalog = sp.read("catalog.parquet")
+runtime = sp.runtime(cache="cache", workers=1, progress=False, device="cpu")
+CHECKPOINT = "killed.model.checkpoint"
+
+def written():
+    return os.stat(CHECKPOINT).st_mtime_ns if os.path.exists(CHECKPOINT) else None
+
+def attempt(output, patience, after_checkpoint=False):
+    before, child = written(), os.fork()
+    if not child:
+        try:
+            train(catalog, "protonet", output=output, resume=True, runtime=runtime, **settings)
+        except BaseException as error:
+            print(error, file=sys.stderr, flush=True)
+            os._exit(1)
+        os._exit(0)
+    end = None if after_checkpoint else time.monotonic() + patience
+    while end is None or time.monotonic() < end:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            assert status == 0, status
+            return "ended"
+        if end is None and written() not in (None, before):
+            end = time.monotonic() + patience
+        time.sleep(0.001)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return "killed"
+
+begun = time.monotonic()
+assert attempt("whole.model", 300) == "ended"
+took, draw = time.monotonic() - begun, random.Random()
+found = [attempt("killed.model", took * draw.uniform(0.1, 0.5))]
+found.append(attempt("killed.model", took / 10 * draw.random(), after_checkpoint=True))
+found.append(attempt("killed.model", 300))
+print(json.dumps(found))
+"""
+
+
+def test_killed_at_any_moment_it_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    write_world(tmp_path / "world").write(tmp_path / "catalog.parquet")
+    settings = {**SMALL, "epochs": 4, "optimizer": "adam", "schedule": "cosine"}
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(Path(sp.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, json.dumps(settings)],
+        cwd=tmp_path,
+        env=environment,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert json.loads(done.stdout)[:2] == ["killed", "killed"]  # the second time with a checkpoint
+    assert (tmp_path / "killed.model").read_bytes() == (tmp_path / "whole.model").read_bytes()
+    assert (tmp_path / "killed.model.jsonl").read_bytes() == (tmp_path / "whole.model.jsonl").read_bytes()
+    assert not list(tmp_path.glob("*.checkpoint"))

@@ -1,0 +1,201 @@
+"""Training end to end on a world of a few small pictures."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+import pytest
+import torch
+
+import shotproof as sp
+from shotproof.core.errors import InputError, InsufficientData, Mismatch, TrainingFailed, UnknownName
+from shotproof.models.model import weights_digest
+from shotproof.models.objective import objectives
+from shotproof.models.objectives.protonet import ProtoNet
+from tests.small_networks import SMALL, spelled, write_world
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> sp.Catalog:
+    return write_world(tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory: pytest.TempPathFactory, world: sp.Catalog) -> Any:
+    with sp.runtime(cache=world.root / "cache", workers=1, progress=False, device="cpu"):
+        yield
+
+
+@pytest.mark.parametrize("name", objectives.names())
+def test_every_objective_trains_to_a_model_that_encodes_and_scores(
+    name: str, world: sp.Catalog, tmp_path: Path
+) -> None:
+    file = tmp_path / "some.model"
+    model = sp.train(world, spelled(name), output=file, **SMALL)
+    assert sp.read(file).digest == model.digest
+    assert [row["epoch"] for row in model.record.curve] == [1, 2]
+    assert all(0 <= row["accuracy"] <= 100 and np.isfinite(row["loss"]) for row in model.record.curve)
+    assert len(model.record.classes) == 6
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["some.model", "some.model.jsonl"]
+    tasks = sp.sample(world, "random", split="val", way=3, shot=2, query=3, tasks=4)
+    objective = model.objective
+    if objective.needs != "items":
+        features = sp.encode(world.in_split("val"), f"model:{file}(maps={objective.needs == 'maps'})")
+        assert features.record.trained_on == model.record.classes
+        assert sp.evaluate(tasks, features, f"model:{file}").methods == [f"model:{file}"]
+
+
+def test_the_same_seed_gives_the_same_weights_and_another_one_others(world: sp.Catalog) -> None:
+    digests = [sp.train(world, "protonet", seed=seed, **SMALL).digest for seed in (1, 1, 2)]
+    assert digests[0] == digests[1] != digests[2]
+
+
+@pytest.mark.parametrize(("name", "optimizer"), [("protonet", "adam"), ("baseline", "sgd")])
+def test_an_interrupted_training_ends_with_the_same_weights(
+    name: str, optimizer: str, world: sp.Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {**SMALL, "epochs": 4, "optimizer": optimizer, "schedule": "cosine"}
+    settings["backbone"] = "resnet12(width='64', warm_up=4, block_size=2)"
+    whole = sp.train(world, name, **settings)
+    file, kind = tmp_path / "some.model", objectives.get(name)
+    calls, loss = iter(range(1000)), kind.loss
+
+    def interrupted(self: Any, *given: Any) -> torch.Tensor:
+        if next(calls) == 5:
+            raise KeyboardInterrupt
+        return loss(self, *given)
+
+    monkeypatch.setattr(kind, "loss", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sp.train(world, name, output=file, **settings)
+    monkeypatch.undo()
+    assert not file.exists()
+    with pytest.raises(InputError, match="is of a training that was interrupted: resume it, or delete it"):
+        sp.train(world, name, output=file, **settings)
+    with pytest.raises(Mismatch, match="of another training: its seed is 0, now it is 7"):
+        sp.train(world, name, output=file, resume=True, seed=7, **settings)
+    resumed = sp.train(world, name, output=file, resume=True, **settings)
+    assert weights_digest(resumed.weights) == weights_digest(whole.weights)
+    assert resumed.record.curve == whole.record.curve
+    log = file.with_name("some.model.jsonl").read_text().splitlines()
+    assert [json.loads(line)["epoch"] for line in log] == [1, 2, 3, 4]
+    assert not file.with_name("some.model.checkpoint").exists()
+
+
+def test_a_loss_that_is_no_number_ends_training_and_keeps_the_last_epoch(
+    world: sp.Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls, loss, file = iter(range(1000)), ProtoNet.loss, tmp_path / "some.model"
+    monkeypatch.setattr(ProtoNet, "loss", lambda *given: loss(*given) * (float("nan") if next(calls) == 3 else 1))
+    with pytest.raises(TrainingFailed, match=r"not a number any more, by update 2 of epoch 2.*after epoch 1 is kept"):
+        sp.train(world, "protonet", output=file, **SMALL)
+    monkeypatch.undo()
+    resumed = sp.train(world, "protonet", output=file, resume=True, **SMALL)
+    assert resumed.digest == sp.train(world, "protonet", **SMALL).digest
+
+
+def test_too_little_memory_ends_training_and_keeps_the_last_epoch(
+    world: sp.Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls, loss = iter(range(1000)), ProtoNet.loss
+
+    def too_large(*given: Any) -> torch.Tensor:
+        if next(calls) == 2:
+            raise torch.OutOfMemoryError("out of memory")
+        return loss(*given)
+
+    monkeypatch.setattr(ProtoNet, "loss", too_large)
+    with pytest.raises(TrainingFailed, match="memory is too small in epoch 2: lower tasks_per_update or batch"):
+        sp.train(world, "protonet", output=tmp_path / "some.model", **SMALL)
+    assert (tmp_path / "some.model.checkpoint").is_file()
+
+
+def test_what_cannot_be_trained_is_refused_before_it_starts(world: sp.Catalog) -> None:
+    with pytest.raises(InputError, match=r"split 'train' and split 'train' share 6 classes, e.g. '"):
+        sp.train(world, "protonet", val_split="train", **SMALL)
+    with pytest.raises(InsufficientData, match="has 8 items, a task needs 11 of each class"):
+        sp.train(world, "protonet", **{**SMALL, "query": 9})
+    with pytest.raises(UnknownName, match=r"unknown split 'valid'.*did you mean 'val'"):
+        sp.train(world, "protonet", val_split="valid", **SMALL)
+    with pytest.raises(InputError, match=r"training has no setting 'epoch'.*did you mean 'epochs'"):
+        sp.train(world, "protonet", **SMALL, epoch=2)
+    with pytest.raises(UnknownName, match=r"unknown recipe 'fewstab-cup'.*did you mean 'fewstab-cub'"):
+        sp.train(world, "protonet", recipe="fewstab-cup", **SMALL)
+    with pytest.raises(InputError, match="augmentation 'spec-augment' is for sounds, the items are images"):
+        sp.train(world, "protonet", augment="spec-augment", **SMALL)
+
+
+def test_a_model_starts_from_another_one_and_has_seen_its_classes_too(world: sp.Catalog) -> None:
+    first = sp.train(world, "baseline", **SMALL)
+    settings = {**SMALL, "lr": 1e-12, "weight_decay": 0.0, "epochs": 1}
+    assert settings.pop("backbone")
+    second = sp.train(world, "protonet", split="val", val_split="train", from_model=first, **settings)
+    kept = [name for name in first.weights if name.endswith("weight") and name.startswith("backbone")]
+    for name in kept:
+        torch.testing.assert_close(second.weights[name], first.weights[name], rtol=0, atol=1e-6)
+    assert set(second.record.seen) == set(pc.unique(world.table.column("label")).to_pylist())
+    assert second.record.source("model") == first.digest
+    with pytest.raises(InputError, match=r"cannot be the start: its backbone is conv64f.*, another network"):
+        sp.train(world, "protonet", from_model=first, **{**SMALL, "backbone": "resnet10"})
+
+
+def test_training_tasks_may_be_of_any_sampler(world: sp.Catalog) -> None:
+    features = sp.encode(world, "pixels(size=4)")
+    random = sp.train(world, "protonet", **SMALL)
+    hardest = sp.train(world, "protonet", train_sampler="hardest", features=features, **SMALL)
+    assert random.digest != hardest.digest
+    with pytest.raises(InputError, match="sampler 'hardest' needs features"):
+        sp.train(world, "protonet", train_sampler="hardest", **SMALL)
+    with pytest.raises(InputError, match="training takes tasks of one shape"):
+        sp.train(world, "protonet", train_sampler="random(query_dirichlet=1)", **SMALL)
+
+
+def test_tasks_of_classes_that_a_model_has_seen_are_refused(world: sp.Catalog, tmp_path: Path) -> None:
+    file = tmp_path / "some.model"
+    sp.train(world, "protonet", output=file, **SMALL)
+    features = sp.encode(world, f"model:{file}")
+    tasks = sp.sample(world, "random", split="train", way=3, shot=2, query=3, tasks=30)
+    with pytest.raises(InputError, match=r"was trained on 6 classes of these tasks, e.g. '.*allow_seen"):
+        sp.evaluate(tasks, features, "ncc")
+    with pytest.raises(InputError, match="was trained on 6 classes"):
+        sp.evaluate(tasks, sp.transform(features, "l2"), "ncc")
+    assert len(sp.evaluate(tasks, features, "ncc", allow_seen=True).methods) == 1
+
+
+def test_a_models_head_on_other_features_is_refused(world: sp.Catalog, tmp_path: Path) -> None:
+    file = tmp_path / "some.model"
+    sp.train(world, "protonet", output=file, **SMALL)
+    tasks = sp.sample(world, "random", split="val", way=3, shot=2, query=3, tasks=4)
+    own, other = sp.encode(world, f"model:{file}"), sp.encode(world, "pixels(size=4)")
+    assert np.array_equal(
+        sp.evaluate(tasks, own, f"model:{file}").table.column("n_correct"),
+        sp.evaluate(tasks, own, "ncc").table.column("n_correct"),
+    )
+    for features in (other, sp.transform(own, "l2")):
+        with pytest.raises(Mismatch, match="takes the features that this model gives, without any transform"):
+            sp.evaluate(tasks, features, f"model:{file}")
+
+
+def test_a_trained_network_is_better_than_an_untrained_one(tmp_path: Path) -> None:
+    world = write_world(tmp_path / "world", classes=14, items=20)
+    settings = {**SMALL, "epochs": 4, "tasks": 30, "lr": 2e-3}
+    curve = sp.train(world, "protonet", augment="none", **settings).record.curve
+    assert curve[-1]["loss"] < curve[0]["loss"] / 2
+
+
+def test_a_compiled_backbone_is_the_one_that_is_trained(world: sp.Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+
+    def stand_in(function: Any) -> Any:  # compiling takes longer than all other tests
+        compiled.append(function.__name__)
+        return function
+
+    monkeypatch.setattr(torch, "compile", stand_in)
+    model = sp.train(world, "protonet", compile=True, **SMALL)
+    assert compiled == ["maps", "vectors"]
+    plain = sp.train(world, "protonet", **SMALL)
+    assert weights_digest(model.weights) == weights_digest(plain.weights)
