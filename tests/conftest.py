@@ -15,7 +15,7 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 
 # HYPOTHESIS_PROFILE=thorough draws more examples than make test has time for.
-settings.register_profile("quick", max_examples=30, deadline=None)
+settings.register_profile("quick", max_examples=20, deadline=None)
 settings.register_profile("thorough", max_examples=200, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
