@@ -79,7 +79,11 @@ def next_steps(comparison: Comparison, experiment: str | None = None) -> list[St
             )
         elif one.needed and one.needed.tasks:
             total = one.loss.gap.tasks + one.needed.tasks
-            setting = f"{again}, with tasks = {total} in [tasks]" if again else f"shotproof sample --tasks {total}"
+            setting = (
+                f"{again}, with tasks = {total} in [tasks]"
+                if again
+                else f"shotproof sample CATALOG --tasks {total} -o TASKS"
+            )
             steps.append(Step(f"To tell what is lost on {one.loss.label} tasks:", setting))
         elif one.losing and one.loss.axis == "attributes":
             steps.append(
