@@ -9,6 +9,7 @@ is of two measurements of the same run. Data are drawn: photographs of CUB's siz
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib.util
 import os
 import tempfile
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import torch
-from PIL import Image
+from PIL import Image, ImageEnhance
 from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
@@ -94,7 +95,7 @@ def measure(sizes: Sizes, parts: tuple[str, ...], compiled: bool) -> None:
             if "classes" in parts:
                 measure_classes(catalog, sizes, compiled)
             if "inner" in parts:
-                measure_inner(sizes, device)
+                measure_inner(sizes, device, compiled)
 
 
 def draw_photographs(folder: Path, sizes: Sizes) -> Catalog:
@@ -171,7 +172,7 @@ def seconds(work: Callable[[], object], device: torch.device) -> float:
 
 
 class Photographs(Dataset[tuple[Tensor, int]]):
-    """As in LibFewShot: every item is opened, decoded, cropped and normalized in a worker, one by one."""
+    """As in LibFewShot: every item is opened, decoded, cropped, flipped, recolored and normalized in a worker."""
 
     def __init__(self, catalog: Catalog, side: int) -> None:
         self.paths = list(catalog.paths)
@@ -191,6 +192,8 @@ class Photographs(Dataset[tuple[Tensor, int]]):
         part = image.resize((self.side, self.side), Image.Resampling.BILINEAR, box=(left, top, left + wide, top + high))
         if rng.random() < 0.5:
             part = part.transpose(Image.Transpose.FLIP_LEFT_RIGHT)
+        for change in (ImageEnhance.Brightness, ImageEnhance.Contrast, ImageEnhance.Color):
+            part = change(part).enhance(float(rng.uniform(0.6, 1.4)))
         values = torch.from_numpy(np.array(part)).permute(2, 0, 1).float() / 255
         return (values - torch.tensor(MEAN).view(3, 1, 1)) / torch.tensor(STD).view(3, 1, 1), self.labels[row]
 
@@ -243,40 +246,31 @@ def plain_loop(catalog: Catalog, sizes: Sizes, device: torch.device) -> float:
     return (time.perf_counter() - started) / sizes.plain_tasks
 
 
-def measure_inner(sizes: Sizes, device: torch.device) -> None:
+def measure_inner(sizes: Sizes, device: torch.device, compiled: bool) -> None:
     """Inner loops of four tasks, forward and backward: batched, task by task, and task by task with `higher`."""
     side, tasks = sizes.inner_side, 4
     batch = drawn_tasks(tasks, side, device)
     for name, (rate, steps) in INNER.items():
-        if name not in objectives:
-            print(f"{name}: no such objective is registered", flush=True)
-            continue
         objective = objectives.make(f"{name}(rate={rate}, steps={steps})")
         torch.manual_seed(0)
         preprocessing = ImagePreprocessing(size=side, stored=side)
         net = blank_network(backbones.make("conv64f"), objective, preprocessing, 64, WAY).to(device).train()
-        generator = torch.Generator(device)
-
-        def batched(net: FewShotNetwork = net, objective: Any = objective, generator: Any = generator) -> Tensor:
-            loss: Tensor = objective.loss(net, batch, generator)
-            return loss
-
-        def plain(net: FewShotNetwork = net, name: str = name, rate: float = rate, steps: int = steps) -> Tensor:
-            return task_by_task(net, batch, name, rate, steps)
-
-        def with_higher(net: FewShotNetwork = net, name: str = name, rate: float = rate, steps: int = steps) -> Tensor:
-            return task_by_task_with_higher(net, batch, name, rate, steps)
-
-        ways = {"batched": batched, "task by task": plain}
+        if compiled:
+            net.compile_training()
+        ways = {"batched": functools.partial(objective.loss, net, batch, torch.Generator(device))}
+        ways["task by task"] = functools.partial(task_by_task, net, batch, name, rate, steps)
         if importlib.util.find_spec("higher"):
-            ways["task by task with higher"] = with_higher
+            ways["task by task with higher"] = functools.partial(
+                task_by_task_with_higher, net, batch, name, rate, steps
+            )
         told, ours = [], 0.0
         for way, loss in ways.items():
             value, took = timed(loss, net, sizes.inner_repeats, device)
             ours = ours or took
             ratio = "" if way == "batched" else f", ratio {took / ours:.1f}"
             told.append(f"{way} {1000 * took / tasks:.2f} ms per task (loss {value:.5f}{ratio})")
-        print(f"{name}, conv64f at {side} pixels, {steps} steps, 4 tasks: {'; '.join(told)}", flush=True)
+        how = "compiled, " if compiled else ""
+        print(f"{name}, {how}conv64f at {side} pixels, {steps} steps, 4 tasks: {'; '.join(told)}", flush=True)
 
 
 def timed(loss: Callable[[], Tensor], net: nn.Module, repeats: int, device: torch.device) -> tuple[float, float]:
@@ -375,7 +369,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parts", nargs="*", default=list(PARTS), help=f"of {', '.join(PARTS)}; default: all")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it runs")
-    parser.add_argument("--compile", action="store_true", help="the backbone compiled")
+    parser.add_argument("--compile", action="store_true", help="networks compiled")
     parser.add_argument("--tasks-per-update", type=int, default=4)
     given = parser.parse_args()
     chosen = QUICK if given.quick or not torch.cuda.is_available() else Sizes()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
+import torch._dynamo.utils
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -111,6 +114,31 @@ def test_gradients_to_the_start_are_those_of_autograd_and_of_finite_differences(
 
     difference = (loss_at(1e-5) - loss_at(-1e-5)) / 2e-5
     assert found[False][3, 0, 2, 0].item() == pytest.approx(difference, rel=1e-5)
+
+
+class TracedNetwork(FewShotNetwork):
+    """Compiled as any other, but that no machine code is made."""
+
+    def compiled(self, name: str, function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+        return super().compiled(name, function, backend="eager", **options)
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")  # PyTorch's own
+def test_steps_are_compiled_once_and_give_the_same_gradients() -> None:
+    plain = tiny().train()
+    traced = TracedNetwork(plain.backbone, plain.head).train()
+    traced.compile_training()
+    torch._dynamo.reset()
+    graphs = []
+    for _ in range(2):
+        scores, expected = (scores_after(net, "", 3, 0.3) for net in (traced, plain))
+        torch.testing.assert_close(scores, expected)
+        torch.testing.assert_close(outer_gradient(traced, scores), outer_gradient(plain, expected))
+        graphs.append(torch._dynamo.utils.counters["stats"]["unique_graphs"])
+    # The first step, in which all tasks have the same weights, the steps after it, and the queries.
+    assert graphs[1] == graphs[0]
+    assert graphs[0] >= 3
+    assert not torch._dynamo.utils.counters["graph_break"]
 
 
 @pytest.mark.parametrize("first_order", [False, True])

@@ -190,12 +190,12 @@ def test_a_trained_network_is_better_than_an_untrained_one(tmp_path: Path) -> No
 def test_a_compiled_backbone_is_the_one_that_is_trained(world: sp.Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[str] = []
 
-    def stand_in(function: Any) -> Any:  # compiling takes longer than all other tests
+    def stand_in(function: Any, **options: Any) -> Any:  # compiling takes longer than all other tests
         compiled.append(function.__name__)
         return function
 
     monkeypatch.setattr(torch, "compile", stand_in)
     model = sp.train(world, "protonet", compile=True, **SMALL)
-    assert compiled == ["maps", "vectors"]
+    assert compiled == ["vectors"]
     plain = sp.train(world, "protonet", **SMALL)
     assert weights_digest(model.weights) == weights_digest(plain.weights)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Callable, Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -58,30 +57,58 @@ def normalized_by(net: nn.Module, how: BatchNorm, twice: bool = False) -> Iterat
             how the statistics depend on the input; here they are computed step by step.
     """
     norms = [one for one in net.modules() if isinstance(one, nn.modules.batchnorm._BatchNorm)]
-    modes = [one.training for one in norms]
+    before = [(one.__class__, one.training) for one in norms]
     try:
         for one in norms:
             one.training = how == "batch"
             if twice and how == "batch":
-                one.forward = functools.partial(_normalized_by_batch, one)  # type: ignore[method-assign]
+                one.__class__ = _TwiceDifferentiated
         with stateless_batch_norm(net):
             yield
     finally:
-        for one, mode in zip(norms, modes, strict=True):
-            one.training = mode
-            vars(one).pop("forward", None)
+        for one, (kind, mode) in zip(norms, before, strict=True):
+            one.__class__, one.training = kind, mode
 
 
-def _normalized_by_batch(norm: nn.modules.batchnorm._BatchNorm, values: Tensor) -> Tensor:
-    """What batch norm does in training, without its running statistics."""
-    axes = [0, *range(2, values.ndim)]
-    precise = values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
-    centered = precise - precise.mean(axes, keepdim=True)
-    scaled = centered * (centered.square().mean(axes, keepdim=True) + norm.eps).rsqrt()
-    if norm.affine:
-        shape = (1, -1, *(1 for _ in axes[1:]))
-        scaled = scaled * norm.weight.view(shape) + norm.bias.view(shape)
-    return scaled.to(values.dtype)
+class _TwiceDifferentiated(nn.modules.batchnorm._BatchNorm):
+    """What batch norm does in training, without its running statistics, in steps that `vmap` differentiates rightly.
+
+    A class that a module takes for a while, and no new `forward` of the module, which would be compiled anew each time.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        axes = [0, *range(2, input.ndim)]
+        precise = input.float() if input.dtype in (torch.bfloat16, torch.float16) else input
+        variance, mean = torch.var_mean(precise, axes, correction=0, keepdim=True)
+        scale, shape = (variance + self.eps).rsqrt(), (1, -1, *(1 for _ in axes[1:]))
+        if self.affine:
+            scale = scale * self.weight.view(shape)
+        shift = (self.bias.view(shape) if self.affine else 0) - mean * scale
+        return torch.addcmul(shift, precise, scale).to(input.dtype)
+
+
+def gradient_step(viewed: Viewed, rate: float, first_order: bool) -> Callable[[Weights, Tensor, Tensor], Weights]:
+    """A step of one task: w - rate * gradient of the mean cross-entropy of the support, for each of the weights.
+
+    Args:
+        viewed: the network by its logits
+        rate: the learning rate
+        first_order: whether gradients are taken as constants, so that nothing is differentiated twice
+
+    Returns:
+        A function of the weights, items [n, channels, height, width] and classes [n], which gives the next weights.
+    """
+
+    def loss(weights: Weights, items: Tensor, classes: Tensor) -> Tensor:
+        return functional.cross_entropy(viewed.call(weights, items), classes)
+
+    def step(weights: Weights, items: Tensor, classes: Tensor) -> Weights:
+        gradients = grad(loss)(weights, items, classes)
+        if first_order:
+            gradients = {name: each.detach() for name, each in gradients.items()}
+        return {name: each - rate * gradients[name] for name, each in weights.items()}
+
+    return step
 
 
 def adapted_scores(
@@ -108,23 +135,26 @@ def adapted_scores(
         batch_norm: which statistics normalize each pass
     """
     viewed = Viewed(net, logits=True)
-    start: Weights = {name: each for name, each in net.named_parameters() if adapts(name)}
-
-    def support_loss(weights: Weights, items: Tensor, classes: Tensor) -> Tensor:
-        return functional.cross_entropy(viewed.call(weights, items), classes)
-
-    def one_task(items: Tensor, classes: Tensor, asked: Tensor) -> Tensor:
-        weights = start
-        for _ in range(steps):
-            gradients = grad(support_loss)(weights, items, classes)
-            if first_order:
-                gradients = {name: each.detach() for name, each in gradients.items()}
-            weights = {name: each - rate * gradients[name] for name, each in weights.items()}
-        return viewed.call(weights, asked)
-
+    step = gradient_step(viewed, rate, first_order)
+    weights: Weights = {name: each for name, each in net.named_parameters() if adapts(name)}
+    shared = True  # all tasks begin with the same weights
     with normalized_by(net, batch_norm, twice=torch.is_grad_enabled() and not first_order):
-        scores: Tensor = vmap(one_task, randomness="different")(support, labels, query)
+        for _ in range(steps):
+            weights = _of_all_tasks(net, step, shared)(weights, support, labels)
+            shared = False
+    with normalized_by(net, batch_norm):
+        scores: Tensor = _of_all_tasks(net, viewed.call, shared)(weights, query)
     return scores
+
+
+def _of_all_tasks(net: FewShotNetwork, function: Callable[..., Any], shared: bool) -> Callable[..., Any]:
+    """A function of one task's weights and items as one of all tasks', compiled where the network's training is."""
+
+    def batched(weights: Weights, *items: Tensor) -> Any:
+        axes = (None if shared else 0, *(0 for _ in items))
+        return vmap(function, in_dims=axes, randomness="different")(weights, *items)
+
+    return net.compiled(f"{function.__name__} of {'the same' if shared else 'own'} weights", batched)
 
 
 def adapted_linear(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import torch
@@ -24,11 +25,23 @@ class FewShotNetwork(nn.Module):
         super().__init__()
         self.backbone = backbone
         self.head = head
-        self._compiled: dict[str, Any] = {}
+        self._compiles = False
+        self._compiled: dict[str, Callable[..., Any]] = {}
 
     def compile_training(self) -> None:
-        """Have the backbone compiled when it first computes in training mode; evaluation stays as it is."""
-        self._compiled = {name: torch.compile(getattr(self.backbone, name)) for name in ("maps", "vectors")}
+        """Have compiled what computes in training mode, when it first does; evaluation stays as it is."""
+        self._compiles = True
+
+    def compiled(self, name: str, function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
+        """A function of the network in compiled form where training is compiled and goes on, else the function itself.
+
+        Of all functions that are given by the same name, the first is compiled, so let them be the same.
+        """
+        if not (self._compiles and self.training):
+            return function
+        if name not in self._compiled:
+            self._compiled[name] = torch.compile(function, **options)
+        return self._compiled[name]
 
     def forward(self, items: Tensor, needs: Needs = "vectors") -> Tensor:
         """What a head sees of items [..., channels, height, width]: vectors [..., dim], maps, or the items themselves.
@@ -41,6 +54,7 @@ class FewShotNetwork(nn.Module):
         if batch.is_cuda:
             batch = batch.contiguous(memory_format=torch.channels_last)
         with torch.autocast("cuda", torch.bfloat16, enabled=batch.is_cuda):
-            compute = self._compiled.get(needs) if self.training else None
-            seen: Tensor = (compute or getattr(self.backbone, needs))(batch)
+            # As one graph of the GPU's, which small batches would otherwise wait for the launches of.
+            compute = self.compiled(needs, getattr(self.backbone, needs), mode="reduce-overhead")
+            seen: Tensor = compute(batch)
         return seen.float().reshape(*leading, *seen.shape[1:])

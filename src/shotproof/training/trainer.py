@@ -29,7 +29,8 @@ from shotproof.training.curves import Curves
 from shotproof.training.settings import TrainingSettings
 from shotproof.training.validation import Validation
 
-WORTH_COMPILING = 250_000  # items of a whole training
+# Items of a whole training from which compiling pays: backbones take 20 seconds, steps within tasks minutes.
+WORTH_COMPILING = {"vectors": 250_000, "maps": 250_000, "items": 2_000_000}
 CHECKED_EVERY = 50  # updates between looks at the loss, each of which waits for the GPU
 CHANGED_AT_A_TIME = 512  # items of several updates that are changed at random together: small batches take as long
 
@@ -111,14 +112,14 @@ class Trainer:
         return max(1, len(self.items.labels) // self.settings.batch)
 
     def _compiles(self) -> bool:
-        """Whether the backbone is compiled, which takes about half a minute once."""
+        """Whether what the network computes is compiled."""
         if self.settings.compile is not None:
             return self.settings.compile
-        if self.device.type != "cuda" or self.objective.needs == "items" or not has_triton():
+        if self.device.type != "cuda" or not has_triton():
             return False
         given = self.settings
         per_update = given.tasks_per_update * given.way * (given.shot + given.query) if self.sampler else given.batch
-        return given.epochs * self.updates_per_epoch * per_update >= WORTH_COMPILING
+        return given.epochs * self.updates_per_epoch * per_update >= WORTH_COMPILING[self.objective.needs]
 
     def _train_epoch(self, epoch: int, advance: Any) -> float:
         """The mean loss of an epoch."""
@@ -132,8 +133,8 @@ class Trainer:
             generator.manual_seed(seed_for(self.seed, STEP, step, 1))
             advance_drop_blocks(self.net, step)
             self._set_lr(epoch + number / updates)
-            loss = self.objective.loss(self.net, batch, generator)
             self.optimizer.zero_grad(set_to_none=True)
+            loss = self.objective.loss(self.net, batch, generator)
             loss.backward()  # type: ignore[no-untyped-call]
             if self.settings.clip is not None:
                 torch.nn.utils.clip_grad_norm_(self.net.parameters(), self.settings.clip)
@@ -264,7 +265,13 @@ class Trainer:
 
 def _copies(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The same in main memory, whatever becomes of these."""
-    return {name: each.detach().to("cpu", copy=True).contiguous() for name, each in tensors.items()}
+    copies = {
+        name: torch.empty(each.shape, dtype=each.dtype, pin_memory=each.is_cuda).copy_(each.detach(), non_blocking=True)
+        for name, each in tensors.items()
+    }
+    if any(each.is_cuda for each in tensors.values()):
+        torch.cuda.synchronize()  # one wait for all of them
+    return copies
 
 
 def _optimizer(groups: list[dict[str, Any]], settings: TrainingSettings, device: torch.device) -> torch.optim.Optimizer:
