@@ -5,6 +5,10 @@
 An interval of level 95% should contain the truth in 95 of 100 worlds. `images` is held against the expected accuracy on
 new images of the world's own classes, `classes` against that on new classes, the other two against both. Worlds are
 drawn and evaluated in batches, on a GPU where there is one; the intervals are made by the package's own functions.
+
+    python -m benchmarks.coverage --only unusual --worlds 400
+
+is on worlds that are not Gaussian (`unusual_worlds.py`), one per process, on all cores.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ import argparse
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -21,12 +26,15 @@ from torch import Tensor
 
 from benchmarks import batched
 from benchmarks.batched import Shape, Tasks
+from benchmarks.unusual_worlds import WORLDS as UNUSUAL
+from benchmarks.unusual_worlds import UnusualWorld, measure_worlds
 from shotproof.methods.method import Method, make_method
 from shotproof.stats.halves import HalfMoments, Halves
 from shotproof.stats.intervals import Estimate, FloatArray, Interval
 from shotproof.worlds.gaussian import Classes, DrawnItems, GaussianWorld
 
 METHODS = ("ncc", "cosine")
+ESTIMATED = ("Acc", "wAcc", "Acc, difference", "wAcc, difference")
 Sampler = Callable[[DrawnItems, int, Shape, torch.Generator], Tasks]
 
 
@@ -283,6 +291,22 @@ def _joined(parts: list[EvaluatedWorlds]) -> EvaluatedWorlds:
     )
 
 
+def unusual_study(
+    kinds: list[UnusualWorld], worlds: int, halvings: int | None = None, seed: int = 0
+) -> Iterator[Coverage]:
+    """Coverage of new images on every kind of unusual world."""
+    for kind in kinds:
+        found: dict[tuple[str, str], list[tuple[bool, float]]] = {}
+        for measured in measure_worlds(kind, worlds, halvings=halvings, seed=seed):
+            for key, (truth, interval) in measured.items():
+                if interval.refused is None:
+                    contains = interval.low <= truth <= interval.high
+                    found.setdefault(key, []).append((contains, interval.half_width))
+        for (estimated, covers), each in found.items():
+            images, half_width = np.array(each, dtype=np.float64).mean(0).tolist()
+            yield Coverage(kind.name, estimated, covers, 100 * images, float("nan"), half_width, len(each))
+
+
 def show(rows: Iterator[Coverage]) -> list[Coverage]:
     """Print rows as they come, as a table in Markdown."""
     print("| setting | estimate | interval | covers new images | covers new classes | half-width |")
@@ -292,6 +316,20 @@ def show(rows: Iterator[Coverage]) -> list[Coverage]:
         numbers = f"{row.new_images:.1f}% | {row.new_classes:.1f}% | {row.half_width:.2f}"
         print(f"| {row.setting} | {row.estimated} | {row.interval} | {numbers} |", flush=True)
         shown.append(row)
+    return shown
+
+
+def show_unusual(rows: Iterator[Coverage]) -> list[Coverage]:
+    """Print one row per kind of world as they come, as a table in Markdown: coverage of new images, in percent."""
+    print(f"| worlds | {' | '.join(f'`images`: {name}' for name in ESTIMATED)} | half-width of Acc | `sampler`: Acc |")
+    print("|---" * (len(ESTIMATED) + 3) + "|")
+    shown: list[Coverage] = []
+    for kind, of_kind in groupby(rows, key=lambda row: row.setting):
+        by_key = {(row.estimated, row.interval): row for row in of_kind}
+        cells = [f"{by_key[name, 'images'].new_images:.1f}" for name in ESTIMATED]
+        cells += [f"{by_key['Acc', 'images'].half_width:.1f}", f"{by_key['Acc', 'sampler'].new_images:.1f}"]
+        print(f"| {kind} | {' | '.join(cells)} |", flush=True)
+        shown += by_key.values()
     return shown
 
 
@@ -307,13 +345,20 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=100, help="random splits per world")
     parser.add_argument("--half-tasks", type=int, default=200, help="tasks on each half")
     parser.add_argument("--at-once", type=int, default=1000, help="worlds in memory")
-    parser.add_argument("--only", choices=["plain", "gap"], help="worlds without words, or with")
+    parser.add_argument(
+        "--only", choices=["plain", "gap", "unusual"], help="worlds without words, with words, or not Gaussian"
+    )
+    parser.add_argument("--kind", action="append", help="of the unusual worlds, those of this name; may be repeated")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", type=Path, help="write the rows to a file too")
     given = parser.parse_args()
-    settings = {"plain": SETTINGS, "gap": GAP_SETTINGS, None: SETTINGS + GAP_SETTINGS}[given.only]
-    effort = Effort(given.splits, given.half_tasks)
-    rows = show(study(settings, given.worlds, effort, given.at_once, given.seed))
+    if given.only == "unusual":
+        kinds = [one for one in UNUSUAL if given.kind is None or one.name in given.kind]
+        rows = show_unusual(unusual_study(kinds, given.worlds, given.splits, given.seed))
+    else:
+        settings = {"plain": SETTINGS, "gap": GAP_SETTINGS, None: SETTINGS + GAP_SETTINGS}[given.only]
+        effort = Effort(given.splits, given.half_tasks)
+        rows = show(study(settings, given.worlds, effort, given.at_once, given.seed))
     if given.json:
         given.json.write_text(json.dumps([asdict(row) for row in rows], indent=1), encoding="utf-8")
 

@@ -2,7 +2,8 @@
 
 `python -m benchmarks.sound_context [--data ../shared/data/ESC-50] [--work sound-context]`: tables in Markdown on the
 terminal, figures and a report in the working folder. What is there already is read again, so a second run is quick.
-`--heads` compares all heads on iid and hard-ood tasks instead.
+`--heads` compares all heads on iid and hard-ood tasks instead, `--support-contexts` supports in one and in several
+contexts.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ from shotproof.features.encoder import encode
 from shotproof.features.features import Features
 from shotproof.methods.method import DEFAULT_METHODS, make_method, methods
 from shotproof.pipeline.report import write_report
-from shotproof.pipeline.steps import file_name
+from shotproof.pipeline.steps.steps import file_name
 from shotproof.report.figures.contexts import SETS, context_panels
 from shotproof.report.figures.file import write_svg
 from shotproof.sounds.mix import MixSettings, mix
 from shotproof.stats.comparison import Comparison
 from shotproof.stats.intervals import Interval, gap_interval
-from shotproof.tasks.context.sets import sample_context
+from shotproof.tasks.context.sets import Context, sample_context
 from shotproof.tasks.taskset import TaskSet
 
 DIALS = (0.0, 0.5, 1.0, 2.0)
@@ -46,6 +47,7 @@ CHANCE = 20.0  # percent, of 5 ways
 GAPS = SETS[1:]  # iid minus each of these
 HEADS_SETS = ("iid", "hard-ood")
 RESCALED_TASKS = 60
+SEVERAL: tuple[int | str, ...] = (1, 2, 4, "all")  # contexts of a class's support
 
 
 @dataclass(frozen=True)
@@ -72,11 +74,12 @@ class Study:
         return Features.read(path)
 
     @cache  # noqa: B019
-    def tasks(self, dial: float, shot: int, split: str = "test") -> dict[str, TaskSet]:
-        """The four matched sets."""
-        folder = self.work / f"tasks-{split}-{dial:g}-{shot}"
+    def tasks(self, dial: float, shot: int, split: str = "test", several: int | str = 1) -> dict[str, TaskSet]:
+        """The four matched sets, with supports in so many contexts."""
+        folder = self.work / f"tasks-{split}-{dial:g}-{shot}{'' if several == 1 else f'-{several}'}"
         if not (folder / "clean.parquet").is_file():
-            sets = sample_context(self.catalog(dial), split=split, shot=shot, query=QUERY, tasks=TASKS)
+            shape = {"split": split, "shot": shot, "query": QUERY, "tasks": TASKS}
+            sets = sample_context(self.catalog(dial), Context(support_contexts=several), **shape)
             for name, drawn in sets.items():
                 drawn.write(folder / f"{name}.parquet")
         return {name: TaskSet.read(folder / f"{name}.parquet") for name in SETS}
@@ -188,6 +191,27 @@ def without_common_direction(study: Study) -> None:
     table(["method", *SETS, *(f"iid - {name}" for name in GAPS)], rows)
 
 
+def several_contexts(study: Study) -> None:
+    """Acc at a = 1 with supports in one context, different for each class, and in several, which classes may share."""
+    for shot in SHOTS:
+        rows, between = [], dict.fromkeys(SEVERAL, 0)
+        for several in SEVERAL:
+            tasks = study.tasks(1.0, shot, several=several)
+            for name in DEFAULT_METHODS:
+                acc = [values_of(evaluate(tasks[sampler], study.features(1.0), name), name)["acc"] for sampler in SETS]
+                gaps = [gap_interval(acc[0], other, paired=True) for other in acc[1:]]
+                clean_over_ood = gap_interval(acc[SETS.index("clean")], acc[SETS.index("ood")], paired=True)
+                rows.append([str(several), name, *(f"{one.mean():.1f}" for one in acc), *map(told, gaps)])
+                rows[-1].append(told(clean_over_ood))
+                between[several] += acc[0].mean() > acc[SETS.index("clean")].mean() > acc[SETS.index("ood")].mean()
+        print(f"Supports in several contexts: 5 ways, {shot} shots, a = 1, {QUERY} queries, {TASKS} tasks")
+        table(["contexts", "method", *SETS, *(f"iid - {name}" for name in GAPS), "clean - ood"], rows)
+        for several, count in between.items():
+            print(
+                f"support_contexts={several}: clean between ood and iid for {count} of {len(DEFAULT_METHODS)} methods"
+            )
+
+
 def figures(comparison: Comparison, folder: Path) -> None:
     """All panels of the report, each as a file."""
     for panel in context_panels(comparison):
@@ -267,10 +291,14 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=sounds(), help="the folder ESC-50")
     parser.add_argument("--work", type=Path, default=Path("sound-context"), help="where everything is kept")
     parser.add_argument("--heads", action="store_true", help="all heads instead")
+    parser.add_argument(
+        "--support-contexts", action="store_true", help="supports in one and in several contexts instead"
+    )
     given = parser.parse_args()
     if given.data is None or not given.data.is_dir():
         sys.exit("ESC-50 is not here: give --data, or set SHOTPROOF_DATA to the folder that holds it")
-    (heads if given.heads else shifted)(Study(given.data, given.work))
+    study = heads if given.heads else several_contexts if given.support_contexts else shifted
+    study(Study(given.data, given.work))
 
 
 if __name__ == "__main__":

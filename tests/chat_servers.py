@@ -8,22 +8,28 @@ import json
 import threading
 import wave
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+Server = TypeVar("Server", bound="ChatStandIn")
 Vector = npt.NDArray[np.float64]
+
+
+def shown_image(part: dict[str, Any]) -> Image.Image:
+    """The image of a message's part."""
+    data = base64.b64decode(part["image_url"]["url"].partition("data:image/jpeg;base64,")[2], validate=True)
+    return Image.open(io.BytesIO(data)).convert("RGB")
 
 
 def seen(part: dict[str, Any]) -> Vector:
     """What the server makes of an image, its mean color, or of a sound, its power in eight bands."""
     if part["type"] == "image_url":
-        data = base64.b64decode(part["image_url"]["url"].partition("data:image/jpeg;base64,")[2], validate=True)
-        return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"), dtype=np.float64).mean((0, 1))
+        return np.asarray(shown_image(part), dtype=np.float64).mean((0, 1))
     assert part["input_audio"]["format"] == "wav"
     with wave.open(io.BytesIO(base64.b64decode(part["input_audio"]["data"], validate=True))) as file:
         samples = np.frombuffer(file.readframes(file.getnframes()), "<i2") / 2**15
@@ -40,7 +46,10 @@ def nearest_answer(content: list[dict[str, Any]]) -> str:
 
 
 class ChatStandIn(ThreadingHTTPServer):
-    """Answers by `answer`, after the faults that are set have occurred, one per request: `500`, `429 1`, `raw TEXT`."""
+    """Answers by `answer`, after the faults that are set have occurred, one per request.
+
+    A fault is a status (`500`, `429 1`), `raw TEXT`, `refuse TEXT`, `huge`, `drop` or `slow`.
+    """
 
     daemon_threads = True
 
@@ -50,12 +59,19 @@ class ChatStandIn(ThreadingHTTPServer):
         self.faults: list[str] = []
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        self.under_way = 0
+        self.most_under_way = 0
         self.lock = threading.Lock()
+        self.closing = threading.Event()
         self.together: threading.Barrier | None = None
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}/v1"
+
+    def next_fault(self, content: list[dict[str, Any]]) -> str:
+        """What goes wrong with a request for this; empty: nothing."""
+        return self.faults.pop(0) if self.faults else ""
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away, as it may, is no news."""
@@ -68,20 +84,31 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         server = self.server
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        content = body["messages"][0]["content"]
         with server.lock:
             server.bodies.append(body)
             server.headers.append({"path": self.path, **self.headers})
-            kind, _, detail = (server.faults.pop(0) if server.faults else "").partition(" ")
+            server.under_way += 1
+            server.most_under_way = max(server.most_under_way, server.under_way)
+            kind, _, detail = server.next_fault(content).partition(" ")
         if server.together is not None:
             server.together.wait(timeout=20)
-        if kind.isdecimal():
+        with server.lock:
+            server.under_way -= 1
+        if kind == "slow":
+            server.closing.wait(20)
+        if kind in ("slow", "drop"):
+            self.close_connection = True
+        elif kind.isdecimal():
             self._send(int(kind), json.dumps({"error": {"message": detail or "oops"}}), {"Retry-After": detail})
         elif kind == "raw":
             self._send(200, detail)
+        elif kind == "refuse":
+            self._send(400, detail)
         elif kind == "huge":
             self._send(200, " " * (2**24 + 1))
         else:
-            said = {"role": "assistant", "content": server.answer(body["messages"][0]["content"])}
+            said = {"role": "assistant", "content": server.answer(content)}
             self._send(200, json.dumps({"choices": [{"message": said}]}))
 
     def _send(self, status: int, text: str, headers: dict[str, str] | None = None) -> None:
@@ -96,13 +123,19 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def chat_server() -> Iterator[ChatStandIn]:
-    """A server that runs in a thread until the block ends."""
-    with ChatStandIn() as server:
+def running(server: Server) -> Iterator[Server]:
+    """The server, in a thread until the block ends."""
+    with server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
             yield server
         finally:
+            server.closing.set()
             server.shutdown()
             thread.join()
+
+
+def chat_server() -> AbstractContextManager[ChatStandIn]:
+    """A server that runs until the block ends."""
+    return running(ChatStandIn())

@@ -89,6 +89,8 @@ def _variants() -> Iterator[dict[str, Any]]:
             yield {"sampler": "fewstab", "options": {"support": support, "query_selection": selection}, **attributes}
         yield {"sampler": "fewstab", "options": {"support": support}, "world": "sources", **attributes}
     yield {"sampler": "fewstab", "options": {"skip_small_classes": True}, "world": "small class", **attributes}
+    yield {"sampler": "fewstab", "options": {"variant": "published"}, **attributes}
+    yield {"sampler": "fewstab", "options": {"variant": "published"}, "world": "sources", **attributes}
 
     for name in ("fastdiffsel", "greedy", "hardest"):
         yield {"sampler": name, **features}
@@ -97,12 +99,12 @@ def _variants() -> Iterator[dict[str, Any]]:
         yield {"sampler": name, "like": "random", **features}
         yield {"sampler": name, "like": "meta_dataset", "tasks": 4, **features}
         yield {"sampler": name, "world": "sources", **features}
+    yield {"sampler": "fastdiffsel", "options": {"loss": "mean"}, **features}
     yield {"sampler": "fastdiffsel", "options": {"steps": 3}, **features}
     yield {"sampler": "fastdiffsel", "options": {"alpha": 20000.0, "scale": 2.0}, **features}
     yield {"sampler": "greedy", "options": {"rounds": 1, "scale": 2.0}, **features}
-    yield {"sampler": "hardest", "options": {"rounds": 2}, **features}
-    yield {"sampler": "hardest", "options": {"swaps": 2}, **features}
-    yield {"sampler": "hardest", "options": {"rounds": 2, "swaps": 1, "sharpness": 4.0}, **features}
+    yield {"sampler": "hardest", "options": {"effort": "low"}, **features}
+    yield {"sampler": "hardest", "options": {"effort": "high"}, **features}
 
     yield {"sampler": "filter", "options": {"candidates": 5}, **features}
     yield {"sampler": "filter", "options": {"candidates": 5, "by": "loss", "keep": "best"}, **features}
@@ -137,6 +139,8 @@ def _variants() -> Iterator[dict[str, Any]]:
             yield {"sampler": "context", "part": name, "way": 3}
         if name != "hard_ood":
             yield {"sampler": "context", "options": no_hard, "part": name}
+        several = {"clean_value": "none", "support_contexts": 2}
+        yield {"sampler": "context", "options": several, "part": name, "world": "mixtures", "way": 3}
 
     yield {"sampler": "placebo", "like": "random"}
     yield {"sampler": "placebo", "options": {"per_task": False}, "like": "random"}

@@ -12,7 +12,7 @@ from shotproof.features.features import Features
 from shotproof.tasks.sampler import sample, samplers
 from shotproof.tasks.search.candidates import Candidates, ClassCandidates
 from shotproof.tasks.taskset import TaskSet
-from shotproof.worlds.gaussian import GaussianWorld, as_files
+from shotproof.worlds.gaussian import DrawnItems, GaussianWorld, as_files
 
 
 def world(seed: int = 0, classes: int = 8, items: int = 40, separation: float = 0.6) -> tuple[Catalog, Features]:
@@ -20,6 +20,18 @@ def world(seed: int = 0, classes: int = 8, items: int = 40, separation: float = 
     generator = torch.Generator().manual_seed(seed)
     gaussian = GaussianWorld(dimensions=16, separation=separation)
     catalog, features, _ = as_files(gaussian.draw_items(gaussian.draw_classes((classes,), generator), items, generator))
+    return catalog, features
+
+
+def world_in_contexts(seed: int = 0) -> tuple[Catalog, Features]:
+    """12 classes of 300 items in 6 contexts that move the items further than their class does; all of length 1."""
+    generator = torch.Generator().manual_seed(seed)
+    items = GaussianWorld(dimensions=256, separation=0.45).draw_classes((12,), generator).means.unsqueeze(1)
+    contexts = 0.6 * torch.randn(6, 256, generator=generator)
+    held = torch.randint(6, (12, 300), generator=generator)
+    values = items + contexts[held] + torch.randn(12, 300, 256, generator=generator)
+    drawn = DrawnItems(values / values.norm(dim=-1, keepdim=True), torch.zeros(12, 300, 0, dtype=torch.bool))
+    catalog, features, _ = as_files(drawn)
     return catalog, features
 
 
@@ -42,14 +54,15 @@ def search(
     given: tuple[Catalog, Features],
     *,
     like: TaskSet | None = None,
+    shot: int = 3,
     query: int = 8,
     tasks: int | None = 40,
     **options: Any,
 ) -> TaskSet:
-    """Tasks of 4 ways and 3 shots, by a sampler with these options."""
+    """Tasks of 4 ways, by a sampler with these options."""
     catalog, features = given
     sampler = samplers.make(name, **options)
-    return sample(catalog, sampler, features=features, like=like, way=4, shot=3, query=query, tasks=tasks)
+    return sample(catalog, sampler, features=features, like=like, way=4, shot=shot, query=query, tasks=tasks)
 
 
 def draw_candidates(
@@ -67,6 +80,7 @@ def draw_candidates(
         labels=torch.arange(way).repeat_interleave(query).repeat(tasks, 1),
         shots=torch.full((tasks * way,), shot),
         allowed=(torch.arange(size) < pool).repeat(tasks * way, 1),
+        first_rows=first,
         classes=[
             ClassCandidates(torch.tensor([slot]), features[first[slot] : first[slot] + size])
             for slot in range(len(first))
@@ -75,7 +89,7 @@ def draw_candidates(
 
 
 def loss_of(candidates: Candidates, weights: Tensor, scale: float, task: int) -> Tensor:
-    """The queries' mean cross-entropy in one task, written from the definition: distances to weighted means."""
+    """The queries' summed cross-entropy in one task, written from the definition: distances to weighted means."""
     way, queries = candidates.way, candidates.features[candidates.query_rows[task]]
     means = []
     for slot in range(task * way, task * way + way):
@@ -83,4 +97,4 @@ def loss_of(candidates: Candidates, weights: Tensor, scale: float, task: int) ->
         own = weights[slot, : len(pool)]
         means.append((own.unsqueeze(-1) * pool).sum(0) / own.sum())
     distances = torch.stack([(queries - mean).square().sum(-1) for mean in means], -1)
-    return torch.nn.functional.cross_entropy(-scale * distances, candidates.labels[task])
+    return torch.nn.functional.cross_entropy(-scale * distances, candidates.labels[task], reduction="sum")

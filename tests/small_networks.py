@@ -13,7 +13,6 @@ import pyarrow as pa
 import torch
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.records import Maker, ModelRecord, plain
 from shotproof.models.backbone import BackboneNetwork, backbones
 from shotproof.models.model import Model, blank_network
 from shotproof.models.network import FewShotNetwork, Needs
@@ -70,19 +69,8 @@ def _tiny_vit() -> Path:
 
 @functools.cache
 def pretrained_model(spelling: str | None = None) -> Model:
-    """An untrained model on a pretrained backbone; by default on the tiny vision transformer."""
-    backbone, objective = backbones.make(spelling or spelled("hf")), objectives.make("protonet")
-    preprocessing = backbone.preprocessing("image")
-    net = blank_network(backbone, objective, preprocessing, CLASSES, WAY)
-    record = ModelRecord(
-        backbone=Maker.of(backbone),
-        objective=Maker.of(objective),
-        preprocessing=plain(preprocessing.to_meta()),
-        architecture=backbone.architecture(net.backbone),
-        settings={"way": WAY},
-        classes=tuple(f"class{number}" for number in range(CLASSES)),
-    )
-    return Model.of(net, record)
+    """A pretrained backbone as a model; by default the tiny vision transformer."""
+    return Model.pretrained(spelling or spelled("hf"))
 
 
 def network_of(objective: Objective[Any], seed: int = 0) -> FewShotNetwork:

@@ -42,10 +42,12 @@ VALUES: dict[str, object] = {
     "high_hz": 4000.0,
     "path": "model.onnx",
     "pools": 1,
+    "rate": 32_000,
     "statistics": ("std",),
     "seconds": 4.0,
     "templates": ("a photo of a {}.", "{}"),
     "size": 4,
+    "stage": 2,
     "mean": (0.5, 0.5, 0.5),
     "std": 0.25,
 }
@@ -80,7 +82,8 @@ def other_value(option: Option) -> object:
 def changed(registry: Registry[Any], name: str) -> Component:
     """The component with all options at other values than their defaults."""
     options = registry.get(name).options()
-    values = {each.name: other_value(each) for each in options if (name, each.name) != ("hf", "maps")}
+    no_map = any(each.name in ("stage", "statistics") for each in options)
+    values = {each.name: other_value(each) for each in options if each.name != "maps" or not no_map}
     return registry.make({"name": name, **values})
 
 

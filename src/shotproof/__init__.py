@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from shotproof.analysis.explanation.explain import explain as explain
     from shotproof.analysis.geometry.change import feature_change as feature_change
     from shotproof.analysis.geometry.distribution import feature_distances as feature_distances
+    from shotproof.analysis.projection import project_task as project_task
     from shotproof.analysis.reevaluation.material import Material as Material
     from shotproof.analysis.similarity.similarity import measure_similarity as measure_similarity
     from shotproof.analysis.transfer import transfer as transfer
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from shotproof.features.encoder import Encoder as Encoder
     from shotproof.features.encoder import encode as encode
     from shotproof.features.encoder import encoders as encoders
+    from shotproof.features.encoders.staged import encode_stages as encode_stages
     from shotproof.features.features import Features as Features
     from shotproof.features.transforms import Transform as Transform
     from shotproof.features.transforms import transform as transform
@@ -85,6 +87,7 @@ if TYPE_CHECKING:
     from shotproof.stats.planning.plan import estimate_moments as estimate_moments
     from shotproof.stats.planning.plan import plan as plan
     from shotproof.stats.planning.statistical_power import tasks_needed as tasks_needed
+    from shotproof.stats.stages import stage_curves as stage_curves
     from shotproof.tasks.check import check_tasks as check_tasks
     from shotproof.tasks.context.sets import sample_context as sample_context
     from shotproof.tasks.sampler import Sampler as Sampler
@@ -140,6 +143,7 @@ _HOME = {
     "detection_accuracy": "attributes.statistics",
     "detectors": "attributes.detector",
     "encode": "features.encoder",
+    "encode_stages": "features.encoders.staged",
     "encoders": "features.encoder",
     "estimate_moments": "stats.planning.plan",
     "evaluate": "evaluation.evaluate",
@@ -153,6 +157,7 @@ _HOME = {
     "objectives": "models.objective",
     "option": "core.options",
     "plan": "stats.planning.plan",
+    "project_task": "analysis.projection",
     "read": "pipeline.material",
     "read_clip": "media.clip",
     "read_layout": "catalog.layout",
@@ -162,6 +167,7 @@ _HOME = {
     "sample": "tasks.sampler",
     "sample_context": "tasks.context.sets",
     "samplers": "tasks.sampler",
+    "stage_curves": "stats.stages",
     "tasks_needed": "stats.planning.statistical_power",
     "train": "training.train",
     "transfer": "analysis.transfer",

@@ -49,7 +49,7 @@ def test_drops_are_scipys_paired_differences() -> None:
 
 def test_tasks_that_are_hard_for_one_encoder_are_hard_for_another_that_leans_alike() -> None:
     random = random_tasks(120)
-    hard = sample(WORLD.catalog(), "hardest(rounds=4)", features=FIRST, like=random)
+    hard = sample(WORLD.catalog(), "hardest", features=FIRST, like=random)
     (table,), _ = transfer([hard], random, [FIRST, SECOND], ["ncc", "ridge"])
     assert table.extracted_with == "first"
     assert [row.own for row in table.rows] == [True, True, False, False]

@@ -192,7 +192,7 @@ def test_the_matrix_tells_each_pair(page: Page) -> None:
         ]
         assert found == expected
     conclusive = sum(one["conclusion"] != "0" for one in pairs)
-    assert panel.locator(".aside").inner_text() == f"Conclusive of {len(pairs)} pairs: sampler {conclusive}."
+    assert panel.locator(".aside").inner_text() == f"Conclusive of {len(pairs)} pairs: sampler: {conclusive}."
 
 
 def test_the_plan_marks_its_best_number_of_queries(page: Page) -> None:

@@ -27,8 +27,8 @@ def test_networks_are_trained_at_each_degree_and_compared(tmp_path: Path, monkey
     assert isinstance(tested, sp.Catalog)
     labels = set(tested.table.column("label").to_pylist())
     assert all(len(model.record.classes) == 6 and labels.isdisjoint(model.record.classes) for model in models)
-    for name in ("shortcut-0.model", "shortcut-100.model"):
-        assert f"ncc on model:{name}" in done.stdout
+    for name in ("shortcut-0", "shortcut-100"):
+        assert f"ncc on {name}" in done.stdout
         assert name in (tmp_path / "out" / "report.html").read_text()
     assert {"fewstab", "hard-ood"} <= {one.record.sampler.name for one in sp.read(tmp_path / "out").tasks}  # type: ignore[union-attr]
 

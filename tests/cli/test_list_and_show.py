@@ -48,18 +48,20 @@ def test_all_kinds_at_once_and_as_json() -> None:
     assert all(f"{kind}:" in shown for kind in all_registries())
     printed = json.loads(run("list", "samplers", "--json"))
     (hardest,) = [one for one in printed["samplers"] if one["name"] == "hardest"]
-    assert hardest["options"]["rounds"] == {"description": "rounds of pruning", "type": "integer"} | {
+    assert hardest["options"]["effort"]["enum"] == ["low", "medium", "high"]
+    (greedy,) = [one for one in printed["samplers"] if one["name"] == "greedy"]
+    assert greedy["options"]["rounds"] == {"description": "rounds over all support items", "type": "integer"} | {
         "minimum": 1,
-        "default": 1,
+        "default": 2,
     }
 
 
 def test_one_is_shown_with_its_options_what_it_needs_and_an_example() -> None:
     shown = run("show", "hardest")
-    assert "rounds" in shown
-    assert "a whole number of at least 1" in shown
+    assert "effort" in shown
+    assert "low or medium or high" in shown
     assert "Needs: --features" in shown
-    assert "Example: hardest(rounds=2)" in shown
+    assert "Example: hardest(effort='high')" in shown
     assert json.loads(run("show", "hardest", "--json"))["mode"]["enum"] == ["hard", "easy"]
 
 

@@ -78,6 +78,40 @@ def test_the_candidate_is_chosen_as_a_search_through_all_does(
         assert found[0]["candidates_loss"] == pytest.approx(np.mean([loss[n] for n in numbers]))
 
 
+@pytest.mark.parametrize("keep", ["worst", "best"])
+@pytest.mark.parametrize("by", ["accuracy", "loss"])
+def test_the_lowest_of_all_are_those_of_a_ranking_of_all(
+    data: tuple[Catalog, Features], monkeypatch: pytest.MonkeyPatch, by: str, keep: str
+) -> None:
+    catalog, features = data
+    monkeypatch.setattr(filter_module, "_CANDIDATES_AT_A_TIME", 16)
+    tasks = sample(catalog, Filter(of=50, by=by, keep=keep), features=features, tasks=8, **DESIGN)
+    everything = sample(catalog, "random", tasks=50, **DESIGN)
+    accuracy, loss = difficulty(everything, features)
+    sign = 1 if keep == "worst" else -1
+    order = {"accuracy": lambda n: (accuracy[n], -loss[n]), "loss": lambda n: (-loss[n], accuracy[n])}[by]
+    lowest = sorted(range(50), key=lambda n: tuple(sign * value for value in order(n)))[:8]
+    rows, candidates = tasks.table.to_pylist(), everything.table.to_pylist()
+    same = ("label", "support", "query")
+    assert [[row[name] for name in same] for row in rows] == [
+        [row[name] for name in same] for number in lowest for row in candidates[3 * number : 3 * number + 3]
+    ]
+    assert [row["accuracy"] for row in rows[::3]] == pytest.approx([accuracy[n] for n in lowest])
+    assert [row["candidates_loss"] for row in rows] == pytest.approx([np.mean(loss)] * 24)
+    assert [row["task"] for row in rows[::3]] == list(range(8))
+
+
+def test_blocks_and_all_exclude_each_other(data: tuple[Catalog, Features]) -> None:
+    with pytest.raises(InputError, match=r"candidates \(7 per task\) and of \(50 in all\) exclude each other"):
+        sample(data[0], "filter(of=50, candidates=7)", features=data[1], **DESIGN)
+
+
+def test_no_more_than_all_can_be_kept(data: tuple[Catalog, Features]) -> None:
+    catalog, features = data
+    everything = sample(catalog, "filter(of=5)", features=features, tasks=6, **DESIGN)
+    assert len(everything) == everything.record.tasks == 5
+
+
 def test_one_candidate_gives_the_base_samplers_tasks(data: tuple[Catalog, Features]) -> None:
     catalog, features = data
     filtered = sample(catalog, "filter(candidates=1)", features=features, tasks=20, **DESIGN)
@@ -105,6 +139,7 @@ def test_many_items_are_scored_without_their_inner_products(
         ("filter(keep='least')", "keep: expected worst or best, found 'least'"),
         ("filter(base='fewstab')", "base: expected random or meta-dataset, found 'fewstab'"),
         ("filter(candidates=0)", "candidates: expected a whole number of at least 1, found 0"),
+        ("filter(of=0)", "of: expected a whole number of at least 1"),
     ],
 )
 def test_bad_input(data: tuple[Catalog, Features], sampler: str, message: str) -> None:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from shotproof.core.records import Source
 from shotproof.evaluation.origin import Design, Origin, labels_of
 from shotproof.evaluation.results import Results
 from tests.drawn_results import draw_results, draw_tasks
@@ -105,3 +107,11 @@ def test_a_sampler_that_is_not_known_here_is_measured_against_random_tasks() -> 
     sets = {"random": draw_tasks(), "somebody": draw_tasks("somebody")}
     origins = {label: Origin.of(draw_results(tasks, {"ncc": 0.5})) for label, tasks in sets.items()}
     assert (origins["somebody"].axis, origins["somebody"].reference(origins)) == ("difficulty", "random")
+
+
+def test_encoders_whose_features_were_searched_are_named_in_short(tmp_path: Path) -> None:
+    found = origin(tmp_path, "hardest")
+    names = ("model:nets/first.model", "model:nets/second.model", "")
+    variants = [replace(found, searched=Source(f"digest-of-{name}", name)) for name in names]
+    assert labels_of(variants) == ["hardest [first]", "hardest [second]", "hardest [digest-o]"]
+    assert labels_of(variants[:1]) == ["hardest"]

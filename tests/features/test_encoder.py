@@ -34,7 +34,7 @@ def spec_of(name: str, folder: Path, items: list[str]) -> str:
         saved_sounds("wav2vec2" if name == "hf-audio" else "clap", folder / "model")
         return f"{name}:{folder / 'model'}(seconds=2)"
     if name == "model":
-        pretrained_model("conv64f").write(folder / "m.model")
+        pretrained_model().write(folder / "m.model")
         return f"model:{folder / 'm.model'}"
     if name == "onnx":
         return convolution(folder / "m.onnx", ["b", 3, 8, 8])

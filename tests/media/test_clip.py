@@ -48,6 +48,14 @@ def test_short_sounds_are_repeated_and_long_ones_trimmed(tmp_path: Path) -> None
     np.testing.assert_array_equal(fixed_length(sound, 1_600), sound)
 
 
+def test_short_sounds_are_padded_where_it_is_asked_for(tmp_path: Path) -> None:
+    soundfile.write(tmp_path / "a.wav", tone(0, 0.5), 16_000, subtype="FLOAT")
+    padded = read_clip(tmp_path / "a.wav", seconds=2.0, short="pad")
+    np.testing.assert_array_equal(padded[:8_000], read_clip(tmp_path / "a.wav", seconds=None))
+    assert len(padded) == 32_000
+    assert not padded[8_000:].any()
+
+
 def test_only_what_is_needed_of_a_long_recording_is_read_and_its_end_is_the_same(tmp_path: Path) -> None:
     long = tone(5, 30.0, 44_100)
     soundfile.write(tmp_path / "a.wav", long, 44_100, subtype="FLOAT")

@@ -23,6 +23,15 @@ def test_no_sample_clips_and_the_parts_keep_their_ratio(gain_db: float, level: f
     assert (scale < 1) == would_clip
 
 
+@pytest.mark.parametrize("level", [0.01, 0.4, 3.0])
+def test_always_brings_every_sum_to_full_scale(level: float) -> None:
+    front, back = np.float32(level) * tone(0), np.float32(level / 3) * tone(1)
+    pcm, scale = mix_clips(front, back, "always")
+    assert np.abs(pcm.astype(np.int32)).max() == 32_767
+    np.testing.assert_allclose(from_pcm(pcm), scale * (front + back), atol=0.51 / 32_768)
+    assert mix_clips(np.zeros(9, dtype=np.float32), None, "always")[1] == 1
+
+
 def test_silence_stays_silent() -> None:
     pcm, scale = mix_clips(np.zeros(100, dtype=np.float32), None)
     assert not pcm.any()

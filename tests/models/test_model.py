@@ -11,12 +11,13 @@ from safetensors.torch import save_file
 
 import shotproof as sp
 from shotproof.core.errors import InputError
-from shotproof.core.records import Maker, ModelRecord, plain
+from shotproof.core.plain_values import plain
+from shotproof.core.records import Maker, ModelRecord
 from shotproof.models.backbone import backbones
 from shotproof.models.model import Model
 from shotproof.models.objective import objectives
 from shotproof.models.preprocessing import ImagePreprocessing
-from tests.small_networks import BACKBONE, CLASSES, SIDE, WAY, network_of
+from tests.small_networks import BACKBONE, CLASSES, SIDE, WAY, network_of, spelled
 
 
 @pytest.fixture
@@ -104,3 +105,16 @@ def test_a_write_that_fails_leaves_the_file_before(
         model.write(file)
     assert file.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["some.model"]
+
+
+def test_a_pretrained_backbone_is_a_model_by_its_name_and_an_untrained_one_is_not(tmp_path: Path) -> None:
+    spelling = spelled("hf")
+    model = Model.given(spelling)
+    assert model.name == spelling
+    assert not model.record.seen
+    model.write(tmp_path / "vit.model")
+    assert Model.given(tmp_path / "vit.model").digest == model.digest
+    with pytest.raises(InputError, match="backbone 'resnet12' has no weights of its own: train it first"):
+        Model.given("resnet12")
+    with pytest.raises(InputError, match="model resnet99 does not exist"):
+        Model.given("resnet99")

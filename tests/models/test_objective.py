@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import torch
 
-from shotproof.core.records import Maker, ModelRecord, plain
+from shotproof.core.plain_values import plain
+from shotproof.core.records import Maker, ModelRecord
 from shotproof.models.backbone import backbones
 from shotproof.models.model import Model, weights_digest
 from shotproof.models.network import FewShotNetwork

@@ -33,7 +33,7 @@ seeds = [0, 1]
 samplers = [
   "random",
   { name = "fewstab", support = "attribute" },
-  { name = "hardest(rounds=2)", like = "random", encoder = "pixels", shots = [1], tasks = 50, way = 3 },
+  { name = "hardest(effort='high')", like = "random", encoder = "pixels", shots = [1], tasks = 50, way = 3 },
 ]
 [evaluate]
 methods = ["ridge(penalty=1)", { name = "knn", k = 3 }]
@@ -103,7 +103,23 @@ START = '[catalog]\nroot = "a"\n'
         (f"{START}[tasks]\nshot = [1]\n", "unknown key 'shot': it is shots, a list of numbers"),
         (f"{START}[tasks]\nworkers = 2\n", r"unknown key 'workers': it is workers in \[runtime\]"),
         (f'{START}[features]\ndevice = "cpu"\n', r"it is device in \[runtime\]"),
+        (
+            f'{START}[features]\nstages = "some"\n[tasks]\nsamplers = ["random"]\n',
+            r'\[features\], stages: expected "all" or a list of numbers',
+        ),
+        (
+            f'{START}[features]\nencoders = ["pixels"]\nstages = "all"\n[tasks]\nsamplers = ["random"]\n',
+            r"none of the encoders \(pixels\) has stages",
+        ),
+        (
+            f'{START}[output]\nprojection = "umap"\n[tasks]\nsamplers = ["random"]\n',
+            "projection must be pca or tsne or none, not 'umap'",
+        ),
         (f"{START}[tasks]\nseeds = [0]\nseed = 1\n", "either seed or seeds"),
+        (
+            f'{START}[tasks]\nsamplers = ["random"]\n[output]\nmismatch = "pool"\n',
+            "mismatch must be class or pooled, not 'pool': did you mean 'pooled'",
+        ),
         (f'{START}[tasks]\nway = "5"\n', "way must be a whole number, not '5'"),
         (f"{START}[tasks]\nway = true\n", "way must be a whole number, not True"),
         (f"{START}[tasks]\nshots = []\n", "shots must be a list of a whole number, at least one"),

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import shotproof as sp
-from shotproof.core.errors import InputError
 from shotproof.models.model import Model
 from shotproof.models.objective import objectives
 from shotproof.pipeline.run import run
-from shotproof.pipeline.steps import file_name
+from shotproof.pipeline.steps.steps import file_name
+from tests.experiment_files import assert_refused, write_experiment
 from tests.models.objectives.untrained_models import model_of
 from tests.small_networks import BACKBONE, write_world
 
@@ -68,13 +68,7 @@ def folder(made: Path, tmp_path: Path) -> Path:
 
 
 def experiment(folder: Path, *changes: tuple[str, str]) -> Path:
-    text = EXPERIMENT
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    file = folder / "experiment.toml"
-    file.write_text(text)
-    return file
+    return write_experiment(folder, EXPERIMENT, *changes)
 
 
 def result(method: str, on: str) -> str:
@@ -97,6 +91,14 @@ def test_adaptations_are_evaluated_beside_heads_and_only_what_is_new_is_made(fol
     assert run(experiment(folder, ('"ncc"', '"ncc", "tsa(steps=1)"'))).made == [result("tsa(steps=1)", FIRST)]
     write_model(folder / "first.model", seed=2)
     assert run(experiment(folder), dry_run=True).made == [result("finetune(steps=1)", FIRST)]
+
+
+def test_a_pretrained_backbone_is_a_model_by_its_name_and_a_file_goes_before_it(folder: Path) -> None:
+    file = experiment(
+        folder, ('model = "first.model"', 'models = ["first.model", "lite0", "hf:org/name.v1", "gone.model"]')
+    )
+    found = sp.Experiment.read(file).models
+    assert found == (folder / "first.model", "lite0", "hf:org/name.v1", folder / "gone.model")
 
 
 def test_models_of_one_name_are_told_apart_by_their_files(folder: Path) -> None:
@@ -136,11 +138,7 @@ def test_what_cannot_be_is_told_before_anything_is_made(folder: Path, change: tu
     changes = [change]
     if "encoders" in expected:  # the classes of training, on heads alone
         changes += [('"val"', '"train"'), (', "finetune(steps=1)"', ""), ('model = "first.model"\n', "")]
-    file = experiment(folder, *changes)
-    with pytest.raises(InputError) as caught:
-        run(file)
-    assert str(caught.value).startswith(f"{file}, {expected}")
-    assert not (folder / "out").exists()
+    assert_refused(experiment(folder, *changes), expected)
 
 
 def test_seen_classes_can_be_allowed(folder: Path) -> None:

@@ -44,8 +44,9 @@ def test_the_page_has_every_part(tmp_path: Path) -> None:
     assert comparison.to_json() == compare(results).to_json()
     assert json.loads(page.find("script", id="comparison")[0]) == json.loads(json.dumps(comparison.to_json()))
     assert page.text.count("<tr>") > len(comparison.rows)
-    # Skill and points by encoder, scatters by design, three heat maps per design, plans by design, attributes by set.
-    assert len(page.find("svg", role="img")) == 2 + 2 + 2 + 6 + 2 + 2
+    # Skill and points by encoder, scatters by design, three heat maps per design, plans by design, attributes by set,
+    # and the tasks of two classifiers by design and set.
+    assert len(page.find("svg", role="img")) == 2 + 2 + 2 + 6 + 2 + 2 + 4
     assert len(page.find("details", **{"class": "task"})) == 6
     for digest in [*(given.digest for given in results), *(given.digest for given in tasks), catalog.digest]:
         assert digest in page.text

@@ -11,12 +11,14 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.layout import read_layout
 from shotproof.core.errors import InputError, UnknownName
 from shotproof.features.features import Features
+from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.material import read, read_material
 from shotproof.pipeline.run import run
-from shotproof.pipeline.steps import MANIFEST, file_name
+from shotproof.pipeline.steps.steps import MANIFEST, file_name
 from shotproof.tasks.taskset import TaskSet
 from shotproof.worlds.shapes import ShapesWorld
 from tests.chat_servers import chat_server
+from tests.features.encoders.test_hf import saved
 
 EXPERIMENT = """
 [catalog]
@@ -170,12 +172,12 @@ def test_only_what_depends_on_a_change_is_made_again(experiment: Path) -> None:
 
 
 def test_variants_of_one_sampler_have_their_own_files(experiment: Path) -> None:
-    samplers = 'samplers = ["random", "hardest(rounds=2)", "hardest(swaps=2)"]'
+    samplers = """samplers = ["random", "hardest(effort='high')", "hardest(effort='low')"]"""
     experiment.write_text(EXPERIMENT.replace("tasks = 12", f"tasks = 12\n{samplers}"))
     outcome = run(experiment)
     assert outcome.comparison is not None
     labels = [group.label for group in outcome.comparison.blocks[0].groups]
-    assert labels == ["random", "hardest(rounds=2)", "hardest(swaps=2)"]
+    assert labels == ["random", "hardest(effort='high')", "hardest(effort='low')"]
     digests = {group.digests[0] for group in outcome.comparison.groups}
     assert len(digests) == 6
     assert run(experiment).made == []
@@ -392,9 +394,47 @@ def test_methods_on_items_are_evaluated_once_beside_those_on_features(experiment
     assert "chat(model=" in first.report.read_text()
 
 
+def test_the_log_of_a_method_on_items_lies_beside_the_experiment(
+    experiment: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    monkeypatch.chdir(elsewhere)
+    with chat_server() as server:
+        method = f"chat(model='tiny', url='{server.url}', log='logs/answers.jsonl')"
+        text = EXPERIMENT.replace('"ncc", "knn"', f'"{method}"').replace(
+            "tasks = 12", 'tasks = 2\nsamplers = ["random"]'
+        )
+        experiment.write_text(text)
+        run(experiment)
+    kept = (experiment.parent / "logs" / "answers.jsonl").read_text().splitlines()
+    assert len(kept) == len(server.bodies) > 0
+    assert not list(elsewhere.iterdir())
+    chosen = Experiment.read(experiment).methods[0]
+    assert chosen.spelling == "chat(model='tiny')"
+    experiment.write_text(text.replace("logs/answers.jsonl", str(elsewhere / "other.jsonl")))
+    assert vars(Experiment.read(experiment).methods[0])["log"] == elsewhere / "other.jsonl"
+
+
 def test_without_methods_on_features_nothing_is_encoded(experiment: Path) -> None:
     text = EXPERIMENT.replace(
         'methods = ["ncc", "knn"]', """methods = ["chat(model='tiny', url='http://localhost')"]"""
     )
     experiment.write_text(text.replace("[features]\n", "").replace('encoders = ["pixels(size=4)"]\n', ""))
     assert not any(name.startswith("features") for name in run(experiment, dry_run=True).made)
+
+
+@pytest.mark.usefixtures("quiet_transformers")
+def test_stages_are_encoders_of_their_own_and_are_on_the_page(experiment: Path) -> None:
+    saved("convnext", experiment.parent / "net")
+    model = f"hf:{experiment.parent / 'net'}"
+    text = EXPERIMENT.replace('["pixels(size=4)"]', f'["{model}"]\nstages = [1, 3]').replace("tasks = 12", "tasks = 4")
+    text = text.replace('methods = ["ncc", "knn"]', 'methods = ["ncc"]').replace("shots = [1, 2]", "shots = [1]")
+    text = text.replace("query = 4", "query = 4\nplacebo = false")
+    experiment.write_text(text)
+    done = run(experiment)
+    assert done.comparison is not None
+    assert done.comparison.encoders == ["hf:net", "hf:net(stage=1)", "hf:net(stage=3)"]
+    assert "hf:net: random - fewstab, 3-way 1-shot" in done.report.read_text()
+    experiment.write_text(text.replace("stages = [1, 3]", "stages = [5]"))
+    with pytest.raises(InputError, match=r"\[features\], stages: encoder 'hf:.*' has 4 stages, found 5"):
+        run(experiment, dry_run=True)

@@ -47,6 +47,17 @@ def test_what_has_no_loudness_says_why_and_stops_nothing(tmp_path: Path) -> None
     ]
 
 
+def test_what_is_padded_is_measured_as_it_is_mixed(tmp_path: Path) -> None:
+    """Silence after a short sound is below the gate, but for the blocks at its end: it is a little less loud."""
+    soundfile.write(tmp_path / "a.wav", tone(0, 1.0), 16_000, subtype="FLOAT")
+    runtime = Runtime(cache=tmp_path / "cache", workers=1)
+    for _ in range(2):  # measured, and then from the cache, where the two are apart
+        (repeated,), (padded,) = (measure_loudness([tmp_path / "a.wav"], runtime, short) for short in ("repeat", "pad"))
+        assert repeated.lufs == pytest.approx(lufs(np.tile(tone(0, 1.0), 5)), abs=0.1)
+        assert padded.lufs == pytest.approx(lufs(np.pad(tone(0, 1.0), (0, 64_000))), abs=0.1)
+        assert padded.lufs < repeated.lufs
+
+
 def test_a_recording_is_measured_once_whatever_its_name(tmp_path: Path) -> None:
     soundfile.write(tmp_path / "a.wav", tone(0), 16_000)
     (first,) = measure_loudness([tmp_path / "a.wav"], Runtime(cache=tmp_path / "cache"))

@@ -34,6 +34,36 @@ def test_pairs_hard_and_splits_are_read(tmp_path: Path) -> None:
     assert mapping.split_of(seed=3) == {"dog": "train", "cat": "test"}
 
 
+def test_a_csv_says_what_toml_says(tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_text(
+        "background,foreground,split,pairing\nrain,dog,train,pair\nwind,dog,,\nrain,cat,test,\nsiren,cat,test,hard\n"
+    )
+    text = "[pairs]\ndog = ['rain', 'wind']\ncat = 'rain'\n[hard]\ncat = 'siren'\n[splits]\ntrain = 'dog'\ntest = 'cat'"
+    assert read_mapping(tmp_path / "m.csv") == read(tmp_path, text)
+    (tmp_path / "m.csv").write_text("foreground,background\ndog,rain\ncat,wind\n")
+    assert read_mapping(tmp_path / "m.csv") == PairMapping({"dog": ("rain",), "cat": ("wind",)}, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("foregrund,background\ndog,rain\n", "has no column 'foreground': did you mean 'foregrund'"),
+        ("foreground,background,paring\ndog,rain,pair\n", "unknown column 'paring': did you mean 'pairing'"),
+        ("foreground,background\ndog,\n", "line 2: expected a foreground and a background, found 'dog,'"),
+        ("foreground,background,pairing\ndog,rain,easy\n", "line 2: expected pair or hard as pairing, found 'easy'"),
+        ("foreground,background,split\ndog,rain,test\ndog,wind,val\n", "line 3: 'dog' is in test and in val"),
+        ("foreground,background,split\ndog,rain,tset\n", "unknown split 'tset': did you mean 'test'"),
+        ("foreground,background\ndog,rain\ndog,rain\n", "'dog': 'rain' occurs twice"),
+        ("foreground,background\ndog,cat\ncat,rain\n", "'cat' is a background of 'dog', and also a foreground"),
+        ("foreground,background\n", r"has no \[pairs\]"),
+    ],
+)
+def test_a_wrong_csv_is_one_clear_error(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "m.csv").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_mapping(tmp_path / "m.csv")
+
+
 def test_others_are_the_backgrounds_of_the_other_foregrounds(tmp_path: Path) -> None:
     mapping = read(tmp_path, 'hard = "others"\n[pairs]\ndog = ["rain", "wind"]\ncat = ["siren"]\n')
     assert mapping.hard == {"dog": ("siren",), "cat": ("rain", "wind")}

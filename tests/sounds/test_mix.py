@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,9 @@ from shotproof.catalog.clips import clip_digests, clips_of
 from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.media.clip import read_clip
+from shotproof.media.mixture import Mixture
 from shotproof.sounds.mapping import PairMapping
-from shotproof.sounds.mix import MixSettings, mix
+from shotproof.sounds.mix import MixSettings, expected_mixtures, mix
 from shotproof.sounds.quality import Thresholds
 from tests.drawn_clips import tone
 from tests.meter import lufs
@@ -89,6 +91,55 @@ def test_the_margin_measured_again_by_another_meter(tmp_path: Path, dial: float)
         assert np.abs(pcm).max() == 32_767 or row["peak_scale"] == 1
         scaled += row["peak_scale"] < 1
     assert 0 < scaled < len(mixed)
+
+
+def test_always_and_pad_in_files_and_on_the_fly(tmp_path: Path) -> None:
+    recordings = draw_recordings(tmp_path / "raw")
+    made = MixSettings(clean=True, embedding=None, peak="always", short="pad")
+    runtime = Runtime(cache=None, workers=1)
+    written = mix(recordings, MAPPING, tmp_path / "disk", made, runtime=runtime)
+    unwritten = mix(recordings, MAPPING, tmp_path / "fly", replace(made, on_the_fly=True), runtime=runtime)
+    assert unwritten.digest == written.digest
+    assert written.record.mix["peak"] == "always"
+    for clip, path, row in zip(clips_of(unwritten), clips_of(written), written.table.to_pylist(), strict=True):
+        pcm = soundfile.read(path, dtype="int16")[0].astype(np.int32)
+        assert np.abs(pcm).max() == 32_767
+        assert not pcm[16_000:].any()  # recordings are of one second
+        np.testing.assert_array_equal(read_clip(clip), read_clip(path))
+        total = read_clip(written.root / row["foreground"], seconds=1.0)
+        if row["background"] is not None:
+            total = total + 10 ** (row["gain_db"] / 20) * read_clip(written.root / row["background"], seconds=1.0)
+        np.testing.assert_allclose(pcm[:16_000] / 32_768, row["peak_scale"] * total, atol=1e-4)
+    plain = mix(
+        recordings, MAPPING, tmp_path / "plain", replace(made, peak="clipping", short="repeat"), runtime=runtime
+    )
+    assert {"peak", "short"} & {*plain.table.column_names, *plain.record.mix} == set()
+    # Features are kept by these digests: the same parts mixed otherwise are another sound.
+    one = clips_of(unwritten)[0]
+    assert isinstance(one, Mixture)
+    manners = [one, replace(one, peak="clipping"), replace(one, short="repeat")]
+    assert len(set(clip_digests(manners, runtime).to_pylist())) == 3
+    for name, value in (("peak", "clipping"), ("short", "repeat")):
+        with pytest.raises(InputError, match=f"holds mixtures made with another {name} "):
+            mix(recordings, MAPPING, tmp_path / "disk", replace(made, **{name: value}), runtime=runtime)
+    with pytest.raises(InputError, match=r"holds mixtures made with another peak \(clipping, now always\)"):
+        mix(recordings, MAPPING, tmp_path / "plain", replace(made, short="repeat"), runtime=runtime)
+
+
+@pytest.mark.parametrize(("name", "value"), [("peak", "allways"), ("short", "pads")])
+def test_a_manner_that_there_is_not(name: str, value: str) -> None:
+    with pytest.raises(InputError, match=f"{name}: expected .*, found '{value}': did you mean"):
+        MixSettings(**{name: value})
+
+
+def test_what_is_expected_before_listening_is_what_comes(tmp_path: Path) -> None:
+    recordings = draw_recordings(tmp_path / "raw")
+    settings = MixSettings(clean=True, embedding=None, on_the_fly=True, seed=3)
+    expected = expected_mixtures(recordings, MAPPING, tmp_path / "out", settings)
+    assert not (tmp_path / "out").exists()
+    made = mix(recordings, MAPPING, tmp_path / "out", settings, runtime=Runtime(cache=None, workers=1))
+    columns = ["item", "label", "split", "context", "source", "pairing", "foreground", "background"]
+    assert expected.table.select(columns) == made.table.select(columns)
 
 
 def test_on_the_fly_gives_the_samples_of_the_files_and_the_same_catalog(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from tests.drawn_results import draw_results, draw_tasks, values_of
 
 METHODS = {"ncc": 0.9, "ridge": 0.6, "knn": 0.58}
 BIASED = {"ncc": 0.5, "ridge": 0.5, "knn": 0.3}
+BOTH = (draw_tasks(), draw_tasks("fewstab"))
 
 
 def compared(*results: Results, **options: Any) -> Comparison:
@@ -115,6 +116,19 @@ def test_encoders_are_named_where_there_are_several() -> None:
     assert [one.classifier_name(row.classifier) for row in one.groups[0].rows] == ["ncc"]
 
 
+def test_encoders_that_are_files_are_told_by_short_names_wherever_people_read_them() -> None:
+    spellings = ("model:nets/a.model", "model:nets/b.model > l2")
+    results = [draw_results(tasks, {"ncc": 0.5, "knn": 0.4}, encoder) for encoder in spellings for tasks in BOTH]
+    comparison = compared(*results)
+    assert comparison.encoders == list(spellings)
+    assert comparison.encoder_names == {"model:nets/a.model": "a", "model:nets/b.model > l2": "b > l2"}
+    first = comparison.groups[0].rows[0].classifier
+    assert (comparison.classifier_name(first), comparison.classifier_title(first)) == ("a: ncc", "ncc on a")
+    told = [*comparison.verdict(), comparison.to_csv(), comparison.to_latex(), comparison.to_html(), repr(comparison)]
+    assert "nets/" not in " ".join(told)
+    assert comparison.to_json()["encoders"] == {name: whole for whole, name in comparison.encoder_names.items()}
+
+
 def test_rows_hold_the_reference_the_other_tasks_and_the_gap() -> None:
     results = experiment()
     comparison = compared(*results)
@@ -171,7 +185,7 @@ def test_task_sets_without_a_classifier_in_common_have_no_gap() -> None:
 
 
 def test_any_other_sampler_is_compared_with_random() -> None:
-    spellings = ("random", "fewstab", "hardest(rounds=2)", "hardest(swaps=3)")
+    spellings = ("random", "fewstab", "hardest(effort='high')", "hardest(effort='low')")
     results = [draw_results(draw_tasks(sampler), {"ncc": 0.6}, seed=i) for i, sampler in enumerate(spellings)]
     comparison = compared(*results)
     assert comparison.biased_samplers == list(spellings[1:])

@@ -8,6 +8,7 @@ import torch
 from benchmarks import batched
 from benchmarks.batched import Shape
 from benchmarks.coverage import Effort, Setting, study
+from benchmarks.unusual_worlds import Noise, UnusualWorld
 
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.methods.method import make_method
@@ -49,6 +50,34 @@ def test_batched_depletion_uses_no_item_twice(world: DrawnItems) -> None:
         left = 40 // 7 - torch.bincount(tasks.classes[chosen].flatten(), minlength=6)
         assert (left >= 0).all()
         assert (left > 0).sum() < 3
+
+
+@pytest.mark.parametrize("noise", ["normal", "t4", "skewed"])
+def test_unusual_worlds_have_their_truth(noise: Noise) -> None:
+    """Large data sets of the classes come near to it, and the noise has variance 1 whatever its shape."""
+    world, random = UnusualWorld("large", noise, classes=8, sizes=(600, 700)), np.random.default_rng(3)
+    drawn = world.draw_noise((100_000,), random)
+    assert np.abs(drawn.mean(0)).max() < 0.03
+    assert np.abs(drawn.var(0) - 1).max() < 0.2
+    skewness = np.abs((drawn**3).mean(0)).max()
+    assert (skewness > 2) if noise == "skewed" else noise == "t4" or skewness < 0.1
+    means = world.draw_means(random)
+    catalog, features = world.draw(means, random)
+    results = evaluate(sample(catalog, "random", way=5, shot=5, query=10, tasks=1000), features, ["ncc", "cosine"])
+    counts = [results.counts(name) for name in results.methods]
+    package = np.array([[one.accuracy_by_task(), one.worst_by_task()] for one in counts])
+    truth = world.truth(means, 1000, random)
+    assert (np.abs(package.mean(-1) - truth) < 4 * package.std(-1) / np.sqrt(400)).all()
+
+
+def test_near_duplicates_are_told_by_their_source() -> None:
+    random = np.random.default_rng(4)
+    told, untold = (UnusualWorld("twins", classes=6, sizes=(20, 20), per_source=2, told=one) for one in (True, False))
+    catalog, features = told.draw(told.draw_means(random), random)
+    assert len(set(catalog.table.column("source").to_pylist())) == 6 * 10
+    pairs = features.array.reshape(-1, 2, features.array.shape[1])
+    assert np.abs(pairs[:, 0] - pairs[:, 1]).mean() < 0.3
+    assert "source" not in untold.draw(untold.draw_means(random), random)[0].table.column_names
 
 
 def test_each_interval_covers_what_it_names() -> None:

@@ -95,7 +95,7 @@ def other_value(option: Option) -> Any:
         return not option.default
     if isinstance(option.default, int | float):
         return option.default + 1
-    return 2.5 if option.least is not None else "elsewhere"
+    return "elsewhere" if option.least is None else 3 if "whole number" in option.values else 2.5
 
 
 def changed(name: str) -> Sampler:
@@ -307,10 +307,10 @@ def test_a_sampler_is_given_as_spelling_table_object_or_class(data: Data) -> Non
     features = inputs(Hardest(), *data)
     spelled, table, made = (
         sample(data[0], given, **DESIGN, **features)
-        for given in ("hardest(rounds=2)", {"name": "hardest", "rounds": 2}, Hardest(rounds=2))
+        for given in ("hardest(effort='high')", {"name": "hardest", "effort": "high"}, Hardest(effort="high"))
     )
     assert spelled.record == table.record == made.record
-    assert spelled.record.name == "hardest(rounds=2)"
+    assert spelled.record.name == "hardest(effort='high')"
     assert sample(data[0], Hardest, **DESIGN, **features, name="mine").record.name == "mine"
 
 

@@ -19,7 +19,9 @@ def clips_of(catalog: Catalog) -> list[Clip]:
     paths = catalog.table.column("path").to_pylist()
     if all(paths):
         return list(catalog.paths)
-    rows = catalog.table.select(["foreground", "background", "gain_db"]).to_pylist()
+    # How the sum is scaled and short recordings are filled up are columns where they are not the default.
+    further = [name for name in ("peak", "short") if name in catalog.table.column_names]
+    rows = catalog.table.select(["foreground", "background", "gain_db", *further]).to_pylist()
     root = catalog.root
     return [
         root / path
@@ -28,6 +30,7 @@ def clips_of(catalog: Catalog) -> list[Clip]:
             root / row["foreground"],
             None if row["background"] is None else root / row["background"],
             0.0 if row["gain_db"] is None else row["gain_db"],
+            **{name: row[name] for name in further},
         )
         for path, row in zip(paths, rows, strict=True)
     ]
@@ -47,7 +50,8 @@ def clip_digests(clips: Sequence[Clip], runtime: Runtime, on_error: OnError = "r
         parts = [known[file] for file in clip.files]
         if None in parts:
             return None
-        recipe = "\0".join(["mixture", *map(str, parts), repr(clip.gain_db)])
+        manner = [name for name in (clip.peak, clip.short) if name not in ("clipping", "repeat")]
+        recipe = "\0".join(["mixture", *map(str, parts), repr(clip.gain_db), *manner])
         return hashlib.sha256(recipe.encode()).hexdigest()
 
     return pa.array([digest(clip) for clip in clips], pa.string())

@@ -1,12 +1,12 @@
 """Options as records: whatever a user picks by name is one frozen dataclass, and its fields are its options.
 
     @dataclass(frozen=True)
-    class Hardest(Sampler):
-        about = "the hardest supports for given queries"
-        rounds: int = option(1, "rounds of pruning", least=1)
+    class Greedy(Sampler):
+        about = "hard supports for given queries"
+        rounds: int = option(2, "rounds over all support items", least=1)
         mode: str = option("hard", "hard or easy supports", choices=("hard", "easy"))
 
-From the record, and from nowhere else, come the spelling `hardest(rounds=2)`, the checks, the file's record, cache
+From the record, and from nowhere else, come the spelling `greedy(rounds=3)`, the checks, the file's record, cache
 keys, the listings of the command line, the tables of the docs and the JSON Schema of experiment files.
 """
 
@@ -66,7 +66,7 @@ class Option:
         """The value, in the option's own type; InputError where it cannot be one.
 
         Example:
-            >>> Option("rounds", int, 1, "rounds of pruning", least=1).check(0)
+            >>> Option("rounds", int, 1, "rounds of swaps", least=1).check(0)
             Traceback (most recent call last):
             shotproof.core.errors.InputError: rounds: expected a whole number of at least 1, found 0
         """

@@ -7,20 +7,18 @@ give the same bytes; a run's log does. Files of format 1, whose metadata was not
 from __future__ import annotations
 
 import dataclasses
-import types
-import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self, TypeVar, Union, get_args, get_origin
+from typing import Any, Self
 
 from shotproof.core.errors import InputError
 from shotproof.core.file_digest import file_sha256
 from shotproof.core.options import Component
+from shotproof.core.plain_values import default_of, plain, typed
 from shotproof.core.spelling import write_call
 
 Meta = dict[str, Any]
-T = TypeVar("T")
 
 UNKNOWN = "unknown"
 _DESIGN = ("split", "way", "shot", "query", "tasks")
@@ -91,7 +89,7 @@ class Record:
         if not isinstance(meta, Mapping):
             raise InputError(f"expected a {cls.__name__} or a file's metadata, found {type(meta).__name__}")
         fields = dict(meta) if meta.get("format", 1) >= 2 else cls._upgraded(meta)
-        read: Self = _typed({**fields, "stated_digest": meta.get("digest")}, cls)
+        read: Self = typed({**fields, "stated_digest": meta.get("digest")}, cls)
         return read
 
     def to_meta(self) -> Meta:
@@ -99,7 +97,7 @@ class Record:
         return {
             each.name: plain(value)
             for each in dataclasses.fields(self)
-            if each.name != "stated_digest" and (value := getattr(self, each.name)) != _default(each)
+            if each.name != "stated_digest" and (value := getattr(self, each.name)) != default_of(each)
         }
 
     def source(self, role: str) -> str | None:
@@ -287,12 +285,14 @@ class MethodRecord:
     """A method as it was evaluated: its spelling, every option, and how often it warned.
 
     unanswered: queries whose answers named none of the classes, and counted as wrong
+    collapsed: tasks in which it answered with at most half of the classes
     """
 
     spelling: str
     options: Mapping[str, Any] = field(default_factory=dict)
     warnings: int = 0
     unanswered: int = 0
+    collapsed: int = 0
 
 
 @dataclass(frozen=True)
@@ -346,20 +346,6 @@ class SimilarityRecord(Record):
         return super()._upgraded(meta) | _as_dict(meta.get("made_by"))
 
 
-def plain(value: Any) -> Any:
-    """A value as JSON can hold it: records and tuples become tables and lists, a path its name."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = ((each, getattr(value, each.name)) for each in dataclasses.fields(value))
-        return {each.name: plain(one) for each, one in fields if one != _default(each) and one is not None}
-    if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    return value.name if isinstance(value, Path) else " ".join(repr(value).split())
-
-
 def _maker(name: str, options: Meta) -> Meta:
     return {"name": name, "spelling": write_call(name, options), "options": options}
 
@@ -370,36 +356,3 @@ def _as_dict(value: Any) -> Meta:
 
 def _without(values: Mapping[str, Any], *keys: str) -> Meta:
     return {key: value for key, value in values.items() if key not in keys}
-
-
-def _default(each: dataclasses.Field[Any]) -> Any:
-    return each.default if each.default_factory is dataclasses.MISSING else each.default_factory()
-
-
-def _typed(value: Any, kind: Any) -> Any:
-    """Plain values as records; what has another type than the record's field, in somebody's own file, is left out."""
-    if dataclasses.is_dataclass(kind):
-        if isinstance(value, kind):  # type: ignore[arg-type]
-            return value
-        if not isinstance(value, Mapping):
-            return None
-        hints, fields = typing.get_type_hints(kind), dataclasses.fields(kind)
-        typed = {each.name: _typed(value.get(each.name), hints[each.name]) for each in fields}
-        given = {key: one for key, one in typed.items() if one is not None}
-        whole = all(each.name in given or _default(each) is not dataclasses.MISSING for each in fields)
-        return kind(**given) if whole else None  # type: ignore[operator]
-    if get_origin(kind) in (Union, types.UnionType):
-        return next((typed for one in get_args(kind) if (typed := _typed(value, one)) is not None), None)
-    if get_origin(kind) is tuple:
-        rows = value if isinstance(value, Sequence) and not isinstance(value, str) else None
-        typed_rows = (_typed(one, get_args(kind)[0]) for one in rows or ())
-        return None if rows is None else tuple(one for one in typed_rows if one is not None)
-    if get_origin(kind) is not None and issubclass(get_origin(kind), Mapping):
-        if not isinstance(value, Mapping):
-            return None
-        of = get_args(kind)[1]
-        entries = {key: _typed(one, of) for key, one in value.items()}
-        return {key: one for key, one in entries.items() if of is Any or one is not None}
-    if kind is Any:
-        return value
-    return value if isinstance(value, kind) and not (isinstance(value, bool) and kind is not bool) else None

@@ -25,14 +25,14 @@ _sent: dict[str, dict[str, Any]] = {}  # what another process has registered at 
 class Registry(Generic[T]):
     """Names of one kind of component, each with its class.
 
-    Classes are attributes too: `shotproof.samplers.Hardest(rounds=2)`.
+    Classes are attributes too: `shotproof.samplers.Hardest(effort="high")`.
 
     Example:
         >>> import shotproof as sp
         >>> "hardest" in sp.samplers
         True
-        >>> sp.samplers.make("hardest(rounds=2)").spelling
-        'hardest(rounds=2)'
+        >>> sp.samplers.make("hardest(effort='high')").spelling
+        "hardest(effort='high')"
     """
 
     def __init__(self, kind: str, builtin: Mapping[str, str]) -> None:
@@ -85,7 +85,7 @@ class Registry(Generic[T]):
         """A component from what a user has.
 
         Args:
-            given: a spelling such as `hardest(rounds=2)`, a table such as {"name": "hardest", "rounds": 2}, a
+            given: a spelling such as `hardest(effort='high')`, a table such as {"name": "hardest", "effort": "high"}, a
                 component, or the class of one
             options: further options, by name
 

@@ -53,8 +53,8 @@ def parse_spelling(text: str, what: str = "name") -> tuple[str, str | None, dict
         InputError: it cannot be read.
 
     Example:
-        >>> parse_spelling("hardest(rounds=2, mode='hard')")
-        ('hardest', None, {'rounds': 2, 'mode': 'hard'})
+        >>> parse_spelling("greedy(rounds=2, mode='hard')")
+        ('greedy', None, {'rounds': 2, 'mode': 'hard'})
         >>> parse_spelling("hf:facebook/dinov2")
         ('hf', 'facebook/dinov2', {})
     """

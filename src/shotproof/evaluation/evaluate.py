@@ -18,9 +18,11 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core import draws
 from shotproof.core.arrays import BoolArray, IntArray
 from shotproof.core.errors import InputError
-from shotproof.core.records import FeaturesRecord, MethodRecord, ResultsRecord, Source, plain
+from shotproof.core.plain_values import plain
+from shotproof.core.records import FeaturesRecord, MethodRecord, ResultsRecord, Source
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.evaluation.batches import Part, TaskArrays
+from shotproof.evaluation.collapse import TOLD, collapsed_tasks
 from shotproof.evaluation.results import SCHEMA, Results
 from shotproof.evaluation.tuning import tuned_methods
 from shotproof.features.features import Features
@@ -57,7 +59,7 @@ def evaluate(
         methods: one or several; each is all that `make_method` takes: a spelling such as `ncc` or `ridge(penalty=1)`, a
             `Method`, anything with `fit` and `predict`, a function of support, labels and query
         catalog: of all items of the tasks, for methods that need the items themselves
-        model: what methods that adapt a network adapt, or its file
+        model: what methods that adapt a network adapt, its file, or a pretrained backbone's name: `lite0`, `hf:NAME`
         tune_on: validation tasks, none of whose items are in the tasks: the learning rate of each adaptation is the
             best on these, and the results name it
         rates: the learning rates to choose from (default: each method's own)
@@ -138,13 +140,18 @@ def evaluate(
         if count:
             what = f"{count:,} of {predicted.shape[1]:,} answers name none of the classes, and count as wrong"
             warnings.warn(f"method '{name}': {what}", RuntimeWarning, stacklevel=2)
+    collapsed, counted = collapsed_tasks(query, predicted)
+    for method, count in zip(made, collapsed.tolist(), strict=True):
+        if method.collapse_help and count >= max(TOLD * counted, 1):
+            what = f"in {count:,} of {counted:,} tasks it answered with at most half of the classes"
+            warnings.warn(f"method '{method.spelling}': {what}; {method.collapse_help}", RuntimeWarning, stacklevel=2)
     record = ResultsRecord(
         sources={"tasks": Source(tasks.digest, tasks.record.name), **sources},
         tasks=replace(tasks.record, stated_digest=None),
         features=of_features,
         methods=tuple(
-            MethodRecord(method.spelling, plain(method.parameters()), len(messages), count)
-            for method, messages, count in zip(made, warned, unanswered, strict=True)
+            MethodRecord(method.spelling, plain(method.parameters()), len(messages), count, few)
+            for method, messages, count, few in zip(made, warned, unanswered, collapsed.tolist(), strict=True)
         ),
         seed=seed,
     )
@@ -200,7 +207,7 @@ def _read_model(given: Model | str | Path | None) -> Model | None:
         return given
     from shotproof.models.model import Model
 
-    return Model.read(given)
+    return Model.given(given)
 
 
 def labels_of(tasks: TaskSet) -> list[str]:

@@ -47,6 +47,7 @@ class Evaluated:
     values: Acc and wAcc by task, in percent, [tasks] each; of a method that was evaluated with several seeds, the means
     features: the digest of each encoder's features, None where the results do not say
     rows: the task set's rows (task, slot, label, n_query), the same for all classifiers
+    by_row: the accuracy on each of them, in percent, NaN without queries; of several evaluations that of the last
     """
 
     label: str
@@ -54,6 +55,7 @@ class Evaluated:
     values: dict[Classifier, dict[Metric, FloatArray]] = field(default_factory=dict)
     features: dict[str, str | None] = field(default_factory=dict)
     rows: list[pa.Table] = field(default_factory=list)
+    by_row: dict[Classifier, FloatArray] = field(default_factory=dict)
 
     @property
     def tasks(self) -> int:
@@ -88,6 +90,7 @@ def evaluated_sets(results: Sequence[Results]) -> list[Evaluated]:
             _require_same_rows(one, classifier, given)
             by_seed = seeds.setdefault((id(one), classifier), {})
             _add(by_seed, given, classifier, one)
+            one.by_row[classifier] = given.counts(method).accuracy()
             one.values[classifier] = {
                 metric: np.mean([values[metric] for values in by_seed.values()], axis=0) for metric in METRICS
             }

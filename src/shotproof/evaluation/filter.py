@@ -2,6 +2,7 @@
 
 Task t is the hardest of its own candidates, tasks number t * candidates to (t + 1) * candidates - 1 of the base
 sampler, for nearest centroids on the given features. With one candidate per task it is the base sampler's set.
+With `of`, task t is the t-th hardest of all the `of` first tasks of the base sampler, as in the paper.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from torch import Tensor
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.arrays import FloatArray, IntArray
+from shotproof.core.errors import InputError
 from shotproof.core.options import option
 from shotproof.core.records import Meta
 from shotproof.evaluation.batches import TaskArrays
@@ -47,7 +49,7 @@ class Difficulty(NamedTuple):
 
 @dataclass(frozen=True)
 class Filter(Sampler):
-    """The worst (or best) of `candidates` tasks of a base sampler, by accuracy (ties by loss) or by loss."""
+    """The worst (or best) of `candidates` tasks of a base sampler, or of all, by accuracy (ties by loss) or by loss."""
 
     about = "the worst of many random tasks, for nearest centroids on given features"
     paper = "Basu et al., Hard-Meta-Dataset++, ICLR 2023"
@@ -56,13 +58,22 @@ class Filter(Sampler):
     needs = ("features",)
 
     candidates: int = option(100, "candidates per task", least=1)
+    of: int | None = option(None, "instead: the worst of so many tasks in all, as many as are asked for", least=1)
     by: Literal["accuracy", "loss"] = option("accuracy", "what candidates are compared by")
     keep: Literal["worst", "best"] = option("worst", "which candidate is kept")
     base: Literal["random", "meta-dataset"] = option("random", "the sampler that draws the candidates")
     skip_small_classes: bool = option(False, SKIP_SMALL_CLASSES)
 
+    def _refuse_both(self) -> None:
+        if self.of is not None and self.candidates != type(self).candidates:
+            raise InputError(
+                f"sampler '{self.name}': candidates ({self.candidates} per task) and of ({self.of} in all) exclude "
+                "each other: give one of them"
+            )
+
     def check_sizes(self, catalog: Catalog, shape: TaskShape) -> None:
         """As its base."""
+        self._refuse_both()
         self._base().bind(catalog, shape, seed=0)
 
     def _base(self) -> Random | MetaDataset:
@@ -70,6 +81,7 @@ class Filter(Sampler):
 
     def bound(self, inputs: SamplerInputs) -> BoundSampler[Filter]:
         """The worst tasks for the features of these inputs."""
+        self._refuse_both()
         return BoundFilter(self, inputs)
 
 
@@ -85,9 +97,15 @@ class BoundFilter(BoundSampler[Filter]):
 
     def draw(self, tasks: range) -> pa.Table:
         """Rows of these tasks, with their difficulty and that of their candidates in the mean."""
+        if self.sampler.of is not None:
+            return pa.concat_tables([self._row_of_ranking(task) for task in tasks])
         step = max(1, _CANDIDATES_AT_A_TIME // self.sampler.candidates)
         parts = (tasks[start : start + step] for start in range(0, len(tasks), step))
         return pa.concat_tables([table for part in parts for table in self._worst(part)])
+
+    def available(self) -> int | None:
+        """With `of` no more than these."""
+        return self.sampler.of
 
     def common_sizes(self) -> tuple[int | None, int | None, int | None]:
         """That of the candidates."""
@@ -105,18 +123,36 @@ class BoundFilter(BoundSampler[Filter]):
         count = self.sampler.candidates
         candidates = TaskSet(self.base.draw(range(tasks.start * count, tasks.stop * count)))
         accuracy, loss = (values.reshape(len(tasks), -1) for values in self.difficulty(candidates))
-        orders = [accuracy, -np.round(loss, _DIGITS)][:: 1 if self.sampler.by == "accuracy" else -1]
-        sign = 1 if self.sampler.keep == "worst" else -1
         for place, task in enumerate(tasks):
-            first, second = (sign * order[place] for order in orders)
-            chosen = int(np.lexsort((second, first))[0])  # stable: of equal ones the first
+            own = Difficulty(accuracy[place], loss[place])
+            chosen = int(self._order(own)[0])
             start, stop = candidates.starts[place * count + chosen :][:2]
-            rows = candidates.table.slice(start, stop - start)
-            rows = rows.set_column(0, "task", pa.array(np.full(rows.num_rows, task), pa.int32()))
-            for name, values in (("accuracy", accuracy[place]), ("loss", loss[place])):
-                for column, value in ((name, values[chosen]), (f"candidates_{name}", values.mean())):
-                    rows = rows.append_column(column, pa.array(np.full(rows.num_rows, value)))
-            yield rows
+            yield _with_difficulty(candidates.table.slice(start, stop - start), task, own, chosen)
+
+    def _row_of_ranking(self, task: int) -> pa.Table:
+        """The rows of the task of this rank among all."""
+        chosen = int(self._ranking[task])
+        return _with_difficulty(self.base.draw(range(chosen, chosen + 1)), task, self._of_all, chosen)
+
+    @cached_property
+    def _of_all(self) -> Difficulty:
+        """The difficulty of all of which the worst are kept."""
+        assert self.sampler.of is not None
+        starts = range(0, self.sampler.of, _CANDIDATES_AT_A_TIME)
+        parts = [range(start, min(start + _CANDIDATES_AT_A_TIME, self.sampler.of)) for start in starts]
+        found = [self.difficulty(TaskSet(self.base.draw(part))) for part in parts]
+        return Difficulty(*(np.concatenate(values) for values in zip(*found, strict=True)))
+
+    @cached_property
+    def _ranking(self) -> IntArray:
+        return self._order(self._of_all)
+
+    def _order(self, candidates: Difficulty) -> IntArray:
+        """The candidates from the one to be kept first to the last; of equal ones the first comes first."""
+        orders = [candidates.accuracy, -np.round(candidates.loss, _DIGITS)]
+        first, second = orders if self.sampler.by == "accuracy" else orders[::-1]
+        sign = 1 if self.sampler.keep == "worst" else -1
+        return np.lexsort((sign * second, sign * first))
 
     def difficulty(self, candidates: TaskSet) -> Difficulty:
         """Nearest centroids on each of these tasks."""
@@ -161,3 +197,12 @@ class BoundFilter(BoundSampler[Filter]):
     def __getstate__(self) -> dict[str, Any]:
         """Worker processes make the inner products anew: that is quicker than to send them."""
         return {name: value for name, value in self.__dict__.items() if name != "_gram"}
+
+
+def _with_difficulty(rows: pa.Table, task: int, candidates: Difficulty, chosen: int) -> pa.Table:
+    """The rows of a candidate as those of a task, with its difficulty beside the mean of all candidates."""
+    rows = rows.set_column(0, "task", pa.array(np.full(rows.num_rows, task), pa.int32()))
+    for name, values in candidates._asdict().items():
+        for column, value in ((name, values[chosen]), (f"candidates_{name}", values.mean())):
+            rows = rows.append_column(column, pa.array(np.full(rows.num_rows, value)))
+    return rows

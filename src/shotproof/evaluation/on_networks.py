@@ -13,6 +13,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.devices import choose_device
+from shotproof.core.runtime.memory import keep_freed_memory
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.batches import Batch, Part, TaskArrays, items_of, parts_of
 from shotproof.evaluation.engine import out_of_memory
@@ -39,6 +40,8 @@ class NetworkEvaluation:
         self.model, self.runtime, self.seeds = model, runtime, seeds
         self.arrays = TaskArrays(np.diff(tasks.starts), support, query, np.empty((0, 0)))
         self.device = choose_device(runtime.device)
+        if self.device.type == "cpu":
+            keep_freed_memory()
         self.items: ResidentItems = ItemStore.of(items, model.preprocessing, runtime).tensor(self.device)
         self.net: FewShotNetwork = model.network().to(self.device)
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from shotproof.core.errors import InputError
 from shotproof.core.records import UNKNOWN, FeaturesRecord, Source, TasksRecord
 from shotproof.core.spelling import parse_call, write_call
+from shotproof.evaluation.encoder_names import short_encoder_names
 from shotproof.evaluation.results import Results
 from shotproof.tasks.sampler import Axis, Sampler, samplers
 
@@ -153,7 +154,7 @@ def design_of(tasks: TasksRecord, way: int | None, query: int | None) -> Design:
 def labels_of(origins: Sequence[Origin]) -> list[str]:
     """What tables call the task set of each: the sampler, with whatever tells it from the others of its design.
 
-    Variants of a sampler show the options in which they differ, `hardest(rounds=2)`; the same sampler with other
+    Variants of a sampler show the options in which they differ, `hardest(effort='high')`; the same sampler with other
     attributes shows the detector, `fewstab [captions]`, and with other features the encoder. Random tasks are called so
     whatever classes were left out, for they are the reference.
     """
@@ -169,11 +170,13 @@ def labels_of(origins: Sequence[Origin]) -> list[str]:
     given: dict[tuple[Design, str], set[tuple[str | None, Source | None]]] = {}
     for origin, label in zip(origins, labels, strict=True):
         given.setdefault((origin.design, label), set()).add((origin.attributes, origin.searched))
+    encoders = short_encoder_names(one.searched.name for one in origins if one.searched and one.searched.name)
     told = []
     for origin, label in zip(origins, labels, strict=True):
         attributes, searched = (set(each) for each in zip(*given[origin.design, label], strict=True))
         names = [origin.detector] if len(attributes) > 1 and origin.detector else []
-        names += [origin.searched.name or origin.searched.digest[:8]] if len(searched) > 1 and origin.searched else []
+        if len(searched) > 1 and origin.searched:
+            names.append(encoders.get(origin.searched.name) or origin.searched.digest[:8])
         told.append(f"{label} [{', '.join(names)}]" if names else label)
     by_digest = {one.tasks_digest: label for one, label in zip(origins, told, strict=True)}
     return [

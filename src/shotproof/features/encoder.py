@@ -96,9 +96,14 @@ def encode(
     made = encoders.make(encoder)
     with resolve(runtime) as current:
         features = made.encode(catalog, current, on_error)
+    return recorded(features, made, catalog)
+
+
+def recorded(features: Features, encoder: Encoder, catalog: Catalog) -> Features:
+    """Features with what they were made by and from; a warning names items that were left out."""
     if features.record.skipped:
         skipped = features.record.skipped
         named = ", ".join(skipped[:SHOWN_ITEMS]) + (", ..." if len(skipped) > SHOWN_ITEMS else "")
         logger.warning("%d of %d items are left out, as they cannot be read: %s", len(skipped), len(catalog), named)
-    sources = {"catalog": Source(catalog.digest, catalog.record.name), **sources_of(made)}
-    return replace(features, record=replace(features.record, encoder=Maker.of(made), sources=sources))
+    sources = {"catalog": Source(catalog.digest, catalog.record.name), **sources_of(encoder)}
+    return replace(features, record=replace(features.record, encoder=Maker.of(encoder), sources=sources))

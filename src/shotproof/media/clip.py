@@ -7,7 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,8 @@ import numpy.typing as npt
 from shotproof.core.errors import MissingExtra, UnreadableItem, first_line
 
 Samples = npt.NDArray[np.float32]
+Short = Literal["repeat", "pad"]
+"""What becomes of a recording that is too short: repeated from its beginning, or followed by silence."""
 
 RATE = 16_000
 SECONDS = 5.0
@@ -33,13 +35,16 @@ class UnwrittenClip(ABC):
         """One channel at RATE, [n]."""
 
 
-def read_clip(clip: str | Path | UnwrittenClip, rate: int = RATE, seconds: float | None = SECONDS) -> Samples:
+def read_clip(
+    clip: str | Path | UnwrittenClip, rate: int = RATE, seconds: float | None = SECONDS, short: Short = "repeat"
+) -> Samples:
     """A sound as one channel; channels are averaged, other rates are resampled (polyphase).
 
     Args:
         clip: a sound file, or a clip that is made when it is read
         rate: samples per second
-        seconds: what it is trimmed, or repeated, to; None leaves it as long as it is
+        seconds: what it is trimmed to, or made as long as; None leaves it as it is
+        short: whether a shorter one is repeated, or padded with silence
 
     Returns:
         The samples, [n], float32, full scale at 1.
@@ -59,7 +64,7 @@ def read_clip(clip: str | Path | UnwrittenClip, rate: int = RATE, seconds: float
     else:
         channels, file_rate = _decode(Path(clip), seconds)
         mono = resampled(channels.mean(axis=1, dtype=np.float32), file_rate, rate)
-    return mono if seconds is None else fixed_length(mono, round(seconds * rate))
+    return mono if seconds is None else fixed_length(mono, round(seconds * rate), short)
 
 
 def resampled(samples: Samples, old: int, new: int) -> Samples:
@@ -73,9 +78,11 @@ def resampled(samples: Samples, old: int, new: int) -> Samples:
     return changed
 
 
-def fixed_length(samples: Samples, length: int) -> Samples:
-    """The first `length` samples; a shorter sound is repeated from its beginning."""
-    return samples[:length] if len(samples) >= length else np.resize(samples, length)
+def fixed_length(samples: Samples, length: int, short: Short = "repeat") -> Samples:
+    """The first `length` samples; a shorter sound is repeated from its beginning, or padded with silence."""
+    if len(samples) >= length:
+        return samples[:length]
+    return np.resize(samples, length) if short == "repeat" else np.pad(samples, (0, length - len(samples)))
 
 
 def recorded_seconds(path: str | Path) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,8 @@ FULL_SCALE = 2**15
 PEAK = (FULL_SCALE - 1) / FULL_SCALE  # the largest positive value that 16 bits hold
 
 Pcm = npt.NDArray[np.int16]
+Peak = Literal["clipping", "always"]
+"""Which sums are brought to full scale: those that would clip, or all."""
 
 
 def background_gain_db(
@@ -33,14 +36,15 @@ def amplified(samples: Samples, gain_db: float) -> Samples:
     return samples * np.float32(10 ** (gain_db / 20))
 
 
-def mix_clips(foreground: Samples, background: Samples | None) -> tuple[Pcm, float]:
+def mix_clips(foreground: Samples, background: Samples | None, peak: Peak = "clipping") -> tuple[Pcm, float]:
     """The sum of a foreground and an amplified background, [n] each, in 16 bits, and what it was scaled by.
 
-    The scale is 1 unless the sum would clip; then its highest peak is brought to full scale.
+    The scale is 1 unless the sum would clip; then, or `always`, its highest peak is brought to full scale.
     """
     mixture = foreground if background is None else foreground + background
-    peak = float(np.abs(mixture).max())
-    scale = min(1.0, PEAK / peak) if peak else 1.0
+    highest = float(np.abs(mixture).max())
+    scale = PEAK / highest if highest else 1.0
+    scale = scale if peak == "always" else min(1.0, scale)
     return np.rint(mixture * np.float32(scale * FULL_SCALE)).clip(-FULL_SCALE, FULL_SCALE - 1).astype(np.int16), scale
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from shotproof.media.clip import Samples, UnwrittenClip, read_clip
-from shotproof.media.mixing import amplified, from_pcm, mix_clips
+from shotproof.media.clip import Samples, Short, UnwrittenClip, read_clip
+from shotproof.media.mixing import Peak, amplified, from_pcm, mix_clips
 
 CLIPS_KEPT = 512  # decoded clips of 5 s at 16 kHz that a process keeps: 160 MB at most
 
@@ -19,15 +19,17 @@ class Mixture(UnwrittenClip):
     foreground: Path
     background: Path | None
     gain_db: float
+    peak: Peak = "clipping"
+    short: Short = "repeat"
 
     def parts(self) -> tuple[Samples, Samples | None]:
         """The foreground and the amplified background, [n] each."""
-        background = None if self.background is None else amplified(_clip(self.background), self.gain_db)
-        return _clip(self.foreground), background
+        background = None if self.background is None else amplified(_clip(self.background, self.short), self.gain_db)
+        return _clip(self.foreground, self.short), background
 
     def samples(self) -> Samples:
         """The mixture, [n], bit for bit what would be read from its file."""
-        return from_pcm(mix_clips(*self.parts())[0])
+        return from_pcm(mix_clips(*self.parts(), self.peak)[0])
 
     @property
     def files(self) -> list[Path]:
@@ -38,15 +40,15 @@ class Mixture(UnwrittenClip):
 Clip = Path | Mixture
 
 
-def _clip(path: Path) -> Samples:
+def _clip(path: Path, short: Short) -> Samples:
     """A recording as a clip; decoded anew where its file has changed."""
     try:
         status = path.stat()
     except OSError:
         return read_clip(path)  # which says what is wrong
-    return _decoded(path, status.st_mtime_ns, status.st_size)
+    return _decoded(path, short, status.st_mtime_ns, status.st_size)
 
 
 @lru_cache(maxsize=CLIPS_KEPT)
-def _decoded(path: Path, changed: int, size: int) -> Samples:
-    return read_clip(path)
+def _decoded(path: Path, short: Short, changed: int, size: int) -> Samples:
+    return read_clip(path, short=short)

@@ -16,8 +16,8 @@ from shotproof.catalog.clips import clip_digests, clips_of
 from shotproof.core.options import option
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.store import OnError
-from shotproof.features.encoders.network import NetworkEncoder
-from shotproof.features.features import Features
+from shotproof.features.encoders.network import Encoded
+from shotproof.features.encoders.staged import STAGE, StagedEncoder
 from shotproof.models.model import Model
 from shotproof.models.preprocessing import Preprocessing
 
@@ -26,10 +26,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ModelEncoder(NetworkEncoder):
+class ModelEncoder(StagedEncoder):
     """The backbone of a model that `shotproof train` has written, with the model's own preprocessing.
 
-    The features' record names the classes that the model has seen, so that tasks of these are refused.
+    The features' record names the classes that the model has seen, so that tasks of these are refused. A stage is the
+    mean over the map of a block, also where the backbone makes its own vector in another way.
     """
 
     about = "a model that shotproof train has written"
@@ -37,6 +38,7 @@ class ModelEncoder(NetworkEncoder):
 
     path: Path = option(help="the model", argument=True, path=True)
     maps: bool = option(False, "local maps in place of one vector")
+    stage: int | None = option(None, STAGE, least=1)
 
     @cached_property
     def model(self) -> Model:
@@ -88,7 +90,12 @@ class ModelEncoder(NetworkEncoder):
         features: torch.Tensor = body.maps(items) if self.maps else body.vectors(items)
         return features
 
-    def encode(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> Features:
-        """The features, with the classes that the model has seen."""
-        features = super().encode(catalog, runtime, on_error)
-        return replace(features, record=replace(features.record, trained_on=self.model.record.seen))
+    def stages(self, batch: torch.Tensor) -> list[torch.Tensor]:
+        """What is kept of items to the mean over the map of each block."""
+        maps: list[torch.Tensor] = self.network.backbone.stages(self.preprocessing.prepared(batch))
+        return [each.mean(dim=(2, 3)) for each in maps]
+
+    def encode_rows(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> Encoded:
+        """What was encoded, with the classes that the model has seen."""
+        rows = super().encode_rows(catalog, runtime, on_error)
+        return rows._replace(record=replace(rows.record, trained_on=self.model.record.seen))

@@ -122,6 +122,7 @@ def adapted_scores(
     rate: float,
     first_order: bool = False,
     batch_norm: BatchNorm = "batch",
+    at_once: bool | None = None,
 ) -> Tensor:
     """The logits of queries after gradient steps on the support, [B, m, way], with gradients to where they started.
 
@@ -133,6 +134,7 @@ def adapted_scores(
         rate: the learning rate
         first_order: take gradients as constants, so that nothing is differentiated twice
         batch_norm: which statistics normalize each pass
+        at_once: as `over_tasks` takes it
     """
     viewed = Viewed(net, logits=True)
     step = gradient_step(viewed, rate, first_order)
@@ -140,21 +142,45 @@ def adapted_scores(
     shared = True  # all tasks begin with the same weights
     with normalized_by(net, batch_norm, twice=torch.is_grad_enabled() and not first_order):
         for _ in range(steps):
-            weights = _of_all_tasks(net, step, shared)(weights, support, labels)
+            step_of_all = net.compiled(f"step, {shared=}", over_tasks(step, shared, at_once))
+            weights = step_of_all(weights, support, labels)
             shared = False
     with normalized_by(net, batch_norm):
-        scores: Tensor = _of_all_tasks(net, viewed.call, shared)(weights, query)
+        scores: Tensor = net.compiled(f"scores, {shared=}", over_tasks(viewed.call, shared, at_once))(weights, query)
     return scores
 
 
-def _of_all_tasks(net: FewShotNetwork, function: Callable[..., Any], shared: bool) -> Callable[..., Any]:
-    """A function of one task's weights and items as one of all tasks', compiled where the network's training is."""
+def over_tasks(function: Callable[..., Any], shared: bool = False, at_once: bool | None = None) -> Callable[..., Any]:
+    """A function of one task's weights and inputs as one of all tasks', each of which has a leading axis of tasks.
 
-    def batched(weights: Weights, *items: Tensor) -> Any:
-        axes = (None if shared else 0, *(0 for _ in items))
-        return vmap(function, in_dims=axes, randomness="different")(weights, *items)
+    Args:
+        function: gives a tensor, or weights
+        shared: whether the weights are those of all tasks, without the axis
+        at_once: whether tasks are computed together or one by one; None: one by one where a backbone's weights are a
+            task's own on a CPU, on which such convolutions are several times slower together
+    """
 
-    return net.compiled(f"{function.__name__} of {'the same' if shared else 'own'} weights", batched)
+    def batched(weights: Weights, *inputs: Tensor) -> Any:
+        own_backbone = any(name.startswith("backbone.") for name in weights)
+        if at_once if at_once is not None else (inputs[0].is_cuda or not own_backbone):
+            axes = (None if shared else 0, *(0 for _ in inputs))
+            return vmap(function, in_dims=axes, randomness="different")(weights, *inputs)
+        given = [
+            weights if shared else {name: each[task] for name, each in weights.items()}
+            for task in range(len(inputs[0]))
+        ]
+        found = [function(own, *(_of_task(each, task) for each in inputs)) for task, own in enumerate(given)]
+        if isinstance(found[0], Tensor):
+            return torch.stack(found)
+        return {name: torch.stack([one[name] for one in found]) for name in found[0]}
+
+    return batched
+
+
+def _of_task(inputs: Tensor, task: int) -> Tensor:
+    """A task's part; of items with their channels last, in which a CPU too computes convolutions best."""
+    own = inputs[task]
+    return own.contiguous(memory_format=torch.channels_last) if own.ndim == 4 else own
 
 
 def adapted_linear(

@@ -15,7 +15,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from shotproof.core.errors import InputError, first_line
-from shotproof.core.records import ModelRecord
+from shotproof.core.plain_values import plain
+from shotproof.core.records import Maker, ModelRecord
 from shotproof.core.tables import FORMAT, whole_file
 from shotproof.models.backbone import Backbone, backbones
 from shotproof.models.network import FewShotNetwork
@@ -57,6 +58,42 @@ class Model:
         path = Path(path)
         weights, meta = read_tensors(path, "model")
         return cls(weights, ModelRecord.read(meta))
+
+    @classmethod
+    def pretrained(cls, backbone: str | Backbone) -> Model:
+        """A pretrained backbone as it comes, e.g. `lite0` or `hf:NAME`: nothing of it was trained here.
+
+        Raises:
+            UnknownName: there is no such backbone.
+            InputError: the backbone has no weights before it is trained.
+        """
+        backbone, objective = backbones.make(backbone), objectives.make("protonet")  # which learns nothing beside it
+        if not backbone.pretrained:
+            raise InputError(
+                f"backbone '{backbone}' has no weights of its own: train it first (shotproof train --backbone "
+                f"{backbone.name}), and give the model that comes out"
+            )
+        preprocessing = backbone.preprocessing("image")
+        net = blank_network(backbone, objective, preprocessing, 0, 0)
+        record = ModelRecord(
+            name=str(backbone),
+            backbone=Maker.of(backbone),
+            objective=Maker.of(objective),
+            preprocessing=plain(preprocessing.to_meta()),
+            architecture=backbone.architecture(net.backbone),
+        )
+        return cls.of(net, record)
+
+    @classmethod
+    def given(cls, model: str | Path) -> Model:
+        """A model as a user names it: by its file, or a pretrained backbone by its spelling, `lite0`.
+
+        Raises:
+            InputError: it is neither.
+        """
+        named = str(model)
+        is_backbone = named in backbones or any(mark in named for mark in ":(")
+        return cls.pretrained(named) if is_backbone and not Path(model).exists() else cls.read(model)
 
     def write(self, path: str | Path) -> None:
         """Write the model, whole or not at all; the same model gives the same bytes."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shotproof.analysis.projection import check_projection
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, did_you_mean
@@ -14,11 +16,15 @@ from shotproof.core.options import Component
 from shotproof.core.runtime.devices import choose_devices
 from shotproof.core.tables import check_output
 from shotproof.evaluation.evaluate import require_unseen
+from shotproof.features.encoder import Encoder
 from shotproof.features.encoders.file import FeatureFile
+from shotproof.features.encoders.staged import StagedEncoder
 from shotproof.methods.adaptation.adaptation import Adaptation
-from shotproof.pipeline.experiment import Draw, Experiment
+from shotproof.pipeline.draws import Draw
+from shotproof.pipeline.experiment import Experiment
 from shotproof.tasks.sampler import Sampler
 from shotproof.tasks.shape import TaskShape
+from shotproof.tasks.uniform.random import Random
 
 if TYPE_CHECKING:
     from shotproof.models.model import Model
@@ -48,6 +54,8 @@ def check_surroundings(experiment: Experiment, device: str | None) -> None:
         check_output(experiment.folder, folder=True)
     with placed(experiment, "[runtime], device"):
         choose_devices(device)
+    with placed(experiment, "[output], projection"):
+        check_projection(experiment.projection)
     chosen: dict[str, list[Component]] = {
         "[attributes], detectors": [one for listed in experiment.detectors.values() for one in listed],
         "[features], encoders": [*experiment.encoders],
@@ -108,6 +116,62 @@ def check_models(experiment: Experiment, models: Mapping[str, Model], catalog: C
         for place, whose, model in trained:
             with placed(experiment, place):
                 require_unseen(labels, model.record.seen, whose)
+
+
+def with_stages(experiment: Experiment, catalog: Catalog) -> Experiment:
+    """The experiment with an encoder for each stage that is wanted, after the encoder of the whole network.
+
+    Args:
+        experiment: what is to be run
+        catalog: its data, by the first item of which the stages of networks are counted
+
+    Raises:
+        InputError: a network has fewer stages, or cannot be loaded.
+    """
+    if not experiment.stages:
+        return experiment
+    chosen: list[Encoder] = []
+    with placed(experiment, "[features], stages"):
+        for encoder in experiment.encoders:
+            chosen.append(encoder)
+            if isinstance(encoder, StagedEncoder) and encoder.stage is None and not encoder.maps:
+                count = encoder.count_stages(catalog)
+                wanted = range(1, count + 1) if experiment.stages == "all" else experiment.stages
+                if max(wanted) > count:
+                    raise InputError(f"encoder '{encoder}' has {count} stages, found {max(wanted)}")
+                chosen += [encoder.at(stage) for stage in wanted]
+    distinct = tuple(dict.fromkeys(chosen))  # one stage may be among the encoders already
+    return replace(experiment, encoders=distinct)
+
+
+def check_tuning(experiment: Experiment, models: Mapping[str, Model], catalog: Catalog) -> None:
+    """Whether learning rates can be chosen: the split is another one, large enough, and new to the models.
+
+    Args:
+        experiment: what is to be run
+        models: its models, by name
+        catalog: its data
+
+    Raises:
+        InputError: something cannot be; the message says where in the file.
+    """
+    tune_on = experiment.tune_on
+    if tune_on is None:
+        return
+    with placed(experiment, "[evaluate.tune_on]"):
+        items = catalog.in_split(tune_on.split)
+        labels = items.table.column("label").unique().to_pylist()
+        for name, model in models.items():
+            if not experiment.allow_seen:
+                require_unseen(labels, model.record.seen, f"model '{name}'")
+        for draw in experiment.draws:
+            if draw.split in (None, tune_on.split):
+                raise InputError(
+                    f"split '{tune_on.split}' is that of the tasks of sampler '{draw.sampler}': a learning rate must "
+                    "not be chosen on what it is evaluated on, expected another split"
+                )
+            for shot in draw.shots:
+                Random().check_sizes(items, TaskShape(draw.way, shot, draw.query))
 
 
 def _check_draw(

@@ -6,6 +6,10 @@ layout = "folder"
 splits = "splits.csv"
 names = "names.csv"            # what pages call the classes: label,name
 
+# [mix]                        # sounds: mixed with backgrounds first, and the mixtures are the data
+# mapping = "esc50"
+# clean = true
+
 [attributes]
 detectors = ["photometric"]    # together; or apart, each with its own tasks:
 # [attributes.sets]
@@ -14,6 +18,7 @@ detectors = ["photometric"]    # together; or apart, each with its own tasks:
 
 [features]
 encoders = ["lite0", "pixels(size=8)"]
+# stages = "all"                # also every block of those that have them; or: stages = [1, 9, 17]
 
 [tasks]
 split = "test"
@@ -22,12 +27,13 @@ shots = [1, 5]
 query = 15
 tasks = 600
 seeds = [0]
-samplers = ["random", "fewstab", { name = "hardest(rounds=2)", like = "random", shots = [5] }]
+samplers = ["random", "fewstab", { name = "hardest(effort='high')", like = "random", shots = [5] }]
 
 [evaluate]
 methods = ["ncc", "cosine", "logistic", "ridge", "knn"]
 # methods = ["ncc", "finetune"]  # finetune adapts a network, of which there are one or more:
 # model = "rfs.model"            # or: models = ["rfs.model", "protonet.model"]
+# tune_on = { split = "val", tasks = 20 }  # its learning rate is chosen on validation tasks
 
 [runtime]
 workers = 2
@@ -42,38 +48,40 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
+from shotproof.analysis.explanation.mismatch import MISMATCHES, Pooling
+from shotproof.analysis.projection import PAGE_PROJECTIONS
 from shotproof.attributes.detector import Detector, detectors
 from shotproof.catalog.layout import Layout, layouts
 from shotproof.core.errors import InputError, did_you_mean
-from shotproof.core.options import Component
-from shotproof.core.registry import Registry
-from shotproof.core.spelling import parse_spelling
 from shotproof.core.store import OnError
 from shotproof.evaluation.evaluated import METRICS
 from shotproof.features.encoder import Encoder, encoders
 from shotproof.features.transforms import Transform, transforms
 from shotproof.methods.adaptation.adaptation import Adaptation
-from shotproof.methods.method import DEFAULT_METHODS, Method, make_method
-from shotproof.stats.intervals import Covers, check_intervals
-from shotproof.tasks.sampler import Sampler, samplers
+from shotproof.methods.method import Method
+from shotproof.pipeline.draws import Draw, read_draws
+from shotproof.pipeline.mixing import MIX_KEYS, Mixing, read_mixing
+from shotproof.pipeline.table_reader import TableReader
+from shotproof.pipeline.tuning import TuneOn, read_tune_on
+from shotproof.stats.intervals import Covers
 
 SECTIONS: dict[str, tuple[str, ...]] = {
     "catalog": ("root", "file", "layout", "splits", "names", "name"),
+    "mix": MIX_KEYS,
     "attributes": ("detectors", "sets", "file", "files"),
-    "features": ("encoders", "transforms", "on_error"),
+    "features": ("encoders", "stages", "transforms", "on_error"),
     "tasks": ("split", "way", "shots", "query", "tasks", "seed", "seeds", "samplers", "placebo"),
-    "evaluate": ("methods", "model", "models", "allow_seen", "seed"),
+    "evaluate": ("methods", "model", "models", "tune_on", "allow_seen", "seed"),
     "runtime": ("engine", "workers", "device", "batch_size", "cache"),
-    "output": ("folder", "title", "intervals", "metric"),
+    "output": ("folder", "title", "intervals", "metric", "projection", "mismatch"),
 }
-# What a sampler's table may say beside the sampler's own options.
-SAMPLER_KEYS = ("name", "encoder", "like", "attributes", "split", "way", "shots", "query", "tasks", "seeds")
 ON_ERROR = get_args(OnError)
+ALL_STAGES = "all"
 _MOVED = {
+    ("mix", "margin_db"): "gain",
     ("features", "device"): "device in [runtime]",
     ("features", "batch_size"): "batch_size in [runtime]",
     ("features", "workers"): "workers in [runtime]",
@@ -91,38 +99,22 @@ _MOVED = {
 
 
 @dataclass(frozen=True)
-class Draw:
-    """One entry of the samplers: which tasks to draw, by what.
-
-    encoder: whose features the sampler is given, by its spelling; None: of the first encoder
-    like: the spelling of a sampler before it, whose queries are taken over
-    attributes: the name of one set of attributes; None: all of them, one after the other
-    """
-
-    sampler: Sampler
-    encoder: str | None
-    like: str | None
-    attributes: str | None
-    split: str | None
-    way: int
-    shots: tuple[int, ...]
-    query: int
-    tasks: int | None
-    seeds: tuple[int, ...]
-
-
-@dataclass(frozen=True)
 class Experiment:
     """A whole experiment, every part of it a record.
 
     folder: where its files go; file: the experiment's own, for messages
     root, layout, splits, catalog_file: where the data is; names, name: what pages call its classes, and itself
+    mix: how recordings are mixed with backgrounds first; None: the data is as it is
     detectors: by the name of the set of attributes that they make together; attribute_files: attributes made before
-    models: files of models, each of which every method that adapts a network adapts
+    models: files of models, or names of pretrained backbones, each of which every method that adapts a network adapts
+    tune_on: on which validation tasks their learning rates are chosen; None: they are as given
     allow_seen: whether tasks may have classes that a model was trained on
     placebo: whether task sets that attributes or contexts decide get a placebo
     intervals: as `compare` takes them; None: images where the data allows, and sampler
     metric: what statements and ranks are by
+    stages: blocks of networks whose pooled output is encoded too: `all`, or their numbers
+    projection: how an iid task and its ood one are laid out on the page: `pca`, `tsne` or `none`
+    mismatch: as `explain` takes it
     """
 
     folder: Path
@@ -133,6 +125,7 @@ class Experiment:
     splits: Path | None = None
     names: Path | None = None
     name: str | None = None
+    mix: Mixing | None = None
     detectors: Mapping[str, tuple[Detector, ...]] = field(default_factory=dict)
     attribute_files: Mapping[str, Path] = field(default_factory=dict)
     encoders: tuple[Encoder, ...] = ()
@@ -140,7 +133,8 @@ class Experiment:
     on_error: OnError = "raise"
     draws: tuple[Draw, ...] = ()
     methods: tuple[Method, ...] = ()
-    models: tuple[Path, ...] = ()
+    models: tuple[str | Path, ...] = ()
+    tune_on: TuneOn | None = None
     allow_seen: bool = False
     seed: int = 0
     runtime: Mapping[str, Any] = field(default_factory=dict)
@@ -148,6 +142,9 @@ class Experiment:
     placebo: bool = True
     intervals: tuple[Covers, ...] | None = None
     metric: str = "acc"
+    stages: Literal["all"] | tuple[int, ...] = ()
+    projection: str = "pca"
+    mismatch: Pooling = "class"
 
     @classmethod
     def read(cls, path: str | Path) -> Experiment:
@@ -179,7 +176,7 @@ class Experiment:
     def of(cls, content: Mapping[str, Any], folder: Path, default_folder: str = "results") -> Experiment:
         """From the tables of a file; paths are relative to the folder."""
         _check_keys(content)
-        read = _Reader(content, folder)
+        read = TableReader(content, folder)
         catalog = dict(content["catalog"])
         if ("root" in catalog) == ("file" in catalog):
             raise InputError(", [catalog]: expected either root (a data folder) or file (a catalog)")
@@ -204,14 +201,16 @@ class Experiment:
             splits=read.path("catalog", "splits"),
             names=read.path("catalog", "names"),
             name=read.value("catalog", "name", str, None),
+            mix=read_mixing(content["mix"], folder) if "mix" in content else None,
             detectors=sets,
             attribute_files=files,
             encoders=chosen,
             transforms=read.components("features", "transforms", [], transforms),
             on_error=read.choice("features", "on_error", ON_ERROR),  # type: ignore[arg-type]
-            draws=_draws(read, [one.spelling for one in chosen], [*sets, *files]),
+            draws=read_draws(read, [one.spelling for one in chosen], [*sets, *files]),
             methods=methods,
             models=_models(read, methods),
+            tune_on=read_tune_on(read, methods),
             allow_seen=read.value("evaluate", "allow_seen", bool, False),
             seed=read.number("evaluate", "seed", 0, least=0),
             runtime=read.runtime(),
@@ -219,11 +218,31 @@ class Experiment:
             placebo=read.value("tasks", "placebo", bool, True),
             intervals=read.intervals(),
             metric=read.choice("output", "metric", METRICS),
+            stages=_stages(read, chosen),
+            projection=read.choice("output", "projection", PAGE_PROJECTIONS),
+            mismatch=read.choice("output", "mismatch", MISMATCHES),  # type: ignore[arg-type]
         )
 
 
-def _models(read: _Reader, methods: Sequence[Method]) -> tuple[Path, ...]:
-    """The files of models, which are there if and only if a method adapts a network."""
+def _stages(read: TableReader, chosen: Sequence[Encoder]) -> Literal["all"] | tuple[int, ...]:
+    """Which stages of the encoders' networks are wanted beside their own output."""
+    given = read.value("features", "stages", (str, list), [])
+    if given == []:
+        return ()
+    if not any(hasattr(one, "stage") and one.stage is None and not getattr(one, "maps", False) for one in chosen):
+        raise InputError(
+            f", [features], stages: none of the encoders ({', '.join(map(str, chosen))}) has stages: expected lite0, "
+            "hf:NAME, hf-audio:NAME or model:FILE, without stage and maps"
+        )
+    if isinstance(given, str):
+        if given != ALL_STAGES:
+            raise InputError(f', [features], stages: expected "all" or a list of numbers, found "{given}"')
+        return "all"
+    return read.numbers("features", "stages", [], least=1)
+
+
+def _models(read: TableReader, methods: Sequence[Method]) -> tuple[str | Path, ...]:
+    """Files of models, or names of pretrained backbones, which are there if and only if a method adapts a network."""
     given = read.content.get("evaluate", {})
     if "model" in given and "models" in given:
         raise InputError(", [evaluate]: expected either model or models, not both")
@@ -238,10 +257,14 @@ def _models(read: _Reader, methods: Sequence[Method]) -> tuple[Path, ...]:
             f", [evaluate], {key}: no method adapts a network: take the model as an encoder, model:{names[0]}, or name "
             "a method such as finetune"
         )
-    return tuple(read.folder / name for name in names)
+    files = [read.folder / name for name in names]
+    is_file = [
+        file.exists() or (bool(file.suffix) and ":" not in name) for name, file in zip(names, files, strict=True)
+    ]
+    return tuple(file if known else name for name, file, known in zip(names, files, is_file, strict=True))
 
 
-def _attribute_sets(read: _Reader) -> tuple[dict[str, tuple[Detector, ...]], dict[str, Path]]:
+def _attribute_sets(read: TableReader) -> tuple[dict[str, tuple[Detector, ...]], dict[str, Path]]:
     """Sets of attributes by name: made by detectors, or files that are there."""
     given = read.content.get("attributes", {})
     if len([key for key in given if key in ("detectors", "sets", "file", "files")]) > 1:
@@ -256,214 +279,6 @@ def _attribute_sets(read: _Reader) -> tuple[dict[str, tuple[Detector, ...]], dic
         return {name: read.component_list("attributes", name, listed, detectors) for name, listed in named.items()}, {}
     together = read.components("attributes", "detectors", [], detectors)
     return ({"": together} if together else {}), {}
-
-
-def _draws(read: _Reader, encoder_names: Sequence[str], sets: Sequence[str]) -> tuple[Draw, ...]:
-    draws: list[Draw] = []
-    for entry in read.items("tasks", "samplers", (str, dict), ["random", "fewstab"]):
-        table = dict(entry) if isinstance(entry, dict) else {"name": entry}
-        own = {key: value for key, value in table.items() if key not in SAMPLER_KEYS}
-        hint = {"shot": "shots", "seed": "seeds", "queries": "query", "ways": "way"}
-        for key in own:
-            if key in hint:
-                raise InputError(f", [tasks], samplers: did you mean '{hint[key]}' instead of '{key}'?")
-        if not isinstance(table.get("name"), str):
-            raise InputError(f', [tasks], samplers: {entry!r}, expected "NAME(option=value)" or {{ name = "NAME" }}')
-        sampler = read.make("tasks", "samplers", table["name"], samplers, own)
-        shared = dict(read.content.get("tasks", {}))
-        if "seeds" in table:
-            shared.pop("seed", None)
-        own_shape = _Reader({"tasks": {**shared, **table}}, read.folder, (str(sampler), tuple(table)))
-        draw = Draw(
-            sampler=sampler,
-            encoder=_known("encoder", table.get("encoder"), encoder_names, sampler),
-            like=_known("like", table.get("like"), [str(one.sampler) for one in draws], sampler),
-            attributes=_known("attributes", table.get("attributes"), sets, sampler),
-            split=own_shape.value("tasks", "split", str, None),
-            way=own_shape.number("tasks", "way", 5, least=2),
-            shots=own_shape.numbers("tasks", "shots", [1, 5], least=1),
-            query=own_shape.number("tasks", "query", 15, least=1),
-            tasks=own_shape.number("tasks", "tasks", None, least=1),
-            seeds=own_shape.seeds(),
-        )
-        if draw in draws:
-            raise InputError(f", [tasks], samplers: '{sampler}' is there twice")
-        _check_data(draw, sets)
-        _check_like(draw, draws)
-        draws.append(draw)
-    return tuple(draws)
-
-
-def _check_data(draw: Draw, sets: Sequence[str]) -> None:
-    """Refuse a sampler that needs attributes where there are none, or that is given what it has no use for."""
-    sampler = draw.sampler
-    if "attributes" in sampler.needs and not sets:
-        raise InputError(
-            f", [tasks], samplers: '{sampler}' needs attributes: add a section [attributes] with detectors, sets or a "
-            "file"
-        )
-    for role, key in (("attributes", "attributes"), ("features", "encoder"), ("like", "like")):
-        if getattr(draw, key) is not None and role not in sampler.takes:
-            raise InputError(f", [tasks], sampler '{sampler}', {key}: this sampler takes no {role}: leave it out")
-
-
-def _check_like(draw: Draw, before: Sequence[Draw]) -> None:
-    """Refuse a set that is to be like another one which has no tasks of its shots and seeds."""
-    if draw.like is None:
-        return
-    liked = [one for one in before if str(one.sampler) == draw.like]
-    there = {place for one in liked for place in product(one.shots, one.seeds)}
-    for shot, seed in product(draw.shots, draw.seeds):
-        if (shot, seed) not in there:
-            raise InputError(
-                f", [tasks], sampler '{draw.sampler}', like: '{draw.like}' has no tasks of {shot} shots and seed "
-                f"{seed}: give both the same shots and seeds"
-            )
-
-
-def _known(key: str, given: Any, known: Sequence[str], sampler: Sampler) -> str | None:
-    """One of the known spellings, or of their bare names; None where nothing is given."""
-    if given is None:
-        return None
-    for one in known:
-        if given == one or (one and given == parse_spelling(one)[0]):
-            return one
-    before = " before it" if key == "like" else ""
-    raise InputError(
-        f", [tasks], sampler '{sampler}': there is no {key} '{given}'{before}{did_you_mean(str(given), known)}"
-    )
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """Values of the tables, of the right type; messages begin with the place, for the file's name to be put before."""
-
-    content: Mapping[str, Any]
-    folder: Path
-    own: tuple[str, tuple[str, ...]] = ("", ())  # a sampler, and the keys that its own table has
-
-    def place(self, section: str, key: str) -> str:
-        """Where a value is, for the beginning of a message."""
-        sampler, keys = self.own
-        return f", [{section}], sampler '{sampler}', {key}: " if key in keys else f", [{section}], {key}: "
-
-    def number(self, section: str, key: str, default: Any, least: int) -> Any:
-        value = self.value(section, key, int, default)
-        if value is not None and value < least:
-            raise InputError(f"{self.place(section, key)}expected a whole number of at least {least}, found {value}")
-        return value
-
-    def numbers(self, section: str, key: str, default: list[int], least: int) -> tuple[int, ...]:
-        values = self.items(section, key, int, default)
-        wrong = next((value for value in values if value < least), None)
-        if wrong is not None:
-            raise InputError(f"{self.place(section, key)}expected whole numbers of at least {least}, found {wrong}")
-        self.refuse_repeated(section, key, values)
-        return tuple(values)
-
-    def intervals(self) -> tuple[Covers, ...] | None:
-        names = self.items("output", "intervals", str, [])
-        if not names:
-            return None
-        try:
-            chosen = check_intervals(names)
-        except InputError as error:
-            raise error.placed(self.place("output", "intervals")) from error
-        self.refuse_repeated("output", "intervals", names)
-        return chosen
-
-    def refuse_repeated(self, section: str, key: str, values: Sequence[Any]) -> None:
-        for index, value in enumerate(values):
-            if value in values[:index]:
-                raise InputError(f"{self.place(section, key)}expected each once, found {value!r} twice")
-
-    def value(self, section: str, key: str, kind: type | tuple[type, ...], default: Any) -> Any:
-        value = self.content.get(section, {}).get(key, default)
-        kinds = kind if isinstance(kind, tuple) else (kind,)
-        if value is not default and type(value) not in kinds:
-            raise InputError(f", [{section}]: {key} must be {_in_words(kinds)}, not {value!r}")
-        return value
-
-    def path(self, section: str, key: str) -> Path | None:
-        value = self.value(section, key, str, None)
-        return None if value is None else self.folder / value
-
-    def choice(self, section: str, key: str, choices: Sequence[str]) -> str:
-        value: str = self.value(section, key, str, choices[0])
-        if value not in choices:
-            near = did_you_mean(value, choices)
-            raise InputError(f", [{section}]: {key} must be {' or '.join(choices)}, not '{value}'{near}")
-        return value
-
-    def items(self, section: str, key: str, kind: type | tuple[type, ...], default: list[Any]) -> list[Any]:
-        kinds = kind if isinstance(kind, tuple) else (kind,)
-        values: list[Any] = self.value(section, key, list, default)
-        if values is not default and (not values or any(type(value) not in kinds for value in values)):
-            raise InputError(f", [{section}]: {key} must be a list of {_in_words(kinds)}, at least one, not {values}")
-        return values
-
-    def seeds(self) -> tuple[int, ...]:
-        tasks = self.content.get("tasks", {})
-        if "seed" in tasks and "seeds" in tasks:
-            raise InputError(", [tasks]: expected either seed or seeds, not both")
-        if "seed" in tasks:
-            return (self.number("tasks", "seed", 0, least=0),)
-        return self.numbers("tasks", "seeds", [0], least=0)
-
-    def make(self, section: str, key: str, given: Any, registry: Registry[Any], own: Mapping[str, Any]) -> Any:
-        """A component; what is wrong with it is told with the place."""
-        try:
-            if isinstance(given, Mapping):
-                given = {**given, **own}
-                own = {}
-            return self._with_file_paths(registry.make(given, **own))
-        except InputError as error:
-            raise error.placed(f", [{section}], {key}: ") from error
-
-    def components(self, section: str, key: str, default: list[Any], registry: Registry[Any]) -> tuple[Any, ...]:
-        given = self.items(section, key, (str, dict), default)
-        made = self.component_list(section, key, given, registry)
-        for place, one in enumerate(made):
-            if one in made[:place] and registry.kind != "transform":
-                raise InputError(f", [{section}]: {key} has '{one}' twice")
-        return made
-
-    def component_list(self, section: str, key: str, given: Any, registry: Registry[Any]) -> tuple[Any, ...]:
-        listed = given if isinstance(given, list) else [given]
-        return tuple(self.make(section, key, one, registry, {}) for one in listed)
-
-    def methods(self) -> tuple[Method, ...]:
-        made: list[Method] = []
-        for given in self.items("evaluate", "methods", (str, dict), list(DEFAULT_METHODS)):
-            try:
-                method = make_method(given, folder=self.folder)
-            except InputError as error:
-                raise error.placed(", [evaluate], methods: ") from error
-            if any(method.spelling == one.spelling for one in made):
-                raise InputError(f", [evaluate]: methods has '{method}' twice")
-            made.append(method)
-        return tuple(made)
-
-    def runtime(self) -> dict[str, Any]:
-        given = dict(self.content.get("runtime", {}))
-        if isinstance(given.get("cache"), str):
-            given["cache"] = self.folder / given["cache"]
-        return given
-
-    def _with_file_paths(self, component: Component) -> Component:
-        """The component, with options that name files beside the experiment's file made paths from it."""
-        moved = {}
-        for option in component.options():
-            value = getattr(component, option.name)
-            if option.path and value is not None and isinstance(value, str | Path):
-                beside = self.folder / value
-                if beside.exists():
-                    moved[option.name] = str(beside) if isinstance(value, str) else beside
-        return replace(component, **moved) if moved else component  # type: ignore[type-var]
-
-
-def _in_words(kinds: Sequence[type]) -> str:
-    return " or ".join({str: "text", int: "a whole number", dict: "a table"}.get(one, one.__name__) for one in kinds)
 
 
 def _check_keys(content: Mapping[str, Any]) -> None:

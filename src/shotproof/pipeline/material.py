@@ -19,7 +19,7 @@ from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.features.transforms import Transform, transform
 from shotproof.pipeline.experiment import Experiment
-from shotproof.pipeline.steps import read_manifest
+from shotproof.pipeline.steps.steps import read_manifest
 from shotproof.tasks.taskset import TaskSet
 
 if TYPE_CHECKING:

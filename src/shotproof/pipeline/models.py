@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shotproof.core.errors import InputError
@@ -17,17 +18,17 @@ def read_models(experiment: Experiment) -> dict[str, Model]:
     """The models by name; those of one name are told apart by the names of their files.
 
     Raises:
-        InputError: a file is not there or no model, or two are called the same.
+        InputError: one is no file of a model and no pretrained backbone, or two are called the same.
     """
     if not experiment.models:
         return {}
     from shotproof.models.model import Model
 
-    read = {path: Model.read(path) for path in experiment.models}
+    read = {given: Model.given(given) for given in experiment.models}
     shared = Counter(model.name for model in read.values())
     found: dict[str, Model] = {}
-    for path, model in read.items():
-        name = model.name if shared[model.name] == 1 else f"{model.name} [{path.stem}]"
+    for given, model in read.items():
+        name = model.name if shared[model.name] == 1 else f"{model.name} [{Path(given).stem}]"
         if name in found:
             raise InputError(f"two models are called '{name}': rename one of the files, results are told apart by it")
         found[name] = replace(model, record=replace(model.record, name=name))

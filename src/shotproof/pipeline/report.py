@@ -14,10 +14,13 @@ from shotproof.analysis.attribute_costs import attribute_costs
 from shotproof.analysis.chosen_tasks import choose_tasks
 from shotproof.analysis.compare import compare
 from shotproof.analysis.explanation.examples import mismatch_examples
-from shotproof.analysis.explanation.explain import Explanation
+from shotproof.analysis.explanation.explain import Explanation, check_mismatch
 from shotproof.analysis.explanation.hardest import explain_hardest
+from shotproof.analysis.explanation.mismatch import Pooling
 from shotproof.analysis.plan_curve import plan_curves
+from shotproof.analysis.projection import NO_PROJECTION, check_projection
 from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.shift_projections import shift_projections
 from shotproof.analysis.similarity.similarity import Similarity
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
@@ -53,8 +56,10 @@ def write_report(
     intervals: str | Sequence[str] | None = None,
     metric: str = "acc",
     placebo: bool = True,
+    mismatch: Pooling = "class",
     similarity: Similarity | None = None,
     figures: str | Path | None = None,
+    projection: str = "pca",
     experiment: str | None = None,
     runtime: Runtime | None = None,
 ) -> Comparison:
@@ -72,8 +77,10 @@ def write_report(
         features: for placebos, for intervals other than `sampler`, and for the query loss of hard tasks
         title: the page's
         intervals, metric, placebo: as `compare` takes them
+        mismatch: as `explain` takes it
         similarity: adds how near the images are to their concepts and contexts
         figures: a folder for the figures of the comparison, as SVG, PDF and PNG
+        projection: how an iid task and its ood one are laid out on a plane: `pca`, `tsne` or `none`
         experiment: the name of the experiment's file, for what to do next
         runtime: how it is computed; None is the current one
 
@@ -82,6 +89,7 @@ def write_report(
 
     Raises:
         InputError: the page's name ends in something else, or what an interval needs is not there.
+        UnknownName: there is no such projection.
         Mismatch: results that claim the same tasks are not on the same tasks, or a task set has no results.
 
     Example:
@@ -96,6 +104,8 @@ def write_report(
         ['ncc']
     """
     check_page_name(Path(path), "figures=FOLDER")
+    check_projection(projection)
+    check_mismatch(mismatch)
     given = results if isinstance(results, Material) else Material(_listed(results))
     material = replace(
         given,
@@ -108,7 +118,7 @@ def write_report(
         comparison = compare(material, intervals=intervals, metric=metric, placebo=placebo)
         sets = _answered_sets(comparison, material)
         explained = []
-        for explanation, words in explain_hardest(material):
+        for explanation, words in explain_hardest(material, mismatch=mismatch):
             hard = explanation.sets[0].tasks
             design, label = _place(comparison, hard)
             name = f"{label}, {comparison.design_name(design)}"
@@ -121,6 +131,7 @@ def write_report(
             costs=[SetCosts(one.name, attribute_costs(one.replicates)) for one in sets],
             plans=plan_curves(comparison, material),
             explained=explained,
+            projections=[] if projection == NO_PROJECTION else shift_projections(material, projection),
             similarity=similarity,
             experiment=experiment,
         )

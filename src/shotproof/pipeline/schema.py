@@ -9,11 +9,15 @@ import json
 from pathlib import Path
 from typing import Any, get_args
 
+from shotproof.analysis.explanation.mismatch import MISMATCHES
+from shotproof.analysis.projection import PAGE_PROJECTIONS
 from shotproof.core.registry import Registry
 from shotproof.core.tables import write_text
 from shotproof.evaluation.evaluated import METRICS
 from shotproof.pipeline.components import all_registries
 from shotproof.pipeline.experiment import ON_ERROR
+from shotproof.pipeline.mixing import mix_options
+from shotproof.pipeline.tuning import TASKS
 from shotproof.stats.intervals import Covers
 
 SHIPPED = Path(__file__).parent / "experiment.schema.json"
@@ -57,6 +61,17 @@ def experiment_schema() -> dict[str, Any]:
                 "name": {**_TEXT, "description": "What pages call the data set."},
             },
         },
+        "mix": {
+            **_section(
+                {
+                    "mapping": {**_TEXT, "description": "A TOML or CSV file, or the name of one that comes along."},
+                    **{key: each.json_schema() for key, each in mix_options().items()},
+                    "embedding": {**_TEXT, "default": "logmel", "description": "What says who is alike; or none."},
+                }
+            ),
+            "required": ["mapping"],
+            "description": "Mix the recordings with backgrounds first: the mixtures are the data.",
+        },
         "attributes": _section(
             {
                 "detectors": {**detectors, "description": "Detectors whose words are taken together."},
@@ -72,6 +87,10 @@ def experiment_schema() -> dict[str, Any]:
         "features": _section(
             {
                 "encoders": {"type": "array", "items": _component(known["encoders"]), "minItems": 1},
+                "stages": {
+                    "anyOf": [{"const": "all"}, {"type": "array", "items": _COUNT, "minItems": 1}],
+                    "description": "Blocks of networks whose pooled output is encoded too, counted from 1.",
+                },
                 "transforms": {"type": "array", "items": _component(known["transforms"])},
                 "on_error": {"enum": list(ON_ERROR), "description": "What to do with files that cannot be read."},
             }
@@ -91,13 +110,30 @@ def experiment_schema() -> dict[str, Any]:
         "evaluate": _section(
             {
                 "methods": {"type": "array", "items": _component(known["methods"]), "minItems": 1},
-                "model": {**_TEXT, "description": "The model that methods such as finetune adapt, FILE.model."},
+                "model": {**_TEXT, "description": "What methods such as finetune adapt: FILE.model, or lite0."},
                 "models": {
                     "type": "array",
                     "items": _TEXT,
                     "minItems": 1,
                     "uniqueItems": True,
                     "description": "Instead of model, several.",
+                },
+                "tune_on": {
+                    **_section(
+                        {
+                            "split": {**_TEXT, "description": "The split of the validation tasks."},
+                            "tasks": {**_COUNT, "default": TASKS, "description": "How many for each shape of tasks."},
+                            "rates": {
+                                "type": "array",
+                                "items": {"type": "number", "minimum": 0},
+                                "minItems": 1,
+                                "uniqueItems": True,
+                                "description": "The learning rates to choose from; each method's own unless given.",
+                            },
+                        }
+                    ),
+                    "required": ["split"],
+                    "description": "Random validation tasks, on which the learning rates of adaptations are chosen.",
                 },
                 "allow_seen": {
                     "type": "boolean",
@@ -126,7 +162,17 @@ def experiment_schema() -> dict[str, Any]:
                     "uniqueItems": True,
                     "description": "The first is what statements are by; images where the data allows unless given.",
                 },
+                "mismatch": {
+                    "enum": list(MISMATCHES),
+                    "default": "class",
+                    "description": "Between support and query: class by class, or pooled over a task.",
+                },
                 "metric": {"enum": list(METRICS), "default": "acc", "description": "What statements and ranks are by."},
+                "projection": {
+                    "enum": list(PAGE_PROJECTIONS),
+                    "default": "pca",
+                    "description": "How an iid task and its ood one are laid out on a plane.",
+                },
             }
         ),
     }

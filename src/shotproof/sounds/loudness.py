@@ -15,7 +15,7 @@ import numpy as np
 from shotproof.core.errors import MissingExtra, UnreadableItem
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.store import Store, Writer, file_digests
-from shotproof.media.clip import RATE, SECONDS, Samples, read_clip, recorded_seconds, resampled
+from shotproof.media.clip import RATE, SECONDS, Samples, Short, read_clip, recorded_seconds, resampled
 
 # The standard's filters are made for this rate. At a lower one they are a little off, and a block that then falls on
 # the other side of the gate moves the loudness of a recording by up to a decibel.
@@ -43,16 +43,19 @@ def integrated_loudness(samples: Samples, rate: int = RATE) -> float:
     return lufs if math.isfinite(lufs) else -math.inf
 
 
-def measure_loudness(paths: Sequence[Path], runtime: Runtime) -> list[Loudness]:
+def measure_loudness(paths: Sequence[Path], runtime: Runtime, short: Short = "repeat") -> list[Loudness]:
     """The loudness of each file as a clip of 5 s at 16 kHz; what cannot be measured says why, and stops nothing."""
     keys = file_digests(paths, runtime, on_error="skip").to_pylist()
-    store = Store(runtime.cache / f"loudness-{METER_RATE}" if runtime.cache else None)
+    kept = f"loudness-{METER_RATE}{'' if short == 'repeat' else f'-{short}'}"
+    store = Store(runtime.cache / kept if runtime.cache else None)
     known = store.known(keys)
     measured = {row: Loudness(known[key]) for row, key in enumerate(keys) if key in known}
     rows = [row for row in range(len(paths)) if row not in measured]
     files = [paths[row] for row in rows]
     with Writer(store, FILES_PER_SEGMENT) as writer:
-        results = runtime.map(_measure, files, what="measuring loudness", chunk=FILES_PER_CHUNK)
+        results = runtime.map(
+            functools.partial(_measure, short=short), files, what="measuring loudness", chunk=FILES_PER_CHUNK
+        )
         for row, result in zip(rows, results, strict=True):
             measured[row] = result
             if result.lufs is not None:
@@ -60,9 +63,9 @@ def measure_loudness(paths: Sequence[Path], runtime: Runtime) -> list[Loudness]:
     return [measured[row] for row in range(len(paths))]
 
 
-def _measure(path: Path) -> Loudness:
+def _measure(path: Path, short: Short) -> Loudness:
     try:
-        clip = read_clip(path, RATE, SECONDS)
+        clip = read_clip(path, RATE, SECONDS, short)
         if (seconds := recorded_seconds(path)) < GATE_SECONDS:
             return Loudness(None, f"too short to have a loudness: {seconds:.2f} s, expected {GATE_SECONDS} s or more")
     except UnreadableItem as error:

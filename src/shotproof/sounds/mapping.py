@@ -1,22 +1,27 @@
-"""Which foreground is mixed with which backgrounds: a TOML file, and the mappings that come with Shotproof."""
+"""Which foreground is mixed with which backgrounds: a TOML or CSV file, and the mappings that come with Shotproof."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from shotproof.catalog.layouts.csv_file import read_csv
 from shotproof.core.draws import bits
 from shotproof.core.errors import InputError, did_you_mean
 
 TABLES = ("pairs", "hard", "splits")
 SPLITS = ("train", "val", "test")
 OTHERS = "others"
+PAIRINGS = ("pair", "hard")
+COLUMNS = ("foreground", "background", "pairing", "split")  # of a CSV file; the last two may be left out
 VAL_SHARE, TEST_SHARE = 0.1, 0.2
 
 _SPLIT = 1  # what a random number is drawn for
@@ -42,6 +47,11 @@ class PairMapping:
     def backgrounds(self) -> list[str]:
         """The labels of backgrounds, sorted."""
         return sorted({label for labels in (*self.pairs.values(), *self.hard.values()) for label in labels})
+
+    @property
+    def digest(self) -> str:
+        """Of all that it says."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:32]
 
     def of(self, foreground: str) -> list[str]:
         """All backgrounds of a foreground, sorted."""
@@ -76,7 +86,7 @@ def read_mapping(source: str | Path) -> PairMapping:
     """Which foreground is mixed with which backgrounds.
 
     Args:
-        source: a TOML file, or the name of a mapping that comes with Shotproof
+        source: a TOML or CSV file, or the name of a mapping that comes with Shotproof
 
     Returns:
         The mapping.
@@ -94,12 +104,43 @@ def read_mapping(source: str | Path) -> PairMapping:
     if not path.is_file():
         near = did_you_mean(name, shipped_mappings())
         raise InputError(f"mapping {source} is no file, nor one that comes with Shotproof{near}")
+    if path.suffix.lower() == ".csv":
+        return _checked(_csv_document(path), str(path))
     try:
         with path.open("rb") as file:
             document = tomllib.load(file)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"mapping {path} is not readable as TOML: {error}") from error
     return _checked(document, str(path))
+
+
+def _csv_document(path: Path) -> dict[str, Any]:
+    """What a TOML file would hold, of a CSV with one row per pair: foreground, background, pairing, split."""
+    what = f"mapping {path}"
+    table = read_csv(path, what, is_text=lambda name: True)
+    for name in COLUMNS[:2]:
+        if name not in table.column_names:
+            raise InputError(f"{what} has no column '{name}'{did_you_mean(name, table.column_names)}")
+    for name in table.column_names:
+        if name not in COLUMNS:
+            raise InputError(f"{what}: unknown column '{name}'{did_you_mean(name, COLUMNS)}")
+    labels: dict[str, dict[str, list[str]]] = {pairing: {} for pairing in PAIRINGS}
+    split_of: dict[str, str] = {}
+    for line, row in enumerate(table.to_pylist(), start=2):
+        where = f"{what}, line {line}"
+        front, back, pairing, split = (row.get(name) for name in COLUMNS)
+        if not front or not back:
+            raise InputError(f"{where}: expected a foreground and a background, found '{front or ''},{back or ''}'")
+        pairing = pairing or PAIRINGS[0]
+        if pairing not in PAIRINGS:
+            raise InputError(f"{where}: expected pair or hard as pairing, found '{pairing}'")
+        labels[pairing].setdefault(front, []).append(back)
+        if split and split_of.setdefault(front, split) != split:
+            raise InputError(f"{where}: '{front}' is in {split_of[front]} and in {split}")
+    splits: dict[str, list[str]] = {}
+    for front, split in split_of.items():
+        splits.setdefault(split, []).append(front)
+    return {"pairs": labels["pair"], "hard": labels["hard"], "splits": splits}
 
 
 def _checked(document: Mapping[str, Any], name: str) -> PairMapping:

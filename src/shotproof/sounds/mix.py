@@ -20,16 +20,17 @@ from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.store import file_digests
 from shotproof.core.tables import whole_file, write_text
 from shotproof.features.encoder import Encoder, encode
-from shotproof.media.clip import RATE, soundfile_module
-from shotproof.media.mixing import MARGIN_DB, mix_clips
+from shotproof.media.clip import RATE, Short, soundfile_module
+from shotproof.media.mixing import MARGIN_DB, Peak, mix_clips
 from shotproof.media.mixture import Mixture
-from shotproof.sounds.loudness import measure_loudness
+from shotproof.sounds.loudness import Loudness, measure_loudness
 from shotproof.sounds.mapping import PairMapping, read_mapping
 from shotproof.sounds.quality import Separation, Thresholds, alike, separation
 from shotproof.sounds.recipes import CLEAN, Recipe, Recordings, draw_recipes, labeled, recipe_columns
 
 FORMATS = ("flac", "wav")
 PATH_COLUMNS = ("foreground", "background")
+MANNER = ("peak", "short")  # settings that are columns, since mixtures made on the fly need them
 MIXTURES_PER_CHUNK = 48
 SOUNDS, CATALOG, SETTINGS = "sounds", "catalog.parquet", "mix.json"
 
@@ -41,16 +42,22 @@ class MixSettings(Checked):
     `dial` is a, and `margin_db` is g, of x = fg + a * 10^((L_fg - L_bg - g) / 20) * bg. `per_background`: so many
     recordings of a foreground with each of its backgrounds; None for all. `clean`: the foregrounds alone as well, with
     the context `clean`. `on_the_fly`: write no sounds. `embedding`: the encoder that says what is alike; None for none.
+    `peak`: scale sums that would clip, or always, to full scale. `short`: repeat short recordings, or pad them with
+    silence.
     """
 
-    seed: int = 0
-    dial: float = option(1.0, least=0)
-    margin_db: float = option(MARGIN_DB, least=-200, most=200)
-    per_background: int | None = option(None, least=1)
-    clean: bool = False
-    on_the_fly: bool = False
-    format: str = option("flac", choices=FORMATS)
+    seed: int = option(0, "decides which recordings meet, and splits that the mapping leaves open", least=0)
+    dial: float = option(1.0, "a: the background's amplitude, 0 for none, 1 as in SpurAudio", least=0)
+    margin_db: float = option(MARGIN_DB, "g: decibels by which the foreground is louder", least=-200, most=200)
+    per_background: int | None = option(
+        None, "recordings of a foreground to mix with each background; all unless given", least=1
+    )
+    clean: bool = option(False, "also the foregrounds alone, with the context 'clean'")
+    on_the_fly: bool = option(False, "write the catalog only: the sounds are mixed when they are read")
+    format: str = option("flac", "of the files; the samples are the same", choices=FORMATS)
     embedding: str | Encoder | None = "logmel"
+    peak: Peak = option("clipping", "sums that are brought to full scale: those that would clip, or all (always)")
+    short: Short = option("repeat", "recordings of less than 5 s are repeated, or followed by silence (pad)")
     thresholds: Thresholds = field(default_factory=Thresholds)
 
     def __post_init__(self) -> None:
@@ -71,7 +78,8 @@ def mix(
 
     Args:
         catalog: recordings, foregrounds and backgrounds
-        mapping: which foreground is mixed with which backgrounds: a TOML file, or the name of one that comes along
+        mapping: which foreground is mixed with which backgrounds: a TOML or CSV file, or the name of one that comes
+            along
         folder: where the mixtures and their catalog are written
         settings: what is mixed and how
         runtime: how to compute
@@ -98,16 +106,8 @@ def mix(
     folder = Path(folder)
     runtime = resolve(runtime)
     used = labeled(catalog, mapping)
-    recordings = Recordings(used, measure_loudness(used.paths, runtime))
-    recipes = draw_recipes(
-        recordings,
-        mapping,
-        seed=settings.seed,
-        dial=settings.dial,
-        margin_db=settings.margin_db,
-        per_background=settings.per_background,
-        clean=settings.clean,
-    )
+    recordings = Recordings(used, measure_loudness(used.paths, runtime, settings.short))
+    recipes = _recipes(recordings, mapping, settings)
     _claim(folder, settings, mapping, recordings, runtime)
     cosines = _cosines(recipes, recordings, settings, runtime)
     limit = settings.thresholds.max_alike
@@ -121,7 +121,7 @@ def mix(
         counts = ", ".join(f"{count:,} {why}" for why, count in sorted(dropped.items()))
         raise InsufficientData(f"no mixture keeps to the thresholds: {counts}")
     rows = [unlike[place] for place in good]
-    columns = recipe_columns([recipes[row] for row in rows], recordings)
+    columns = _columns([recipes[row] for row in rows], recordings, settings)
     columns |= _measures([made[place] for place in good], [cosines[row] for row in rows], settings)
     record = _record(settings, catalog, mapping, recordings, dict(sorted(dropped.items())))
     mixed = _catalog(columns, used, folder, settings, record)
@@ -129,9 +129,47 @@ def mix(
     return mixed
 
 
+def expected_mixtures(catalog: Catalog, mapping: PairMapping, folder: Path, settings: MixSettings) -> Catalog:
+    """The catalog that `mix` will write, as far as it can be told without listening: nothing is read or made.
+
+    It has the labels, contexts, splits and sources of all mixtures, also of those that will be left out since a
+    recording is silent or a threshold is broken.
+
+    Raises:
+        InputError: the mapping and the catalog do not fit.
+    """
+    used = labeled(catalog, mapping)
+    recordings = Recordings(used, [Loudness(0.0)] * len(used))
+    columns = _columns(_recipes(recordings, mapping, settings), recordings, settings)
+    record = _record(settings, catalog, mapping, recordings, {})
+    return _catalog(columns, used, folder, replace(settings, on_the_fly=True), record)
+
+
+def _recipes(recordings: Recordings, mapping: PairMapping, settings: MixSettings) -> list[Recipe]:
+    return draw_recipes(
+        recordings,
+        mapping,
+        seed=settings.seed,
+        dial=settings.dial,
+        margin_db=settings.margin_db,
+        per_background=settings.per_background,
+        clean=settings.clean,
+    )
+
+
+def _columns(recipes: Sequence[Recipe], recordings: Recordings, settings: MixSettings) -> dict[str, list[Any]]:
+    """The columns that are known before anything is mixed; how it is mixed, where that is not the default."""
+    manner = {name: [getattr(settings, name)] * len(recipes) for name in MANNER if _is_set(settings, name)}
+    return recipe_columns(recipes, recordings) | manner
+
+
+def _is_set(settings: MixSettings, name: str) -> bool:
+    return bool(getattr(settings, name) != getattr(MixSettings, name))
+
+
 @dataclass(frozen=True)
 class MadeMixture:
-    """What came of one recipe: the scale that kept it from clipping, its measures, the threshold that it broke."""
+    """What came of one recipe: the scale that brought it to its peak, its measures, the threshold that it broke."""
 
     peak_scale: float
     separation: Separation | None
@@ -149,11 +187,12 @@ class Mixer:
     def __call__(self, recipe: Recipe) -> MadeMixture:
         """Mix, measure and, where it passes and is not there yet, write."""
         background = None if recipe.background is None else self.paths[recipe.background]
-        mixture = Mixture(self.paths[recipe.foreground], background, recipe.gain_db or 0.0)
+        manner = (self.settings.peak, self.settings.short)
+        mixture = Mixture(self.paths[recipe.foreground], background, recipe.gain_db or 0.0, *manner)
         front, back = mixture.parts()
         measured = None if back is None else separation(front, back)
         failed = None if measured is None else measured.fails(self.settings.thresholds)
-        pcm, scale = mix_clips(front, back)
+        pcm, scale = mix_clips(front, back, self.settings.peak)
         if self.folder is not None and failed is None:
             path = self.folder / f"{recipe.item}.{self.settings.format}"
             if not path.exists():  # files appear whole, and the folder holds one set of settings
@@ -216,13 +255,17 @@ def _record(
         name=catalog.record.name and f"{catalog.record.name}, mixed",
         sources={
             "catalog": Source(catalog.digest, catalog.record.name),
-            "mapping": Source(_mapping_digest(mapping)),
+            "mapping": Source(mapping.digest),
         },
         license=catalog.record.license,
         citation=catalog.record.citation,
         clean_value=CLEAN if settings.clean else None,
         path_columns=PATH_COLUMNS,
-        mix={key: value for key, value in asdict(spelled).items() if key != "on_the_fly"},
+        mix={
+            key: value
+            for key, value in asdict(spelled).items()
+            if key != "on_the_fly" and (key not in MANNER or _is_set(settings, key))
+        },
         skipped=tuple(recordings.skipped),
         dropped=dropped,
     )
@@ -238,7 +281,8 @@ def _claim(folder: Path, settings: MixSettings, mapping: PairMapping, recordings
         "seed": settings.seed,
         "dial": settings.dial,
         "margin_db": settings.margin_db,
-        "mapping": _mapping_digest(mapping),
+        **{name: getattr(settings, name) for name in MANNER},
+        "mapping": mapping.digest,
         "recordings": hashlib.sha256("\n".join(content).encode()).hexdigest()[:32],
     }
     path = folder / SETTINGS
@@ -250,14 +294,10 @@ def _claim(folder: Path, settings: MixSettings, mapping: PairMapping, recordings
         if not isinstance(before, dict):
             raise InputError(f"{path} is not what a run of mixing leaves: choose another folder")
         for key, value in chosen.items():
-            if before.get(key) != value:
+            was = before.get(key, getattr(MixSettings, key) if key in MANNER else None)  # older folders lack these
+            if was != value:
                 raise InputError(
-                    f"{folder} holds mixtures made with another {key} ({before.get(key)}, now {value}): "
+                    f"{folder} holds mixtures made with another {key} ({was}, now {value}): "
                     "choose another folder, or remove it"
                 )
     write_text(path, json.dumps(chosen, indent=2) + "\n")
-
-
-def _mapping_digest(mapping: PairMapping) -> str:
-    text = json.dumps(asdict(mapping), sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -91,11 +91,11 @@ def alike(
 def quality_by(mixed: Catalog, column: str) -> list[dict[str, Any]]:
     """One record per value of a column (`label` or `context`) of a mixed catalog, sorted.
 
-    `sounds`: how many; `peak_scaled`: the share that had to be scaled; and the means of `margin_db`, `audible`,
+    `sounds`: how many; `peak_scaled`: the share that was scaled; and the means of `margin_db`, `audible`,
     `overwhelmed` and, where it was measured, `alike`; None where there is nothing to average.
     """
     table = mixed.table
-    table = table.append_column("peak_scaled", pc.cast(pc.less(table.column("peak_scale"), 1), pa.float64()))
+    table = table.append_column("peak_scaled", pc.cast(pc.not_equal(table.column("peak_scale"), 1), pa.float64()))
     measures = [name for name in MEASURES if name in table.column_names]
     means = table.group_by(column).aggregate([([], "count_all"), *((name, "mean") for name in measures)])
     names = {"count_all": "sounds", **{f"{name}_mean": name for name in measures}}

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+import numpy as np
+
+from shotproof.core.arrays import FloatArray
 from shotproof.evaluation.evaluated import Classifier, Metric
 from shotproof.evaluation.origin import Design
-from shotproof.stats.intervals import Covers, Interval
+from shotproof.stats.intervals import Covers, Estimate, Interval
 from shotproof.stats.needed import Needed
 from shotproof.stats.pairs import Conclusion, Pair
+from shotproof.stats.triples import Triples
 from shotproof.tasks.sampler import Axis
 
 # What a group has of each classifier: accuracies in percent; the gap between two task sets, that between their
 # placebos, and how far the one exceeds the other, all in points; the share of the skill that is lost, in percent.
 Quantity = Literal["accuracy", "gap", "placebo", "excess", "skill"]
+
+Estimates = dict[tuple[Metric, Covers], dict[Classifier, Estimate]]
+Differences = dict[tuple[Metric, Covers], dict[tuple[str, str], Estimate]]
 
 _TITLES: dict[Quantity, str] = {
     **{"accuracy": "", "gap": "gap, ", "placebo": "gap of the placebo, ", "excess": "gap beyond the placebo, "},
@@ -71,6 +79,10 @@ class Group:
     digests, seeds: one per replicate
     paired: for gaps, whether they are taken task by task
     pairs: all pairs of classifiers, by metric and interval
+    triples: direct and paired comparisons with and without replacement, by metric; empty unless `sampler` and
+        `depletion` were asked for and could be given
+    values: the accuracies on each task, in percent; of what is lost, empty
+    estimates, differences: of each classifier and each pair, by metric and interval, before they became intervals
     """
 
     label: str
@@ -84,6 +96,10 @@ class Group:
     rows: list[ClassifierRow]
     pairs: dict[tuple[Metric, Covers], list[Pair]]
     quantity: Quantity = "accuracy"
+    triples: dict[Metric, Triples] = field(default_factory=dict)
+    values: dict[Classifier, dict[Metric, FloatArray]] = field(default_factory=dict, compare=False, repr=False)
+    estimates: Estimates = field(default_factory=dict, compare=False, repr=False)
+    differences: Differences = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -102,6 +118,17 @@ class Group:
     def conclusive(self, metric: Metric, covers: Covers) -> int:
         """The number of conclusive pairs."""
         return sum(pair.conclusion != "0" for pair in self.pairs[metric, covers])
+
+    def correlation(self, pair: Pair, metric: Metric) -> float:
+        """Pearson's, between the accuracies of both classifiers of a pair on the same tasks; NaN where one is constant.
+
+        Tasks that are hard for one are mostly hard for the other too, which is why paired comparisons tell more (*Oops,
+        I Sampled it Again*, Fig. 1).
+        """
+        by_name = {str(classifier): values[metric] for classifier, values in self.values.items()}
+        if pair.a not in by_name or min(np.ptp(by_name[pair.a]), np.ptp(by_name[pair.b])) == 0:
+            return math.nan
+        return float(np.corrcoef(by_name[pair.a], by_name[pair.b])[0, 1])
 
 
 @dataclass(frozen=True)

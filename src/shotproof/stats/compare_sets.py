@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,13 +9,13 @@ from itertools import combinations
 from typing import Any
 
 from shotproof.core.records import UNKNOWN
+from shotproof.evaluation.encoder_names import short_encoder_names
 from shotproof.evaluation.evaluated import METRICS, Classifier, Evaluated, Metric
 from shotproof.evaluation.metrics import rank_correlation
-from shotproof.evaluation.origin import PLACEBO, Design
+from shotproof.evaluation.origin import PLACEBO, RANDOM, Design
 from shotproof.stats.block import (
     NOTHING_TO_LOSE,
     Block,
-    ClassifierRow,
     Concluded,
     DetectorAgreement,
     Group,
@@ -24,7 +23,9 @@ from shotproof.stats.block import (
     Quantity,
 )
 from shotproof.stats.comparison import CONTEXT, Comparison
+from shotproof.stats.data_sets import with_data_set_names
 from shotproof.stats.evidence import (
+    DEPLETION,
     Combination,
     Evidence,
     Reevaluated,
@@ -36,7 +37,10 @@ from shotproof.stats.evidence import (
 from shotproof.stats.identical_sets import identical_sets, note_of
 from shotproof.stats.intervals import Covers, Estimate
 from shotproof.stats.needed import needed
-from shotproof.stats.pairs import Pair, compare_pairs, conclude, ranks
+from shotproof.stats.open_means import note_of_open_means
+from shotproof.stats.pairs import Conclusion, Pair, conclude
+from shotproof.stats.rows import classifier_rows, compared_pairs
+from shotproof.stats.triples import Triple, Triples
 
 # The detection accuracy of each of two attributes with the other taken for true, in percent, by their digests.
 Detection = Mapping[tuple[str, str], tuple[float, float]]
@@ -72,17 +76,18 @@ def compare_sets(
     comparing = _Comparing(covers, level, correct)
     blocks: list[Block] = []
     notes: list[str] = []
-    for design, of_design in sorted(by_design(sets).items(), key=lambda entry: entry[0].order):
+    encoders = short_encoder_names(classifier.encoder for one in sets for classifier in one.values)
+    for design, of_design in with_data_set_names(by_design(sets)).items():
         known = (reevaluated or {}).get(design, Reevaluated())
         evidence = Evidence(replicates_of(of_design), known)
         blocks.append(comparing.block(design, evidence, (detection or {}).get(design, {})))
-        notes += [note for one in evidence.replicates for note in _left_out(one)]
+        notes += [note for one in evidence.replicates for note in _left_out(one, encoders)]
         notes += _unused_placebos(blocks[-1], evidence.replicates)
-        alone = len({one.origin.design for one in sets}) == 1
-        place = "" if alone else f"{design.shape}: "
+        of_data = f"{design.data_set}, " if len({one.origin.design.catalog for one in sets}) > 1 else ""
+        place = "" if len({one.origin.design for one in sets}) == 1 else f"{of_data}{design.shape}: "
         notes += [f"{place}{note_of(same)}" for same in identical_sets(blocks[-1])]
-        if known.depletion_tasks is not None:
-            notes.append(f"depletion: {known.depletion_tasks} tasks without replacement, drawn for this interval")
+        notes += [f"{place}{note}" for note in _notes_of_depletion(of_design, known, level)]
+        notes += [f"{place}{note}" for note in _notes_of_halves(known)]
     media = {one.origin.medium for one in sets}
     contexts = {one.origin.context for one in sets if one.origin.context}
     return Comparison(
@@ -175,26 +180,13 @@ class _Comparing:
             for metric in METRICS
             for covers in self.covers
         }
-        pairs = {key: self._pairs(evidence, classifiers, combine, *key) for key in estimates}
-        # Of skill that is lost, the least is best.
-        ranked = {
-            key: _ranks({one: estimate.mean for one, estimate in estimates[key].items()}, of_key, quantity == "skill")
-            for key, of_key in pairs.items()
-            if quantity in ("accuracy", "skill")
-        }
-        rows = [
-            ClassifierRow(
-                one,
-                {metric: _mean([estimates[metric, covers][one] for covers in self.covers]) for metric in METRICS},
-                {m: {c: estimates[m, c][one].interval(c, self.level) for c in self.covers} for m in METRICS},
-                {m: {c: ranked[m, c][one] if ranked else None for c in self.covers} for m in METRICS},
-                {
-                    metric: _by_seed(of[:2], one, metric) if quantity in ("accuracy", "gap") else {}
-                    for metric in METRICS
-                },
-            )
+        differences = {key: _differences(evidence, classifiers, combine, *key) for key in estimates}
+        pairs = compared_pairs(estimates, differences, self.level, self.correct)
+        seeds = {
+            one: {m: _by_seed(of[:2], one, m) if quantity in ("accuracy", "gap") else {} for m in METRICS}
             for one in classifiers
-        ]
+        }
+        rows = classifier_rows(estimates, pairs, quantity, self.level, seeds)
         return Group(
             label=of[0].label,
             sampler=of[is_lost].origin.sampler,
@@ -207,7 +199,39 @@ class _Comparing:
             rows=rows,
             pairs=pairs,
             quantity=quantity,
+            triples={} if is_lost else self._triples(evidence, numbers[0], pairs),
+            values={} if is_lost else {one: of[0].all_values(one) for one in classifiers},
+            estimates=estimates,
+            differences=differences,
         )
+
+    def _triples(
+        self, evidence: Evidence, number: int, pairs: Mapping[tuple[Metric, Covers], Sequence[Pair]]
+    ) -> dict[Metric, Triples]:
+        """Of random tasks, where the same classifiers have an interval on tasks without replacement too."""
+        of, known = evidence.replicates[number], evidence.reevaluated
+        if {"sampler", DEPLETION} - set(self.covers) or of.label != RANDOM or not isinstance(known.depletion, Mapping):
+            return {}
+        by_name, best = {str(one): one for one in of.classifiers}, known.at_best_query
+        found = {}
+        for metric in METRICS:
+            triples = []
+            for closed, opened in zip(pairs[metric, "sampler"], pairs[metric, DEPLETION], strict=True):
+                a, b = by_name[closed.a], by_name[closed.b]
+                terms = add_terms((_terms({number: 1.0}, a, metric), 1.0), (_terms({number: 1.0}, b, metric), -1.0))
+                at_best = None
+                if best is not None:
+                    at_best = self._paired(Estimate.over_tasks(best[a][metric] - best[b][metric]))
+                paired = self._paired(evidence.estimate(DEPLETION, terms))
+                triples.append(Triple(closed.a, closed.b, closed.direct, opened.direct, paired, at_best))
+            if triples:
+                found[metric] = Triples(
+                    triples, known.depletion_tasks or 0, known.best_query, known.tasks_at_best_query
+                )
+        return found
+
+    def _paired(self, difference: Estimate) -> Conclusion:
+        return conclude([difference], self.level, correct=False)[0]
 
     def _skill(
         self,
@@ -230,15 +254,6 @@ class _Comparing:
         terms, own = _terms(lost, classifier, metric), _terms({first: 1.0}, classifier, metric)
         share = (evidence.mean(terms) - evidence.chance(lost, metric)) / above
         return Combination(add_terms((terms, 100 / above), (own, -100 * share / above)), 100 * share)
-
-    def _pairs(
-        self, evidence: Evidence, classifiers: Sequence[Classifier], combine: Combine, metric: Metric, covers: Covers
-    ) -> list[Pair]:
-        combined = {str(one): combine(one, metric, covers) for one in classifiers}
-        differences = {
-            (a, b): evidence.combined(covers, combined[a].minus(combined[b])) for a, b in combinations(combined, 2)
-        }
-        return compare_pairs(differences, covers, self.level, self.correct)
 
     def _concluded(
         self, evidence: Evidence, group: Group, lost: Mapping[int, float], metric: Metric, covers: Covers
@@ -267,21 +282,11 @@ def _minus(first: Mapping[int, float], second: Mapping[int, float]) -> dict[int,
     return {place: first.get(place, 0.0) - second.get(place, 0.0) for place in dict.fromkeys([*first, *second])}
 
 
-def _mean(estimates: Sequence[Estimate]) -> float:
-    """The mean on the tasks given; of what has no number under some interval, that of another."""
-    return next((one.mean for one in estimates if not math.isnan(one.mean)), math.nan)
-
-
-def _ranks(
-    means: Mapping[Classifier, float], pairs: Sequence[Pair], lowest_first: bool
-) -> Mapping[Classifier, int | None]:
-    """None for those without a number, and for all where no pair has an interval: nothing tells them apart."""
-    if pairs and all(pair.interval.refused for pair in pairs):
-        return dict.fromkeys(means)
-    told = {str(one): -mean if lowest_first else mean for one, mean in means.items() if not math.isnan(mean)}
-    among = [pair for pair in pairs if pair.a in told and pair.b in told]
-    ranked = ranks(told, [pair.negated() for pair in among] if lowest_first else among)
-    return {one: ranked.get(str(one)) for one in means}
+def _differences(
+    evidence: Evidence, classifiers: Sequence[Classifier], combine: Combine, metric: Metric, covers: Covers
+) -> dict[tuple[str, str], Estimate]:
+    combined = {str(one): combine(one, metric, covers) for one in classifiers}
+    return {(a, b): evidence.combined(covers, combined[a].minus(combined[b])) for a, b in combinations(combined, 2)}
 
 
 def _terms(contrast: Mapping[int, float], classifier: Classifier, metric: Metric) -> dict[Any, float]:
@@ -296,11 +301,33 @@ def _by_seed(of: Sequence[Replicates], classifier: Classifier, metric: Metric) -
     return first
 
 
-def _left_out(replicates: Replicates) -> list[str]:
+def _left_out(replicates: Replicates, encoders: Mapping[str, str]) -> list[str]:
     """Which classifiers are not in the table, for they were evaluated on some of the seeds alone."""
     everywhere = replicates.classifiers
     on_some = dict.fromkeys(one for given in replicates.sets for one in given.values if one not in everywhere)
-    return [f"{replicates.label}: {one} is left out, it was not evaluated on all seeds" for one in on_some]
+    names = [one._replace(encoder=encoders[one.encoder]) for one in on_some]
+    return [f"{replicates.label}: {name} is left out, it was not evaluated on all seeds" for name in names]
+
+
+def _notes_of_depletion(sets: Sequence[Evaluated], known: Reevaluated, level: float) -> list[str]:
+    """How many tasks without replacement were drawn, and why their mean may be another."""
+    if not isinstance(known.depletion, Mapping):
+        return []
+    given = any(one.origin.sampler == DEPLETION for one in sets)
+    drawn = f"depletion: {known.depletion_tasks} tasks without replacement, drawn for this interval"
+    random = next((one for one in sets if one.label == RANDOM), None)
+    differs = random and note_of_open_means(random, known.depletion, known.class_uses, level)
+    return [*([] if given else [drawn]), *([differs] if differs else [])]
+
+
+def _notes_of_halves(known: Reevaluated) -> list[str]:
+    halves = known.halves.get("images")
+    if halves is None or isinstance(halves, str) or not halves.near_duplicates:
+        return []
+    return [
+        f"images: {halves.near_duplicates:,} items are near-duplicates of others by their features, and stay together "
+        "as those of one source do; the catalog's column source would say which they are"
+    ]
 
 
 def _unused_placebos(block: Block, replicates: Sequence[Replicates]) -> list[str]:

@@ -11,10 +11,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from shotproof.core.records import UNKNOWN
+from shotproof.evaluation.encoder_names import short_encoder_names
 from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
 from shotproof.evaluation.metrics import average_drop, rank_correlation
 from shotproof.evaluation.origin import RANDOM, REFERENCES, Design
 from shotproof.stats.block import Block, Group
+from shotproof.stats.data_sets import AcrossDataSets, across_data_sets
 from shotproof.stats.intervals import Covers, Interval
 from shotproof.stats.pairs import Pair
 from shotproof.tasks.sampler import Axis
@@ -74,6 +76,11 @@ class GapRow:
     gap: dict[Metric, Interval] = field(default_factory=dict)
     excess: dict[Metric, Interval] = field(default_factory=dict)
     skill_lost: dict[Metric, Interval] = field(default_factory=dict)
+
+    @property
+    def classifier(self) -> Classifier:
+        """The encoder and the method."""
+        return Classifier(self.encoder, self.method)
 
 
 @dataclass(frozen=True)
@@ -165,13 +172,28 @@ class Comparison:
         return [row for block in self.blocks for row in _rows(block)]
 
     @cached_property
+    def data_sets(self) -> list[AcrossDataSets]:
+        """Where there are several data sets: each kind of tasks and of what is lost, with its mean over them."""
+        return list(across_data_sets(self.blocks, self.level, self.corrected))
+
+    @cached_property
     def agreements(self) -> list[Agreement]:
         """Over all classifiers, for each design and task set but the reference."""
         return [one for block in self.blocks for one in _agreements(block)]
 
+    @cached_property
+    def encoder_names(self) -> dict[str, str]:
+        """What people read in place of each encoder's spelling."""
+        return short_encoder_names(self.encoders)
+
     def classifier_name(self, classifier: Classifier) -> str:
-        """The method, with its encoder where the comparison has more than one."""
-        return f"{classifier.encoder}: {classifier.method}" if len(self.encoders) > 1 else classifier.method
+        """The method, after its encoder where the comparison has more than one: `lite0: ncc`."""
+        several = len(self.encoders) > 1
+        return f"{self.encoder_names[classifier.encoder]}: {classifier.method}" if several else classifier.method
+
+    def classifier_title(self, classifier: Classifier) -> str:
+        """The method and its encoder, as in a sentence: `ncc on lite0`."""
+        return str(classifier._replace(encoder=self.encoder_names[classifier.encoder]))
 
     def pair_names(self, pair: Pair) -> tuple[str, str]:
         """The names of both classifiers of a pair."""
@@ -186,7 +208,6 @@ class Comparison:
     def design_name(self, design: Design) -> str:
         """E.g. `5-way 1-shot`, with the data set, the queries and the split where they tell designs apart."""
         names = {other.data_set for other in self.designs}
-        catalogs = {other.catalog for other in self.designs if other.dial is None}
         extras: list[tuple[Callable[[Design], Any], str]] = [
             (lambda d: d.query, "queries that vary" if design.query is None else f"{design.query} queries"),
             (lambda d: d.dial, f"a = {design.dial:g}" if design.dial is not None else "not mixed"),
@@ -194,8 +215,6 @@ class Comparison:
         ]
         differing = [text for value, text in extras if len({value(other) for other in self.designs}) > 1]
         data_set = [design.data_set] if len(names) > 1 and design.data_set else []
-        if len(catalogs) > len(names) and design.dial is None:
-            differing.append(f"catalog {(design.catalog or UNKNOWN)[:8]}")
         return ", ".join([*data_set, design.shape, *differing])
 
     def verdict(self) -> list[str]:
@@ -227,7 +246,9 @@ class Comparison:
 
         Args:
             table: `methods` or `gaps` (one row per classifier, task set, metric and interval), `pairs` or `gap_pairs`
-                (one row per pair of classifiers, likewise), `seeds`, `detectors` or `agreements`
+                (one row per pair of classifiers, likewise), `triples` (direct and paired comparisons with and without
+                replacement), `data_sets` (one row per data set, and means over them), `seeds`, `detectors` or
+                `agreements`
 
         Returns:
             The data frame; what does not exist, such as a refused interval, is null.
@@ -250,8 +271,8 @@ class Comparison:
         """A figure by matplotlib.
 
         Args:
-            figure: `gaps`, `scatter`, `intervals`, `pairs`, `seeds` or `heat`; by default the gaps, or where there are
-                none the intervals
+            figure: `gaps`, `scatter`, `intervals`, `pairs`, `tasks`, `seeds`, `heat` or `stages`; by default the gaps,
+                or where there are none the intervals
 
         Returns:
             A matplotlib figure, which a notebook shows.
@@ -273,7 +294,7 @@ class Comparison:
             f"{self.design_name(block.design)}: {', '.join(group.label for group in block.groups)}"
             for block in self.blocks
         )
-        return f"<Comparison of {', '.join(self.methods)} on {', '.join(self.encoders)}; {on}>"
+        return f"<Comparison of {', '.join(self.methods)} on {', '.join(self.encoder_names.values())}; {on}>"
 
 
 def _rows(block: Block) -> Iterator[GapRow]:

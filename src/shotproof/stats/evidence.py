@@ -11,7 +11,7 @@ import numpy as np
 
 from shotproof.core.errors import Mismatch
 from shotproof.core.records import UNKNOWN
-from shotproof.evaluation.evaluated import Classifier, Evaluated, Metric
+from shotproof.evaluation.evaluated import METRICS, Classifier, Evaluated, Metric
 from shotproof.evaluation.metrics import FloatArray
 from shotproof.evaluation.origin import RANDOM, Design, Origin
 from shotproof.stats.halves import HalvedMeans
@@ -91,6 +91,10 @@ class Replicates:
         """The values of each set, by what its tasks are matched by: [tasks] each."""
         return {key: one.values[classifier][metric] for key, one in zip(self.matches, self.sets, strict=True)}
 
+    def all_values(self, classifier: Classifier) -> dict[Metric, FloatArray]:
+        """The values of a classifier on the tasks of all sets: [tasks] each."""
+        return {metric: np.concatenate(list(self.values(classifier, metric).values())) for metric in METRICS}
+
     def chance(self, metric: Metric) -> float:
         """What guessing gives on average over all tasks, in percent."""
         return sum(one.chance[metric] * one.tasks for one in self.sets) / self.tasks
@@ -106,10 +110,16 @@ class Reevaluated:
 
     depletion: Acc and wAcc of each classifier on tasks without replacement, [tasks] each
     halves: means on split halves of the images, of the classes
+    class_uses: in how many tasks without replacement each class is
+    best_query: the best number of queries per class for tasks without replacement
+    at_best_query: as `depletion`, with so many queries; None where they were not evaluated
     """
 
     depletion: Mapping[Classifier, Mapping[Metric, FloatArray]] | str | None = None
     halves: Mapping[Units, HalvedMeans | str] = field(default_factory=dict)
+    class_uses: Mapping[str, int] = field(default_factory=dict)
+    best_query: int | None = None
+    at_best_query: Mapping[Classifier, Mapping[Metric, FloatArray]] | None = None
 
     @property
     def depletion_tasks(self) -> int | None:
@@ -117,6 +127,11 @@ class Reevaluated:
         if self.depletion is None or isinstance(self.depletion, str):
             return None
         return len(next(iter(self.depletion.values()))["acc"])
+
+    @property
+    def tasks_at_best_query(self) -> int | None:
+        """How many tasks without replacement have the best number of queries; None where none were evaluated."""
+        return None if self.at_best_query is None else len(next(iter(self.at_best_query.values()))["acc"])
 
 
 @dataclass(frozen=True)

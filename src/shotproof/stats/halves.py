@@ -98,11 +98,13 @@ class HalvedMeans:
     """Halves of the k means of several task sets, classifiers and metrics, by what they are of.
 
     refused: why a task set, by its digest, has none
+    near_duplicates: items that were kept together with others, as their features are nearly the same
     """
 
     halves: Halves
     names: list[Hashable]
     refused: Mapping[str | None, str] = field(default_factory=dict)
+    near_duplicates: int = 0
 
     def spread(self, weights: Mapping[Any, float]) -> Spread:
         """What the data adds to the variance of a weighted sum of these means; those without a weight take no part."""

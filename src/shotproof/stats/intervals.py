@@ -112,6 +112,28 @@ class Estimate:
         of_mean = variance / (count - 1)
         return cls(mean, Spread(of_mean, 2 * of_mean**2 / (count - 1)))
 
+    @classmethod
+    def average(cls, estimates: Sequence[Estimate]) -> Estimate:
+        """The mean of independent estimates, each with the same weight; refused where one of them is."""
+        count = len(estimates)
+        mean = sum(one.mean for one in estimates) / count
+        spreads = [one.spread for one in estimates if one.spread is not None]
+        if len(spreads) < count:
+            return cls(mean, None, next(one.refused for one in estimates if one.spread is None))
+        return cls(
+            mean,
+            Spread(
+                sum(one.variance for one in spreads) / count**2,
+                sum(one.uncertainty for one in spreads) / count**4,
+                sum(one.third for one in spreads) / count**3,
+            ),
+        )
+
+    def negated(self) -> Estimate:
+        """The same with the other sign."""
+        spread = self.spread and replace(self.spread, third=-self.spread.third)
+        return Estimate(-self.mean, spread, self.refused)
+
     def minus(self, other: Estimate) -> Estimate:
         """The difference of two independent estimates over tasks, as in Welch's test."""
         mean = self.mean - other.mean

@@ -19,7 +19,8 @@ class Pair:
     """How far method `a` is above method `b`, and whether that is conclusive.
 
     `interval` is of this pair alone; `p_value` and `conclusion` are corrected for the number of pairs where asked for,
-    so a pair may be inconclusive although its own interval excludes zero.
+    so a pair may be inconclusive although its own interval excludes zero. `direct` is the usual comparison, which is
+    not paired: conclusive where the intervals of both methods do not meet.
     """
 
     a: str
@@ -27,6 +28,7 @@ class Pair:
     interval: Interval
     p_value: float
     conclusion: Conclusion
+    direct: Conclusion = "0"
 
     def turned(self) -> Pair:
         """The same pair as method `b` sees it."""
@@ -35,19 +37,47 @@ class Pair:
     def negated(self) -> Pair:
         """The same pair of what is better the lower it is."""
         interval = replace(self.interval, mean=-self.interval.mean, low=-self.interval.high, high=-self.interval.low)
-        return replace(self, interval=interval, conclusion=_OPPOSITE[self.conclusion])
+        opposite = {"conclusion": _OPPOSITE[self.conclusion], "direct": _OPPOSITE[self.direct]}
+        return replace(self, interval=interval, **opposite)  # type: ignore[arg-type]
 
 
 def compare_pairs(
-    differences: Mapping[tuple[str, str], Estimate], covers: str, level: float = 0.95, correct: bool = True
+    differences: Mapping[tuple[str, str], Estimate],
+    covers: str,
+    level: float = 0.95,
+    correct: bool = True,
+    own: Mapping[str, Estimate] | None = None,
 ) -> list[Pair]:
-    """Conclusions on all pairs under one interval; `correct` by Holm for the number of pairs that have one."""
+    """Conclusions on all pairs under one interval; `correct` by Holm for the number of pairs that have one.
+
+    `own` has the estimate of each method by itself, for the direct comparison, which is not corrected.
+    """
     check_level(level)
     p_values = _p_values(list(differences.values()), correct)
+    intervals = {name: one.interval(covers, level) for name, one in (own or {}).items()}
     return [
-        Pair(a, b, difference.interval(covers, level), float(p), _conclude(difference.mean, float(p), level))
+        Pair(
+            a,
+            b,
+            difference.interval(covers, level),
+            float(p),
+            _conclude(difference.mean, float(p), level),
+            compare_directly(intervals[a], intervals[b]) if intervals else "0",
+        )
         for ((a, b), difference), p in zip(differences.items(), p_values, strict=True)
     ]
+
+
+def compare_directly(first: Interval, second: Interval) -> Conclusion:
+    """Whether one interval lies wholly above the other (*Oops, I Sampled it Again*, Eq. 4); 0 where they meet.
+
+    Example:
+        >>> compare_directly(Interval(80.0, 79.0, 81.0), Interval(77.0, 75.0, 79.0))
+        '0'
+    """
+    if first.refused or second.refused:
+        return "0"
+    return "+" if first.low > second.high else "-" if first.high < second.low else "0"
 
 
 def conclude(estimates: Sequence[Estimate], level: float = 0.95, correct: bool = True) -> list[Conclusion]:

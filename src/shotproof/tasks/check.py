@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from math import log
 from typing import Any
 
 from shotproof.attributes.attributes import Attributes
@@ -49,7 +50,8 @@ def check_tasks(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None 
     """Every constraint that a task set breaks.
 
     All task sets: items exist, have the class's label and the split, occur once, and no source is on both sides.
-    Tasks that plant an attribute (`fewstab`) need `attributes`: all constraints of the paper's sections 4.1 and 4.3.
+    Tasks that plant an attribute (`fewstab`) need `attributes`: all constraints of the paper's sections 4.1 and 4.3, or
+    those of the published code, as far as the file does not say that they were loosened.
     Tasks with contexts (`iid`, `ood`, `hard-ood`, `clean`): the contexts of both sides as the set's definition has it,
     and no source on both sides of a task.
     Tasks without replacement (`depletion`): no item twice in the whole set, which ends where the data does.
@@ -81,12 +83,14 @@ def check_tasks(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None 
     column = record.options.get("context_column", "context")
     contexts = dict(zip(lookup.label, contexts_of(catalog, column), strict=True)) if in_context else {}
     clean_value = record.options.get("clean_value")
+    published = planted and record.options.get("variant") == "published"
+    vocabulary = _vocabulary(lookup, record.shot or 0, record.query or 0) if published else set()
     found = list(_check_origin(tasks, catalog, attributes))
     for start, stop in zip(tasks.starts[:-1], tasks.starts[1:], strict=True):
         task = rows[start:stop]
         found.extend(_check_shape(task, lookup, record))
         if planted and all(item in lookup.words for row in task for item in row["support"] + row["query"]):
-            found.extend(_check_planted(task, lookup, record.options))
+            found.extend(_check_planted(task, lookup, record.options, vocabulary))
         if in_context:
             broken = check_context(task, contexts, lookup.of_class, lookup.source, record.sampler_name, clean_value)
             found.extend(Violation(task[0]["task"], label, message) for label, message in broken)
@@ -182,7 +186,9 @@ def _can_part(sources: Counter[str], shot: int, query: int) -> bool:
     return any(side >= shot and sources.total() - side >= query for side in sides)
 
 
-def _check_planted(task: list[Row], lookup: _Lookup, options: Mapping[str, Any]) -> Iterator[Violation]:
+def _check_planted(
+    task: list[Row], lookup: _Lookup, options: Mapping[str, Any], vocabulary: set[str]
+) -> Iterator[Violation]:
     """FewSTAB's constraints on a task whose items are all known."""
     number = task[0]["task"]
     planted = [row["attribute"] for row in task]
@@ -193,9 +199,29 @@ def _check_planted(task: list[Row], lookup: _Lookup, options: Mapping[str, Any])
         messages = [
             *_check_eligible(row, own, lookup),
             *_check_support(row, own, others, lookup, options.get("support", "exclusive")),
-            *_check_query(row, own, others, lookup, options),
+            *_check_query(row, own, others, lookup, options, vocabulary),
+            *_check_loosened(row),
         ]
         yield from (Violation(number, row["label"], message) for message in messages)
+
+
+def _vocabulary(lookup: _Lookup, shot: int, query: int) -> set[str]:
+    """The words that are eligible for some class."""
+    words: set[str] = set()
+    for items in lookup.of_class.values():
+        holding = Counter(word for item in items for word in lookup.words[item])
+        words |= {word for word, count in holding.items() if count >= shot and len(items) - count >= query}
+    return words
+
+
+def _check_loosened(row: Row) -> Iterator[str]:
+    """The published code loosens after five failures, or five more, and every success of a class takes it back."""
+    if row.get("support_loosened", 0) and row["slot"]:
+        yield f"the support is loosened, which can be of a task's first class alone, not of class {row['slot'] + 1}"
+    if row.get("support_loosened", 0) > row.get("support_failures", 0) // 5:
+        yield f"the support is loosened to {row['support_loosened']} words after {row['support_failures']} failures"
+    if row.get("fallback") and row.get("query_failures", 5) < 5:
+        yield f"the query fell back after {row['query_failures']} failures"
 
 
 def _check_eligible(row: Row, own: str, lookup: _Lookup) -> Iterator[str]:
@@ -209,13 +235,16 @@ def _check_support(row: Row, own: str, others: set[str], lookup: _Lookup, varian
     for item in row["support"]:
         if variant != "random" and own not in lookup.words[item]:
             yield f"support item '{item}' lacks the class's attribute '{own}'"
-        if variant == "exclusive" and lookup.words[item] & others:
+        if variant == "exclusive" and len(lookup.words[item] & others) > row.get("support_loosened", 0):
             shared = ", ".join(sorted(lookup.words[item] & others))
             yield f"support item '{item}' holds another class's attribute ({shared})"
 
 
-def _check_query(row: Row, own: str, others: set[str], lookup: _Lookup, options: Mapping[str, Any]) -> Iterator[str]:
+def _check_query(
+    row: Row, own: str, others: set[str], lookup: _Lookup, options: Mapping[str, Any], vocabulary: set[str]
+) -> Iterator[str]:
     selection = options.get("query_selection", "lowest")
+    published = options.get("variant") == "published"
     taken = set(row["support"])
     supported = {lookup.source.get(item) for item in row["support"]} - {None}
     intra = [
@@ -224,7 +253,7 @@ def _check_query(row: Row, own: str, others: set[str], lookup: _Lookup, options:
         if own not in lookup.words[item] and item not in taken and lookup.source.get(item) not in supported
     ]
     inter = [item for item in intra if lookup.words[item] & others]
-    fell_back = selection != "intra" and len(inter) < len(row["query"])
+    fell_back = bool(row["fallback"]) if published else selection != "intra" and len(inter) < len(row["query"])
     if row.get("fallback") not in (None, fell_back):
         yield f"fallback is recorded as {row['fallback']}, there are {len(inter)} inter-class candidates"
     candidates = intra if selection == "intra" or fell_back else inter
@@ -233,17 +262,27 @@ def _check_query(row: Row, own: str, others: set[str], lookup: _Lookup, options:
         why = f"holds the class's attribute '{own}'" if own in lookup.words[item] else "is no candidate"
         yield f"query item '{item}' {why}"
     if selection == "lowest" and not strangers:
-        yield from _check_lowest(row, candidates, {own, *others}, lookup)
+        counted = {item: lookup.words[item] - {own, *others} for item in candidates}
+        if published:
+            counted = {item: words & vocabulary for item, words in counted.items()}
+        yield from _check_lowest(row, counted, published)
 
 
-def _check_lowest(row: Row, candidates: list[str], selected: set[str], lookup: _Lookup) -> Iterator[str]:
-    """Eq. 6 times the number of candidates, in whole numbers: nothing left out scores lower than something taken."""
-    held = Counter(word for item in candidates for word in lookup.words[item] - selected)
-    score = {item: sum(held[word] for word in lookup.words[item] - selected) for item in candidates}
+def _check_lowest(row: Row, counted: dict[str, set[str]], logarithms: bool) -> Iterator[str]:
+    """Nothing left out scores lower than something taken: by Eq. 6, or by the published sum of logarithms.
+
+    Args:
+        row: the class of a task
+        counted: the candidates, each with its words that count
+        logarithms: whether log((p_a + 1e-10) / 1e-10) is summed, which ranks as the published sum does, or p_a
+    """
+    held = Counter(word for words in counted.values() for word in words)
+    share = {word: count / len(counted) for word, count in held.items()}
+    value = {word: log((p + 1e-10) / 1e-10) if logarithms else p for word, p in share.items()}
+    score = {item: sum(value[word] for word in words) for item, words in counted.items()}
     taken = set(row["query"])
     worst = max(taken, key=lambda item: (score[item], item))
-    for item in candidates:
-        if item not in taken and score[item] < score[worst]:
-            low, high = score[item] / len(candidates), score[worst] / len(candidates)
-            yield f"candidate '{item}' scores {low:.4f}, less than query item '{worst}' with {high:.4f}"
+    for item in counted:
+        if item not in taken and score[item] < score[worst] - 1e-7:
+            yield f"candidate '{item}' scores {score[item]:.4f}, less than query item '{worst}' with {score[worst]:.4f}"
             return

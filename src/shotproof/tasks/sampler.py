@@ -207,7 +207,7 @@ def sample(
 
     Args:
         catalog: the items
-        sampler: a spelling such as `hardest(rounds=2)`, a table of a name and options, or a sampler
+        sampler: a spelling such as `hardest(effort='high')`, a table of a name and options, or a sampler
         split: which items; None where the catalog has one split only
         way, shot, query: classes per task, support items per class, query items per class
         tasks: how many; None is 600, or all that there are of a sampler that uses the data up

@@ -12,7 +12,8 @@ import torch
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, InsufficientData, Mismatch
-from shotproof.core.records import Maker, ModelRecord, Source, plain
+from shotproof.core.plain_values import plain
+from shotproof.core.records import Maker, ModelRecord, Source
 from shotproof.core.runtime.devices import choose_device
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.features.features import Features

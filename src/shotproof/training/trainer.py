@@ -14,6 +14,7 @@ from torch import Tensor
 from torch.utils._triton import has_triton
 
 from shotproof.core.errors import TrainingFailed
+from shotproof.core.runtime.memory import keep_freed_memory
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.models.augment import Augmentation
 from shotproof.models.backbones.dropblock import advance_drop_blocks
@@ -82,6 +83,8 @@ class Trainer:
             TrainingFailed: the loss is no number, or memory is too small.
             Mismatch: the checkpoint is of another training.
         """
+        if self.device.type == "cpu":
+            keep_freed_memory()
         first = self._resumed() if resume and self.checkpoint is not None and self.checkpoint.is_file() else 0
         self.curves = Curves(self.log, self.curves.rows)
         updates, epochs = self.updates_per_epoch, self.settings.epochs

@@ -75,6 +75,33 @@ def test_blocks_agree_with_loops(seed: int, monkeypatch: pytest.MonkeyPatch) -> 
         np.testing.assert_allclose(found[:, -1], values.mean(axis=1), atol=1e-10)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_pooled_over_a_task_its_classes_are_one(seed: int) -> None:
+    tasks, words = draw_words(seed, unknown=0.1)
+    (by_class,), held = sides_of([tasks], Attributes.from_words(words))
+    (block,) = blocks(by_class.pooled(), held)
+    pooled: dict[int, tuple[list[set[str]], list[set[str]]]] = {}
+    for row in tasks.table.to_pylist():
+        sides = [[set(own) for item in row[name] if (own := words[item]) is not None] for name in ("support", "query")]
+        if all(sides):
+            for together, own in zip(pooled.setdefault(row["task"], ([], [])), sides, strict=True):
+                together += own
+    expected = [[_distance(*pooled[task], word) for word in held.words] for task in sorted(pooled)]
+    np.testing.assert_allclose(block.mismatch.toarray()[:, :-1], expected, atol=1e-10)
+    # Classes that differ in opposite ways cancel out.
+    (apart,) = blocks(by_class, held)
+    assert block.mismatch.toarray()[:, -1].mean() < apart.mismatch.toarray()[:, -1].mean()
+    # By chance: the mean over random divisions of all items of the task.
+    support, query = pooled[min(pooled)]
+    items, random = support + query, np.random.default_rng(seed)
+    divided = []
+    for _ in range(4000):
+        order = [items[place] for place in random.permutation(len(items))]
+        divided.append(_distance(order[: len(support)], order[len(support) :], "a"))
+    chance = block.chance.toarray()[0, held.words.index("a")]
+    assert chance == pytest.approx(np.mean(divided), abs=4 * np.std(divided) / np.sqrt(4000) + 1e-9)
+
+
 def test_shares_and_mismatched_classes_are_counted() -> None:
     tasks, words = draw_words(5)
     (sides,), held = sides_of([tasks], Attributes.from_words(words))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from shotproof.analysis.reevaluation.material import Material
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, InsufficientData, Mismatch
+from shotproof.core.records import Maker
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.evaluated import Classifier
@@ -118,6 +120,9 @@ def test_bad_input_is_named(data: Data, make_data: Callable[..., Data]) -> None:
     features, tasks = features_for(catalog), sample(catalog, "random", **DESIGN)
     with pytest.raises(InputError, match="does not say how it was drawn"):
         on_halves(TaskSet(tasks.table), catalog, "images")
+    gone = replace(tasks.record, sampler=Maker("hardest", "hardest(rounds=2)", {"rounds": 2}))
+    with pytest.raises(Mismatch, match=r"hardest\(rounds=2\) tasks were drawn by another version.*no option 'rounds'"):
+        on_halves(TaskSet(tasks.table, gone), catalog, "images")
     other, _ = make_data(seed=5, classes=9)
     with pytest.raises(Mismatch, match=f"not from {other.digest}"):
         means_on_halves([tasks], other, [("drawn", features, ["ncc"])], "images")

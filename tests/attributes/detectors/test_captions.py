@@ -57,6 +57,19 @@ def test_words_from_captions_in_every_format(file: Path) -> None:
     assert CaptionsDetector(file).detect(CATALOG, Runtime(cache=None)) == WORDS
 
 
+def test_noun_chunks_keep_compounds_and_the_record_says_so(tmp_path: Path) -> None:
+    file = save(tmp_path / "c.csv", {"item": ITEMS, "caption": ["a bird on a tree branch", "it is green", "a cat"]})
+    found = detect(CATALOG, f"captions(file='{file}', words='chunks')", runtime=Runtime(cache=None))
+    assert found.to_words() == {"007": ["bird:noun", "tree branch:noun"], "b": [], "c": ["cat:noun"]}
+    assert "words='chunks'" in found.record.detector
+    with pytest.raises(InputError, match="words: expected single or chunks, found 'chunk': did you mean 'chunks'"):
+        CaptionsDetector(file, words="chunk")
+
+
+def test_the_record_says_which_tagger_auto_was(tmp_path: Path) -> None:
+    assert CaptionsDetector(tmp_path / "c.csv", tagger="auto").tagger in ("hanta", "spacy")
+
+
 def test_captions_of_other_splits_are_passed_over(file: Path) -> None:
     save(file, {name: [*values, "other"] for name, values in COLUMNS.items()})
     assert CaptionsDetector(file).detect(CATALOG, Runtime(cache=None)) == WORDS

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 import email.utils
-import io
 import json
 import re
 import socket
@@ -14,7 +12,6 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -28,94 +25,38 @@ from shotproof.attributes.detectors.endpoint import EndpointDetector
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, MissingExtra
 from shotproof.core.runtime.runtime import Runtime
+from tests.chat_servers import ChatStandIn, running, shown_image
 
 NOUNS = ["dog", "cat", "bird", "tree", "lake", "house", "boat", "horse", "car", "chair", "table", "road"]
 KEY = "sk-very-secret"
 
 
-class Server(ThreadingHTTPServer):
-    """Captions images by their color, after the faults that are set for them have occurred, one per request."""
+class Captioner(ChatStandIn):
+    """Captions images by their color; faults are set for each noun."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Handler)
-        self.faults: defaultdict[str, list[str]] = defaultdict(list)
+        super().__init__()
+        self.answer = lambda content: f"a  green {self.noun(content)}\n"
+        self.faults_of: defaultdict[str, list[str]] = defaultdict(list)
         self.requests: Counter[str] = Counter()
         self.times: defaultdict[str, list[float]] = defaultdict(list)
-        self.bodies: list[dict[str, Any]] = []
-        self.headers: list[dict[str, str]] = []
         self.sizes: dict[str, tuple[int, int]] = {}
-        self.under_way = 0
-        self.most_under_way = 0
-        self.lock = threading.Lock()
-        self.closing = threading.Event()
-        self.together: threading.Barrier | None = None
 
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_port}/v1"
+    def noun(self, content: list[dict[str, Any]]) -> str:
+        return NOUNS[round(shown_image(content[1]).getpixel((0, 0))[0] / 20)]  # type: ignore[index]
 
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away, as it may, is no news."""
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Server
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        server = self.server
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        _, _, data = body["messages"][0]["content"][1]["image_url"]["url"].partition("data:image/jpeg;base64,")
-        image = Image.open(io.BytesIO(base64.b64decode(data, validate=True)))
-        noun = NOUNS[round(image.convert("RGB").getpixel((0, 0))[0] / 20)]
-        with server.lock:
-            server.requests[noun] += 1
-            server.times[noun].append(time.time())
-            server.bodies.append(body)
-            server.headers.append({"path": self.path, **self.headers})
-            server.sizes[noun] = image.size
-            server.under_way += 1
-            server.most_under_way = max(server.most_under_way, server.under_way)
-            fault = server.faults[noun].pop(0) if server.faults[noun] else "none"
-        if server.together is not None:
-            server.together.wait(timeout=20)
-        with server.lock:
-            server.under_way -= 1
-        self.answer(fault, f"a  green {noun}\n")
-
-    def answer(self, fault: str, caption: str) -> None:
-        kind, _, detail = fault.partition(" ")
-        if kind == "slow":
-            self.server.closing.wait(20)
-        if kind in ("slow", "drop"):
-            self.close_connection = True
-        elif kind.isdecimal():
-            self.send(int(kind), json.dumps({"error": {"message": detail}}), {"Retry-After": detail})
-        elif kind == "raw":
-            self.send(200, detail)
-        else:
-            self.send(200, json.dumps({"choices": [{"message": {"role": "assistant", "content": caption}}]}))
-
-    def send(self, status: int, text: str, headers: dict[str, str] | None = None) -> None:
-        self.send_response(status)
-        for name, value in {"Content-Length": str(len(text.encode())), **(headers or {})}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    def log_message(self, *arguments: Any) -> None:
-        """Quiet."""
+    def next_fault(self, content: list[dict[str, Any]]) -> str:
+        noun = self.noun(content)
+        self.requests[noun] += 1
+        self.times[noun].append(time.time())
+        self.sizes[noun] = shown_image(content[1]).size
+        return self.faults_of[noun].pop(0) if self.faults_of[noun] else ""
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    with Server() as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
-        thread.start()
+def server() -> Iterator[Captioner]:
+    with running(Captioner()) as server:
         yield server
-        server.closing.set()
-        server.shutdown()
-        thread.join()
 
 
 @pytest.fixture(autouse=True)
@@ -147,7 +88,7 @@ def kept(cache: Path) -> list[str]:
     return sorted(caption for table in tables for caption in table["value"].to_pylist())
 
 
-def test_every_image_gets_its_caption_by_one_request(server: Server, catalog: Catalog, tmp_path: Path) -> None:
+def test_every_image_gets_its_caption_by_one_request(server: Captioner, catalog: Catalog, tmp_path: Path) -> None:
     Image.new("RGB", (1200, 800)).save(catalog.paths[0])
     detector = EndpointDetector(url=server.url, prompt="What is it?", **QUICK)
     words = words_by(detector, catalog, tmp_path / "cache")
@@ -161,8 +102,8 @@ def test_every_image_gets_its_caption_by_one_request(server: Server, catalog: Ca
     assert server.sizes == {"dog": (512, 341)} | dict.fromkeys(NOUNS[1:], (40, 20))
 
 
-def test_faults_that_pass_are_tried_again(server: Server, catalog: Catalog) -> None:
-    server.faults |= {
+def test_faults_that_pass_are_tried_again(server: Captioner, catalog: Catalog) -> None:
+    server.faults_of |= {
         "dog": ["500 oops"],
         "cat": ["429 0", "429 0", "503 loading"],
         "bird": ["raw {not json", 'raw {"choices": []}'],
@@ -172,24 +113,24 @@ def test_faults_that_pass_are_tried_again(server: Server, catalog: Catalog) -> N
         "boat": ['raw {"choices": [{"message": {"content": " "}}]}'],
         "horse": ["raw " + "[" * 100_000],
     }
-    expected = {noun: len(server.faults[noun]) + 1 for noun in NOUNS}
+    expected = {noun: len(server.faults_of[noun]) + 1 for noun in NOUNS}
     words = words_by(EndpointDetector(url=server.url, timeout=3.0, retries=3, **QUICK), catalog)
     assert words == WORDS
     assert server.requests == expected
 
 
 @pytest.mark.parametrize("concurrency", [1, 3, 4])
-def test_as_many_requests_at_once_as_allowed_and_no_more(server: Server, catalog: Catalog, concurrency: int) -> None:
+def test_as_many_requests_at_once_as_allowed_and_no_more(server: Captioner, catalog: Catalog, concurrency: int) -> None:
     server.together = threading.Barrier(concurrency)  # nobody is answered before so many ask at once
     words = words_by(EndpointDetector(url=server.url, concurrency=concurrency, **QUICK), catalog)
     assert words == WORDS
     assert server.most_under_way == concurrency
 
 
-def test_the_server_is_given_the_time_that_it_asks_for(server: Server, catalog: Catalog) -> None:
+def test_the_server_is_given_the_time_that_it_asks_for(server: Captioner, catalog: Catalog) -> None:
     until = int(time.time() + 2)
-    server.faults["cat"] = [f"429 {email.utils.formatdate(until, usegmt=True)}"]
-    server.faults["dog"] = ["429 1", "429 soon", "429 Sat, 01 Jan 2000 00:00:00 GMT"]
+    server.faults_of["cat"] = [f"429 {email.utils.formatdate(until, usegmt=True)}"]
+    server.faults_of["dog"] = ["429 1", "429 soon", "429 Sat, 01 Jan 2000 00:00:00 GMT"]
     words_by(EndpointDetector(url=server.url, **QUICK), catalog)
     assert server.times["cat"][1] >= until
     assert server.times["dog"][1] - server.times["dog"][0] > 0.99
@@ -197,9 +138,9 @@ def test_the_server_is_given_the_time_that_it_asks_for(server: Server, catalog: 
 
 
 def test_an_image_that_never_succeeds_is_reported_by_name_and_skipped(
-    server: Server, catalog: Catalog, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    server: Captioner, catalog: Catalog, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server.faults |= {"dog": ["500 oops"] * 3, "cat": ["raw no"] * 3, "bird": ["drop"] * 3}
+    server.faults_of |= {"dog": ["500 oops"] * 3, "cat": ["raw no"] * 3, "bird": ["drop"] * 3}
     catalog.paths[3].write_bytes(b"no image")
     cache = tmp_path / "cache"
     detector = EndpointDetector(url=server.url, retries=2, **QUICK)
@@ -219,11 +160,11 @@ def test_an_image_that_never_succeeds_is_reported_by_name_and_skipped(
 
 @pytest.mark.parametrize(("status", "message"), [(401, f"bad key {KEY}"), (404, "no model tiny"), (302, "elsewhere")])
 def test_a_refusal_stops_at_once_and_what_came_before_is_kept(
-    server: Server, catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, message: str
+    server: Captioner, catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int, message: str
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     cache = tmp_path / "cache"
-    server.faults["tree"] = [f"{status} {message}"]
+    server.faults_of["tree"] = [f"{status} {message}"]
     detector = EndpointDetector(url=server.url, concurrency=1, **QUICK)
     with pytest.raises(InputError, match=f"refuses: {status} .*: {message.replace(KEY, '')}") as refusal:
         words_by(detector, catalog, cache)
@@ -246,15 +187,15 @@ def test_a_refusal_stops_at_once_and_what_came_before_is_kept(
     "said", ['{"error": "in short"}', '{"detail": "in short"}', '{"message": "in short"}', "in\nshort"]
 )
 def test_a_refusal_carries_what_the_server_says_in_whatever_form(
-    server: Server, catalog: Catalog, monkeypatch: pytest.MonkeyPatch, said: str
+    server: Captioner, catalog: Catalog, said: str
 ) -> None:
-    monkeypatch.setattr(Handler, "answer", lambda self, fault, caption: self.send(400, said))
+    server.faults_of[NOUNS[0]] = [f"refuse {said}"]
     with pytest.raises(InputError, match=r"refuses: 400 Bad Request: in short$"):
         words_by(EndpointDetector(url=server.url, **QUICK), catalog)
 
 
 def test_an_image_that_changed_is_asked_for_again_unless_its_content_is_known(
-    server: Server, catalog: Catalog, tmp_path: Path
+    server: Captioner, catalog: Catalog, tmp_path: Path
 ) -> None:
     detector = EndpointDetector(url=server.url, **QUICK)
     words_by(detector, catalog, tmp_path / "cache")
@@ -266,7 +207,7 @@ def test_an_image_that_changed_is_asked_for_again_unless_its_content_is_known(
     assert server.requests == dict.fromkeys(NOUNS, 1) | {"cat": 2}
 
 
-def test_another_prompt_asks_for_other_captions(server: Server, catalog: Catalog, tmp_path: Path) -> None:
+def test_another_prompt_asks_for_other_captions(server: Captioner, catalog: Catalog, tmp_path: Path) -> None:
     for prompt in ("One?", "Two?", "One?"):
         words_by(EndpointDetector(url=server.url, prompt=prompt, **QUICK), catalog, tmp_path)
     assert server.requests == dict.fromkeys(NOUNS, 2)
@@ -284,7 +225,7 @@ def test_no_server_is_one_error(catalog: Catalog, caplog: pytest.LogCaptureFixtu
     assert not caplog.messages
 
 
-def test_from_within_a_running_event_loop_as_in_a_notebook(server: Server, catalog: Catalog) -> None:
+def test_from_within_a_running_event_loop_as_in_a_notebook(server: Captioner, catalog: Catalog) -> None:
     async def cell() -> Any:
         return words_by(EndpointDetector(url=server.url, **QUICK), catalog)
 
@@ -292,7 +233,7 @@ def test_from_within_a_running_event_loop_as_in_a_notebook(server: Server, catal
 
 
 def test_the_metadata_has_the_model_and_the_prompt_but_neither_server_nor_key(
-    server: Server, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    server: Captioner, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_KEY", KEY)
     detector = EndpointDetector(url=server.url, prompt="What?", api_key_variable="MY_KEY", **QUICK)
@@ -307,7 +248,7 @@ def test_the_metadata_has_the_model_and_the_prompt_but_neither_server_nor_key(
     assert "127.0.0.1" not in meta
 
 
-def test_without_a_key_none_is_sent(server: Server, catalog: Catalog) -> None:
+def test_without_a_key_none_is_sent(server: Captioner, catalog: Catalog) -> None:
     words_by(EndpointDetector(url=server.url, **QUICK), catalog)
     assert all("Authorization" not in headers for headers in server.headers)
 
@@ -319,7 +260,7 @@ def test_an_address_that_is_none(catalog: Catalog, url: str) -> None:
 
 
 def test_the_address_may_be_in_the_environment(
-    server: Server, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+    server: Captioner, catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(InputError, match=r"detector 'endpoint' needs url, or the variable OPENAI_BASE_URL: e\.g\. "):
         words_by(EndpointDetector("tiny"), catalog)

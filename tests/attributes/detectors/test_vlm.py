@@ -203,7 +203,7 @@ def test_workers_change_nothing(model: Path, catalog: Catalog) -> None:
 def test_the_record_names_the_model_by_its_content_and_never_its_folder(model: Path, catalog: Catalog) -> None:
     detector = VlmDetector(str(model), **GENERATION)
     record = detect(catalog, detector, runtime=Runtime(device="cpu", cache=None)).record
-    assert record.detectors[0].options == {**GENERATION, "model": model.name, "tagger": "hanta"}
+    assert record.detectors[0].options == {**GENERATION, "model": model.name, "tagger": "hanta", "words": "single"}
     assert record.sources["vlm"].name == model.name
     assert str(model.parent) not in json.dumps(record.to_meta())
 

@@ -48,6 +48,39 @@ def test_nouns_and_adjectives_of_a_caption(caption: str) -> None:
     assert make_tagger("hanta")(caption) == sorted(expected)
 
 
+# The nouns, compounds and adjectives of noun chunks, as a reader marks them.
+CHUNKS = {
+    "a small bird perched on a tree branch": ("bird, tree branch", "small"),
+    "a herd of elephants walking across a dry grass field": ("elephant, grass field, herd", "dry"),
+    "two red fire hydrants on the side of a street": ("fire hydrant, side, street", "red"),
+    "the bird is smaller than the biggest duck": ("bird, duck", "big"),
+    "the big, brown dog is happy": ("dog", "big brown"),
+    "a black and white photo of a cat": ("cat, photo", "black white"),
+    "a dog, cat and bird near the kitchen sink": ("bird, cat, dog, kitchen sink", ""),
+    "a close-up of a red-and-white bird's head": ("bird, close, head", "red white"),
+    "a bowl of fruit salad on a wooden dining room table": ("bowl, dining room table, fruit salad", "wooden"),
+    # The parts of a compound are no words by themselves, wherever they stand.
+    "a teddy bear next to two teddy bears and a bear": ("teddy bear", ""),
+    "": ("", ""),
+}
+
+
+@pytest.mark.parametrize("caption", CHUNKS)
+def test_nouns_compounds_and_adjectives_of_noun_chunks(caption: str) -> None:
+    nouns, adjectives = CHUNKS[caption]
+    expected = [f"{noun}:noun" for noun in nouns.split(", ") if noun] + [f"{one}:adj" for one in adjectives.split()]
+    assert make_tagger("hanta", "chunks")(caption) == sorted(expected)
+
+
+@pytest.mark.parametrize("caption", EXPECTED)
+def test_chunks_have_the_words_of_a_caption_and_no_others(caption: str) -> None:
+    single, chunks = (make_tagger("hanta", form)(caption) for form in ("single", "chunks"))
+    parts = {part for word in chunks for part in word.rpartition(":")[0].split()}
+    tokens = {*words.tokens(caption), *(word.rpartition(":")[0] for word in single)}
+    assert parts <= tokens
+    assert {word for word in chunks if word.endswith(":adj")} <= set(single)
+
+
 @given(st.text())
 @settings(deadline=None)
 def test_any_text_gives_sorted_lower_case_words(caption: str) -> None:
@@ -134,3 +167,64 @@ def test_spacy_parts_of_speech(monkeypatch: pytest.MonkeyPatch) -> None:
         assert make_tagger("spacy")("Two green dogs in T-Paris ...") == ["dog:noun", "green:adj", "paris:noun"]
     finally:
         words._spacy.cache_clear()
+
+
+class Parsed(list[SimpleNamespace]):
+    """Tokens as spaCy's parser gives them, with its noun chunks."""
+
+    noun_chunks: list[list[SimpleNamespace]]
+
+    def __init__(self, sentence: list[tuple[str, str, str, str, int]], chunks: list[tuple[int, int]]) -> None:
+        super().__init__(
+            SimpleNamespace(text=text, lemma_=lemma, pos_=pos, dep_=dep, i=i, is_alpha=text.isalpha())
+            for i, (text, lemma, pos, dep, _) in enumerate(sentence)
+        )
+        for token, (*_, head) in zip(self, sentence, strict=True):
+            token.head = self[head]
+        self.noun_chunks = [self[start:stop] for start, stop in chunks]
+
+
+def test_spacy_compounds_and_adjectives_of_its_noun_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words with the marks that spaCy documents, since its model cannot come with a test."""
+    parsed = Parsed(
+        [
+            ("two", "two", "NUM", "nummod", 2),
+            ("red", "red", "ADJ", "amod", 3),
+            ("fire", "fire", "NOUN", "compound", 3),
+            ("hydrants", "hydrant", "NOUN", "nsubj", 4),
+            ("are", "be", "AUX", "ROOT", 4),
+            ("small", "small", "ADJ", "acomp", 4),
+            (",", ",", "PUNCT", "punct", 4),
+            ("dogs", "dog", "NOUN", "conj", 4),
+            ("and", "and", "CCONJ", "cc", 7),
+            ("fire", "fire", "NOUN", "conj", 7),
+        ],
+        [(0, 4), (7, 8), (9, 10)],
+    )
+    loaded = []
+
+    def load(name: str, exclude: list[str]) -> Any:
+        loaded.append((name, exclude))
+        return lambda text: parsed
+
+    monkeypatch.setitem(sys.modules, "spacy", SimpleNamespace(load=load))
+    words._spacy_chunks.cache_clear()
+    try:
+        assert make_tagger("spacy", "chunks")("...") == ["dog:noun", "fire hydrant:noun", "red:adj"]
+        assert loaded == [("en_core_web_sm", ["ner"])]  # it needs the parser
+    finally:
+        words._spacy_chunks.cache_clear()
+
+
+@pytest.mark.parametrize(("installed", "expected"), [(("spacy", "en_core_web_sm"), "spacy"), (("spacy",), "hanta")])
+def test_auto_is_spacy_where_its_model_is_installed(
+    installed: tuple[str, ...], expected: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in installed:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("spacy", "en_core_web_sm"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    assert words.available_tagger("auto") == expected
+    assert words.available_tagger("hanta") == "hanta"

@@ -100,3 +100,28 @@ def test_items_that_cannot_be_read_are_named_and_skipped_when_asked(catalog: Pat
 def test_a_missing_catalog_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.parquet does not exist"):
         run(tmp_path / "none.parquet", "--encoder", "pixels")
+
+
+def test_every_stage_has_a_file_of_its_own(catalog: Path) -> None:
+    folder = catalog.parent / "stages"
+    printed = run(catalog, "--split", "test", "--encoder", "lite0", "--stage", "all", "-o", str(folder))
+    assert "3 items, 17 stages by lite0; 3 encoded, 0 from the cache" in printed
+    assert sorted(path.name for path in folder.iterdir()) == [f"stage-{number:02}.parquet" for number in range(1, 18)]
+    fourth = run(catalog, "--split", "test", "--encoder", "lite0", "--stage", "4")
+    assert "0 encoded, 3 from the cache" in fourth  # one pass gave them all
+    read = Features.read(catalog.parent / "features.parquet")
+    assert read.digest == Features.read(folder / "stage-04.parquet").digest
+    assert read.name == "lite0(stage=4)"
+
+
+@pytest.mark.parametrize(
+    ("encoder", "stage", "message"),
+    [
+        ("lite0", "two", "--stage: expected a number or all, found 'two'"),
+        ("lite0", "18", "stage: expected a whole number from 1 to 17 or None, found 18"),
+        ("pixels", "all", "encoder 'pixels' has no stages: expected lite0"),
+    ],
+)
+def test_a_stage_that_there_is_not(catalog: Path, encoder: str, stage: str, message: str) -> None:
+    with pytest.raises(InputError, match=re.escape(message)):
+        run(catalog, "--encoder", encoder, "--stage", stage)

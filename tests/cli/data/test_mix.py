@@ -53,6 +53,19 @@ def test_json_has_the_same(data: Path) -> None:
     assert [(record["label"], record["sounds"]) for record in document["foregrounds"]] == [("cat", 3), ("dog", 2)]
 
 
+def test_a_csv_mapping_and_another_manner(data: Path) -> None:
+    (data / "mapping.toml").unlink()
+    (data / "mapping.csv").write_text("foreground,background,split\ndog,rain,test\ncat,wind,test\n")
+    paths = [str(data / "catalog.parquet"), "--mapping", str(data / "mapping.csv"), "-o", str(data / "out")]
+    manner = ["--peak", "always", "--short", "pad", "--embedding", "none", "--workers", "1"]
+    said = CliRunner().invoke(app, [*paths, *manner, "--cache", str(data / "cache")], catch_exceptions=False)
+    assert "5 sounds" in said.stdout
+    mixed = Catalog.read(data / "out" / "catalog.parquet")
+    assert (mixed.record.mix["peak"], mixed.record.mix["short"]) == ("always", "pad")
+    with pytest.raises(InputError, match="peak: expected clipping or always, found 'never'"):
+        CliRunner().invoke(app, [*paths, "--peak", "never"], catch_exceptions=False)
+
+
 def test_what_was_asked_wrongly_is_one_clear_error(data: Path) -> None:
     with pytest.raises(InputError, match="dial: expected a number of at least 0, found -2"):
         run(data, "--dial", "-2")

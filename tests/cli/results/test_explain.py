@@ -56,7 +56,16 @@ def run(verb: Callable[..., None], folder: Path, *options: str) -> str:
 
 
 EXPLAIN = ["moved.parquet", "--attributes", "attributes.parquet", "--against", "random.parquet"]
+POOLED = [*EXPLAIN, "--mismatch", "pooled"]
 TRANSFER = ["moved.parquet", "--against", "random.parquet", "--features", "first.parquet", "-f", "second.parquet"]
+
+
+def test_the_mismatch_may_be_pooled_over_a_task(folder: Path) -> None:
+    assert "all classes together" in run(explain_verb, folder, *POOLED)
+    by_class, pooled = (json.loads(run(explain_verb, folder, *given, "--json")) for given in (EXPLAIN, POOLED))
+    assert pooled["sets"][0]["mismatch"] < by_class["sets"][0]["mismatch"]
+    with pytest.raises(InputError, match="mismatch: expected class or pooled, found 'task'"):
+        run(explain_verb, folder, *EXPLAIN, "--mismatch", "task")
 
 
 def test_attributes_are_printed_the_most_mismatched_first(folder: Path) -> None:

@@ -22,6 +22,7 @@ from shotproof.evaluation.results import Results
 from shotproof.stats.planning.pilot import Pilot
 from shotproof.stats.planning.plan import plan
 from shotproof.tasks.sampler import sample
+from tests.drawn_results import draw_results, draw_tasks
 
 app = typer.Typer()
 app.command()(verb)
@@ -100,6 +101,24 @@ def test_without_data_the_plan_says_what_is_known(folder: Path) -> None:
     assert json.loads(run(folder, "--json"))["curve"] == []
 
 
+def test_the_plan_says_why_best_numbers_differ(folder: Path, tmp_path: Path) -> None:
+    shown = json.loads(run(folder, "--catalog", "catalog.parquet", "--json"))
+    moments = Pilot.of(Results.read(folder / "pilot.parquet")).moments("ncc")
+    every = plan(moments, shot=3, way=5, classes=10, items=60, queries=range(1, 57)).curve
+    widths = {point.query: point.half_width for point in every if point.half_width is not None}
+    near = [query for query, width in widths.items() if width <= 1.05 * min(widths.values())]
+    assert shown["near"] == [min(near), max(near)]
+    told = run(folder, "--catalog", "catalog.parquet")
+    assert f"From {min(near)} to {max(near)} queries there are intervals at most 5% wider" in told
+    low, high = shown["best_query_interval"]
+    assert f"= {shown['best_query']:.1f} [{low:.1f}, {high:.1f}] by this pilot" in told
+    assert "Oops" not in told  # which has no number for 3 shots
+    correct = np.random.default_rng(0).binomial(8, np.random.default_rng(1).beta(4, 2, size=(30, 5)))
+    few = run(tmp_path, pilot=written(tmp_path, correct, 8))
+    assert "Oops, I Sampled it Again has about 5 at 5 shots: read off" in few
+    assert "by this pilot" not in few  # of 30 tasks
+
+
 def test_methods_that_never_differ(folder: Path) -> None:
     table = Results.read(folder / "pilot.parquet").table
     ncc = table.slice(0, table.num_rows // 2)
@@ -174,3 +193,16 @@ def test_a_runs_folder_gives_a_plan_per_design_and_encoder_from_its_random_tasks
         run(tmp_path.parent, "--shot", "2", pilot=str(tmp_path))
     with pytest.raises(ShotproofError, match="unknown encoder of the pilot 'featurs': did you mean 'features'"):
         run(tmp_path.parent, "--encoder", "featurs", pilot=str(tmp_path))
+
+
+def test_an_encoder_that_is_a_file_is_shown_and_chosen_by_its_short_name(tmp_path: Path) -> None:
+    for encoder in ("model:nets/first.model", "model:nets/second.model"):
+        results = draw_results(draw_tasks(tasks=60), {"ncc": 0.7}, encoder)
+        results.write(tmp_path / f"{encoder[11:16]}.parquet")
+    both = run(tmp_path.parent, pilot=str(tmp_path))
+    assert "encoder first:" in both
+    assert "encoder second:" in both
+    for name in ("second", "model:nets/second.model"):
+        alone = run(tmp_path.parent, "--encoder", name, pilot=str(tmp_path))
+        assert "encoder second:" in alone
+        assert "first" not in alone

@@ -17,7 +17,7 @@ from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.methods.method import DEFAULT_METHODS
-from shotproof.pipeline.steps import file_name
+from shotproof.pipeline.steps.steps import file_name
 from shotproof.stats.intervals import sampler_interval
 from shotproof.tasks.sampler import sample
 from shotproof.training.train import train

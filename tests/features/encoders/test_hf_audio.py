@@ -65,6 +65,12 @@ def build(kind: str) -> tuple[Any, Any]:
             truncation="fusion" if fusion else "rand_trunc",
         )
         return t.ClapModel(config), extractor
+    if kind == "qwen2-audio":
+        audio = {"num_mel_bins": 16, "d_model": 16, "encoder_layers": 2, "encoder_attention_heads": 2}
+        audio |= {"encoder_ffn_dim": 16, "max_source_positions": 50, "model_type": "qwen2_audio_encoder"}
+        text = {**SMALL, "model_type": "qwen2", "num_key_value_heads": 2, "vocab_size": 30}
+        config = t.Qwen2AudioConfig(audio_config=audio, text_config=text)
+        return t.Qwen2AudioForConditionalGeneration(config), t.WhisperFeatureExtractor(feature_size=16, chunk_length=1)
     if kind == "whisper":
         layers = {"encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 2}
         sizes = {"d_model": 16, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16, "num_mel_bins": 16, "vocab_size": 30}
@@ -91,6 +97,8 @@ def direct(kind: str, model: Any, inputs: torch.Tensor) -> dict[str, torch.Tenso
         output = getattr(model, "audio_spectrogram_transformer", model)(inputs)
         hidden, pooled = output.last_hidden_state, output.pooler_output
         return {"auto": pooled, "pooler": pooled, "cls": hidden[:, 0], "mean": hidden[:, 2:].mean(dim=1)}
+    if kind == "qwen2-audio":
+        model = model.model.audio_tower
     hidden = (model.encoder if kind == "whisper" else model)(inputs).last_hidden_state
     return {"auto": hidden.mean(dim=1), "mean": hidden.mean(dim=1)}
 
@@ -104,6 +112,7 @@ def direct(kind: str, model: Any, inputs: torch.Tensor) -> dict[str, torch.Tenso
         ("clap-fusion", ["auto"]),
         ("wav2vec2", ["auto", "pooler"]),
         ("whisper", ["auto"]),
+        ("qwen2-audio", ["auto"]),
     ],
 )
 def test_features_agree_with_a_direct_call(tmp_path: Path, kind: str, poolings: list[str]) -> None:
@@ -111,7 +120,8 @@ def test_features_agree_with_a_direct_call(tmp_path: Path, kind: str, poolings: 
     rate = extractor.sampling_rate
     catalog = draw_clips(tmp_path / "clips", 3, seconds=0.5, rate=rate)
     extracted = [extractor(tone(seed, 0.5, rate), sampling_rate=rate, return_tensors="pt") for seed in range(3)]
-    inputs = torch.cat([one[model.main_input_name if "clap" not in kind else "input_features"] for one in extracted])
+    named = "input_features" if kind.startswith(("clap", "qwen2")) else model.main_input_name
+    inputs = torch.cat([one[named] for one in extracted])
     with torch.inference_mode():
         expected = direct(kind, model, inputs)
     for pooling in poolings:
@@ -185,3 +195,21 @@ def test_what_does_not_fit_is_refused(tmp_path: Path) -> None:
         encoders.make("hf-audio:no/such-model").fingerprint  # type: ignore[attr-defined]  # noqa: B018
     with pytest.raises(InputError, match=r"pooling: expected .* found 'cs': did you mean 'cls'"):
         encoders.make("hf-audio:x", pooling="cs")
+
+
+def test_the_language_model_beside_a_tower_has_no_say(tmp_path: Path) -> None:
+    model, extractor = saved("qwen2-audio", tmp_path / "a")
+    with torch.no_grad():
+        for name, each in model.named_parameters():
+            if "audio_tower" not in name:
+                each.fill_(7)
+    model.save_pretrained(tmp_path / "b")
+    extractor.save_pretrained(tmp_path / "b")
+    first, second = (encoders.make(f"hf-audio:{tmp_path / name}(seconds=0.5)") for name in "ab")
+    assert first.fingerprint == second.fingerprint
+    assert sum(each.numel() for each in first.network.parameters()) < sum(each.numel() for each in model.parameters())
+    catalog = draw_clips(tmp_path / "clips", 2, seconds=0.5, rate=16_000)
+    runtime = Runtime(cache=None, workers=1)
+    stages = [encode(catalog, encoders.make(str(first), stage=k), runtime=runtime) for k in (1, 2)]
+    np.testing.assert_array_equal(stages[1].array, encode(catalog, first, runtime=runtime).array)
+    assert not np.allclose(stages[0].array, stages[1].array)

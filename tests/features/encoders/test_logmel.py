@@ -91,3 +91,17 @@ def test_a_file_that_is_no_sound_is_named(tmp_path: Path) -> None:
 def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         encoders.make("logmel", **options)
+
+
+def test_maps_are_the_levels_over_time(tmp_path: Path) -> None:
+    catalog = draw_clips(tmp_path / "clips", 3, seconds=1)
+    maps = encode(catalog, "logmel(maps=True, seconds=1)", runtime=Runtime(cache=tmp_path / "cache", workers=1))
+    assert maps.shape == (128, 1, 32)
+    levels = log_mel(torch.from_numpy(np.stack([tone(seed, 1.0) for seed in range(3)])), LogMel())
+    np.testing.assert_allclose(maps.maps[:, :, 0], levels, rtol=1e-3, atol=0.05)
+    means = encode(
+        catalog, "logmel(statistics='mean', seconds=1)", runtime=Runtime(cache=tmp_path / "cache", workers=1)
+    )
+    np.testing.assert_allclose(maps.array, means.array, rtol=1e-3, atol=0.05)
+    with pytest.raises(InputError, match="maps have no statistics over time"):
+        encoders.make("logmel(maps=True, statistics='std')")

@@ -156,7 +156,7 @@ def test_weights_beside_the_file_are_part_of_the_model(tmp_path: Path) -> None:
         ({"mean": (1, 2)}, r"mean: expected a number or 3 numbers .*found \(1, 2\)"),
         ({"std": (1, 0, 1)}, r"std: expected a number above 0 .* found \(1, 0, 1\)"),
         ({"scale": "x"}, "scale: .* found 'x'"),
-        ({"layout": "chwn"}, "layout: expected nchw or nhwc, found 'chwn': did you mean 'nchw'"),
+        ({"layout": "chwn"}, "layout: expected nchw or nhwc or tf or ft, found 'chwn': did you mean 'nchw'"),
         ({"output": "mop"}, r"unknown output of model .*'mop': did you mean 'map'"),
         ({"sise": 8}, "has no option 'sise': did you mean 'size'"),
     ],
@@ -175,7 +175,7 @@ def test_a_size_that_the_model_does_not_take_is_refused(tmp_path: Path) -> None:
         )
 
 
-@pytest.mark.parametrize(("shape", "message"), [([2, 3], "expected one input of images"), (["b"] * 4, "give layout")])
+@pytest.mark.parametrize(("shape", "message"), [([2], "expected one input of floats"), (["b"] * 4, "give layout")])
 def test_a_model_of_something_else_is_refused(tmp_path: Path, shape: list[Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         encoders.make(identity(tmp_path / "m.onnx", shape)).fingerprint  # noqa: B018

@@ -19,6 +19,7 @@ FAST += ["tim(steps=5)", "alpha-tim(steps=5)", "transductive-finetune(epochs=2)"
 BY_PRODUCTS = FAST[:6]
 
 
+@pytest.mark.filterwarnings("ignore:method '(laplacianshot|paddle).*at most half of the classes")
 @pytest.mark.parametrize("gram_items", [0, 12_000])
 def test_no_answer_depends_on_the_chunk_nor_on_how_products_are_made(
     gram_items: int, monkeypatch: pytest.MonkeyPatch

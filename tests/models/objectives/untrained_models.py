@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from shotproof.core.records import Maker, ModelRecord, plain
+from shotproof.core.plain_values import plain
+from shotproof.core.records import Maker, ModelRecord
 from shotproof.models.backbone import backbones
 from shotproof.models.model import Model
 from shotproof.models.objective import Objective

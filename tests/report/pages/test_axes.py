@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,32 @@ def test_references_without_other_tasks_stand_alone(tmp_path: Path) -> None:
     page = Page(tmp_path / "r.html")
     assert page.find("h2", id="alone-heading") == ["Results"]
     assert {one["measured"].sampler for one in alone_rows(comparison)} == {"random", "iid"}
+
+
+def bar_names(panel: str) -> list[str]:
+    """The names beside the bars, from the top down."""
+    return re.findall(r'class="name">([^<]+)<', panel)
+
+
+def test_one_method_on_several_encoders_has_one_panel_with_a_bar_each_in_the_order_of_the_table() -> None:
+    encoders = ("lite0", "model:nets/b.model", "model:nets/a.model")
+    sets = (draw_tasks(tasks=60), draw_tasks("fewstab", tasks=60))
+    given = [draw_results(tasks, {"ncc": 0.8}, encoder) for encoder in encoders for tasks in sets]
+    section = axis_sections(compare(given, intervals="sampler"))[0]
+    assert [row.encoder for row in section.rows] == list(encoders)
+    for figure in (section.points, section.skill):
+        ((name, panel),) = figure.panels
+        assert (name, bar_names(panel)) == ("ncc", ["lite0", "b", "a"])
+    assert section.labels == "encoder"
+
+
+def test_several_methods_have_a_panel_per_encoder() -> None:
+    encoders = ("lite0", "pixels")
+    sets = (draw_tasks(tasks=60), draw_tasks("fewstab", tasks=60))
+    given = [draw_results(tasks, {"ncc": 0.8, "knn": 0.7}, encoder) for encoder in encoders for tasks in sets]
+    section = axis_sections(compare(given, intervals="sampler"))[0]
+    assert [(name, bar_names(panel)) for name, panel in section.points.panels] == [
+        ("lite0", ["ncc", "knn"]),
+        ("pixels", ["ncc", "knn"]),
+    ]
+    assert section.labels == "method"

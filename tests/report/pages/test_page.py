@@ -9,6 +9,7 @@ from shotproof.analysis.reevaluation.material import Material
 from shotproof.report.pages.content import PageContent, SetCosts
 from shotproof.report.pages.page import write_page
 from shotproof.stats.export.numbers import percent
+from tests.drawn_results import draw_results, draw_tasks
 from tests.html_page import Page
 from tests.report_files import make_catalog, make_experiment, make_results, make_tasks
 
@@ -41,6 +42,21 @@ def test_numbers_are_shown_as_they_are(tmp_path: Path) -> None:
             )
     assert any("90% " in text for text in page.find("p", id="axis-attributes-caption"))
     assert json.loads(page.find("script", id="comparison")[0])["level"] == 0.9
+
+
+def test_encoders_that_are_files_have_short_names_and_the_provenance_says_which(tmp_path: Path) -> None:
+    spellings = ("model:nets/a.model", "model:nets/b.model")
+    results = [
+        draw_results(tasks, {"ncc": 0.7, "knn": 0.6}, encoder)
+        for tasks in (draw_tasks(), draw_tasks("fewstab"))
+        for encoder in spellings
+    ]
+    write_page(tmp_path / "r.html", PageContent("title", compare(results), Material(results)))
+    shown, _, rest = (tmp_path / "r.html").read_text().partition('<section id="provenance"')
+    provenance = rest.partition("</section>")[0]
+    assert "nets/" not in shown.partition("<body")[2]
+    assert "<td>a</td>" in shown
+    assert all(f"Encoder {name}: {spelling}." in provenance for name, spelling in zip("ab", spellings, strict=True))
 
 
 def test_a_single_interval_has_its_notes_and_refusals_too(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def test_only_hyphens_before_numbers_become_minus_signs() -> None:
         ("random", "wAcc-R"),
         ("fewstab", "wAcc-A"),
         ("fewstab [captions]", "wAcc-A [captions]"),
-        ("hardest(rounds=2)", "wAcc-hardest(rounds=2)"),
+        ("hardest(effort='high')", "wAcc-hardest(effort='high')"),
         ("hard-ood", "wAcc-hard-ood"),
     ],
 )

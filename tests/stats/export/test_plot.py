@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ def compared(encoders: tuple[str, ...] = ("pixels",), seeds: tuple[int, ...] = (
 
 def test_every_figure_that_applies_is_written_in_three_formats(tmp_path: Path) -> None:
     written = save_figures(compared(("pixels", "lite0"), (0, 1)), tmp_path / "new" / "figures")
-    names = ["gaps", "scatter", "intervals", "pairs", "seeds", "heat"]
+    names = ["gaps", "scatter", "intervals", "pairs", "tasks", "seeds", "heat"]
     assert [path.name for path in written] == [f"{name}{suffix}" for name in names for suffix in SIGNATURES]
     for path in written:
         assert path.read_bytes().startswith(SIGNATURES[path.suffix])
@@ -37,7 +38,7 @@ def test_every_figure_that_applies_is_written_in_three_formats(tmp_path: Path) -
 def test_the_same_comparison_gives_the_same_bytes(tmp_path: Path) -> None:
     first, second = (save_figures(compared(biased=False), tmp_path / name) for name in ("a", "b"))
     assert [path.name for path in first] == [
-        f"{name}{suffix}" for name in ("intervals", "pairs") for suffix in SIGNATURES
+        f"{name}{suffix}" for name in ("intervals", "pairs", "tasks") for suffix in SIGNATURES
     ]
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
     assert b"<dc:date>" not in first[0].read_bytes()
@@ -62,6 +63,20 @@ def test_a_scatter_has_the_reference_against_the_others() -> None:
     random, fewstab = comparison.groups
     expected = [(a.means["acc"], b.means["wacc"]) for a, b in zip(random.rows, fewstab.rows, strict=True)]
     np.testing.assert_allclose(points, expected)
+
+
+def test_the_tasks_of_two_classifiers_are_points_of_an_area() -> None:
+    comparison = compared(biased=False)
+    (axes,) = comparison.plot("tasks").axes
+    values = [comparison.groups[0].values[row.classifier]["acc"] for row in comparison.groups[0].rows]
+    counted = Counter(zip(*(one.round(9).tolist() for one in values), strict=True))
+    (points,) = axes.collections
+    shown = {
+        tuple(place): size / 6 for place, size in zip(points.get_offsets().tolist(), points.get_sizes(), strict=True)
+    }  # type: ignore[attr-defined,union-attr]
+    assert shown == pytest.approx(counted)
+    assert axes.get_title().endswith(f"random, r = {np.corrcoef(*values)[0, 1]:.2f}")
+    assert axes.get_xlabel() == "Acc of ncc on a task, percent"
 
 
 def test_what_a_comparison_lacks_is_said() -> None:

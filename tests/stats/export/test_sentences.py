@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from shotproof.evaluation.evaluated import evaluated_sets
 from shotproof.evaluation.results import Results
 from shotproof.stats.compare_sets import compare_sets
@@ -63,6 +65,58 @@ def test_all_methods_of_an_encoder_are_named_by_it() -> None:
     )
     told = headline(given)[1]
     assert "2 of 4 classifiers (all methods on pixels) lose on fewstab tasks" in told
+
+
+def losing(**losses: tuple[float, float]) -> list[str]:
+    """The headline of ncc on two encoders, each of which loses so much on the tasks of these samplers."""
+    encoders = ("model:nets/first.model", "model:nets/second.model")
+    sets = {"random": (0.0, 0.0), **losses}
+    results = [
+        draw_results(draw_tasks(sampler, tasks=200), {"ncc": 0.9 - loss}, encoder, seed=place)
+        for place, (sampler, both) in enumerate(sets.items())
+        for encoder, loss in zip(encoders, both, strict=True)
+    ]
+    return headline(compared(*results))
+
+
+def test_task_sets_that_show_the_same_share_a_sentence() -> None:
+    _, told = losing(fewstab=(0.5, 0.2), hardest=(0.4, 0.1))
+    share = r"-?[\d.]+%"
+    interval = rf"{share} \[[\d.]+, [\d.]+\]"
+    assert re.fullmatch(
+        rf"On 3-way 1-shot tasks, both classifiers lose against random tasks {share} to {share} of their accuracy "
+        rf"above chance on fewstab tasks and {share} to {share} on hardest tasks; ncc on first loses most "
+        rf"\({interval} and {interval}\), ncc on second least \({interval} and {interval}\) "
+        r"\(95% sampler intervals, .*\)\.",
+        told,
+    )
+
+
+def test_task_sets_that_show_something_else_have_a_sentence_each() -> None:
+    _, fewstab, hardest = losing(fewstab=(0.5, 0.2), hardest=(0.1, 0.4))  # who loses most differs
+    assert "ncc on first loses most" in fewstab
+    assert "ncc on second loses most" in hardest
+    _, fewstab, hardest = losing(fewstab=(0.5, 0.2), hardest=(0.4, 0.0))  # of one of them it cannot be told
+    assert "both classifiers lose on fewstab tasks" in fewstab
+    assert "ncc on first loses on hardest tasks" in hardest
+    assert hardest.count("cannot be told") == 1
+
+
+def test_a_single_classifier_that_loses_has_its_share_on_each_set() -> None:
+    told = losing(fewstab=(0.5, 0.0), hardest=(0.4, 0.0))[1]
+    assert re.search(r"ncc on first loses against random tasks [\d.]+% \[.*\] of its accuracy above chance on ", told)
+    assert re.search(r" on fewstab tasks and [\d.]+% \[[^]]*\] on hardest tasks; of the other it cannot be told", told)
+
+
+def test_one_method_is_named_once_for_its_encoders() -> None:
+    tasks = {sampler: draw_tasks(sampler, tasks=200) for sampler in ("random", "fewstab")}
+    results = [
+        draw_results(one, {"ncc": 0.9 - (0.3 if sampler == "fewstab" and encoder != "c" else 0.0)}, encoder, place)
+        for place, (sampler, one) in enumerate(tasks.items())
+        for encoder in "abc"
+    ]
+    told = headline(compared(*results))[1]
+    assert re.search(r"2 of 3 classifiers \(ncc on (a and b|b and a)\) lose on fewstab tasks", told)
 
 
 def test_what_to_do_next_is_a_command_or_a_setting() -> None:

@@ -56,6 +56,7 @@ def test_json_has_the_promised_keys_in_percent_points(comparison: Comparison) ->
         "metric",
         "holm",
         "tasks",
+        "encoders",
         "covers",
         "refused",
         "notes",
@@ -118,12 +119,11 @@ def test_a_table_without_rows_keeps_its_columns(comparison: Comparison) -> None:
 
 def test_csv_parses_back_with_todays_columns_first(comparison: Comparison) -> None:
     parts = comparison.to_csv().split("\n\n")
-    parsed = {
-        name: list(csv.DictReader(part.splitlines())) for name, part in zip(tables(comparison), parts, strict=True)
-    }
+    written = {name: rows for name, rows in tables(comparison).items() if rows}
+    parsed = {name: list(csv.DictReader(part.splitlines())) for name, part in zip(written, parts, strict=True)}
     assert tuple(parsed["methods"][0])[:9] == tuple(parsed["gaps"][0])[:9] == TODAY
     assert tuple(parsed["pairs"][0])[:11] == TODAY_OF_PAIRS
-    for name, rows in tables(comparison).items():
+    for name, rows in written.items():
         for text, row in zip(parsed[name], rows, strict=True):
             assert {key: _read(text[key], value) for key, value in row.items()} == row
 

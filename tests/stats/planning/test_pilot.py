@@ -82,3 +82,19 @@ def test_methods_on_different_tasks_are_refused() -> None:
     right = answers()
     with pytest.raises(InputError, match="methods 'a' and 'b' were not evaluated on the same tasks"):
         Pilot.of(results_of({"a": right["a"], "b": right["b"][:50]}))
+
+
+def test_the_interval_of_the_best_number_covers_it() -> None:
+    """Class accuracies are beta with a part that the classes of a task share, so that the moments are known."""
+    rng = np.random.default_rng(5)
+    task = rng.normal(0, 0.08, (40, 200, 1, 1))
+    mu = np.clip(0.6 + task + rng.normal(0, 0.1, (40, 200, 5, 1)), 0, 1)
+    alpha = 0.08**2 + 0.1**2 / 5
+    noise = (0.6 - (0.6**2 + 0.08**2 + 0.1**2)) / 5
+    truth = np.sqrt(5 * noise / alpha)
+    covered = 0
+    for right in rng.random((40, 200, 5, 8)) < mu:
+        found = Pilot.of(results_of({"a": right}, missed=False)).best_query_interval("a", shot=5)
+        assert found is not None
+        covered += found[0] <= truth <= found[1]
+    assert covered >= 34  # of 40; 38 are expected

@@ -82,9 +82,17 @@ def test_a_source_shared_by_classes_is_on_one_side_of_the_task() -> None:
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.integers(0, 2**32), st.integers(2, 4), st.integers(1, 3), st.integers(1, 7), st.booleans(), st.booleans())
+@given(
+    st.integers(0, 2**32),
+    st.integers(2, 4),
+    st.integers(1, 3),
+    st.integers(1, 7),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([1, 1, 2, 3, "all"]),
+)
 def test_whatever_is_drawn_from_any_data_keeps_the_definition(
-    seed: int, way: int, shot: int, query: int, sources: bool, hard: bool
+    seed: int, way: int, shot: int, query: int, sources: bool, hard: bool, several: int | str
 ) -> None:
     rng = np.random.default_rng(seed)
     counts = rng.integers(0, 24, (6, 6)) * rng.binomial(1, 0.8, (6, 6))
@@ -92,7 +100,8 @@ def test_whatever_is_drawn_from_any_data_keeps_the_definition(
     clean = "k5" if seed % 2 else None
     options = {"way": way, "shot": shot, "query": query, "tasks": 8, "seed": seed}
     try:
-        sampler = Context(clean_value=clean, hard_ood=hard, max_tries=50, skip_small_classes=True)
+        options_of: dict[str, Any] = {"clean_value": clean, "hard_ood": hard, "support_contexts": several}
+        sampler = Context(**options_of, max_tries=50, skip_small_classes=True)
         sets = sample_context(catalog, sampler, **options)
     except (InsufficientData, UnknownName):
         assume(False)

@@ -35,9 +35,12 @@ def data_of(words: dict[str, list[str] | None]) -> Data:
 @pytest.mark.parametrize("support", ["exclusive", "attribute", "random"])
 @pytest.mark.parametrize("query_selection", ["lowest", "inter", "intra"])
 @pytest.mark.parametrize("source_of", [None, 2])
-def test_every_variant_keeps_its_constraints(support: str, query_selection: str, source_of: int | None) -> None:
+@pytest.mark.parametrize("variant", ["paper", "published"])
+def test_every_variant_keeps_its_constraints(
+    support: str, query_selection: str, source_of: int | None, variant: str
+) -> None:
     catalog, attributes = draw_data(seed=3, source_of=source_of)
-    sampler = FewStab(support=support, query_selection=query_selection)
+    sampler = FewStab(support=support, query_selection=query_selection, variant=variant)
     tasks = sample(catalog, sampler, attributes=attributes, way=4, shot=3, query=6, tasks=60)
     assert check_tasks(tasks, catalog, attributes) == []
     assert tasks.record.options["support"] == support
@@ -169,6 +172,7 @@ def test_items_of_which_nothing_is_known_take_no_part(data: Data) -> None:
             "support: expected exclusive or attribute or random, found 'exclusiv': did you",
         ),
         ("fewstab(query_selection='low')", "query_selection: expected lowest or inter or intra, found 'low'"),
+        ("fewstab(variant='publishd')", "variant: expected paper or published, found 'publishd': did you mean"),
         ("fewstab(max_tries=0)", "max_tries: expected a whole number of at least 1, found 0"),
         ("fewstab", "sampler 'fewstab' needs attributes"),
     ],

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
+from shotproof.core.errors import InputError
 from shotproof.tasks.sampler import SamplerInputs
 from shotproof.tasks.search.fastdiffsel import BoundFastDiffSel, FastDiffSel, weight_gradient
 from shotproof.tasks.shape import TaskShape
@@ -34,6 +36,19 @@ def test_a_huge_step_ranks_by_the_gradient_and_a_tiny_one_by_the_random_weights(
     assert (gradient[chosen].view(6, 2).amin(1) >= gradient.masked_fill(chosen, -torch.inf).amax(1)).all()
 
 
+def test_a_step_up_the_mean_is_as_long_as_one_up_the_sum_with_alpha_over_the_number_of_queries() -> None:
+    given = world()
+    mean, same, summed = (
+        search("fastdiffsel", given, **options)
+        for options in ({"loss": "mean", "alpha": 20.0}, {"alpha": 20 / 32}, {"alpha": 20.0})
+    )
+    assert mean.digest == same.digest
+    assert accuracy(summed, given[1]) < accuracy(mean, given[1])
+    assert summed.record.options["loss"] == "sum"
+    with pytest.raises(InputError, match="loss: expected sum or mean, found 'means': did you mean 'mean'"):
+        search("fastdiffsel", given, loss="means")
+
+
 def test_more_steps_still_give_tasks_and_are_recorded() -> None:
     given = world()
     tasks = search("fastdiffsel", given, steps=3, alpha=50, scale=2)
@@ -41,6 +56,7 @@ def test_more_steps_still_give_tasks_and_are_recorded() -> None:
         "mode": "hard",
         "normalize": False,
         "skip_small_classes": False,
+        "loss": "sum",
         "alpha": 50.0,
         "steps": 3,
         "scale": 2.0,

@@ -47,6 +47,81 @@ def test_both_sides_keep_their_conditions_and_the_sets_share_their_queries(sourc
     assert shifted.match == plain.match == plain.digest
 
 
+def test_the_matched_set_may_have_a_condition_of_its_own() -> None:
+    """Objects per image, as in COCO: queries with one, supports with more than three, or with one or two."""
+    catalog = catalog_of_views([(8, 8, 8)] * 4)
+    objects = pa.array([1 + place % 6 for place in range(len(catalog))])
+    counted = Catalog(catalog.table.append_column("objects", objects))
+    count = dict(zip(counted.items, objects.to_pylist(), strict=True))
+    where = {"support_where": "objects > 3", "query_where": "objects = 1", "matched_where": "objects in (1, 2)"}
+    design = {**DESIGN, "query": 2}
+    shifted, plain = (sample(counted, Shift(**where, shifted=one), **design) for one in (True, False))
+    for tasks, allowed in ((shifted, {4, 5, 6}), (plain, {1, 2})):
+        assert {count[i] for row in tasks.table.to_pylist() for i in row["support"]} == allowed
+        assert {count[i] for row in tasks.table.to_pylist() for i in row["query"]} == {1}
+    assert shifted.table.column("query").equals(plain.table.column("query"))
+    assert shifted.match == plain.digest
+
+
+def catalog_of_users() -> tuple[Catalog, dict[str, str]]:
+    """Four classes of three users with eight items each, but user c has two of the classes only; as in ORBIT."""
+    views = catalog_of_views([(12, 6, 6)] * 4)
+    labels = views.table.column("label").to_pylist()
+    users = ["abc"[place % 3] for place in range(len(views))]
+    kept = [not (user == "c" and label in ("class00", "class01")) for user, label in zip(users, labels, strict=True)]
+    catalog = Catalog(views.table.append_column("user", pa.array(users)).filter(pa.array(kept)))
+    return catalog, dict(zip(catalog.items, catalog.table.column("user").to_pylist(), strict=True))
+
+
+@pytest.mark.parametrize("shifted", [True, False])
+def test_grouped_tasks_have_the_items_of_one_user(shifted: bool) -> None:
+    catalog, user = catalog_of_users()
+    sampler = Shift(support_where="view = side", query_where="any", matched_where="any", group="user", shifted=shifted)
+    tasks = sample(catalog, sampler, way=3, shot=2, query=2, tasks=60)
+    users = []
+    for start in tasks.starts[:-1]:
+        rows = tasks.table.slice(int(start), 3).to_pylist()
+        (own,) = {user[item] for row in rows for item in row["support"] + row["query"]}
+        assert {row["group"] for row in rows} == {own}
+        users.append(own)
+    assert set(users) == {"a", "b"}  # user c has too few classes
+    assert stats.binomtest(users.count("a"), 60).pvalue > 1e-3
+    assert tasks.record.summary["groups_left_out"] == ["c"]
+    views = views_of(catalog)
+    shown = {views[item] for row in tasks.table.to_pylist() for item in row["support"]}
+    assert shown == ({"side"} if shifted else {"side", "front", "back"})
+    with pytest.raises(
+        InsufficientData, match=r"the data has 0 of 4 in user 'a', which has most: e\.g\. class 'class00' has"
+    ):
+        sample(catalog, sampler, way=3, shot=5, query=2)
+
+
+def test_each_task_draws_one_of_several_conditions() -> None:
+    """Viewpoints, as in CURE-OR: each is asked about with the others as support."""
+    catalog = catalog_of_views([(8, 8, 8)] * 4)
+    view = views_of(catalog)
+    cases = [({"side"}, {"front"}), ({"front", "back"}, {"side"}), ({"side", "front"}, {"back"})]
+    spelled: dict[str, Any] = {
+        "support_where": ["view = side", "view in (front, back)", "view != back"],
+        "query_where": ["view = front", "view = side", "view = back"],
+    }
+    shifted, plain = (
+        sample(catalog, Shift(**spelled, shifted=one), **{**DESIGN, "tasks": 90}) for one in (True, False)
+    )
+    drawn = []
+    for start in shifted.starts[:-1]:
+        one, other = (tasks.table.slice(int(start), 2).to_pylist() for tasks in (shifted, plain))
+        case = one[0]["case"]
+        support, query = ({view[item] for row in one for item in row[side]} for side in ("support", "query"))
+        assert support <= cases[case][0]
+        assert query == cases[case][1] == {view[item] for row in other for item in row["support"]}
+        assert [row["case"] for row in one + other] == [case] * 4
+        drawn.append(case)
+    assert stats.chisquare(np.bincount(drawn, minlength=3)).pvalue > 1e-3
+    assert shifted.match == plain.digest
+    assert samplers.make(Shift(**spelled).spelling) == Shift(**spelled)
+
+
 def test_items_are_drawn_uniformly_among_those_allowed() -> None:
     tasks = sample(catalog_of_views([(6, 5, 5)] * 3), Shift(**SIDES), **{**DESIGN, "tasks": 800}).table
     for side, count in (("support", 18), ("query", 30)):
@@ -89,13 +164,34 @@ def test_classes_that_cannot_give_both_sets_are_left_out_and_recorded() -> None:
             InsufficientData,
             "the data has 0 of 2: e.g. class 'class00' has 4 and 8; lower the ways",
         ),
-        ({"support_where": None}, InputError, "support_where: expected text, found None"),
+        ({"support_where": None}, InputError, "support_where: expected text or a list of text, found None"),
         ({"query_where": "blurry"}, InputError, "attributes were not given"),
+        (
+            {"matched_where": "view = font"},
+            InsufficientData,
+            "the matched support condition .* no item has view = font",
+        ),
+        (
+            {"matched_where": "view = back", "query_where": "view = front"},
+            InsufficientData,
+            "2 others of which 'view = back' holds for the set without shift, .* 'class00' has 4, 1 and 8; lower",
+        ),
+        ({"group": "usr"}, InputError, "unknown column of the catalog 'usr'"),
+        (
+            {"support_where": ["any"] * 2, "query_where": ["any"] * 3},
+            InputError,
+            "equally many conditions on each side, found support_where 2, query_where 3",
+        ),
+        ({"support_where": []}, InputError, "equally many conditions on each side, found support_where 0"),
     ],
 )
 def test_bad_input(changes: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
-        sample(catalog_of_views([(8, 4, 4)] * 2), Shift(**{**SIDES, **changes}), **DESIGN)
+        sample(
+            catalog_of_views([(8, 4, 1 if "matched_where" in changes else 4)] * 2),
+            Shift(**{**SIDES, **changes}),
+            **DESIGN,
+        )
 
 
 def test_both_conditions_are_needed() -> None:

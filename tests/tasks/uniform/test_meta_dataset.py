@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy import stats
 
-from shotproof.core.errors import InputError, InsufficientData
+from shotproof.catalog.catalog import Catalog
+from shotproof.core.errors import InputError, InsufficientData, Mismatch
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.shape import TaskShape
 from shotproof.tasks.taskset import TaskSet
@@ -121,7 +125,7 @@ def test_limits_are_options_and_recorded() -> None:
     assert np.diff(tasks.starts).max() == 6
     assert set(lengths(tasks, "query")) == {3}
     assert max(shots.sum() for shots in by_task(tasks, lengths(tasks, "support"))) <= 8
-    assert tasks.record.options == options
+    assert options.items() <= tasks.record.options.items()
     assert (tasks.record.way, tasks.record.shot, tasks.record.query) == (None, None, None)
 
 
@@ -147,3 +151,114 @@ def test_queries_that_use_up_all_sources_are_an_error() -> None:
     catalog = catalog_of([6] * 5, [f"s{i // 6}" for i in range(30)])
     with pytest.raises(InsufficientData, match=r"class 'class0\d': in 100 draws 3 of its 6 items as queries left none"):
         MetaDataset().bind(catalog, TaskShape(), 0).draw(range(1))
+
+
+# n1 spans 0 to 6, n2 spans 4 to 11 (two parents for 4 to 6), n3 spans as many as n2, n4 too few, and the root all.
+EDGES = {
+    "root": ["n1", "n3", "n4"],
+    "n1": [f"class{c:02d}" for c in range(7)],
+    "n3": ["n2"],
+    "n2": [f"class{c:02d}" for c in range(4, 12)],
+    "n4": [f"class{c:02d}" for c in range(12, 15)],
+}
+SPANNED = {"n1": range(7), "n2": range(4, 12), "root": range(15)}
+
+
+def write_edges(folder: Path, kind: str) -> Path:
+    """The hierarchy in WordNet's form or as a table."""
+    pairs = [(parent, child) for parent, children in EDGES.items() for child in children]
+    file = folder / f"is_a.{kind}"
+    lines = [f"{p} {c}" for p, c in pairs] if kind == "txt" else ["child,parent", *(f"{c},{p}" for p, c in pairs)]
+    file.write_text("\n".join(lines) + "\n")
+    return file
+
+
+@pytest.mark.parametrize("kind", ["txt", "csv"])
+def test_a_task_has_the_classes_of_one_node(tmp_path: Path, kind: str) -> None:
+    catalog = catalog_of([6] * 15)
+    drawn = sample(catalog, MetaDataset(hierarchy=write_edges(tmp_path, kind), max_way=7), tasks=900)
+    rows = drawn.table.to_pylist()
+    nodes, labels = [], Counter[str]()
+    for start, stop in zip(drawn.starts[:-1], drawn.starts[1:], strict=True):
+        (node,) = {row["node"] for row in rows[start:stop]}
+        own = [int(row["label"][5:]) for row in rows[start:stop]]
+        # All of its classes, or as many of them as a task may have.
+        assert len(set(own)) == min(7, len(SPANNED[node]))
+        assert set(own) <= set(SPANNED[node])
+        nodes.append(node)
+        labels.update(own if node == "root" else [])
+    counts = Counter(nodes)
+    assert set(counts) == set(SPANNED)  # n3 is n2 again, n4 has too few
+    assert stats.chisquare(list(counts.values())).pvalue > 1e-4
+    assert stats.chisquare(list(labels.values())).pvalue > 1e-4
+    assert len(labels) == 15
+
+
+def test_nodes_of_too_many_classes_are_not_drawn(tmp_path: Path) -> None:
+    sampler = MetaDataset(hierarchy=str(write_edges(tmp_path, "txt")), max_leaves=8)
+    drawn = sample(catalog_of([6] * 15), sampler, tasks=50)
+    assert set(drawn.table.column("node").to_pylist()) == {"n1", "n2"}
+    assert drawn.record.summary["classes_left_out"] == ["class12", "class13", "class14"]
+
+
+def test_a_hierarchy_that_has_changed_is_refused(tmp_path: Path) -> None:
+    file = write_edges(tmp_path, "txt")
+    drawn = sample(catalog_of([6] * 15), MetaDataset(hierarchy=str(file)), tasks=2)
+    file.write_text(file.read_text() + "n5 class00\n")
+    with pytest.raises(Mismatch, match="the tasks were drawn with"):
+        sample(catalog_of([6] * 15), {"name": "meta-dataset", **drawn.record.options}, tasks=2)
+
+
+def test_a_task_has_the_characters_of_one_alphabet() -> None:
+    sizes = {"Greek": 9, "Latin": 6, "Short": 4}
+    names = [f"{alphabet}/char{c:02d}" for alphabet, count in sizes.items() for c in range(count)]
+    items = [f"images/{name}/{i}.png" for name in names for i in range(8)]
+    labels = [item[len("images/") :].rpartition("/")[0] for item in items]
+    columns = {"item": items, "path": items, "label": labels, "split": ["test"] * len(items)}
+    drawn = sample(Catalog(pa.table(columns)), "meta-dataset(folders=True)", tasks=2000)
+    ways: dict[str, list[int]] = {}
+    for start, stop in zip(drawn.starts[:-1], drawn.starts[1:], strict=True):
+        rows = drawn.table.slice(int(start), int(stop - start)).to_pylist()
+        (alphabet,) = {row["label"].split("/")[0] for row in rows}
+        assert {row["node"] for row in rows} == {alphabet}
+        ways.setdefault(alphabet, []).append(len(rows))
+    assert stats.binomtest(len(ways["Greek"]), 2000).pvalue > 1e-4
+    for alphabet, found in ways.items():
+        counts = np.bincount(found)[5:]
+        assert len(counts) == sizes[alphabet] - 4
+        assert stats.chisquare(counts).pvalue > 1e-4
+    assert set(ways) == {"Greek", "Latin"}
+    # Where labels are the folders of the characters alone, the alphabet is the folder above.
+    short = [item.split("/")[1] + item.split("/")[2][-2:] for item in items]
+    moved = [f"images/{item.split('/')[1]}/{label}/{item[-5:]}" for item, label in zip(items, short, strict=True)]
+    again = sample(
+        Catalog(pa.table({**columns, "path": moved, "label": short})), "meta-dataset(folders=True)", tasks=50
+    )
+    assert set(again.table.column("node").to_pylist()) == {"Greek", "Latin"}
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        (None, InputError, "hierarchy: file .* does not exist"),
+        ("a b c\n", InputError, "line 1: expected a parent and a child, found 'a b c'"),
+        ("root class00\nroot class0l\n", InputError, "lacks the class 'class01' and 4 more classes .* mean 'class0l'"),
+        ("".join(f"class{c:02d} class{(c + 1) % 6:02d}\n" for c in range(6)), InputError, "'class00' is above itself"),
+        ("".join(f"n{c} class{c:02d}\n" for c in range(6)), InsufficientData, "at least 5 classes .* of 12 has 1"),
+    ],
+)
+def test_bad_hierarchies(tmp_path: Path, text: str | None, error: type[Exception], message: str) -> None:
+    file = tmp_path / "is_a.txt"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(error, match=message):
+        sample(catalog_of([6] * 6), MetaDataset(hierarchy=str(file)), tasks=2)
+
+
+def test_folders_and_a_hierarchy_exclude_each_other() -> None:
+    catalog = catalog_of([6] * 6)
+    with pytest.raises(InputError, match="hierarchy and folders exclude each other"):
+        sample(catalog, MetaDataset(hierarchy="is_a.txt", folders=True))
+    flat = catalog.table.set_column(1, "path", pa.array([item.replace("/", "-") for item in catalog.items]))
+    with pytest.raises(InputError, match="folders: class 'class00' is in no folder"):
+        sample(Catalog(flat), "meta-dataset(folders=True)", tasks=2)

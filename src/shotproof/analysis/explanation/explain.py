@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from shotproof.analysis.explanation.hardness import Hardness, Ways, hardness
-from shotproof.analysis.explanation.mismatch import sides_of
+from shotproof.analysis.explanation.mismatch import MISMATCHES, Pooling, sides_of
 from shotproof.analysis.explanation.set_mismatch import Shares, interval_json, mismatch_of_sets
 from shotproof.attributes.attributes import Attributes
-from shotproof.core.errors import InputError
+from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.records import TasksRecord
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.spelling import write_call
+from shotproof.evaluation.encoder_names import short_encoder_names
 from shotproof.evaluation.origin import REFERENCES
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
@@ -58,12 +59,14 @@ class Explanation:
     """The explained set first, then those that it is compared with; attributes with the largest difference first.
 
     reference: the number of the set that attributes are ordered by the difference from; None: by that from chance
+    pooled: whether the mismatch is that of all classes of a task as one
     """
 
     sets: list[ExplainedSet]
     attributes: list[AttributeMismatch]
     reference: int | None
     level: float
+    pooled: bool = False
 
     def excess(self, one: AttributeMismatch) -> Interval:
         """How much larger an attribute's mismatch is than in the reference."""
@@ -80,6 +83,11 @@ class Explanation:
         return found
 
     @property
+    def encoder_names(self) -> dict[str, str]:
+        """What people read in place of each encoder's spelling."""
+        return short_encoder_names(one.encoder for given in self.sets for one in given.hardness)
+
+    @property
     def reference_name(self) -> str:
         """The name of the reference, or `chance`."""
         return "chance" if self.reference is None else self.sets[self.reference].name
@@ -88,6 +96,7 @@ class Explanation:
         """As plain values, in points; an interval that cannot be given is null."""
         return {
             "unit": "percent points",
+            "of": "pooled" if self.pooled else "class",
             "interval": "sampler",
             "level": self.level,
             "reference": self.reference_name,
@@ -113,6 +122,7 @@ def explain(
     against: Sequence[TaskSet] = (),
     features: Features | None = None,
     results: Sequence[Results] = (),
+    mismatch: Pooling = "class",
     level: float = 0.95,
     runtime: Runtime | None = None,
 ) -> Explanation:
@@ -126,6 +136,7 @@ def explain(
         against: sets to compare it with, best random tasks with the same queries
         features: of the items; they give the query loss as well as the accuracy
         results: whose methods' accuracies to take; without them nearest centroid's
+        mismatch: `class` by class, or `pooled` over the classes of a task (Hard-Meta-Dataset++, Fig. 5)
         level: of the intervals
         runtime: how it is computed; None is the current one
 
@@ -147,11 +158,13 @@ def explain(
         ['fewstab', 'random']
     """
     check_level(level)
+    check_mismatch(mismatch)
     current = resolve(runtime)
     given = [tasks, *against]
     sides, held = sides_of(given, attributes)
     if not held.words:
         raise InputError("the attributes have no word for any item of these tasks")
+    sides = [one.pooled() for one in sides] if mismatch == "pooled" else sides
     mismatches = mismatch_of_sets(sides, held, [one.match == tasks.match for one in given], current)
     explained = mismatches[0]
     names = set_names(given)
@@ -179,9 +192,16 @@ def explain(
     ]
     usual = [number for number, one in enumerate(given) if number and one.record.sampler_name in REFERENCES]
     reference = next(iter(usual), 1) if against else None
-    explanation = Explanation(sets, rows, reference, level)
+    explanation = Explanation(sets, rows, reference, level, mismatch == "pooled")
     rows.sort(key=lambda row: (-explanation.excess(row).mean, row.attribute))
     return explanation
+
+
+def check_mismatch(mismatch: str) -> None:
+    """Refuse what is no kind of mismatch."""
+    if mismatch not in MISMATCHES:
+        near = did_you_mean(mismatch, MISMATCHES)
+        raise InputError(f"mismatch: expected {' or '.join(MISMATCHES)}, found '{mismatch}'{near}")
 
 
 def set_names(sets: Sequence[TaskSet]) -> list[str]:

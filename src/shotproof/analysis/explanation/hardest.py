@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import pyarrow.compute as pc
 
 from shotproof.analysis.explanation.explain import Explanation, explain
+from shotproof.analysis.explanation.mismatch import Pooling
 from shotproof.analysis.reevaluation.material import Material
 from shotproof.attributes.attributes import Attributes
 from shotproof.core.errors import InputError
@@ -18,7 +19,7 @@ from shotproof.tasks.taskset import TaskSet
 
 
 def explain_hardest(
-    material: Material, *, level: float = 0.95, runtime: Runtime | None = None
+    material: Material, *, mismatch: Pooling = "class", level: float = 0.95, runtime: Runtime | None = None
 ) -> list[tuple[Explanation, Attributes]]:
     """An explanation for each group of matched sets that is not random alone, with the attributes it is by.
 
@@ -26,14 +27,14 @@ def explain_hardest(
 
     Args:
         material: the task sets, the attributes, and the results and features that tell how hard each task is
-        level: of the intervals
+        mismatch, level: as `explain` takes them
         runtime: how it is computed; None is the current one
 
     Returns:
         One explanation per group, each with its attributes.
     """
     return [
-        explain_by_material(hard, others, material, level=level, runtime=runtime)
+        explain_by_material(hard, others, material, mismatch=mismatch, level=level, runtime=runtime)
         for hard, *others in _groups(material)
         if _attributes_of(hard, material.attributes) is not None
     ]
@@ -44,6 +45,7 @@ def explain_by_material(
     against: Sequence[TaskSet],
     material: Material,
     *,
+    mismatch: Pooling = "class",
     level: float = 0.95,
     runtime: Runtime | None = None,
 ) -> tuple[Explanation, Attributes]:
@@ -54,7 +56,7 @@ def explain_by_material(
     Args:
         tasks, against: the set to explain, and those that it is compared with
         material: where attributes, features and results are looked for
-        level: of the intervals
+        mismatch, level: as `explain` takes them
         runtime: how it is computed; None is the current one
 
     Returns:
@@ -71,7 +73,14 @@ def explain_by_material(
     features = next(iter(evaluated or (material.features if len(material.features) == 1 else [])), None)
     results = [given for given in material.results if features and given.record.features_digest == features.digest]
     explanation = explain(
-        tasks, attributes, against=against, features=features, results=results, level=level, runtime=runtime
+        tasks,
+        attributes,
+        against=against,
+        features=features,
+        results=results,
+        mismatch=mismatch,
+        level=level,
+        runtime=runtime,
     )
     return explanation, attributes
 

@@ -1,7 +1,8 @@
 """How far the words of a class's support differ from those of its query, word by word and task by task.
 
 The mismatch of a word in a class of a task is |percentage of the support that holds it - percentage of the query|, in
-points (Hard-Meta-Dataset++, Fig. 5); in a task, the mean over its classes. All matrices are sparse, of blocks of tasks.
+points; in a task, the mean over its classes. Pooled, it is that of all support and all query items of the task together
+(Hard-Meta-Dataset++, Fig. 5). All matrices are sparse, of blocks of tasks.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,8 @@ from shotproof.attributes.attributes import Attributes, HeldWords
 from shotproof.core.errors import InputError
 from shotproof.tasks.taskset import TaskSet
 
+Pooling = Literal["class", "pooled"]
+MISMATCHES: tuple[str, ...] = get_args(Pooling)
 BLOCK = 2048  # tasks at a time
 OFTEN = 50.0  # a class with a mismatch of this much or more is counted as mismatched
 
@@ -47,6 +51,10 @@ class Side:
         shape = (len(ends) - 1, words.shape[0])
         return sparse.csr_matrix((np.ones(len(items)), items, ends - ends[0]), shape) @ words
 
+    def joined(self, starts: IntArray) -> Side:
+        """With one row for several: those from each start to the next."""
+        return Side(self.items, self.ends[starts])
+
     def kept(self, keep: npt.NDArray[np.bool_]) -> Side:
         """Only some of the items."""
         return Side(self.items[keep], np.concatenate([[0], np.cumsum(keep)])[self.ends])
@@ -57,16 +65,21 @@ class Sides:
     """Both sides of every class of a task set, without items of which nothing is known.
 
     A class that would have no item left on one side takes no part: it is empty on both.
+
+    starts: the first row of each task, and the number of rows at the end
+    left_out: the number of classes of tasks that take no part
     """
 
     tasks: TaskSet
     support: Side
     query: Side
+    starts: IntArray
+    left_out: int
 
-    @property
-    def left_out(self) -> int:
-        """The number of classes of tasks that take no part."""
-        return int((self.support.sizes == 0).sum())
+    def pooled(self) -> Sides:
+        """With the classes of each task as one."""
+        support, query = (side.joined(self.starts) for side in (self.support, self.query))
+        return Sides(self.tasks, support, query, np.arange(len(self.tasks) + 1), self.left_out)
 
 
 @dataclass(frozen=True)
@@ -105,12 +118,13 @@ def _sides(tasks: TaskSet, support: Side, query: Side) -> Sides:
     if not in_task.all():
         number = int(tasks.task_of_row[tasks.starts[int(np.argmin(in_task))]])
         raise InputError(f"task {number}: the attributes know nothing of the support, or of the query, of its classes")
-    return Sides(tasks, *(side.kept(np.repeat(usable, side.sizes)) for side in (support, query)))
+    support, query = (side.kept(np.repeat(usable, side.sizes)) for side in (support, query))
+    return Sides(tasks, support, query, tasks.starts, int((~usable).sum()))
 
 
 def blocks(sides: Sides, held: HeldWords) -> Iterator[TaskBlock]:
     """The mismatch of all tasks, `BLOCK` tasks at a time."""
-    starts, sizes = sides.tasks.starts, (sides.support.sizes, sides.query.sizes)
+    starts, sizes = sides.starts, (sides.support.sizes, sides.query.sizes)
     words = held.matrix.astype(np.float64)
     chance = ChanceTable(*sizes)
     for first in range(0, len(sides.tasks), BLOCK):

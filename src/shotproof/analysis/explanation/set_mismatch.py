@@ -23,7 +23,7 @@ class Shares:
     """One attribute in one task set; all are percentages or points, means over classes and tasks.
 
     support, query: how many of the items hold it
-    mismatch: |percentage of a class's support - percentage of its query|
+    mismatch: |percentage of a class's support - percentage of its query|; pooled, of all classes of a task as one
     chance: the mismatch of the same items if they were divided at random
     often: how many classes have a mismatch of 50 points or more
     """
@@ -95,7 +95,7 @@ def mismatch_of_sets(
     for side, is_paired in zip(sides, paired, strict=True):
         if is_paired and len(side.tasks) != len(sides[0].tasks):
             raise Mismatch(f"sets of {len(sides[0].tasks)} and of {len(side.tasks)} tasks cannot be paired")
-    classes = [len(side.support.sizes) - side.left_out for side in sides]
+    classes = [int((side.support.sizes > 0).sum()) for side in sides]
     found = [SetMismatch(len(held.words), *given) for given in zip(classes, paired, strict=True)]
     with runtime.progress_bar("mismatch", sum(len(side.tasks) for side in sides)) as advance:
         for at_once in zip_longest(*(blocks(side, held) for side in sides)):

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from shotproof.analysis.reevaluation.material import Material, with_digest
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.errors import InputError
+from shotproof.core.errors import InputError, Mismatch
 from shotproof.tasks.sampler import Sampler, samplers
 from shotproof.tasks.shape import TaskShape
 from shotproof.tasks.taskset import TaskSet
@@ -59,9 +59,16 @@ class Drawing:
             if role in known
         }
         like = data.pop("like", None)
+        try:
+            sampler = samplers.make({"name": record.sampler.name, **record.sampler.options})
+        except InputError as error:
+            raise Mismatch(
+                f"the {record.sampler} tasks were drawn by another version, and cannot be drawn anew on halves of the "
+                f"data: {error}; draw them again"
+            ) from error
         sizes = [record.way, record.shot, record.query]
         return cls(
-            samplers.make({"name": record.sampler.name, **record.sampler.options}),
+            sampler,
             None if None in sizes else TaskShape(*sizes),  # type: ignore[arg-type]
             data,
             None if like is None else cls.of(like, material, drawings),

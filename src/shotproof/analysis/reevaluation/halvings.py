@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from shotproof.analysis.reevaluation.drawing import Drawing
 from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.reevaluation.near_duplicates import near_duplicates
 from shotproof.catalog.catalog import Catalog
 from shotproof.core import draws
 from shotproof.core.errors import InsufficientData, Mismatch
@@ -149,7 +150,11 @@ def means_on_halves(
         raise InsufficientData(next(iter(refused.values())) or "")
     per_halving = 2 * tasks * len(drawn) * sum(len(methods) for _, _, methods in made)
     halvings = halvings or material.halvings or min(HALVINGS, max(FEWEST_HALVINGS, MOST_EVALUATIONS // per_halving))
-    unit_of_item, freedom = _units(pool, units)
+    groups = None
+    if units == "images" and pool.sources is None:  # nobody has said which items share a source
+        features = made[0][1]
+        groups = near_duplicates(features.array[features.rows_of(pool.items)], pool.class_of)
+    unit_of_item, freedom = _units(pool, units, groups)
     sides = _sides(pool, unit_of_item, units, halvings, seed)
     work = _Work(kept, made, [drawings[one] for one in drawn], sides, _by_row(pool, unit_of_item), tasks, seed)
     blocks = [range(start, min(start + _BLOCK, halvings)) for start in range(0, halvings, _BLOCK)]
@@ -171,7 +176,8 @@ def means_on_halves(
         for metric in METRICS
     ]
     halves = Halves.of_tasks(first, second, freedom, sides if units == "classes" else None)
-    return HalvedMeans(halves, list(names), {digest: str(reason) for digest, reason in refused.items()})
+    together = 0 if groups is None else int((np.bincount(groups)[groups] > 1).sum())
+    return HalvedMeans(halves, list(names), {digest: str(reason) for digest, reason in refused.items()}, together)
 
 
 def _used(catalog: Catalog, task_sets: Sequence[TaskSet]) -> Catalog:
@@ -208,14 +214,15 @@ def _too_small(pool: ItemPool, units: Units, called: str, shape: TaskShape) -> s
     )
 
 
-def _units(pool: ItemPool, units: Units) -> tuple[npt.NDArray[np.int64], int]:
+def _units(pool: ItemPool, units: Units, near: npt.NDArray[np.int64] | None) -> tuple[npt.NDArray[np.int64], int]:
     """The unit of each position, and how many units there are beyond the groups that they are divided within.
 
-    Images of one source stay together: they are no independent draws.
+    Images of one source stay together, and so do near-duplicates: they are no independent draws.
     """
     if units == "classes":
         return pool.class_of, len(pool.classes) - 1
-    sources = np.arange(len(pool.rows)) if pool.sources is None else pool.sources
+    alone = np.arange(len(pool.rows)) if near is None else near
+    sources = alone if pool.sources is None else pool.sources
     _, unit = np.unique(np.stack([pool.class_of, sources]), axis=1, return_inverse=True)
     unit = unit.ravel()
     return unit, int(unit.max()) + 1 - len(pool.classes)

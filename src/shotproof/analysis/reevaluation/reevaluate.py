@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
-from typing import get_args
+from dataclasses import replace
+from typing import Any, get_args
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shotproof.analysis.reevaluation.best_query import best_query
 from shotproof.analysis.reevaluation.drawing import Drawing
 from shotproof.analysis.reevaluation.halvings import means_on_halves
 from shotproof.analysis.reevaluation.material import Material
@@ -19,6 +25,7 @@ from shotproof.stats.evidence import DEPLETION, Reevaluated, Units, by_design, r
 from shotproof.stats.halves import HalvedMeans
 from shotproof.stats.intervals import Covers
 from shotproof.tasks.sampler import sample
+from shotproof.tasks.taskset import TaskSet
 
 Values = dict[Classifier, dict[Metric, FloatArray]]
 
@@ -31,10 +38,12 @@ def reevaluate(
     found = {}
     for design, of_design in by_design(sets).items():
         random = next((one for one in of_design if one.label == RANDOM), None)
-        depleted = _depleted(random, material, resolve(runtime)) if random and DEPLETION in covers else None
         halves = {name: _halves(name, of_design, material, resolve(runtime)) for name in units}
-        if depleted is not None or halves:
-            found[design] = Reevaluated(depleted, halves)
+        known = Reevaluated(halves=halves)
+        if random and DEPLETION in covers:
+            known = replace(_depleted(random, of_design, material, resolve(runtime)), halves=halves)
+        if halves or known.depletion is not None:
+            found[design] = known
     return found
 
 
@@ -55,31 +64,66 @@ def has_material(sets: Sequence[Evaluated], material: Material) -> bool:
     return True
 
 
-def _depleted(random: Evaluated, material: Material, runtime: Runtime) -> Values | str:
-    """The classifiers of the random tasks on tasks without replacement, or why there are none."""
+def _depleted(random: Evaluated, of_design: Sequence[Evaluated], material: Material, runtime: Runtime) -> Reevaluated:
+    """The classifiers of the random tasks on tasks without replacement, or why there are none.
+
+    Where the results have such tasks, these are taken; where the material is there, tasks with the best number of
+    queries are evaluated too.
+    """
     if refusal := _on_items([random]):
-        return refusal
-    material.require(DEPLETION, "catalogs", "features")
-    design = random.origin.design
-    drawn = {name: size for name in ("way", "shot", "query") if (size := getattr(design, name)) is not None}
-    skip = "skip_small_classes=True" in random.origin.spelling
+        return Reevaluated(refusal)
+    given = next((one for one in of_design if one.origin.sampler == DEPLETION), None)
+    if given and set(random.values) <= set(given.values):
+        known = Reevaluated(given.values, class_uses=_uses(given.rows[0]))
+        if not has_material([random], material):
+            return known
+    else:
+        material.require(DEPLETION, "catalogs", "features")
+        try:
+            depleted, tasks = _without_replacement(random, random.origin.design.query, material, runtime)
+        except InsufficientData as error:
+            return Reevaluated(str(error))
+        known = Reevaluated(depleted, class_uses=_uses(tasks.table))
+    best = best_query(random, material)
+    if best is None:
+        return known
     try:
-        tasks = sample(
-            material.catalog(design.catalog),
-            f"{DEPLETION}(skip_small_classes={skip})",
-            split=design.split,
-            seed=material.seed,
-            runtime=runtime,
-            **drawn,
-        )
-    except InsufficientData as error:
-        return str(error)
+        at_best, _ = _without_replacement(random, best, material, runtime)
+    except InsufficientData:
+        return known
+    return replace(known, best_query=best, at_best_query=at_best)
+
+
+def _without_replacement(
+    random: Evaluated, query: int | None, material: Material, runtime: Runtime
+) -> tuple[Values, TaskSet]:
+    """The classifiers of the random tasks on all tasks without replacement that the data gives, and these."""
+    design = random.origin.design
+    sizes = {"way": design.way, "shot": design.shot, "query": query}
+    drawn: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
+    skip = "skip_small_classes=True" in random.origin.spelling
+    tasks = sample(
+        material.catalog(design.catalog),
+        f"{DEPLETION}(skip_small_classes={skip})",
+        split=design.split,
+        seed=material.seed,
+        runtime=runtime,
+        **drawn,
+    )
     depleted: Values = {}
     for encoder, methods in _methods([random], material).items():
         features = material.features_of(encoder, random.features[encoder])
-        results = evaluate(tasks, features, methods, seed=material.seed, runtime=runtime)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # said once already, when the methods were evaluated
+            results = evaluate(tasks, features, methods, seed=material.seed, runtime=runtime)
         depleted |= {Classifier(encoder, method): values_of(results, method) for method in results.methods}
-    return depleted
+    return depleted, tasks
+
+
+def _uses(rows: pa.Table) -> dict[str, int]:
+    """In how many tasks each class is."""
+    counted: list[dict[str, Any]] = pc.value_counts(rows.column("label")).to_pylist()
+    return {one["values"]: one["counts"] for one in counted}
 
 
 def _halves(units: Units, sets: Sequence[Evaluated], material: Material, runtime: Runtime) -> HalvedMeans | str:

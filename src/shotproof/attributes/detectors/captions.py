@@ -12,7 +12,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shotproof.attributes.detector import Detector, Words
-from shotproof.attributes.detectors.words import TAGGER_EXTRAS, TAGGERS, make_tagger, words_of_captions
+from shotproof.attributes.detectors.words import (
+    FORM_HELP,
+    TAGGER_EXTRAS,
+    TAGGER_HELP,
+    TAGGERS,
+    Form,
+    available_tagger,
+    make_tagger,
+    words_of_captions,
+)
 from shotproof.attributes.item_names import items_named
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layouts.csv_file import read_csv
@@ -39,7 +48,12 @@ class CaptionsDetector(Detector):
     example = "captions(file='captions.csv')"
 
     file: Path = option(help="the captions, with the columns item (or file) and caption", path=True)
-    tagger: str = option("hanta", "what tells nouns and adjectives", choices=TAGGERS)
+    tagger: str = option("hanta", TAGGER_HELP, choices=TAGGERS)
+    words: Form = option("single", FORM_HELP)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "tagger", available_tagger(self.tagger))  # the record says which it was
 
     def extras(self) -> Mapping[str, str]:
         """The tagger."""
@@ -51,7 +65,9 @@ class CaptionsDetector(Detector):
         for item in catalog.items:
             if not found[item]:
                 logger.warning("item '%s' is skipped: it has no caption in %s", item, self.file)
-        return words_of_captions({item: found[item] or None for item in catalog.items}, make_tagger(self.tagger))
+        return words_of_captions(
+            {item: found[item] or None for item in catalog.items}, make_tagger(self.tagger, self.words)
+        )
 
     def check(self, catalog: Catalog) -> None:
         """Refuse a file that lacks items."""

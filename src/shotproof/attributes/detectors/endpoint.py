@@ -9,7 +9,16 @@ from pathlib import Path
 
 from shotproof.attributes.detector import Detector, Words
 from shotproof.attributes.detectors.captioning import Keep, caption_catalog
-from shotproof.attributes.detectors.words import TAGGER_EXTRAS, TAGGERS, make_tagger, words_of_captions
+from shotproof.attributes.detectors.words import (
+    FORM_HELP,
+    TAGGER_EXTRAS,
+    TAGGER_HELP,
+    TAGGERS,
+    Form,
+    available_tagger,
+    make_tagger,
+    words_of_captions,
+)
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.chat_server import ChatServer, Content, FailedRequest, ServerOptions
 from shotproof.core.errors import UnreadableItem
@@ -35,7 +44,12 @@ class EndpointDetector(ServerOptions, Detector):
     example = "endpoint(model='llava', url='http://localhost:8000/v1')"
 
     prompt: str = option(PROMPT, "what the model is asked for")
-    tagger: str = option("hanta", "what tells nouns and adjectives", choices=TAGGERS)
+    tagger: str = option("hanta", TAGGER_HELP, choices=TAGGERS)
+    words: Form = option("single", FORM_HELP)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "tagger", available_tagger(self.tagger))  # the record says which it was
 
     def extras(self) -> Mapping[str, str]:
         """The tagger, and what makes the captions."""
@@ -43,7 +57,7 @@ class EndpointDetector(ServerOptions, Detector):
 
     def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
         """The words of every item; one that gets no caption is reported by name and has None."""
-        tagger = make_tagger(self.tagger)
+        tagger = make_tagger(self.tagger, self.words)
         server = self.server()
 
         def caption(paths: Sequence[Path], keep: Keep) -> None:

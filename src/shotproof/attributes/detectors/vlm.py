@@ -15,7 +15,16 @@ import numpy.typing as npt
 
 from shotproof.attributes.detector import Detector, Words
 from shotproof.attributes.detectors.captioning import Keep, caption_catalog
-from shotproof.attributes.detectors.words import TAGGER_EXTRAS, TAGGERS, make_tagger, words_of_captions
+from shotproof.attributes.detectors.words import (
+    FORM_HELP,
+    TAGGER_EXTRAS,
+    TAGGER_HELP,
+    TAGGERS,
+    Form,
+    available_tagger,
+    make_tagger,
+    words_of_captions,
+)
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, MissingExtra, UnreadableItem, first_line
 from shotproof.core.file_digest import file_sha256
@@ -51,8 +60,13 @@ class VlmDetector(Detector):
     model: str = option(help="a folder, or a name on the Hugging Face hub", argument=True)
     num_beams: int = option(4, "beams of the search for a caption", least=1)
     max_new_tokens: int = option(16, "the longest caption, in tokens", least=1)
-    tagger: str = option("hanta", "what tells nouns and adjectives", choices=TAGGERS)
+    tagger: str = option("hanta", TAGGER_HELP, choices=TAGGERS)
+    words: Form = option("single", FORM_HELP)
     hub: bool = option(False, "whether the model may be downloaded", recorded=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "tagger", available_tagger(self.tagger))  # the record says which it was
 
     def extras(self) -> Mapping[str, str]:
         """The tagger, and what makes the captions."""
@@ -60,7 +74,7 @@ class VlmDetector(Detector):
 
     def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
         """The words of every item; an image that cannot be read is reported by name and has None."""
-        tagger = make_tagger(self.tagger)
+        tagger = make_tagger(self.tagger, self.words)
         device = choose_device(runtime.device)
         size = runtime.batch_size or BATCH_SIZE
 

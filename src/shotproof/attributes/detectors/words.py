@@ -1,20 +1,29 @@
-"""From a caption to its words: the nouns and adjectives, as `water:noun` and `green:adj` (the papers' Omega)."""
+"""From a caption to its words: the nouns and adjectives, as `water:noun` and `green:adj` (the papers' Omega).
+
+As noun chunks, compounds are kept (`tree branch:noun`), as in FewSTAB's published code: the parts of a compound are no
+words by themselves, and adjectives count only inside a noun chunk (not in `the bird is small`).
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from shotproof.core.errors import InputError, MissingExtra, UnknownName
 
 Tagger = Callable[[str], list[str]]
 """A caption to its words, sorted and unique."""
 
-TAGGERS = ("hanta", "spacy")
+Form = Literal["single", "chunks"]
+FORM_HELP = "nouns and adjectives one by one (single), or compounds kept and adjectives of noun chunks alone (chunks)"
+TAGGERS = ("hanta", "spacy", "auto")
+TAGGER_HELP = "what tells nouns and adjectives; auto is spacy where its model is installed, hanta elsewhere"
 TAGGER_EXTRAS = {"hanta": {"HanTa": "captions"}, "spacy": {"spacy": "spacy"}}  # the module, and what brings it
 SPACY_MODEL = "en_core_web_sm"
 
@@ -29,11 +38,49 @@ _HANTA_SLIPS = {"leaves": "leaf", "ski": "ski", "skis": "ski", "giraffes": "gira
 _SPACY_KINDS = {"NOUN": "noun", "PROPN": "noun", "ADJ": "adj"}
 
 
-def make_tagger(name: str) -> Tagger:
-    """The tagger of a name: `hanta` (offline, its model comes with it) or `spacy` (its small English model)."""
+@dataclass(frozen=True)
+class _Token:
+    """A word of a caption: its text, lemma and kind (None: neither noun nor adjective), and whether a phrase may go on
+    from the word before it (no punctuation between them, nor a possessive).
+    """
+
+    text: str
+    lemma: str
+    kind: str | None
+    joined: bool
+
+
+def available_tagger(name: str) -> str:
+    """What a tagger's name stands for here: `auto` is `spacy` where its model is installed, and `hanta` elsewhere."""
+    if name != "auto":
+        return name
+    return "spacy" if all(importlib.util.find_spec(module) for module in ("spacy", SPACY_MODEL)) else "hanta"
+
+
+def make_tagger(name: str, form: Form = "single") -> Tagger:
+    """The tagger of a name: `hanta` (offline, its model comes with it) or `spacy` (its small English model).
+
+    Args:
+        name: one of `TAGGERS`
+        form: `single` nouns and adjectives, or those of noun `chunks`, with compounds kept
+
+    Raises:
+        UnknownName: there is no such tagger.
+        MissingExtra: it is not installed.
+        InputError: its model is not downloaded.
+
+    Example:
+        >>> make_tagger("hanta", "chunks")("a small bird on a tree branch")
+        ['bird:noun', 'small:adj', 'tree branch:noun']
+    """
     if name not in TAGGERS:
         raise UnknownName("tagger", name, TAGGERS)
-    return _hanta() if name == "hanta" else _spacy()
+    if available_tagger(name) == "spacy":
+        return _spacy() if form == "single" else _spacy_chunks()
+    analyze = _hanta()
+    if form == "chunks":
+        return lambda caption: _written(_chunked(analyze(caption)))
+    return lambda caption: _written((token.lemma, token.kind) for token in analyze(caption))
 
 
 def words_of_captions(captions: Mapping[str, Iterable[str] | None], tagger: Tagger) -> dict[str, list[str] | None]:
@@ -46,13 +93,24 @@ def words_of_captions(captions: Mapping[str, Iterable[str] | None], tagger: Tagg
 
 def tokens(caption: str) -> list[str]:
     """The words of a caption in order, lower case; digits, punctuation and what follows an apostrophe are dropped."""
-    text = _TAIL.sub("", unicodedata.normalize("NFKC", caption).casefold())
-    # isalpha: to the pattern a numeral such as ½ is a letter.
-    return [token for token in _LETTERS.findall(text) if token.isalpha() and len(token) <= _LONGEST_WORD]
+    return [token for token, _ in _joined_tokens(caption)]
+
+
+def _joined_tokens(caption: str) -> list[tuple[str, bool]]:
+    """The words of a caption, each with whether nothing but spaces and hyphens parts it from the one before."""
+    text = _TAIL.sub("|", unicodedata.normalize("NFKC", caption).casefold())
+    found, end = [], 0
+    for match in _LETTERS.finditer(text):
+        token = match.group()
+        # isalpha: to the pattern a numeral such as ½ is a letter.
+        if token.isalpha() and len(token) <= _LONGEST_WORD:
+            found.append((token, not text[end : match.start()].strip(" -")))
+            end = match.end()
+    return found
 
 
 @cache
-def _hanta() -> Tagger:
+def _hanta() -> Callable[[str], list[_Token]]:
     try:
         from HanTa import HanoverTagger
     except ImportError as error:
@@ -60,14 +118,44 @@ def _hanta() -> Tagger:
     # By its full path: the bare name would first be looked for in the working folder, and unpickled from there.
     model = HanoverTagger.HanoverTagger(str(Path(HanoverTagger.__file__).with_name("morphmodel_en.pgz")))
 
-    def tag(caption: str) -> list[str]:
+    def analyze(caption: str) -> list[_Token]:
+        found = _joined_tokens(caption)
         # Captions are lower case, so that case says nothing about what is a name.
-        tagged = model.tag_sent(tokens(caption), taglevel=1, casesensitive=False)
-        return _written(
-            (_hanta_lemma(model, token, lemma, tag), _HANTA_KINDS.get(tag[:2])) for token, lemma, tag in tagged
-        )
+        tagged = model.tag_sent([token for token, _ in found], taglevel=1, casesensitive=False)
+        return [
+            _Token(token, _hanta_lemma(model, token, lemma, tag), _HANTA_KINDS.get(tag[:2]), joined)
+            for (token, lemma, tag), (_, joined) in zip(tagged, found, strict=True)
+        ]
 
-    return tag
+    return analyze
+
+
+def _chunked(words: list[_Token]) -> Iterator[tuple[str, str]]:
+    """The nouns, compounds and adjectives of noun chunks: adjectives, joined by `and` or commas, and then nouns."""
+    compounds, adjectives = [], []
+    waiting: list[_Token] = []  # adjectives of which a noun may follow
+    nouns: list[_Token] = []  # the nouns that end the chunk
+    for place, word in enumerate(words):
+        if nouns and not (word.kind == "noun" and word.joined):
+            compounds.append(nouns)
+            nouns = []
+        if word.kind == "noun":
+            nouns = [*nouns, word]
+            adjectives += waiting
+            waiting = []
+        elif word.kind == "adj":
+            waiting.append(word)
+        elif not (word.text in ("and", "or") and place + 1 < len(words) and words[place + 1].kind == "adj"):
+            waiting = []
+    compounds += [nouns] if nouns else []
+    parts = {part.text for one in compounds if len(one) > 1 for part in (*one[:-1], one[-1])}
+    parts |= {one[-1].lemma for one in compounds if len(one) > 1}
+    for one in compounds:
+        if len(one) > 1:
+            yield " ".join([*(part.text for part in one[:-1]), one[-1].lemma]), "noun"
+        elif one[0].text not in parts and one[0].lemma not in parts:
+            yield one[0].lemma, "noun"
+    yield from ((word.lemma, "adj") for word in adjectives)
 
 
 def _hanta_lemma(model: Any, token: str, lemma: str, tag: str) -> str:
@@ -91,24 +179,53 @@ def _regular_singular(plural: str) -> str:
     return plural.removesuffix("s")
 
 
-@cache
-def _spacy() -> Tagger:
+def _spacy_model(exclude: list[str]) -> Any:
     try:
         import spacy
     except ImportError as error:
         raise MissingExtra("tagger 'spacy'", "spacy") from error
     try:
-        model = spacy.load(SPACY_MODEL, exclude=["parser", "ner"])
+        return spacy.load(SPACY_MODEL, exclude=exclude)
     except OSError as error:
         raise InputError(
             f"tagger 'spacy': its model {SPACY_MODEL} is not downloaded: python -m spacy download {SPACY_MODEL}"
         ) from error
+
+
+@cache
+def _spacy() -> Tagger:
+    model = _spacy_model(["parser", "ner"])
 
     def tag(caption: str) -> list[str]:
         text = unicodedata.normalize("NFKC", caption).casefold()
         return _written((token.lemma_, _SPACY_KINDS.get(token.pos_)) for token in model(text) if token.is_alpha)
 
     return tag
+
+
+@cache
+def _spacy_chunks() -> Tagger:
+    model = _spacy_model(["ner"])
+
+    def tag(caption: str) -> list[str]:
+        return _written(_spacy_chunked(model(unicodedata.normalize("NFKC", caption).casefold())))
+
+    return tag
+
+
+def _spacy_chunked(parsed: Any) -> Iterator[tuple[str, str]]:
+    """What spaCy's parser calls compounds, the nouns that are in none, and the adjectives of its noun chunks."""
+    parts: set[str] = set()
+    for token in parsed:
+        if token.dep_ == "compound" and token.i < token.head.i:
+            span = [part for part in parsed[token.i : token.head.i + 1] if part.is_alpha]
+            parts |= {part.text for part in span} | {span[-1].lemma_}
+            yield " ".join([*(part.text for part in span[:-1]), span[-1].lemma_]), "noun"
+    for token in parsed:
+        if token.pos_ == "NOUN" and token.is_alpha and token.text not in parts and token.lemma_ not in parts:
+            yield token.lemma_, "noun"
+    for chunk in parsed.noun_chunks:
+        yield from ((token.lemma_, "adj") for token in chunk if token.pos_ == "ADJ" and token.is_alpha)
 
 
 def _written(lemmas: Iterable[tuple[str, str | None]]) -> list[str]:

@@ -37,6 +37,27 @@ def item_paths(root: Path, extensions: Iterable[str] = EXTENSIONS) -> tuple[list
     return paths, len(files) - len(paths)
 
 
+def class_folders(root: Path, folder: str = "") -> tuple[dict[str, list[str]], int]:
+    """The items below a folder that has one folder per class.
+
+    Args:
+        root: of the data
+        folder: the folder in it; empty: `root` itself
+
+    Returns:
+        The columns `item`, paths from `root`, and `label`, and how many other files there are.
+
+    Raises:
+        InputError: there is no item, or one is in no class folder.
+    """
+    paths, ignored = item_paths(root / folder)
+    loose = [path for path in paths if "/" not in path]
+    if loose:
+        raise InputError(f"{root / folder} holds '{min(loose)}' directly: expected a folder for each class")
+    prefix = f"{folder}/" if folder else ""
+    return {"item": [prefix + path for path in paths], "label": [path.split("/")[0] for path in paths]}, ignored
+
+
 def unreadable_path(path: str | os.PathLike[str], error: OSError) -> InputError:
     """What to say of a path that the system refuses; a link that leads to itself is told as such."""
     if error.errno == errno.ELOOP:

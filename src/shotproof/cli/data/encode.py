@@ -12,10 +12,12 @@ from shotproof.cli.runtime import BatchSize, Cache, Device, EngineName, Progress
 if TYPE_CHECKING:
     from shotproof.features.features import Features
 
+ALL = "all"  # stages
+
 
 def encode(
     catalog: Annotated[Path, typer.Argument(help="catalog.parquet")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The features to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The features to write; of all stages, a folder.")],
     encoder: Annotated[
         str,
         typer.Option(
@@ -23,6 +25,13 @@ def encode(
             "hf-audio:NAME_OR_FOLDER, birdnet. Either: file:FILE. shotproof list encoders has all."
         ),
     ] = "lite0",
+    stage: Annotated[
+        str | None,
+        typer.Option(
+            help="The pooled output of one block, counted from 1, or of every one: all, in one pass, one file each. "
+            "For lite0, hf:, hf-audio: and model:."
+        ),
+    ] = None,
     split: Annotated[str | None, typer.Option(help="Only the items of one split; otherwise all.")] = None,
     on_error: Annotated[
         Literal["raise", "skip"], typer.Option(help="An item that cannot be read: ends the command, or is skipped.")
@@ -41,21 +50,42 @@ def encode(
     import time
 
     from shotproof.catalog.catalog import Catalog
+    from shotproof.core.errors import InputError
+    from shotproof.core.tables import check_output
     from shotproof.features.encoder import encode as encode_items
+    from shotproof.features.encoder import encoders
+    from shotproof.features.encoders.staged import StagedEncoder, encode_stages, no_stages
 
     started = time.perf_counter()
+    chosen = encoders.make(encoder)
+    check_output(output, folder=stage == ALL)
+    if stage is not None and not isinstance(chosen, StagedEncoder):
+        raise no_stages(chosen)
+    if stage is not None and stage != ALL:
+        if not stage.isdecimal():
+            raise InputError(f"--stage: expected a number or all, found '{stage}'")
+        chosen = encoders.make(encoder, stage=int(stage))
     runtime = make_runtime(workers, device, cache, progress, engine, batch_size=batch_size)
     items = Catalog.read(catalog)
     items = items if split is None else items.in_split(split)
-    features = encode_items(items, encoder, on_error=on_error, runtime=runtime)
-    features.write(output)
+    if stage == ALL:
+        made = encode_stages(items, chosen, on_error=on_error, runtime=runtime)
+        width = len(str(len(made)))
+        written = {output / f"stage-{place:0{width}}.parquet": one for place, one in enumerate(made, 1)}
+    else:
+        written = {output: encode_items(items, chosen, on_error=on_error, runtime=runtime)}
+    for path, features in written.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        features.write(path)
+    features = next(iter(written.values()))
     skipped, tally = features.record.skipped, features.tally
     for item in skipped:
         typer.echo(f"skipped  {item}: cannot be read", err=True)
     left_out = f"{len(skipped):,} skipped, " if skipped else ""
     made_of = "" if tally is None else f"{tally.encoded:,} encoded, {tally.reused:,} from the cache, "
+    what = f"{len(written)} stages" if stage == ALL else _size(features)
     typer.echo(
-        f"{output}: {len(features):,} items, {_size(features)} by {features.name}; "
+        f"{output}: {len(features):,} items, {what} by {chosen}; "
         f"{left_out}{made_of}{time.perf_counter() - started:.1f} s"
     )
 

@@ -21,7 +21,7 @@ def mix(
     catalog: Annotated[Path, typer.Argument(help="catalog.parquet of sounds: foregrounds and backgrounds.")],
     mapping: Annotated[
         str,
-        typer.Option(help="TOML file that names the backgrounds of each foreground, or esc50, our own mapping."),
+        typer.Option(help="TOML or CSV file that names the backgrounds of each foreground, or esc50, our own mapping."),
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The folder to write: catalog.parquet and the mixtures.")
@@ -44,6 +44,12 @@ def mix(
     embedding: Annotated[
         str, typer.Option(help="Encoder that says how alike two recordings are: logmel, file:FILE, ...; or none.")
     ] = "logmel",
+    peak: Annotated[
+        str, typer.Option(help="clipping: scale sums that would clip to full scale; always: scale all of them.")
+    ] = "clipping",
+    short: Annotated[
+        str, typer.Option(help="repeat: recordings of less than 5 s are repeated; pad: silence follows them.")
+    ] = "repeat",
     min_audible: Annotated[
         float | None, typer.Option(help="Drop mixtures whose background is heard in a smaller share of the time.")
     ] = None,
@@ -85,6 +91,8 @@ def mix(
         on_the_fly=on_the_fly,
         format=format,
         embedding=None if embedding == NO_EMBEDDING else embedding,
+        peak=peak,  # type: ignore[arg-type]
+        short=short,  # type: ignore[arg-type]
         thresholds=Thresholds(min_audible, max_overwhelmed, max_alike),
     )
     mixed = mix_sounds(Catalog.read(catalog), mapping, output, settings, runtime=runtime)

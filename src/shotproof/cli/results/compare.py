@@ -2,49 +2,41 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shotproof.cli.results.files import (
+    AttributeFiles,
+    CatalogFiles,
+    FeatureFiles,
+    IntervalNames,
+    MetricName,
+    ResultsFiles,
+    TaskFiles,
+    WithPlacebo,
+    read_files,
+)
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
 
 if TYPE_CHECKING:
     from shotproof.stats.block import Block, Group
     from shotproof.stats.comparison import Comparison
+    from shotproof.stats.data_sets import AcrossDataSets
     from shotproof.stats.intervals import Interval
 
 
 def compare(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="RESULTS...", help="Results files, or folders of runs; of any number of data sets."),
-    ],
-    interval: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="sampler, depletion, images or classes; may be repeated, the first counts. Default: images where the "
-            "files are there, and sampler."
-        ),
-    ] = None,
+    results: ResultsFiles,
+    interval: IntervalNames = None,
     level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
-    metric: Annotated[str, typer.Option(help="What classifiers are ranked and paired by: acc or wacc.")] = "acc",
+    metric: MetricName = "acc",
     holm: Annotated[bool, typer.Option(help="Correct for the number of pairs, after Holm.")] = True,
-    placebo: Annotated[
-        bool, typer.Option(help="Draw and evaluate placebos where the results lack them and the files are there.")
-    ] = True,
-    tasks: Annotated[
-        list[Path] | None, typer.Option(help="A task file of the results, for images and classes; may be repeated.")
-    ] = None,
-    catalog: Annotated[
-        list[Path] | None, typer.Option(help="A catalog, for all intervals but sampler; may be repeated.")
-    ] = None,
-    features: Annotated[
-        list[Path] | None, typer.Option(help="An encoder's features, for all intervals but sampler; may be repeated.")
-    ] = None,
-    attributes: Annotated[
-        list[Path] | None, typer.Option(help="Attributes, where a sampler needs them; may be repeated.")
-    ] = None,
+    placebo: WithPlacebo = True,
+    tasks: TaskFiles = None,
+    catalog: CatalogFiles = None,
+    features: FeatureFiles = None,
+    attributes: AttributeFiles = None,
     step: Annotated[
         list[str] | None,
         typer.Option(
@@ -75,7 +67,6 @@ def compare(
     from shotproof.core.errors import InputError
     from shotproof.evaluation.evaluated import check_metric
     from shotproof.features.transforms import transforms
-    from shotproof.pipeline.material import read_material
     from shotproof.stats.intervals import check_intervals, check_level
 
     if as_json + as_csv + as_latex > 1:
@@ -86,15 +77,7 @@ def compare(
     check_level(level)
     check_metric(metric)
     steps = [transforms.make(one) for one in step or ()]
-    material = read_material(
-        paths,
-        tasks=tasks or (),
-        catalogs=catalog or (),
-        features=features or (),
-        attributes=attributes or (),
-        transforms=steps,
-        halvings=halvings,
-    )
+    material = read_files(results, tasks, catalog, features, attributes, transforms=steps, halvings=halvings)
     comparison = compare_classifiers(
         material,
         intervals=interval,
@@ -119,6 +102,7 @@ def compare(
 def print_intervals(comparison: Comparison) -> None:
     """Print all tables, one section per design."""
     from shotproof.core.nouns import nouns
+    from shotproof.stats.export.sentences import fates_of
     from shotproof.stats.export.wide import title_of
     from shotproof.stats.intervals import meanings
 
@@ -137,6 +121,12 @@ def print_intervals(comparison: Comparison) -> None:
             _print_group(comparison, group)
         if block.detectors:
             _print_detectors(block)
+    for across in comparison.data_sets:
+        if across.mean.quantity in ("accuracy", "gap", "skill"):
+            _print_data_sets(comparison, across)
+    of_all = [one.triples[comparison.metric] for one in comparison.groups if comparison.metric in one.triples]
+    if len(of_all) > 1:
+        typer.echo(f"Over all {len(of_all)} sets of random tasks. {fates_of(of_all)}")
     for sentence in comparison.verdict():
         typer.echo(sentence)
     if comparison.corrected and any(len(group.rows) > 2 for group in comparison.groups):
@@ -190,6 +180,8 @@ def _print_group(comparison: Comparison, group: Group) -> None:
         typer.echo()
     if len(group.rows) > 1 and group.quantity != "placebo":
         _print_pairs(comparison, group, what)
+    if comparison.metric in group.triples:
+        _print_triples(comparison, group, what)
     for reason in _reasons(comparison, group):
         typer.echo(f"n/a: {reason}")
 
@@ -215,6 +207,55 @@ def _print_pairs(comparison: Comparison, group: Group, what: str) -> None:
     unit = "percent of the skill" if group.quantity == "skill" else "points"
     typer.echo(f"{what}: pairs by {name}, {unit}; + the first is higher, - lower, 0 not conclusive")
     print_table("", ["pair", "difference", *comparison.covers], [*rows, ["conclusive", "", *counts]])
+    typer.echo()
+
+
+def _print_triples(comparison: Comparison, group: Group, what: str) -> None:
+    """Direct comparisons with and without replacement, and paired ones."""
+    import math
+
+    from shotproof.cli.console import print_table
+    from shotproof.stats.export.sentences import fates_of
+    from shotproof.stats.export.wide import METRIC_NAMES
+
+    metric = comparison.metric
+    triples, rows = group.triples[metric], []
+    for one, pair in zip(triples.pairs, group.pairs[metric, "sampler"], strict=True):
+        correlation = group.correlation(pair, metric)
+        r = "n/a" if math.isnan(correlation) else f"{correlation:.2f}"
+        flagged = " inverted" if one.inverted else ""
+        rows.append([" - ".join(comparison.pair_names(pair)), *one.signs, f"{r}{flagged}"])
+    counts = [f"{count} of {len(rows)}" for count in triples.conclusive.values()]
+    typer.echo(
+        f"{what}: direct and paired comparisons by {METRIC_NAMES[metric]}, closed (tasks with replacement) and open "
+        f"({triples.tasks} without); not corrected for the number of pairs; r: Pearson's between task accuracies"
+    )
+    print_table("", ["pair", *triples.names, "r"], [*rows, ["conclusive", *counts, ""]])
+    typer.echo(f"{fates_of([triples])}\n")
+
+
+def _print_data_sets(comparison: Comparison, across: AcrossDataSets) -> None:
+    """One row per data set, one column per classifier, the mean below."""
+    from shotproof.cli.console import print_table
+    from shotproof.stats.export.numbers import percent
+    from shotproof.stats.export.wide import METRIC_NAMES
+
+    metric, covers = comparison.metric, comparison.first_covers
+    shown = [row.classifier for row in across.mean.rows]
+    rows = []
+    for name, group in across.rows:
+        cells = [found.intervals[metric][covers] for one in shown if (found := group.row(one))]
+        half = ["" if one.refused else f" ±{one.half_width:.1f}" for one in cells]
+        rows.append([name, *(f"{percent(one.mean)}{width}" for one, width in zip(cells, half, strict=True))])
+    if across.mean.quantity != "gap":
+        ranked = [row.ranks[metric][covers] for row in across.mean.rows]
+        rows.append(["rank by the mean", *("n/a" if rank is None else str(rank) for rank in ranked)])
+    unit = "points" if across.mean.quantity == "gap" else "percent"
+    typer.echo(
+        f"Over data sets, {across.name}: {METRIC_NAMES[metric]}, {unit}; ±: {covers} interval, of the mean over these "
+        "data sets, not over others"
+    )
+    print_table("", ["data set", *map(comparison.classifier_name, shown)], rows)
     typer.echo()
 
 

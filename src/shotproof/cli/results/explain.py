@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -12,6 +12,7 @@ from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, 
 
 if TYPE_CHECKING:
     from shotproof.analysis.explanation.explain import Explanation
+    from shotproof.analysis.explanation.mismatch import Pooling
     from shotproof.stats.intervals import Interval
     from shotproof.tasks.taskset import TaskSet
 
@@ -40,6 +41,9 @@ def explain(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="A page to write, with figures and examples.")
     ] = None,
+    mismatch: Annotated[
+        str, typer.Option(help="Between support and query: class, class by class, or pooled over a task.")
+    ] = "class",
     top: Annotated[int, typer.Option(help="Attributes to print.")] = 15,
     level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, in points.")] = False,
@@ -57,6 +61,7 @@ def explain(
 
     Of a run: shotproof explain my-run/
     """
+    from shotproof.analysis.explanation.explain import check_mismatch
     from shotproof.analysis.explanation.hardest import explain_by_material, explain_hardest
     from shotproof.cli.console import print_json
     from shotproof.core.errors import InputError
@@ -66,6 +71,8 @@ def explain(
 
     if top < 1:
         raise InputError(f"top: expected at least 1 attribute, found {top}")
+    check_mismatch(mismatch)
+    kind = cast("Pooling", mismatch)
     runtime = make_runtime(workers, device, cache, progress, engine)
     files = [path for path in tasks if not path.is_dir()]
     material = read_material(
@@ -78,9 +85,9 @@ def explain(
         raise InputError("nothing says which words hold of which item: give --attributes attributes.parquet")
     if files:
         sets = [TaskSet.read(path) for path in (*files, *(against or []))]
-        explained = [explain_by_material(sets[0], sets[1:], material, level=level, runtime=runtime)]
+        explained = [explain_by_material(sets[0], sets[1:], material, mismatch=kind, level=level, runtime=runtime)]
     else:
-        explained = explain_hardest(material, level=level, runtime=runtime)
+        explained = explain_hardest(material, mismatch=kind, level=level, runtime=runtime)
         if not explained:
             raise InputError("the run has no tasks to explain: random tasks alone are not hard for a reason")
     explanations = [explanation for explanation, _ in explained]
@@ -102,10 +109,11 @@ def _print(explanation: Explanation, top: int) -> None:
     from shotproof.cli.console import print_table
 
     explained, *others = explanation.sets
+    whose = "the support of a task, all classes together," if explanation.pooled else "a class's support"
     typer.echo(
         f"{len(explained.tasks)} {explained.name} tasks{_shape(explained.tasks)}; {100 * explanation.level:.4g}% "
         "interval: sampler (covers new tasks from the same items), not corrected for the number of attributes\n"
-        "mismatch: |percentage of a class's support - of its query| that holds an attribute, points; by chance: if the "
+        f"mismatch: |percentage of {whose} - of its query| that holds an attribute, points; by chance: if the "
         "same items were divided at random\n"
     )
     _print_sets(explanation)
@@ -165,7 +173,7 @@ def _print_hardness(explanation: Explanation) -> None:
         for name, one in classifier:
             means = [f"{one.accuracy.mean():.1f}", f"{one.loss.mean():.3g}"]
             correlation = "n/a" if math.isnan(one.correlation) else f"{one.correlation:.2f}"
-            rows.append([name, one.encoder, one.method, *means, correlation])
+            rows.append([name, explanation.encoder_names[one.encoder], one.method, *means, correlation])
     if rows:
         typer.echo("Accuracy against inverse query loss of nearest centroid, over tasks: Spearman's correlation")
         print_table("", ["tasks", "encoder", "method", "Acc", "loss", "Spearman"], rows)

@@ -47,6 +47,7 @@ def plan(
     """
     from shotproof.cli.console import print_json
     from shotproof.core.errors import InputError
+    from shotproof.evaluation.encoder_names import short_encoder_names
     from shotproof.pipeline.material import read_material
     from shotproof.stats.intervals import check_level
     from shotproof.stats.planning.pilot import pilots_of
@@ -66,24 +67,27 @@ def plan(
     if as_json:
         print_json(documents[0] if len(documents) == 1 else documents)
         return
+    names = short_encoder_names(one.pilot.origin.encoder for one in planned)
     for one, document in zip(planned, documents, strict=True):
-        one.print(document["comparisons"], difference, power)
+        one.print(document["comparisons"], difference, power, names[one.pilot.origin.encoder])
 
 
 def _chosen(pilots: list[Pilot], encoder: str | None, shot: int | None) -> list[Pilot]:
     """The pilots of this encoder and number of shots, where these are given."""
     from shotproof.core.errors import InputError, UnknownName
+    from shotproof.evaluation.encoder_names import short_encoder_names
 
-    encoders = list(dict.fromkeys(one.origin.encoder for one in pilots))
-    if encoder is not None and encoder not in encoders:
-        raise UnknownName("encoder of the pilot", encoder, encoders)
+    names = short_encoder_names(one.origin.encoder for one in pilots)
+    if encoder is not None and encoder not in {*names, *names.values()}:
+        raise UnknownName("encoder of the pilot", encoder, list(names.values()))
     shots = [one.origin.design.shot for one in pilots]
     if shot is not None and None not in shots and shot not in shots:
         raise InputError(f"no pilot has {shot} shots: there are some of {', '.join(map(str, sorted(set(shots))))}")  # type: ignore[type-var]
     return [
         one
         for one in pilots
-        if encoder in (None, one.origin.encoder) and (shot is None or one.origin.design.shot in (None, shot))
+        if encoder in (None, one.origin.encoder, names[one.origin.encoder])
+        and (shot is None or one.origin.design.shot in (None, shot))
     ]
 
 
@@ -123,18 +127,24 @@ class _Planned:
         design = {"tasks": self.pilot.tasks, "sampler": origin.sampler, "encoder": origin.encoder}
         sizes = {"way": self.pilot.way, "shot": self.plan.shot, "query": self.pilot.query}
         goal = {"difference": difference, "power": power, "comparisons": self._comparisons(difference, power)}
-        return {"pilot": {**design, **sizes}, "method": self.method, **self.plan.to_json(), **goal}
+        interval = {"best_query_interval": self.best_query_interval and list(self.best_query_interval)}
+        return {"pilot": {**design, **sizes}, "method": self.method, **self.plan.to_json(), **interval, **goal}
 
-    def print(self, comparisons: list[dict[str, Any]], difference: float, power: float) -> None:
+    @property
+    def best_query_interval(self) -> tuple[float, float] | None:
+        """How well the pilot knows the best number of queries."""
+        return self.pilot.best_query_interval(self.method, self.plan.shot, self.plan.level)
+
+    def print(self, comparisons: list[dict[str, Any]], difference: float, power: float, encoder: str) -> None:
         from shotproof.cli.console import print_table
 
         read, made, origin = self.pilot, self.plan, self.pilot.origin
-        encoder = "" if origin.encoder == UNKNOWN else f", encoder {origin.encoder}"
+        on = "" if encoder == UNKNOWN else f", encoder {encoder}"
         typer.echo(
             f"{self.method} on {read.tasks} tasks ({origin.spelling}) of {read.way} ways, {made.shot} shots, "
-            f"{read.query} queries{encoder}: {made.moments.m1:.1%} correct"
+            f"{read.query} queries{on}: {made.moments.m1:.1%} correct"
         )
-        _print_plan(made)
+        _print_plan(made, self.best_query_interval)
         title = f"tasks to tell {difference:g} points apart with power {power:.0%}"
         columns = ["methods", "queries", "tasks needed", "the data has", "its power"]
         print_table(title, columns, [[_cell(value) for value in row.values()] for row in comparisons])
@@ -185,7 +195,7 @@ def _sizes(
     return [items] * classes
 
 
-def _print_plan(made: Plan) -> None:
+def _print_plan(made: Plan, interval: tuple[float, float] | None) -> None:
     """Print the moments, the best number of queries, and the half-widths as bars."""
     moments, variance, shot = made.moments, made.variance, made.shot
     typer.echo(f"  m1 {moments.m1:.4f}, m2 {moments.m2:.4f}, m3 {moments.m3:.4f}")
@@ -193,10 +203,12 @@ def _print_plan(made: Plan) -> None:
     if math.isinf(made.best_query):
         typer.echo("  best number of queries: as large as the data allows (alpha is not above 0)")
     else:
-        typer.echo(f"  best number of queries: sqrt(beta / alpha) = {made.best_query:.1f}")
+        known = "" if interval is None else f" [{interval[0]:.1f}, {interval[1]:.1f}] by this pilot"
+        typer.echo(f"  best number of queries: sqrt(beta / alpha) = {made.best_query:.1f}{known}")
     typer.echo()
     if not made.curve:
-        typer.echo("Give the data (--catalog, or --classes and --items) to see its tasks and half-widths.\n")
+        typer.echo("Give the data (--catalog, or --classes and --items) to see its tasks and half-widths.")
+        typer.echo("\n".join([*made.reasons(), ""]))
         return
     typer.echo(f"{100 * made.level:g}% interval of the mean over tasks without replacement: half-width in points")
     typer.echo("queries  tasks")
@@ -209,7 +221,7 @@ def _print_plan(made: Plan) -> None:
             bar = "#" * round(BAR * point.half_width / widest)
             line += f"{point.half_width:5.2f} {bar}{' narrowest' if point.query == made.query else ''}"
         typer.echo(line)
-    typer.echo()
+    typer.echo("\n".join([*made.reasons(), ""]))
 
 
 def _cell(value: float | str | None) -> str:

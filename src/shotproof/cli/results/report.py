@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from shotproof.cli.results.files import (
+    AttributeFiles,
+    CatalogFiles,
+    FeatureFiles,
+    IntervalNames,
+    MetricName,
+    ResultsFiles,
+    TaskFiles,
+    WithPlacebo,
+    read_files,
+)
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
 
 if TYPE_CHECKING:
+    from shotproof.analysis.explanation.mismatch import Pooling
     from shotproof.evaluation.evaluated import Metric
     from shotproof.evaluation.origin import Design
     from shotproof.stats.comparison import Comparison, GapRow
@@ -17,42 +29,28 @@ if TYPE_CHECKING:
 
 
 def report(
-    files: Annotated[
-        list[Path],
-        typer.Argument(help="Results files, or folders of runs, of any data sets, encoders, methods and samplers."),
-    ],
+    results: ResultsFiles,
     output: Annotated[Path, typer.Option("--output", "-o", help="The page to write.")] = Path("report.html"),
-    tasks: Annotated[
-        list[Path] | None, typer.Option(help="A task file that results are on, for the gallery; may be repeated.")
-    ] = None,
-    catalog: Annotated[
-        list[Path] | None, typer.Option(help="A catalog, for the gallery's thumbnails; may be repeated.")
-    ] = None,
-    features: Annotated[
-        list[Path] | None, typer.Option(help="An encoder's features, for all intervals but sampler; may be repeated.")
-    ] = None,
-    attributes: Annotated[
-        list[Path] | None,
-        typer.Option(help="Attributes, for why tasks are hard, and where a sampler needs them; may be repeated."),
-    ] = None,
+    tasks: TaskFiles = None,
+    catalog: CatalogFiles = None,
+    features: FeatureFiles = None,
+    attributes: AttributeFiles = None,
     similarity: Annotated[
         Path | None, typer.Option(help="similarity.parquet: adds how near images are to their concepts and contexts.")
     ] = None,
-    interval: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="sampler, depletion, images or classes; may be repeated, the first counts. Default: images where the "
-            "files are there, and sampler."
-        ),
-    ] = None,
-    metric: Annotated[str, typer.Option(help="What statements and ranks are by: acc or wacc.")] = "acc",
-    placebo: Annotated[
-        bool, typer.Option(help="Draw and evaluate placebos where the results lack them and the files are there.")
-    ] = True,
+    interval: IntervalNames = None,
+    metric: MetricName = "acc",
+    placebo: WithPlacebo = True,
+    mismatch: Annotated[
+        str, typer.Option(help="In why tasks are hard: class, class by class, or pooled over a task.")
+    ] = "class",
     title: Annotated[str | None, typer.Option(help="The page's title.")] = None,
     figures: Annotated[
         Path | None, typer.Option(help="A folder for all figures of the comparison, as SVG, PDF and PNG.")
     ] = None,
+    projection: Annotated[
+        str, typer.Option(help="How an iid task and its ood one are laid out on a plane: pca, tsne or none.")
+    ] = "pca",
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
     workers: Workers = None,
     device: Device = None,
@@ -65,34 +63,33 @@ def report(
     Example: shotproof report random.parquet fewstab.parquet --tasks fewstab-tasks.parquet
     --catalog catalog.parquet -o report.html
     """
+    from shotproof.analysis.explanation.explain import check_mismatch
+    from shotproof.analysis.projection import check_projection
     from shotproof.analysis.similarity.similarity import Similarity
     from shotproof.cli.console import print_json
     from shotproof.core.tables import check_output
-    from shotproof.pipeline.material import read_material
     from shotproof.pipeline.report import check_page_name, write_report
     from shotproof.stats.intervals import check_intervals
 
     check_page_name(output, "--figures FOLDER")
     check_output(output)
+    check_projection(projection)
+    check_mismatch(mismatch)
     if figures is not None:
         check_output(figures, folder=True)
     if interval is not None:
         check_intervals(interval)
     comparison = write_report(
         output,
-        read_material(
-            files,
-            tasks=tasks or (),
-            catalogs=catalog or (),
-            features=features or (),
-            attributes=attributes or (),
-        ),
+        read_files(results, tasks, catalog, features, attributes),
         title=title,
         intervals=interval,
         metric=metric,
         placebo=placebo,
+        mismatch=cast("Pooling", mismatch),
         similarity=Similarity.read(similarity) if similarity else None,
         figures=figures,
+        projection=projection,
         runtime=make_runtime(workers, device, cache, progress, engine),
     )
     if as_json:
@@ -107,7 +104,6 @@ def report(
 def print_comparison(comparison: Comparison) -> None:
     """Print one table per design and task set, with one row per classifier, and what was found in a sentence or two."""
     from shotproof.cli.console import print_table
-    from shotproof.evaluation.evaluated import Classifier
     from shotproof.report.pages.wording import bounds, metric, percent
     from shotproof.stats.export.numbers import level
 
@@ -133,7 +129,7 @@ def print_comparison(comparison: Comparison) -> None:
             sides = [side for side in (row.reference, row.biased) if side]
             numbers = [percent(side.accuracy.mean) for side in sides] + [percent(side.worst.mean) for side in sides]
             losses = [*lost(row.gap), *lost(row.skill_lost)]
-            cells.append([str(Classifier(row.encoder, row.method)), *numbers, *(losses if first else [])])
+            cells.append([comparison.classifier_title(row.classifier), *numbers, *(losses if first else [])])
         losses = ["gap in Acc", "in wAcc", "skill lost in Acc", "in wAcc"] if first else []
         columns = ["classifier", *(metric(name, side) for name in ("Acc", "wAcc") for side in labels), *losses]
         interval = f"{level(comparison.level)} {comparison.first_covers} interval"

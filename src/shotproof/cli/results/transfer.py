@@ -68,9 +68,11 @@ def transfer(
 
 def _print(table: TransferTable) -> None:
     from shotproof.cli.console import print_table
+    from shotproof.evaluation.encoder_names import short_encoder_names
     from shotproof.report.pages.wording import bounds, percent
 
-    extracted = f", extracted with {table.extracted_with}," if table.extracted_with else ""
+    names = short_encoder_names(row.classifier.encoder for row in table.rows)
+    extracted = f", extracted with {names[table.extracted_with]}," if table.extracted_with else ""
     same = "with the same queries, drops task by task" if table.paired else "with other queries"
     typer.echo(
         f"{table.tasks} {table.sampler} tasks{extracted} against {table.reference} tasks {same}\n"
@@ -79,7 +81,7 @@ def _print(table: TransferTable) -> None:
     )
     rows = [
         [
-            f"{row.classifier.encoder}{' *' if row.own else ''}",
+            f"{names[row.classifier.encoder]}{' *' if row.own else ''}",
             row.classifier.method,
             *(
                 cell

@@ -31,7 +31,12 @@ def evaluate(
         typer.Option(help="catalog.parquet in place of features, for methods that need the items: chat, finetune."),
     ] = None,
     model: Annotated[
-        Path | None, typer.Option(help="The model that methods such as finetune or anil adapt, on the catalog's items.")
+        str | None,
+        typer.Option(
+            metavar="<path or name>",
+            help="The model that methods such as finetune or anil adapt, on the catalog's items: a file, or a "
+            "pretrained backbone, lite0 or hf:NAME.",
+        ),
     ] = None,
     tune_on: Annotated[
         Path | None,
@@ -141,7 +146,7 @@ def evaluate(
 def _outputs(output: Path, encoded: Sequence[Features]) -> list[Path]:
     """Where the results of each encoder go: into the file, or of several into a folder, by the encoder's name."""
     from shotproof.core.errors import InputError
-    from shotproof.pipeline.steps import file_name
+    from shotproof.pipeline.steps.steps import file_name
 
     if len(encoded) <= 1:
         return [output]

@@ -15,7 +15,8 @@ from shotproof.core.errors import InputError
 from shotproof.core.hugging_face import load_part
 from shotproof.core.options import option
 from shotproof.features.encoders.network import NetworkEncoder
-from shotproof.features.encoders.tower import POOLINGS, load_tower, local_map, pooled, tower_digest
+from shotproof.features.encoders.staged import STAGE, StagedEncoder
+from shotproof.features.encoders.tower import POOLINGS, load_tower, local_map, pooled, pooled_stages, tower_digest
 from shotproof.media.images import open_image
 
 if TYPE_CHECKING:
@@ -44,13 +45,14 @@ class VisionModel(NetworkEncoder):
 
 
 @dataclass(frozen=True)
-class HuggingFace(VisionModel):
+class HuggingFace(StagedEncoder, VisionModel):
     """A vision model in float32.
 
     Of a model of images and texts (CLIP, SigLIP), the vision tower, before the projection to the texts' space.
     `pooling` says how its output becomes one vector: `pooler` is the model's own, `cls` the class token, `mean`
     the mean over the map or the patch tokens; `auto` is the first of these three that the model has. With `maps`, it is
-    left as the map, or as the patch tokens where they lie in the image.
+    left as the map, or as the patch tokens where they lie in the image. Its stages are its blocks, the last one after
+    the final norm, by the class token or the mean.
     Only safetensors are read, and no code that comes with a model is run.
     """
 
@@ -60,6 +62,7 @@ class HuggingFace(VisionModel):
     model: str = option(help="a folder, or a name on the Hugging Face hub", argument=True)
     pooling: str = option("auto", "how the output becomes one vector", choices=POOLINGS)
     maps: bool = option(False, "local maps in place of one vector")
+    stage: int | None = option(None, STAGE, least=1)
     hub: bool = option(False, "whether the model may be downloaded", recorded=False)
 
     def __post_init__(self) -> None:
@@ -84,3 +87,8 @@ class HuggingFace(VisionModel):
         if self.maps:
             return local_map(self.network, output.last_hidden_state, batch.shape[2:], self.model)
         return pooled(self.network, output, self.pooling, self.model)
+
+    def stages(self, batch: torch.Tensor) -> list[torch.Tensor]:
+        """Images, [b, 3, height, width], to the pooled output of each block."""
+        output = self.network(pixel_values=batch, output_hidden_states=True)
+        return pooled_stages(self.network, output, self.pooling, self.model)

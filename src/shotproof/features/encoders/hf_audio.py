@@ -14,7 +14,8 @@ from shotproof.core.errors import InputError
 from shotproof.core.hugging_face import load_part
 from shotproof.core.options import option
 from shotproof.features.encoders.sound import LONGEST_CLIP, SoundEncoder
-from shotproof.features.encoders.tower import POOLINGS, load_tower, pooled, tower_digest
+from shotproof.features.encoders.staged import STAGE, StagedEncoder
+from shotproof.features.encoders.tower import POOLINGS, load_tower, pooled, pooled_stages, tower_digest
 from shotproof.media.clip import SECONDS
 from shotproof.media.mixture import Clip
 
@@ -29,6 +30,10 @@ class SoundModel(SoundEncoder):
 
     model: str  # options of each
     hub: bool
+
+    def extras(self) -> Mapping[str, str]:
+        """What reads sounds, and the model."""
+        return {**super().extras(), "transformers": "hf"}
 
     @property
     def clip_rate(self) -> int:
@@ -69,27 +74,25 @@ class SoundModel(SoundEncoder):
 
 
 @dataclass(frozen=True)
-class HuggingFaceAudio(SoundModel):
+class HuggingFaceAudio(StagedEncoder, SoundModel):
     """A sound model with its own feature extractor, at the extractor's rate, in float32.
 
     Of a model of sounds and texts (CLAP), the sounds' tower, before the projection to the texts' space; of one that
-    writes down speech (Whisper), the encoder. `pooling` is `pooler` (the model's own), `cls` (the class token), `mean`
+    writes down speech (Whisper), the encoder; of Qwen2-Audio, the sounds' tower alone, whose language model is never
+    read. `pooling` is `pooler` (the model's own), `cls` (the class token), `mean`
     (over the map or the tokens of time), or `auto`, the first of these that the model has. An extractor that fills
     clips up to a length of its own hears them followed by silence; `seconds` of that length repeats them instead.
     Only safetensors are read, and no code that comes with a model is run.
     """
 
-    about = "any sound model of transformers: AST, CLAP, wav2vec 2.0, HuBERT, Whisper (extras: hf, sound)"
+    about = "any sound model of transformers: AST, CLAP, wav2vec 2.0, HuBERT, Whisper, Qwen2-Audio (extras: hf, sound)"
     example = "hf-audio:MIT/ast-finetuned-audioset-10-10-0.4593"
 
     model: str = option(help="a folder, or a name on the Hugging Face hub", argument=True)
     pooling: str = option("auto", "how the output becomes one vector", choices=POOLINGS)
     seconds: float = option(SECONDS, "length of the clips", above=0, most=LONGEST_CLIP)
+    stage: int | None = option(None, STAGE, least=1)
     hub: bool = option(False, "whether the model may be downloaded", recorded=False)
-
-    def extras(self) -> Mapping[str, str]:
-        """What reads sounds, and the model."""
-        return {**super().extras(), "transformers": "hf"}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -104,6 +107,13 @@ class HuggingFaceAudio(SoundModel):
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
         """What `load` gave, [b, ...], to features, [b, d]."""
-        options = self.shorter_than_the_model_takes(self.network.config, batch)
-        output = self.network(**{self.network.main_input_name: batch}, **options)
-        return pooled(self.network, output, self.pooling, self.model)
+        return pooled(self.network, self._output(batch), self.pooling, self.model)
+
+    def stages(self, batch: torch.Tensor) -> list[torch.Tensor]:
+        """What `load` gave, [b, ...], to the pooled output of each block."""
+        output = self._output(batch, output_hidden_states=True)
+        return pooled_stages(self.network, output, self.pooling, self.model)
+
+    def _output(self, batch: torch.Tensor, **options: Any) -> Any:
+        options |= self.shorter_than_the_model_takes(self.network.config, batch)
+        return self.network(**{self.network.main_input_name: batch}, **options)

@@ -15,26 +15,29 @@ from PIL import Image
 from shotproof.core.errors import MissingExtra
 from shotproof.core.file_digest import file_sha256
 from shotproof.core.options import option
-from shotproof.features.encoders.network import NetworkEncoder
+from shotproof.features.encoders.staged import STAGE, StagedEncoder
 from shotproof.media.images import open_image
 
 if TYPE_CHECKING:
     import torch
 
 SIZE = 224
+STAGES = 17
 
 
 @dataclass(frozen=True)
-class Lite0(NetworkEncoder):
+class Lite0(StagedEncoder):
     """The mean over EfficientNet-Lite0's last map, 1,280 dimensions; with `maps`, that map, 1,280 x 7 x 7.
 
     The whole image is resized to 224 x 224 (bicubic), without a crop: what lies at the border is often just
     the context whose influence is to be measured. Values are (x - 127) / 128, as in training.
+    Its stages are the 16 blocks, and at last what comes without a stage.
     """
 
     about = "EfficientNet-Lite0, ImageNet weights, 1,280 dimensions (extra: lite)"
 
     maps: bool = option(False, "local maps, 1,280 x 7 x 7, in place of their mean")
+    stage: int | None = option(None, STAGE, least=1, most=STAGES)
 
     def extras(self) -> Mapping[str, str]:
         """The network's code, and its weights."""
@@ -58,9 +61,22 @@ class Lite0(NetworkEncoder):
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
         """Images, [b, 224, 224, 3], to features, [b, 1280], or maps, [b, 1280, 7, 7]."""
-        images = (batch.permute(0, 3, 1, 2).float() - 127) / 128
-        maps: torch.Tensor = self.network.extract_features(images)
+        maps: torch.Tensor = self.network.extract_features(_normalized(batch))
         return maps if self.maps else maps.mean(dim=(2, 3))
+
+    def stages(self, batch: torch.Tensor) -> list[torch.Tensor]:
+        """Images, [b, 224, 224, 3], to the mean over the map of each block, and over the last map."""
+        network, found = self.network, []
+        maps: torch.Tensor = network._swish(network._bn0(network._conv_stem(_normalized(batch))))
+        for block in network._blocks:
+            maps = block(maps)
+            found.append(maps.mean(dim=(2, 3)))
+        return [*found, network._swish(network._bn1(network._conv_head(maps))).mean(dim=(2, 3))]
+
+
+def _normalized(batch: torch.Tensor) -> torch.Tensor:
+    """Images [b, 224, 224, 3] as the network wants them, [b, 3, 224, 224]."""
+    return (batch.permute(0, 3, 1, 2).float() - 127) / 128
 
 
 def weights_file() -> Path:

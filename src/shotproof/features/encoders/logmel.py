@@ -21,6 +21,7 @@ STATISTICS = ("mean", "std")
 class LogMelStatistics(SoundEncoder):
     """Mean and standard deviation over time of each log-mel band, in decibels; bands * 2 dimensions.
 
+    With `maps`, the levels themselves: one channel per band at 1 x frames locations, for methods on local maps.
     The front end is LogMel (`media/spectrogram.py`), with the defaults of SpurAudio: 16 kHz, 1024 samples every 512,
     128 bands.
     """
@@ -29,6 +30,7 @@ class LogMelStatistics(SoundEncoder):
     example = "logmel(bands=64, seconds=10)"
 
     statistics: str | tuple[str, ...] = option(STATISTICS, "mean, std, or both, in the order of the features")
+    maps: bool = option(False, "the levels over time, bands x 1 x frames, in place of their statistics")
     seconds: float = option(SECONDS, "length of the clips", above=0, most=LONGEST_CLIP)
     rate: int = option(16_000, "samples per second", least=1)
     window: int = option(1024, "samples per window", least=1)
@@ -47,6 +49,8 @@ class LogMelStatistics(SoundEncoder):
         chosen = (self.statistics,) if isinstance(self.statistics, str) else self.statistics
         if not chosen or not set(chosen) <= set(STATISTICS) or len(set(chosen)) < len(chosen):
             raise InputError(f"encoder 'logmel': statistics: expected mean, std, or both, found {self.statistics!r}")
+        if self.maps and chosen != STATISTICS:
+            raise InputError("encoder 'logmel': maps have no statistics over time: leave statistics out")
         object.__setattr__(self, "statistics", chosen)
         LogMel(**self._front_end())  # which refuses bands that do not fit the rate
 
@@ -69,9 +73,11 @@ class LogMelStatistics(SoundEncoder):
         return device
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
-        """Clips, [b, n], to statistics of their bands, [b, bands * statistics]."""
+        """Clips, [b, n], to statistics of their bands, [b, bands * statistics], or maps, [b, bands, 1, frames]."""
         import torch
 
         levels = log_mel(batch, LogMel(**self._front_end()))
+        if self.maps:
+            return levels[:, :, None]
         statistics = {"mean": levels.mean(dim=-1), "std": levels.std(dim=-1, correction=0)}
         return torch.cat([statistics[name] for name in self.statistics], dim=1)

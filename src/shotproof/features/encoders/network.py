@@ -74,17 +74,41 @@ class NetworkEncoder(Encoder):
         self.network.to(device)
         return device
 
+    @property
+    def stored(self) -> str:
+        """Under what its features are cached: the fingerprint, and whether they are maps."""
+        return f"{self.fingerprint} maps" if self.maps else self.fingerprint
+
+    @property
+    def keeps_shape(self) -> bool:
+        """Whether what is cached is of no use without its shape."""
+        return self.maps
+
+    def shape_of(self, values: npt.NDArray[Any]) -> tuple[int, ...]:
+        """The shape to keep, of what the first batch gave, [b, ...]."""
+        return values.shape[1:]
+
+    def compute(self, batch: torch.Tensor) -> torch.Tensor:
+        """What is cached of a batch."""
+        return self.forward(batch)
+
     def encode(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> Features:
         """Encode what the cache lacks, and put the features in the order of the catalog."""
+        rows = self.encode_rows(catalog, runtime, on_error)
+        array = rows.values.reshape(len(rows.values), *rows.shape) if rows.shape else rows.values
+        return Features.from_array(rows.items, array, record=rows.record, tally=rows.tally)
+
+    def encode_rows(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> Encoded:
+        """What the cache has or lacks of each item, as flat rows in the order of the catalog."""
         if not len(catalog):
             raise InputError(f"encoder '{self.name}': the catalog has no items")
         self._refuse_other_media(catalog)
-        fingerprint = f"{self.fingerprint} maps" if self.maps else self.fingerprint
+        fingerprint = self.stored
         files = self.files(catalog)
         digests = self.digests(files, runtime, on_error)
         store = feature_store(runtime.cache, fingerprint)
-        # Maps without their shape are of no use, and made anew.
-        known = store.find(pc.unique(digests).drop_null() if store.shape or not self.maps else digests[:0])
+        # What is of no use without its shape is made anew.
+        known = store.find(pc.unique(digests).drop_null() if store.shape or not self.keeps_shape else digests[:0])
         missing = _first_files(digests, files, known.column("key"))
         encoded = self._encode_files(missing, store, runtime, on_error)
         table = pa.concat_tables([part for part in (known, *encoded) if len(part)] or [known])
@@ -95,11 +119,11 @@ class NetworkEncoder(Encoder):
             raise UnreadableItem(f"none of the {len(catalog)} items can be read, e.g. '{skipped[0]}'")
         rows = places.drop_null().to_numpy(zero_copy_only=False)
         values = table.column("value").combine_chunks().flatten().to_numpy(zero_copy_only=False)
-        array = values.reshape(len(table), *(store.shape or [-1]))[rows]
+        flat = values.reshape(len(table), -1)[rows]
         record = FeaturesRecord(fingerprint=fingerprint, skipped=tuple(skipped))
         anew = sum(map(len, encoded))
         tally = Tally(anew, len(rows) - anew)
-        return Features.from_array(items.filter(pc.is_valid(places)).to_pylist(), array, record=record, tally=tally)
+        return Encoded(items.filter(pc.is_valid(places)).to_pylist(), flat, tuple(store.shape or ()), record, tally)
 
     def check(self, catalog: Catalog) -> None:
         """Refuse items of another medium."""
@@ -132,7 +156,7 @@ class NetworkEncoder(Encoder):
         def features(batch: Sequence[_Decoded]) -> npt.NDArray[Any]:
             with torch.inference_mode():
                 tensor = torch.from_numpy(self._stack([one.array for one in batch])).to(device)
-                return self._checked(self.forward(tensor), [files[one.digest] for one in batch])
+                return self._checked(self.compute(tensor), [files[one.digest] for one in batch])
 
         tables: list[pa.Table] = []
         decoded = runtime.map(self._decode, list(files.values()), what=f"encoding by {self}", chunk=FILES_PER_CHUNK)
@@ -147,8 +171,8 @@ class NetworkEncoder(Encoder):
         ):
             batches = _batches(zip(files, decoded, strict=True), batch_size, on_error)
             for batch, values in _in_order(threads, features, batches, ahead=2 * size):
-                if self.maps and not tables:
-                    store.keep_shape(values.shape[1:])
+                if self.keeps_shape and not tables:
+                    store.keep_shape(self.shape_of(values))
                 feature = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values[0].size)
                 keys = pa.array([one.digest for one in batch], pa.string())
                 tables.append(pa.table({"key": keys, "value": feature}))
@@ -182,6 +206,16 @@ class NetworkEncoder(Encoder):
             path = paths[int(np.argmax(broken))]
             raise InputError(f"encoder '{self.name}': the feature of {path} has a value that is not finite")
         return values
+
+
+class Encoded(NamedTuple):
+    """Flat rows of items: values [n, size], and the shape that was kept with them, where there is one."""
+
+    items: list[str]
+    values: npt.NDArray[Any]
+    shape: tuple[int, ...]
+    record: FeaturesRecord
+    tally: Tally
 
 
 class _Decoded(NamedTuple):

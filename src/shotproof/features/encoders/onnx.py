@@ -1,4 +1,4 @@
-"""Any exported model, with its preprocessing stated: in a small file beside it, or as options."""
+"""Any exported model of images or sounds, with its preprocessing stated: in a small file beside it, or as options."""
 
 from __future__ import annotations
 
@@ -11,12 +11,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 from PIL import Image
 
+from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.clips import clip_digests, clips_of
 from shotproof.core.errors import InputError, MissingExtra, UnknownName, did_you_mean, first_line
 from shotproof.core.file_digest import file_sha256
 from shotproof.core.options import option
+from shotproof.core.runtime.runtime import Runtime
+from shotproof.core.store import OnError
 from shotproof.features.encoders.network import NetworkEncoder
+from shotproof.features.encoders.onnx_sound import (
+    BANDS_FIRST,
+    FRONT_ENDS,
+    INPUTS,
+    SPECTROGRAM,
+    TIME_FIRST,
+    WAVEFORM,
+    ClipPreparation,
+    clip_preparation,
+)
+from shotproof.features.encoders.sound import LONGEST_CLIP
 from shotproof.media.images import open_image
 
 if TYPE_CHECKING:
@@ -25,8 +41,21 @@ if TYPE_CHECKING:
 SIDE = 224
 SCALE = 1 / 255
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's
+NUMBERS = {2: "two", 3: "three", 4: "four"}
 TYPES = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
-STATED = ("size", "scale", "mean", "std", "layout", "output")  # what MODEL.onnx.toml may state
+STATED = (
+    "input",
+    "size",
+    "scale",
+    "mean",
+    "std",
+    "layout",
+    "output",
+    "front_end",
+    "rate",
+    "seconds",
+)  # in the file too
+LAYOUTS = {"image": ("nchw", "nhwc"), WAVEFORM: (), SPECTROGRAM: (TIME_FIRST, BANDS_FIRST)}
 
 Triple = tuple[float, float, float]
 
@@ -44,38 +73,73 @@ class Preprocessing(NamedTuple):
 
 @dataclass(frozen=True)
 class Onnx(NetworkEncoder):
-    """A model in ONNX that takes one batch of RGB images.
+    """A model in ONNX that takes one batch of RGB images, of clips' samples, or of spectrograms.
 
-    The whole image is resized (bicubic, no crop), and its values become (x * `scale` - `mean`) / `std`. A file
-    MODEL.onnx.toml beside MODEL.onnx may state the same options; those given here override it. Without `output`, it is
-    the first with two axes, else the first with four, averaged over height and width; with `maps`, the first with four
-    axes, as it is.
+    Without `input`, two axes are samples, four axes images, and a `front_end` makes spectrograms. The whole image is
+    resized (bicubic, no crop), and its values become (x * `scale` - `mean`) / `std`. A file MODEL.onnx.toml beside
+    MODEL.onnx may state the same options; those given here override it. Without `output`, it is the first with two
+    axes, else the first with four, averaged over height and width; with `maps`, the first with four axes, as it is.
+
+    Of sounds, an output of three axes, tokens of time, is averaged too, or with `maps` a row of locations. Spectrograms
+    are made as the model's own code makes them, and cut or filled up with zeros to the length that the model takes.
     """
 
-    about = "any exported model in ONNX, with its preprocessing stated (extra: onnx)"
+    about = "any exported model of images or sounds in ONNX, with its preprocessing stated (extra: onnx)"
     example = "onnx:model.onnx(size=224)"
 
     path: Path = option(help="the model", argument=True, path=True)
+    input: str | None = option(None, "what it takes; None: as its input's axes tell", choices=INPUTS)
     size: int | tuple[int, int] | None = option(
         None, f"a side, or height and width, in pixels; None: as the model's input says, else {SIDE}", least=1
     )
-    scale: float | None = option(None, "what values from 0 to 255 are multiplied by; None: 1/255", above=0)
-    mean: float | Triple | None = option(None, "one number, or one per channel; None: ImageNet's")
-    std: float | Triple | None = option(None, "one number, or one per channel; None: ImageNet's", above=0)
-    layout: str | None = option(None, "the order of axes; None: as the model's input says", choices=("nchw", "nhwc"))
+    scale: float | None = option(
+        None, "what values are multiplied by first; None: 1/255 of images, 1 of sounds", above=0
+    )
+    mean: float | Triple | None = option(None, "one number, or one per channel; None: ImageNet's, or the front end's")
+    std: float | Triple | None = option(
+        None, "one number, or one per channel; None: ImageNet's, or the front end's", above=0
+    )
+    layout: str | None = option(
+        None,
+        "the order of axes, of images nchw or nhwc, of spectrograms tf or ft (time, bands); None: as the input says",
+        choices=(*LAYOUTS["image"], *LAYOUTS[SPECTROGRAM]),
+    )
     output: str | None = option(None, "the output to take, by its name")
-    maps: bool = option(False, "local maps, the first output with four axes")
+    maps: bool = option(False, "local maps, the first output with four axes; of sounds, also with three")
+    front_end: str | None = option(None, "what makes spectrograms", choices=FRONT_ENDS)
+    rate: int | None = option(None, "samples per second of an input of samples; None: 16,000", least=1_000)
+    seconds: float | None = option(
+        None, "length of the clips; None: as an input of samples says, else 5", above=0, most=LONGEST_CLIP
+    )
 
     def extras(self) -> Mapping[str, str]:
         """What runs the model."""
-        return {"onnxruntime": "onnx"}
+        return {"onnxruntime": "onnx"} | ({"soundfile": "sound"} if self.input in (WAVEFORM, SPECTROGRAM) else {})
 
     @cached_property
-    def preprocessing(self) -> Preprocessing:
+    def medium(self) -> str:  # type: ignore[override]
+        """What its items are: `image` or `sound`."""
+        return "sound" if isinstance(self.preprocessing, ClipPreparation) else "image"
+
+    def files(self, catalog: Catalog) -> Sequence[Any]:
+        """The file of each item, or the mixture that it stands for."""
+        return clips_of(catalog) if self.medium == "sound" else catalog.paths
+
+    def digests(self, files: Sequence[Any], runtime: Runtime, on_error: OnError) -> pa.Array:
+        """A digest of the content of each, [n]."""
+        return (clip_digests if self.medium == "sound" else super().digests)(files, runtime, on_error)
+
+    @cached_property
+    def preprocessing(self) -> Preprocessing | ClipPreparation:
         """What is stated, here or beside the model, and what the model's input and outputs say."""
         given = {key: value for key in STATED if (value := getattr(self, key)) is not None}
         stated = {**dict.fromkeys(STATED), **self._sidecar(), **given}
         shape = self._input.shape
+        kind = stated["input"] or self._kind_of(shape)
+        self._check_stated(kind, stated)
+        if kind != "image":
+            output = self._checked_output(stated["output"], (2, 3, 4))
+            return clip_preparation(kind, stated, [*map(_fixed, shape[1:])], output, f"model {self.path}")
         layout = stated["layout"] or self._layout_of(shape)
         own = [_fixed(axis) or SIDE for axis in (shape[2:] if layout == "nchw" else shape[1:3])]
         return Preprocessing(
@@ -84,7 +148,7 @@ class Onnx(NetworkEncoder):
             _repeated(MEAN if stated["mean"] is None else stated["mean"], 3),
             _repeated(STD if stated["std"] is None else stated["std"], 3),
             layout,
-            self._checked_output(stated["output"]),
+            self._checked_output(stated["output"], (2, 4)),
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -106,8 +170,10 @@ class Onnx(NetworkEncoder):
         """The session that runs the model."""
         return self._session("CPUExecutionProvider")
 
-    def load(self, path: Path) -> npt.NDArray[np.float32]:
-        """The image as the model wants it, [3, height, width] or [height, width, 3]."""
+    def load(self, path: Any) -> npt.NDArray[np.float32]:
+        """The image as the model wants it, [3, height, width] or [height, width, 3]; of sounds, the clip."""
+        if isinstance(self.preprocessing, ClipPreparation):
+            return self.preprocessing.prepared(path)
         (height, width), scale, *moments, layout, _ = self.preprocessing
         image = open_image(path).resize((width, height), Image.Resampling.BICUBIC)
         mean, std = np.array(moments, dtype=np.float32)
@@ -124,7 +190,7 @@ class Onnx(NetworkEncoder):
         return torch.device("cpu")
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
-        """Images, [b, ...], to features, [b, d], or maps, [b, d, h, w]."""
+        """Images or clips, [b, ...], to features, [b, d], or maps, [b, d, h, w]."""
         import torch
 
         images = batch.numpy().astype(TYPES[self._input.type])
@@ -133,7 +199,11 @@ class Onnx(NetworkEncoder):
         padded = np.concatenate([images, np.repeat(images[-1:], -len(images) % size, axis=0)])
         outputs = [self._run(padded[start : start + size]) for start in range(0, len(padded), size)]
         values = np.concatenate(outputs)[: len(images)]
-        if self.maps and values.ndim == 4 and self.preprocessing.layout == "nhwc":
+        if values.ndim == 3 and self.medium == "sound":  # tokens of time, [b, t, d]
+            values = np.ascontiguousarray(values.transpose(0, 2, 1)[:, :, None])
+        if self.medium == "sound":
+            values = values.mean(axis=(2, 3)) if values.ndim == 4 and not self.maps else values
+        elif self.maps and values.ndim == 4 and self.preprocessing.layout == "nhwc":
             values = values.transpose(0, 3, 1, 2)
         elif values.ndim == 4 and not self.maps:
             values = values.mean(axis=(2, 3) if self.preprocessing.layout == "nchw" else (1, 2))
@@ -149,9 +219,12 @@ class Onnx(NetworkEncoder):
     @property
     def _input(self) -> Any:
         inputs = self.network.get_inputs()
-        if len(inputs) != 1 or len(inputs[0].shape) != 4 or inputs[0].type not in TYPES:
+        if len(inputs) != 1 or len(inputs[0].shape) not in (2, 3, 4) or inputs[0].type not in TYPES:
             found = ", ".join(f"{node.name} {node.type} {node.shape}" for node in inputs)
-            raise InputError(f"model {self.path}: expected one input of images, four axes of floats, found {found}")
+            raise InputError(
+                f"model {self.path}: expected one input of floats, images of four axes or sounds of two to four, "
+                f"found {found}"
+            )
         return inputs[0]
 
     def _session(self, provider: str) -> Any:
@@ -186,19 +259,43 @@ class Onnx(NetworkEncoder):
         except InputError as error:
             raise InputError(f"{path}: {error}") from error
 
+    def _kind_of(self, shape: Sequence[Any]) -> str:
+        """What the model takes, by the axes of its input."""
+        if len(shape) == 2:
+            return WAVEFORM
+        if self.front_end is not None or self._sidecar().get("front_end") is not None:
+            return SPECTROGRAM
+        if len(shape) == 4 and 1 not in (shape[1], shape[3]):
+            return "image"
+        raise InputError(f"model {self.path}: its input {shape} does not tell what it takes: give input or front_end")
+
+    def _check_stated(self, kind: str, stated: Mapping[str, Any]) -> None:
+        """Refuse what does not go with the kind of input."""
+        if stated["layout"] is not None and stated["layout"] not in LAYOUTS[kind]:
+            expected = " or ".join(LAYOUTS[kind]) or "none"
+            raise InputError(f"model {self.path}: layout of {kind}: expected {expected}, found '{stated['layout']}'")
+        if kind == "image":
+            if len(self._input.shape) != 4:
+                raise InputError(
+                    f"model {self.path}: expected an input of images, four axes, found {self._input.shape}"
+                )
+            for key in ("front_end", "rate", "seconds"):
+                if stated[key] is not None:
+                    raise InputError(f"model {self.path}: {key} is of sounds, and the model takes images")
+
     def _layout_of(self, shape: Sequence[Any]) -> str:
         if 3 not in (shape[1], shape[3]):
             raise InputError(f"model {self.path}: its input {shape} does not tell where the channels are: give layout")
         return "nchw" if shape[1] == 3 else "nhwc"
 
-    def _checked_output(self, output: Any) -> str:
+    def _checked_output(self, output: Any, axes: tuple[int, ...]) -> str:
         outputs = {node.name: len(node.shape or ()) for node in self.network.get_outputs()}
         if output is not None and output not in outputs:
             raise UnknownName(f"output of model {self.path}", str(output), outputs)
-        axes = (4,) if self.maps else (2, 4)
+        axes = tuple(count for count in axes if count > 2 or not self.maps)
         usable = [output] if output else sorted((n for n in outputs if outputs[n] in axes), key=outputs.__getitem__)
         if not usable:
-            wanted = "four axes, a map" if self.maps else "two or four axes"
+            wanted = f"{' or '.join(NUMBERS[count] for count in axes)} axes{', a map' if self.maps else ''}"
             raise InputError(f"model {self.path} has no output with {wanted}: give output, one of {list(outputs)}")
         return str(usable[0])
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,6 +13,7 @@ import numpy as np
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
 from shotproof.core.hugging_face import load_part
+from shotproof.core.options import option
 from shotproof.core.records import FeaturesRecord, Maker
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.store import OnError
@@ -19,24 +22,26 @@ from shotproof.features.features import Features
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+    import torch
 
 NAME = "{}"  # the template that is the name itself
 TEMPLATES = "texts around the names of classes, with {} for the name; with some, the features carry the classes' texts"
 _BATCH = 64
 
 
+@dataclass(frozen=True)
 class TextTower(NetworkEncoder):
     """An encoder whose model has a tower for texts, too; with `templates`, its features carry the texts of the classes.
 
     A subclass is an encoder of images or sounds after the projection to the space of the texts.
     """
 
-    model: str  # options of each
-    hub: bool
-    templates: str | tuple[str, ...]
-
     item_tower: ClassVar[str]  # the function of the model that embeds items
     example_model: ClassVar[str]
+
+    model: str = option(help="a folder, or a name on the Hugging Face hub", argument=True)
+    templates: str | tuple[str, ...] = option((), TEMPLATES)
+    hub: bool = option(False, "whether the model may be downloaded", recorded=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -58,6 +63,15 @@ class TextTower(NetworkEncoder):
         if lost:
             raise InputError(f"model '{self.model}' lacks {len(lost)} of its weights, e.g. {lost[0]}")
         return whole.float().eval()
+
+    @abstractmethod
+    def tower_inputs(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
+        """What the items' tower is given of a batch, by name."""
+
+    def forward(self, batch: torch.Tensor) -> torch.Tensor:
+        """What `load` gave, [b, ...], to vectors in the space of the texts, [b, d]."""
+        projected: torch.Tensor = getattr(self.network, self.item_tower)(**self.tower_inputs(batch)).pooler_output
+        return projected
 
     def encode(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> Features:
         """The items' vectors and, with templates, the texts of their classes."""

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 POOLINGS = ("auto", "cls", "mean", "pooler")
 CLASS_TOKENS = {"cls_token", "class_embedding"}  # as transformers' models name these parameters
 EXTRA_TOKENS = CLASS_TOKENS | {"distillation_token", "register_tokens"}
+LARGE_BESIDE = {"qwen2_audio": ("audio_config", "audio_tower")}  # where the settings and the weights of the tower are
 TRAINING_ONLY = {"masked_spec_embed"}  # weights that a checkpoint may lack: they have no say in evaluation
 
 
 def load_tower(model: str, part: str, inputs: Collection[str], what: str, *, hub: bool) -> Any:
     """The model, in float32 and evaluation mode; of one with several towers `part`, which takes one of `inputs`."""
-    whole, report = load_part("AutoModel", model, hub=hub, use_safetensors=True, output_loading_info=True)
+    settings = {"use_safetensors": True, "output_loading_info": True, **_tower_alone(model, hub)}
+    whole, report = load_part("AutoModel", model, hub=hub, **settings)
     if getattr(whole.config, "is_encoder_decoder", False):
         part = "encoder"  # its decoder makes texts
     tower = getattr(whole, part, whole)
@@ -35,6 +37,15 @@ def load_tower(model: str, part: str, inputs: Collection[str], what: str, *, hub
     if lost:
         raise InputError(f"model '{model}' lacks {len(lost)} of its weights, e.g. {lost[0]}")
     return tower.float().eval()
+
+
+def _tower_alone(model: str, hub: bool) -> dict[str, Any]:
+    """How the tower alone is loaded of a model whose other parts are large; nothing for all others."""
+    config = load_part("AutoConfig", model, hub=hub)
+    if config.model_type not in LARGE_BESIDE:
+        return {}
+    settings, tower = LARGE_BESIDE[config.model_type]
+    return {"config": getattr(config, settings), "key_mapping": {rf"^(model\.)?{tower}\.": ""}}
 
 
 def tower_digest(tower: Any, preprocessing: str) -> str:
@@ -56,12 +67,29 @@ def pooled(tower: Any, output: Any, pooling: str, model: str) -> torch.Tensor:
     `pooler` is the model's own, `cls` the class token, `mean` the mean over the map or over the tokens that stand for
     a part of the item; `auto` is the first of these three that the model has.
     """
-    hidden: torch.Tensor = output.last_hidden_state  # tokens [b, t, d] or a map [b, d, height, width]
     own: torch.Tensor | None = output.get("pooler_output")
-    tokens = {name.rpartition(".")[2]: tensor for name, tensor in tower.named_parameters()}
-    has_class_token = hidden.ndim == 3 and not tokens.keys().isdisjoint(CLASS_TOKENS)
     if pooling in ("auto", "pooler") and own is not None:
         return own.flatten(1)
+    return _pooled_hidden(tower, output.last_hidden_state, pooling, model)
+
+
+def pooled_stages(tower: Any, output: Any, pooling: str, model: str) -> list[torch.Tensor]:
+    """The output of each block, given by a call with its hidden states, as one vector per item, [b, d] each.
+
+    The last one is after the final norm, if there is one. `auto` is the class token, or the mean without one: blocks
+    have no pooler.
+    """
+    if pooling == "pooler":
+        raise InputError(f"model '{model}': its stages have no pooler: expected pooling 'auto', 'cls' or 'mean'")
+    # The first hidden state is the embedding of the patches, or of time.
+    hidden = [*output.hidden_states[1:-1], output.last_hidden_state]
+    return [_pooled_hidden(tower, one, pooling, model) for one in hidden]
+
+
+def _pooled_hidden(tower: Any, hidden: torch.Tensor, pooling: str, model: str) -> torch.Tensor:
+    """Tokens [b, t, d] or a map [b, d, height, width] as one vector per item, [b, d]."""
+    tokens = {name.rpartition(".")[2]: tensor for name, tensor in tower.named_parameters()}
+    has_class_token = hidden.ndim == 3 and not tokens.keys().isdisjoint(CLASS_TOKENS)
     if pooling in ("auto", "cls") and has_class_token:
         return hidden[:, 0]
     if pooling in ("auto", "mean"):

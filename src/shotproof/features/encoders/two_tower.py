@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from shotproof.core.options import option
 from shotproof.features.encoders.hf import VisionModel
-from shotproof.features.encoders.text_tower import TEMPLATES, TextTower
+from shotproof.features.encoders.text_tower import TextTower
 from shotproof.features.encoders.tower import tower_digest
 
 if TYPE_CHECKING:
@@ -28,17 +27,12 @@ class TwoTower(TextTower, VisionModel):
     item_tower = "get_image_features"
     example_model = "CLIP or SigLIP"
 
-    model: str = option(help="a folder, or a name on the Hugging Face hub", argument=True)
-    templates: str | tuple[str, ...] = option((), TEMPLATES)
-    hub: bool = option(False, "whether the model may be downloaded", recorded=False)
-
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the whole model and of the preprocessing."""
         preprocessing = self.processor.to_json_string()
         return f"two-tower model={tower_digest(self.network, preprocessing)}"
 
-    def forward(self, batch: torch.Tensor) -> torch.Tensor:
-        """Images, [b, 3, height, width], to vectors, [b, d]."""
-        projected: torch.Tensor = self.network.get_image_features(pixel_values=batch).pooler_output
-        return projected
+    def tower_inputs(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
+        """Images, [b, 3, height, width]."""
+        return {"pixel_values": batch}

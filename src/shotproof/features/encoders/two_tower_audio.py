@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from shotproof.core.options import option
 from shotproof.features.encoders.hf_audio import SoundModel
 from shotproof.features.encoders.sound import LONGEST_CLIP
-from shotproof.features.encoders.text_tower import TEMPLATES, TextTower
+from shotproof.features.encoders.text_tower import TextTower
 from shotproof.features.encoders.tower import tower_digest
 from shotproof.media.clip import SECONDS
 
@@ -30,18 +30,14 @@ class TwoTowerAudio(TextTower, SoundModel):
     item_tower = "get_audio_features"
     example_model = "CLAP"
 
-    model: str = option(help="a folder, or a name on the Hugging Face hub", argument=True)
-    templates: str | tuple[str, ...] = option((), TEMPLATES)
     seconds: float = option(SECONDS, "length of the clips", above=0, most=LONGEST_CLIP)
-    hub: bool = option(False, "whether the model may be downloaded", recorded=False)
 
     @cached_property
     def fingerprint(self) -> str:
         """Digest of the whole model, of the preprocessing, and the length of the clips."""
         return f"two-tower-audio model={tower_digest(self.network, self.preprocessing)} seconds={self.seconds}"
 
-    def forward(self, batch: torch.Tensor) -> torch.Tensor:
-        """What `load` gave, [b, ...], to vectors, [b, d]."""
-        options = self.shorter_than_the_model_takes(self.network.config.audio_config, batch)
-        projected: torch.Tensor = self.network.get_audio_features(input_features=batch, **options).pooler_output
-        return projected
+    def tower_inputs(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:
+        """What `load` gave, [b, ...]."""
+        longer = self.shorter_than_the_model_takes(self.network.config.audio_config, batch)
+        return {"input_features": batch, **longer}

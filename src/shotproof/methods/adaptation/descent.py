@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.func import grad, vmap
 from torch.nn import functional
 
-from shotproof.models.inner_loop import Viewed, Weights
+from shotproof.models.inner_loop import Viewed, Weights, over_tasks
 
 if TYPE_CHECKING:
     from shotproof.methods.adaptation.adaptation import DecodedTasks
@@ -47,7 +47,7 @@ def descend(
         inputs: of each step, what the loss takes after the weights
         decayed_over: learning rates fall to zero over so many steps, by a cosine; None: they stay
     """
-    slopes = vmap(grad(loss))
+    slopes = over_tasks(grad(loss))
     rates = [group["lr"] for group in optimizer.param_groups]
     for step, given in enumerate(inputs):
         gradients = slopes(weights, *given)
@@ -106,7 +106,7 @@ def prototype_scores(call: Callable[[Weights, Tensor], Tensor], weights: Weights
     def one(own: Weights, support: Tensor, target: Tensor, query: Tensor) -> Tensor:
         return cosine_logits(call(own, support), target, call(own, query))
 
-    scores: Tensor = vmap(one)(weights, tasks.support, tasks.target, tasks.query)
+    scores: Tensor = over_tasks(one)(weights, tasks.support, tasks.target, tasks.query)
     return scores
 
 

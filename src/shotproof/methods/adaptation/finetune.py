@@ -25,10 +25,10 @@ class Finetune(Adaptation):
 
     about = "all of the backbone tuned on the changed support, as P>M>F and Hard-Meta-Dataset++ do"
     paper = "Hu, Li, Stühmer, Kim and Hospedales, Pushing the Limits of Simple Pipelines for Few-Shot Learning, 2022"
-    example = "finetune(rate=0.0001, steps=100)"
+    example = "finetune(rate=0.001, steps=100)"
 
     steps: int = option(50, "steps of Adam", least=0)
-    rate: float = option(1e-3, "learning rate of Adam", above=0)
+    rate: float = option(1e-4, "learning rate of Adam", above=0)
     augment: float = option(0.9, "how often a step changes the support at random", least=0, most=1)
 
     def adapted_scores(self, model: Model, net: FewShotNetwork, tasks: DecodedTasks) -> Tensor:

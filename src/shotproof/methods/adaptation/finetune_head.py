@@ -8,14 +8,13 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from torch.func import vmap
 from torch.nn import functional
 
 from shotproof.core.options import option
 from shotproof.methods.adaptation import descent
 from shotproof.methods.adaptation.adaptation import Adaptation, DecodedTasks
 from shotproof.methods.shared import task_draws
-from shotproof.models.inner_loop import Weights
+from shotproof.models.inner_loop import Weights, over_tasks
 from shotproof.models.model import Model
 from shotproof.models.network import FewShotNetwork
 
@@ -61,7 +60,7 @@ class FinetuneHead(Adaptation):
         optimizer = torch.optim.SGD(groups, self.head_rate, momentum=self.momentum)
         inputs = [*self._batches(tasks)]
         descent.descend(loss, weights, optimizer, inputs, decayed_over=len(inputs))
-        scores: Tensor = vmap(logits)(weights, tasks.query)
+        scores: Tensor = over_tasks(logits)(weights, tasks.query)
         return scores
 
     def _start(self, support: Tensor, target: Tensor) -> Weights:

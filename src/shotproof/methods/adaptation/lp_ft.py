@@ -15,7 +15,7 @@ from shotproof.methods.adaptation.adaptation import Adaptation, DecodedTasks
 from shotproof.methods.heads.inductive.baseline_plus_plus import EPSILON
 from shotproof.methods.shared import task_draws
 from shotproof.methods.shared.sgd import SHUFFLES, drawn_weights
-from shotproof.models.inner_loop import Weights
+from shotproof.models.inner_loop import Weights, over_tasks
 from shotproof.models.model import Model
 from shotproof.models.network import FewShotNetwork
 
@@ -71,7 +71,7 @@ class LpFt(Adaptation):
         descent.descend(
             self._loss(logits, self.firth), weights, torch.optim.SGD([*weights.values()], self.rate), batches
         )
-        scores = vmap(logits)(weights, tasks.query)
+        scores = over_tasks(logits)(weights, tasks.query)
         return scores
 
     def _logits(self, head: Weights, vectors: Tensor) -> Tensor:

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
-from torch.func import vmap
 from torch.nn import functional
 
 from shotproof.core.options import option
 from shotproof.methods.adaptation import descent
 from shotproof.methods.adaptation.adaptation import Adaptation, DecodedTasks
-from shotproof.models.inner_loop import Viewed, Weights
+from shotproof.models.inner_loop import Viewed, Weights, over_tasks
 from shotproof.models.model import Model
 from shotproof.models.network import FewShotNetwork
 
@@ -70,5 +69,5 @@ class TransductiveFinetuneNetwork(Adaptation):
         for _ in range(self.epochs):
             descent.descend(surprise, weights, optimizer, [(tasks.support, target)])
             descent.descend(entropy, weights, optimizer, [(tasks.query,)])
-        scores: Tensor = vmap(logits)(weights, tasks.query)
+        scores: Tensor = over_tasks(logits)(weights, tasks.query)
         return scores

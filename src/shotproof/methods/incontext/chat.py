@@ -21,7 +21,7 @@ from shotproof.core.arrays import IntArray
 from shotproof.core.chat_server import FailedRequest, ServerOptions
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
-from shotproof.core.records import plain
+from shotproof.core.plain_values import plain
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.media.clip import SECONDS, SOUND_EXTENSIONS
 from shotproof.media.data_urls import image_data_url, wav_base64

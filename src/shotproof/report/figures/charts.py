@@ -91,7 +91,7 @@ def gap_domain(gaps: Sequence[Interval]) -> tuple[float, float]:
 def gap_bars(
     groups: Sequence[tuple[str, Sequence[Bar]]], domain: tuple[float, float], x_label: str, description: str
 ) -> Markup:
-    """One group of bars per method, one bar per task set, with whiskers and values."""
+    """One group of bars per method or encoder, one bar per task set, with whiskers and values."""
     left = names_width([name for name, _ in groups], LABEL_LENGTH)
     bar, space = 12.0, 8.0
     bottom = 4 + sum(len(bars) * bar + space for _, bars in groups)
@@ -102,7 +102,7 @@ def gap_bars(
     for name, bars in groups:
         parts.append(row_name(name, LABEL_LENGTH, left - 6, top + len(bars) * bar / 2 + 3.5))
         for one in bars:
-            parts += _gap_bar(scale, one, f"{name}, {one.name}", top, bar)
+            parts += _gap_bar(scale, one, f"{name}, {one.name}: {x_label}", top, bar)
             top += bar
         top += space
     parts.append(line(scale(0), frame.top, scale(0), frame.bottom, "axis"))
@@ -178,7 +178,7 @@ def plan_figure(plan: Plan, own_query: int, description: str) -> Markup:
 
 def _gap_bar(scale: Scale, bar: Bar, name: str, top: float, height: float) -> list[Markup]:
     zero, end = scale(0), scale(bar.gap.mean)
-    tooltip = element("title", f"{name}: {percent(bar.gap.mean)} points {bounds(bar.gap)}")
+    tooltip = element("title", f"{name} {percent(bar.gap.mean)} {bounds(bar.gap)}")
     rectangle = element(
         "rect",
         tooltip,

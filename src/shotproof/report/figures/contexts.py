@@ -8,7 +8,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from shotproof.evaluation.evaluated import Classifier
 from shotproof.evaluation.origin import Design
 from shotproof.report.figures.axes import ends, whisker, x_axis, y_axis
 from shotproof.report.figures.charts import LABEL_LENGTH, WIDTH
@@ -100,16 +99,16 @@ def _curves(
             of_data = f"{data_set}, " if several else ""
             name = f"Loss of Acc, iid - {sampler}, {of_data}{shape}{dial}"
             points = [point for of_one in curves.values() for point in of_one.items()]
-            parts = _parts(curves)
+            parts = in_parts(curves)
             for number, part in enumerate(parts, 1):
                 described = f"Loss of accuracy of {len(part)} classifiers, iid minus {sampler}, against {x_label}."
                 keys = [(marker(5, 5, series), name) for series, name in enumerate(part)]
                 of_several = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
-                panels.append(ContextPanel(name + of_several, _lines(part, points, x_label, described), keys))
+                panels.append(ContextPanel(name + of_several, lines_figure(part, points, x_label, described), keys))
     return panels
 
 
-def _parts(curves: Mapping[str, Curve]) -> list[dict[str, Curve]]:
+def in_parts(curves: Mapping[str, Curve]) -> list[dict[str, Curve]]:
     """No more curves together than there are colors, those that lose alike in one part."""
     if len(curves) <= COLORS:
         return [dict(curves)]
@@ -118,15 +117,19 @@ def _parts(curves: Mapping[str, Curve]) -> list[dict[str, Curve]]:
     return [dict(ordered[start : start + size]) for start in range(0, len(ordered), size)]
 
 
-def _lines(
-    curves: Mapping[str, Curve], points: Sequence[tuple[float, Interval]], x_label: str, description: str
+def lines_figure(
+    curves: Mapping[str, Curve],
+    points: Sequence[tuple[float, Interval]],
+    x_label: str,
+    description: str,
+    y_label: str = "loss of Acc (points)",
 ) -> Markup:
     """One line per classifier, with whiskers, and zero marked; the axes hold all points, also those of other parts."""
     frame = Box(44, 8, WIDTH - 10, 240)
     values = sorted({x for x, _ in points})
     x_scale = Scale.around(values, frame.left, frame.right, least=0.005)
     y_scale = Scale.around([0.0, *(end for _, gap in points for end in ends(gap))], frame.bottom, frame.top)
-    parts = x_axis(x_scale, frame, x_label, values) + y_axis(y_scale, frame, "loss of Acc (points)")
+    parts = x_axis(x_scale, frame, x_label, values) + y_axis(y_scale, frame, y_label)
     parts.append(line(frame.left, y_scale(0), frame.right, y_scale(0), "reference"))
     for series, (name, of_one) in enumerate(curves.items()):
         beside = DODGE * (series - (len(curves) - 1) / 2)
@@ -139,7 +142,7 @@ def _lines(
 
 
 def _name(comparison: Comparison, row: GapRow) -> str:
-    return row.method if len(comparison.encoders) == 1 else str(Classifier(row.encoder, row.method))
+    return row.method if len(comparison.encoders) == 1 else comparison.classifier_title(row.classifier)
 
 
 def _mean(of_one: Mapping[str, Interval] | Curve) -> float:

@@ -26,7 +26,7 @@ def heat_maps(comparison: Comparison) -> list[tuple[str, Markup]]:
     accuracies: dict[str, dict[tuple[str, str], Interval]] = {}
     losses: dict[str, dict[tuple[str, str], Interval]] = {}
     for row in comparison.rows:
-        design, key = comparison.design_name(row.design), (row.encoder, row.method)
+        design, key = comparison.design_name(row.design), (comparison.encoder_names[row.encoder], row.method)
         for measured in (row.reference, row.biased):
             if measured:
                 accuracies.setdefault(f"Acc (%), {measured.sampler}, {design}", {})[key] = measured.accuracy

@@ -9,7 +9,6 @@ from typing import Any
 from markupsafe import Markup
 
 from shotproof.core.records import UNKNOWN
-from shotproof.evaluation.evaluated import Classifier
 from shotproof.evaluation.origin import Design
 from shotproof.report.figures.charts import Bar, Point, gap_bars, gap_domain, scatter
 from shotproof.report.figures.contexts import ContextPanel, context_panels
@@ -36,7 +35,7 @@ NAMES: dict[Axis, str] = {
 
 @dataclass(frozen=True)
 class BarFigure:
-    """Bars, one panel per encoder, and the names of the series."""
+    """Bars, one panel per encoder (of a single method one for all), and the names of the series."""
 
     panels: list[tuple[str, Markup]]
     keys: list[tuple[str, str]]
@@ -49,6 +48,7 @@ class AxisSection:
 
     ranks: by the share of skill lost, by row
     heading: the question that it answers
+    labels: what marks of the scatters are labeled by
     points, skill: what is lost, in points (beyond the placebo where there is one) and in percent of the skill
     """
 
@@ -59,6 +59,7 @@ class AxisSection:
     encoder_keys: list[tuple[Markup, str]]
     points: BarFigure
     skill: BarFigure
+    labels: str
     contexts: list[ContextPanel]
     heading: str
 
@@ -109,18 +110,21 @@ def axis_sections(comparison: Comparison) -> list[AxisSection]:
             named[row.design, label] = f"{label}, {design_name}" if several else design_name
         metric = METRIC_NAMES[comparison.metric]
         in_points = _bars(
-            rows, named, lambda row: (row.excess or row.gap)[comparison.metric], f"{metric} lost (points)"
+            comparison, rows, named, lambda row: (row.excess or row.gap)[comparison.metric], f"{metric} lost (points)"
         )
-        in_skill = _bars(rows, named, lambda row: row.skill_lost[comparison.metric], f"skill lost in {metric} (%)")
+        in_skill = _bars(
+            comparison, rows, named, lambda row: row.skill_lost[comparison.metric], f"skill lost in {metric} (%)"
+        )
         sections.append(
             AxisSection(
                 axis,
                 rows,
-                [ranks.get((row.design, _label(row), Classifier(row.encoder, row.method))) for row in rows],
+                [ranks.get((row.design, _label(row), row.classifier)) for row in rows],
                 _scatters(comparison, rows, named),
-                [(marker(5, 5, index), name) for index, name in enumerate(comparison.encoders)],
+                [(marker(5, 5, index), name) for index, name in enumerate(comparison.encoder_names.values())],
                 in_points,
                 in_skill,
+                "encoder" if _tells_encoders(comparison) else "method",
                 context_panels(comparison) if axis == "contexts" else [],
                 HEADINGS[axis].format(context=comparison.context.replace("_", " ")),
             )
@@ -144,8 +148,8 @@ def _scatters(
         accuracy, worst = wording.metric("Acc", reference), wording.metric("wAcc", label)
         points = [
             Point(
-                row.method,
-                str(Classifier(row.encoder, row.method)),
+                comparison.encoder_names[row.encoder] if _tells_encoders(comparison) else row.method,
+                comparison.classifier_title(row.classifier),
                 comparison.encoders.index(row.encoder),
                 row.reference.accuracy,
                 row.biased.worst,
@@ -160,23 +164,37 @@ def _scatters(
 
 
 def _bars(
-    rows: Sequence[GapRow], named: dict[tuple[Design, str], str], value: Callable[[GapRow], Interval], unit: str
+    comparison: Comparison,
+    rows: Sequence[GapRow],
+    named: dict[tuple[Design, str], str],
+    value: Callable[[GapRow], Interval],
+    unit: str,
 ) -> BarFigure:
-    """One panel per encoder, one bar per design and task set, all on one scale; without what has no number."""
+    """One panel per encoder with a row per method, or of a single method one panel with a row per encoder.
+
+    A row has one bar per design and task set; all are on one scale. What has no number is left out.
+    """
     shown = [(row, one) for row in rows if not _lacks_number(one := value(row))]
     tints = {key: index + (len(named) == 1) for index, key in enumerate(named)}  # the first is pale beside others
     domain = gap_domain([one for _, one in shown])
+    by_encoder = _tells_encoders(comparison)
+    bars: dict[str, dict[str, list[Bar]]] = {}
+    for row, one in shown:
+        encoder, key = comparison.encoder_names[row.encoder], (row.design, _label(row))
+        panel, name = (row.method, encoder) if by_encoder else (encoder, row.method)
+        bars.setdefault(panel, {}).setdefault(name, []).append(Bar(tints[key], named[key], one))
     panels = []
-    for encoder in dict.fromkeys(row.encoder for row, _ in shown):
-        groups: dict[str, list[Bar]] = {}
-        for row, one in shown:
-            if row.encoder == encoder:
-                key = (row.design, _label(row))
-                groups.setdefault(row.method, []).append(Bar(tints[key], named[key], one))
-        described = f"Bars of {len(groups)} methods on encoder {encoder}: {unit}. The table has the values."
-        panels.append((encoder, gap_bars(list(groups.items()), domain, unit, described)))
+    for panel, groups in bars.items():
+        what = f"{len(groups)} encoders with {panel}" if by_encoder else f"{len(groups)} methods on encoder {panel}"
+        described = f"Bars of {what}: {unit}. The table has the values."
+        panels.append((panel, gap_bars(list(groups.items()), domain, unit, described)))
     keys = [(f"t{tints[key] % 6}", name) for key, name in named.items()]
     return BarFigure(panels, keys, {row.encoder for row in rows} != {UNKNOWN})
+
+
+def _tells_encoders(comparison: Comparison) -> bool:
+    """Whether classifiers differ in their encoder alone."""
+    return len(comparison.methods) == 1 and len(comparison.encoders) > 1
 
 
 def _lacks_number(interval: Interval) -> bool:

@@ -10,6 +10,7 @@ from shotproof.analysis.chosen_tasks import ChosenTask
 from shotproof.analysis.explanation.examples import MismatchExample
 from shotproof.analysis.explanation.explain import Explanation
 from shotproof.analysis.plan_curve import PlanCurve
+from shotproof.analysis.projection import Projection
 from shotproof.analysis.reevaluation.material import Material
 from shotproof.analysis.similarity.similarity import Similarity
 from shotproof.catalog.catalog import Catalog
@@ -57,5 +58,6 @@ class PageContent:
     costs: Sequence[SetCosts] = ()
     plans: Sequence[PlanCurve] = ()
     explained: Sequence[ExplainedTasks] = ()
+    projections: Sequence[Projection] = ()
     similarity: Similarity | None = None
     experiment: str | None = None

@@ -41,7 +41,7 @@ def explanation_part(explained: ExplainedTasks, album: Album) -> dict[str, Any]:
         told = f"Accuracy of {own.method} against inverse query loss in {', '.join(names)}."
         figure = hardness_scatter([dict(classifier).get(name) for name in names], told)
         correlations = [(name, one.correlation) for name, one in classifier]
-        title = str(Classifier(own.encoder, own.method))
+        title = str(Classifier(explanation.encoder_names[own.encoder], own.method))
         scatters.append({"classifier": title, "figure": figure, "correlations": correlations})
     ways = [one.ways for one in explanation.sets]
     column = explanation.sets[0].tasks.record.context_column or CONTEXT

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shotproof.evaluation.origin import Design
 from shotproof.report.pages.wording import MINUS, bounds, points, typeset
 from shotproof.stats.block import Group
 from shotproof.stats.comparison import Comparison
-from shotproof.stats.intervals import Covers
+from shotproof.stats.export.sentences import fates_of
 from shotproof.stats.pairs import Pair
+from shotproof.stats.triples import Triple
 
 
 @dataclass(frozen=True)
 class PairCell:
-    """A pair as its row's classifier sees it: one sign for each interval, and the difference in words."""
+    """A pair as its row's classifier sees it: one sign for each interval, and the difference in words.
+
+    inverted: whether the signs contradict each other
+    """
 
     signs: list[str]
     told: str
+    inverted: bool = False
 
 
 @dataclass(frozen=True)
@@ -27,14 +32,16 @@ class Matrix:
     """All pairs of one task set, or of the skill lost on it: classifiers from the best down.
 
     rows: a classifier with its rank and a cell for each classifier, None for itself
-    conclusive: the number of conclusive pairs under each interval
+    conclusive: the number of conclusive pairs under each interval, or by each kind of comparison
+    note: what else is to be said of it
     """
 
     name: str
     is_lost: bool
     rows: list[tuple[str, int | None, list[PairCell | None]]]
-    conclusive: dict[Covers, int]
+    conclusive: Mapping[str, int]
     pairs: int
+    note: str = ""
 
 
 def matrices(comparison: Comparison) -> list[Matrix]:
@@ -45,6 +52,29 @@ def matrices(comparison: Comparison) -> list[Matrix]:
         for group in [*block.measured, *(loss.skill for loss in block.losses)]
         if len(group.rows) > 1
     ]
+
+
+def triple_matrices(comparison: Comparison) -> list[Matrix]:
+    """The matrix of direct and paired comparisons, of every set of random tasks that has them."""
+    metric, found = comparison.metric, []
+    for block in comparison.blocks:
+        for group in (one for one in block.groups if metric in one.triples):
+            triples = group.triples[metric]
+            ordered = sorted(group.rows, key=lambda row: -row.means[metric])
+            names = {str(row.classifier): comparison.classifier_name(row.classifier) for row in ordered}
+            cells = {
+                key: cell
+                for one, pair in zip(triples.pairs, group.pairs[metric, "sampler"], strict=True)
+                for key, cell in _triple_cells(one, names, group.correlation(pair, metric)).items()
+            }
+            rows = [
+                (names[a], row.rank(metric), [cells.get((a, b)) for b in names])
+                for a, row in zip(names, ordered, strict=True)
+            ]
+            name = group_name(comparison, block.design, group)
+            note = fates_of([triples])
+            found.append(Matrix(name, False, rows, triples.conclusive, len(triples.pairs), note))
+    return found
 
 
 def group_name(comparison: Comparison, design: Design, group: Group) -> str:
@@ -64,8 +94,19 @@ def _matrix(comparison: Comparison, name: str, group: Group) -> Matrix:
     names = {str(row.classifier): comparison.classifier_name(row.classifier) for row in ordered}
     cells = [[None if a == b else _cell(f"{names[a]} against {names[b]}", found[a, b]) for b in names] for a in names]
     rows = [(names[str(row.classifier)], row.rank(metric), of) for row, of in zip(ordered, cells, strict=True)]
-    conclusive = {covers: group.conclusive(metric, covers) for covers in comparison.covers}
+    conclusive: dict[str, int] = {covers: group.conclusive(metric, covers) for covers in comparison.covers}
     return Matrix(name, group.against is not None, rows, conclusive, len(found) // 2)
+
+
+def _triple_cells(one: Triple, names: Mapping[str, str], r: float) -> dict[tuple[str, str], PairCell]:
+    """The pair as each of the two sees it."""
+    told = "" if math.isnan(r) else f", r = {r:.2f}"
+    flagged = "; inverted" if one.inverted else ""
+    cells = {}
+    for a, b, opposite in ((one.a, one.b, {}), (one.b, one.a, {"+": MINUS, "-": "+"})):
+        signs = [opposite.get(sign, MINUS if sign == "-" else sign) for sign in one.signs]
+        cells[a, b] = PairCell(signs, f"{names[a]} against {names[b]}{told}{flagged}", one.inverted)
+    return cells
 
 
 def _cell(both: str, pairs: Sequence[Pair]) -> PairCell:

@@ -12,7 +12,10 @@ from shotproof.core.tables import write_text
 from shotproof.evaluation.evaluated import METRICS, Metric
 from shotproof.report.figures.charts import attribute_dots, interval_rows, plan_figure
 from shotproof.report.figures.heat_maps import heat_maps
+from shotproof.report.figures.projection import projection_part
 from shotproof.report.figures.similarity import similarity_part
+from shotproof.report.figures.stages import stage_panels
+from shotproof.report.figures.task_scatters import task_scatter_panels
 from shotproof.report.pages import wording
 from shotproof.report.pages.album import Album
 from shotproof.report.pages.axes import alone_rows, axis_sections
@@ -20,8 +23,8 @@ from shotproof.report.pages.content import PageContent, SetCosts
 from shotproof.report.pages.detectors import detector_tables
 from shotproof.report.pages.explanation import explanation_part
 from shotproof.report.pages.gallery import make_gallery
-from shotproof.report.pages.matrix import group_name, matrices
-from shotproof.report.pages.provenance import notes_of, provenance
+from shotproof.report.pages.matrix import group_name, matrices, triple_matrices
+from shotproof.report.pages.provenance import encoder_notes, notes_of, provenance
 from shotproof.report.pages.render import render
 from shotproof.report.pages.replicates import seeds_rows
 from shotproof.stats.block import Group
@@ -43,12 +46,17 @@ def write_page(path: Path, content: PageContent) -> None:
         "medium": comparison.medium,
         "headline": [wording.typeset(sentence) for sentence in comparison.verdict()],
         "steps": next_steps(comparison, content.experiment),
+        "data_sets": [one for one in comparison.data_sets if one.mean.quantity in ("accuracy", "gap", "skill")],
         "seeds": seeds_rows(comparison),
         "detectors": detector_tables(comparison),
         "axes": axis_sections(comparison),
         "alone": alone_rows(comparison),
         "heat_maps": heat_maps(comparison),
+        "stages": stage_panels(comparison),
+        "projections": [projection_part(one) for one in content.projections],
         "matrices": matrices(comparison),
+        "triples": triple_matrices(comparison),
+        "task_scatters": task_scatter_panels(comparison),
         "intervals": _interval_panels(comparison),
         "plans": [_plan(comparison, one) for one in content.plans],
         "has_catalog": bool(material.catalogs),
@@ -60,7 +68,7 @@ def write_page(path: Path, content: PageContent) -> None:
         "similarity": None if content.similarity is None else similarity_part(content.similarity),
         "gallery": gallery,
         "album": album,
-        "notes": notes_of(material),
+        "notes": [*encoder_notes(comparison), *notes_of(material)],
         "provenance": provenance(material),
     }
     write_text(path, render("page.html", context))
@@ -103,8 +111,9 @@ def _interval_panel(comparison: Comparison, group: Group, metric: Metric, name: 
 
 def _plan(comparison: Comparison, curve: PlanCurve) -> dict[str, Any]:
     name = comparison.design_name(curve.design)
-    described = f"Half-width against queries for {curve.classifier} on {name} tasks."
-    return {"name": f"{name}: {curve.classifier}", "figure": plan_figure(curve.plan, curve.query, described)}
+    classifier = comparison.classifier_title(curve.classifier)
+    described = f"Half-width against queries for {classifier} on {name} tasks."
+    return {"name": f"{name}: {classifier}", "figure": plan_figure(curve.plan, curve.query, described)}
 
 
 def _costs(given: SetCosts) -> dict[str, Any]:

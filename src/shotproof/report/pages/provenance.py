@@ -7,7 +7,9 @@ from typing import Any
 
 from shotproof.analysis.reevaluation.material import Material
 from shotproof.core.records import UNKNOWN
+from shotproof.evaluation.collapse import TOLD
 from shotproof.evaluation.origin import Origin, labels_of
+from shotproof.stats.comparison import Comparison
 
 
 def provenance(material: Material) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -28,6 +30,11 @@ def provenance(material: Material) -> list[tuple[str, list[tuple[str, str]]]]:
     return [(heading, [("digest", made.digest), *_flatten(made.record.to_meta())]) for heading, made in files]
 
 
+def encoder_notes(comparison: Comparison) -> list[str]:
+    """What short names of encoders stand for."""
+    return [f"Encoder {name}: {spelling}." for spelling, name in comparison.encoder_names.items() if name != spelling]
+
+
 def notes_of(material: Material) -> list[str]:
     """What happened on the way: a sampler's retries and fallbacks, methods' warnings, records that do not fit."""
     notes = []
@@ -42,6 +49,9 @@ def notes_of(material: Material) -> list[str]:
         for method in given.record.methods:
             if method.warnings:
                 notes.append(f"{method.spelling} on {origin.encoder}, {name}: {method.warnings} warnings.")
+            if method.collapsed >= max(TOLD * (given.record.tasks.tasks or 0), 1):
+                what = f"in {method.collapsed} tasks it answered with at most half of the classes"
+                notes.append(f"{method.spelling} on {origin.encoder}, {name}: {what}.")
     digests = [catalog.digest for catalog in material.catalogs]
     for tasks in material.tasks:
         made_from = tasks.record.source("catalog")

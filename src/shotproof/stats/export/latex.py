@@ -8,7 +8,17 @@ from collections.abc import Sequence
 from shotproof.evaluation.evaluated import METRICS
 from shotproof.stats.block import Block, Group
 from shotproof.stats.comparison import Comparison
-from shotproof.stats.export.wide import METRIC_NAMES, Cell, WideTable, legend_of, title_of, wide_table
+from shotproof.stats.data_sets import AcrossDataSets
+from shotproof.stats.export.wide import (
+    METRIC_NAMES,
+    Cell,
+    WideTable,
+    best_of,
+    cell_of,
+    legend_of,
+    title_of,
+    wide_table,
+)
 
 _NARROW = 6  # columns that fit into one of two columns of text
 _ESCAPED = {
@@ -19,7 +29,7 @@ _ESCAPED = {
 
 
 def to_latex(comparison: Comparison) -> str:
-    """One table per design, and one of detectors where two were used; they need `\\usepackage{booktabs}`.
+    """One table per design, and of detectors and data sets where there are several; with `\\usepackage{booktabs}`.
 
     Each task set and each gap has the columns Acc and wAcc: the mean, and the half-width of the first interval. In bold
     the best and all that this interval cannot tell from it; the caption says so.
@@ -32,6 +42,8 @@ def to_latex(comparison: Comparison) -> str:
         written.append(_design_table(comparison, wide_table(comparison, block)))
         if block.detectors:
             written.append(_detector_table(block))
+    shown = (one for one in comparison.data_sets if one.mean.quantity in ("accuracy", "gap", "skill"))
+    written += [_data_set_table(comparison, one) for one in shown]
     return "\n".join(written)
 
 
@@ -47,12 +59,30 @@ def _design_table(comparison: Comparison, table: WideTable) -> str:
         before = table.rows[place - 1][0].encoder if place else None
         if several and before not in (None, classifier.encoder):
             body.append(r"\midrule")
-        encoder = "" if before == classifier.encoder else escape(classifier.encoder)
+        encoder = "" if before == classifier.encoder else escape(comparison.encoder_names[classifier.encoder])
         named = [encoder, escape(classifier.method)] if several else [escape(classifier.method)]
         body.append(_line([*named, *map(_text, cells)]))
     lines = [_line(heading), rules, _line([*names, *metrics]), r"\midrule", *body]
     caption = " ".join([f"{title_of(table.block)}.", *legend_of(comparison, table)])
     return _table("l" * len(names) + "c" * len(metrics), lines, caption, comparison.design_name(table.block.design))
+
+
+def _data_set_table(comparison: Comparison, across: AcrossDataSets) -> str:
+    """One row per data set, one column per classifier, by the comparison's metric, and the mean below."""
+    metric, covers = comparison.metric, comparison.first_covers
+    classifiers = [row.classifier for row in across.mean.rows]
+    body = []
+    for name, group in across.rows:
+        best = best_of(group, metric, covers)
+        body.append(_line([escape(name), *(_text(cell_of(group, metric, best, one, covers)) for one in classifiers)]))
+    names = [escape(comparison.classifier_name(one)) for one in classifiers]
+    lines = [_line(["Data set", *names]), r"\midrule", *body[:-1], r"\midrule", body[-1]]
+    caption = (
+        f"{across.name}, {METRIC_NAMES[metric]} in percent by data set and the mean over them, of equal weight. "
+        f"± is the half-width of the {100 * comparison.level:.4g}% interval '{covers}', for these data sets and not "
+        "for others. Bold: the best, and all that a paired test cannot tell from it."
+    )
+    return _table("l" + "c" * len(names), lines, caption, f"data sets {across.name}")
 
 
 def _detector_table(block: Block) -> str:

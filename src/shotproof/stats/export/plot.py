@@ -19,8 +19,10 @@ from shotproof.core.errors import InputError, MissingExtra, UnknownName, WriteFa
 from shotproof.evaluation.evaluated import METRICS, Metric
 from shotproof.stats.block import Block, Group
 from shotproof.stats.comparison import Comparison
+from shotproof.stats.export.task_scatter import TaskScatter, task_scatters
 from shotproof.stats.export.wide import METRIC_NAMES
 from shotproof.stats.intervals import Interval
+from shotproof.stats.stages import StageCurve, stage_curves
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +63,8 @@ def plot(comparison: Comparison, figure: str | None = None) -> Figure:
         comparison: what to draw
         figure: `gaps` (what classifiers lose on other tasks than the reference), `scatter` (Acc on the reference
             against wAcc on other tasks), `intervals` (accuracies under every interval), `pairs` (which differences
-            are conclusive), `seeds` (the mean on each seed), `heat` (encoders by methods); by default `gaps`, or
+            are conclusive), `tasks` (the task accuracies of the two best against each other), `seeds` (the mean on each
+            seed), `heat` (encoders by methods), `stages` (the gap over the stages of networks); by default `gaps`, or
             `intervals` where there are none
 
     Returns:
@@ -259,6 +262,21 @@ def _pair_panels(comparison: Comparison) -> Iterator[Panel]:
         yield Panel(comparison.design_name(block.design), group.name, draw, size, max(3.6, size))
 
 
+def _task_panels(comparison: Comparison) -> Iterator[Panel]:
+    for one in task_scatters(comparison):
+
+        def draw(axes: Axes, one: TaskScatter = one) -> None:
+            axes.scatter(one.x, one.y, s=6.0 * one.tasks, color=_COLORS[0], alpha=0.6, linewidths=0)
+            ends = [min(one.x.min(), one.y.min()), max(one.x.max(), one.y.max())]
+            axes.plot(ends, ends, "--", color="#777777", linewidth=0.8)
+            axes.set_aspect("equal")
+            metric = METRIC_NAMES[comparison.metric]
+            axes.set_xlabel(f"{metric} of {one.first} on a task, percent", fontsize=8)
+            axes.set_ylabel(f"{metric} of {one.second}, percent", fontsize=8)
+
+        yield Panel(comparison.design_name(one.design), f"{one.group.name}, r = {one.r}", draw, 4.0)
+
+
 def _seed_panels(comparison: Comparison) -> Iterator[Panel]:
     metric = comparison.metric
     for block, group in _groups(comparison, gaps=True):
@@ -294,10 +312,31 @@ def _heat_panels(comparison: Comparison) -> Iterator[Panel]:
                 if not math.isnan(mean):
                     color = "white" if mean < middle else "black"
                     axes.text(x, y, f"{mean:.1f}", ha="center", va="center", fontsize=7, color=color)
-            _name_cells(axes, comparison.methods, comparison.encoders)
+            _name_cells(axes, comparison.methods, list(comparison.encoder_names.values()))
             axes.set_xlabel("gap in wAcc, points" if group.against else "wAcc, percent", fontsize=8)
 
         yield Panel(comparison.design_name(block.design), group.name, draw, 1.8 + 0.35 * len(comparison.encoders))
+
+
+def _stage_panels(comparison: Comparison) -> Iterator[Panel]:
+    curves = stage_curves(comparison)
+    for encoder, reference, label, design in dict.fromkeys((c.encoder, c.reference, c.label, c.design) for c in curves):
+        key = (encoder, reference, label, design)
+        own = [one for one in curves if (one.encoder, one.reference, one.label, one.design) == key]
+
+        def draw(axes: Axes, own: list[StageCurve] = own) -> None:
+            for one in own:
+                place = comparison.methods.index(one.method)
+                means = [gap.mean for gap in one.gaps.values()]
+                style = f"{_MARKERS[place % 8]}-"
+                axes.plot(list(one.gaps), means, style, color=_COLORS[place % 8], markersize=4, label=one.method)
+                for stage, gap in one.gaps.items():
+                    _whisker(axes, gap, stage, _COLORS[place % 8], vertical=True)
+            axes.axhline(0, color="black", linewidth=0.8)
+            axes.set_xlabel("stage", fontsize=8)
+            axes.set_ylabel(f"gap in {METRIC_NAMES[comparison.metric]}, points", fontsize=8)
+
+        yield Panel(comparison.design_name(design), f"{encoder}: {reference} - {label}", draw, 3.2)
 
 
 # Each figure's panels, and what a comparison needs to have any.
@@ -306,8 +345,10 @@ _FIGURES: dict[str, tuple[Callable[[Comparison], Iterator[Panel]], str]] = {
     "scatter": (_scatter_panels, "results on random or iid tasks and on others of the same design"),
     "intervals": (_interval_panels, "results"),
     "pairs": (_pair_panels, "two classifiers or more"),
+    "tasks": (_task_panels, "two classifiers or more"),
     "seeds": (_seed_panels, "task sets that differ in their seed"),
     "heat": (_heat_panels, "two encoders and two methods or more"),
+    "stages": (_stage_panels, "gaps on the features of two stages of a network or more, such as lite0(stage=3)"),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from shotproof.core.nouns import nouns
@@ -13,6 +13,7 @@ from shotproof.stats.block import Group
 from shotproof.stats.comparison import Comparison
 from shotproof.stats.export.numbers import bounds, counted, level, listed, percent
 from shotproof.stats.intervals import Interval
+from shotproof.stats.triples import CLOSED, OPEN, PAIRED, Fates, Triples, best_name
 from shotproof.stats.verdicts import Verdict, verdicts
 
 MOST_SENTENCES = 5
@@ -43,8 +44,8 @@ def headline(comparison: Comparison) -> list[str]:
             "There is no gap to report: that needs the same classifiers on a reference (random tasks; for contexts the "
             "iid ones) and on other tasks of the same catalog, split, way, shot and query.",
         ]
-    sentences = [_measured(comparison), *(_shown(comparison, one) for one in told)]
-    return [*sentences, *_remarks(comparison, told)][:MOST_SENTENCES]
+    sentences = [_measured(comparison), *(_shown(comparison, alike) for alike in _alike(told))]
+    return list(dict.fromkeys([*sentences, *_remarks(comparison, told)]))[:MOST_SENTENCES]
 
 
 def next_steps(comparison: Comparison, experiment: str | None = None) -> list[Step]:
@@ -104,6 +105,23 @@ def next_steps(comparison: Comparison, experiment: str | None = None) -> list[St
     return list(dict.fromkeys(steps))[:3]
 
 
+def fates_of(triples: Sequence[Triples]) -> str:
+    """How many comparisons of each kind are conclusive, and what becomes of the usual ones, in two sentences."""
+    known = Fates.of(triples)
+    counts: dict[str, int] = {}
+    several = len({one.best_query for one in triples}) > 1
+    for one in triples:
+        for name, count in zip(one.names, one.conclusive.values(), strict=True):
+            name = best_name(None) if several and name not in (CLOSED, OPEN, PAIRED) else name
+            counts[name] = counts.get(name, 0) + count
+    told = "; ".join(f"{name}: {count}" for name, count in counts.items())
+    return (
+        f"Conclusive of {counted(known.pairs, 'pair')}: {told}. Of the {known.closed} that are conclusive closed and "
+        f"direct, {known.regained} are not so open and direct but again paired, {known.unconfirmed} are not confirmed "
+        f"paired, {known.inverted} {'is' if known.inverted == 1 else 'are'} inverted."
+    )
+
+
 def _chosen(comparison: Comparison) -> list[Verdict]:
     """The verdicts to tell: of the largest design of each data set, as many as there is room for."""
     found = list(verdicts(comparison.blocks, comparison.covers, comparison.metric))
@@ -117,8 +135,22 @@ def _chosen(comparison: Comparison) -> list[Verdict]:
     return found[:room]
 
 
-def _shown(comparison: Comparison, one: Verdict) -> str:
-    """The verdict as a sentence."""
+def _alike(told: Sequence[Verdict]) -> list[list[Verdict]]:
+    """The verdicts, those together that say the same of the same classifiers, for one sentence."""
+    groups: dict[Hashable, list[Verdict]] = {}
+    for place, one in enumerate(told):
+        same_if = (
+            *(one.block.design, one.covers, one.loss.axis in _LEANS and one.loss.excess is not None),
+            *(one.loss.excess is not None or one.loss.reference, one.more),
+            *map(frozenset, (one.losing, one.unclear, one.most, one.least, one.than)),
+        )
+        groups.setdefault(same_if if one.losing and not one.gaining else place, []).append(one)
+    return list(groups.values())
+
+
+def _shown(comparison: Comparison, alike: Sequence[Verdict]) -> str:
+    """Verdicts that say the same as a sentence."""
+    one = alike[0]
     start = f"On {comparison.design_name(one.block.design)} tasks"
     known = [*one.losing, *one.gaining, *one.unclear]
     if not known:
@@ -127,7 +159,7 @@ def _shown(comparison: Comparison, one: Verdict) -> str:
     by = f"{level(comparison.level)} {one.covers} intervals{about}"
     if not one.losing and not one.gaining:
         return f"{start}, {_cannot_tell(comparison, one)} ({by})."
-    parts = [_loses(comparison, one)] if one.losing else []
+    parts = [_loses(comparison, alike)] if one.losing else []
     if one.gaining:
         subject = _subject(comparison, one.gaining, len(known))
         parts.append(f"{subject} {_verb(one.gaining, 'does', 'do')} better on {one.loss.label} tasks, not worse")
@@ -137,37 +169,60 @@ def _shown(comparison: Comparison, one: Verdict) -> str:
     return f"{start}, {'; '.join(parts)} ({by})."
 
 
-def _loses(comparison: Comparison, one: Verdict) -> str:
-    """Who loses, how much, and who most and least where that can be told."""
-    leans = _leans(comparison, one)
-    known = len(one.losing) + len(one.gaining) + len(one.unclear)
-    subject = _subject(comparison, one.losing, known)
-    it = "it" if len(one.losing) == 1 else "they"
-    on = f"on {one.loss.label} tasks"
-    if leans:
-        does = f"{_verb(one.losing, 'leans', 'lean')} on {leans}: {on} {it} {_verb(one.losing, 'loses', 'lose')}"
-    else:
-        does = f"{_verb(one.losing, 'loses', 'lose')} {on}"
-    what = f"of {'its' if len(one.losing) == 1 else 'their'} {_METRICS[one.metric]} above chance"
-    beyond = " beyond a placebo" if one.loss.excess else f" against {one.loss.reference} tasks"
+def _loses(comparison: Comparison, alike: Sequence[Verdict]) -> str:
+    """Who loses, how much on each task set, and who most and least where that can be told."""
+    one = alike[0]
+    lost = _lost(comparison, alike)
     if len(one.losing) == 1:
-        (only,) = one.losing
-        points = _lost_points(one, only)
-        return f"{subject} {does} {_share(one, only)} {what}, {percent(points.mean)} points {bounds(points)}{beyond}"
+        return lost
+    if one.most:
+        most, least = (_names(comparison, some) for some in (one.most, one.least))
+        largest = listed([_share(each, each.most[0]) for each in alike])
+        smallest = listed([_share(each, each.least[-1]) for each in alike])
+        return f"{lost}; {most} {_verb(one.most, 'loses', 'lose')} most ({largest}), {least} least ({smallest})"
+    if one.more:
+        shares = listed([_share(each, one.more) for each in alike])
+        more = f"{_name(comparison, one.more)} loses more ({shares}) than {_names(comparison, one.than)}"
+        return f"{lost}; {more}, and who loses most or least cannot be told"
+    return f"{lost}; no two of them can be told apart"
+
+
+def _lost(comparison: Comparison, alike: Sequence[Verdict]) -> str:
+    """Who leans on what, where that can be said, and what they lose on each task set."""
+    one = alike[0]
+    subject = _subject(comparison, one.losing, len(one.losing) + len(one.gaining) + len(one.unclear))
+    leans = list(dict.fromkeys(words for each in alike if (words := _leans(comparison, each))))
+    it, its, lose, lean = ("they", "their", "lose", "lean") if len(one.losing) > 1 else ("it", "its", "loses", "leans")
+    of = f" of {its} {_METRICS[one.metric]} above chance"
+    beyond = "beyond a placebo" if one.loss.excess else f"against {one.loss.reference} tasks"
+    if len(alike) == 1:
+        where, lost = f"on {one.loss.label} tasks", f"{_lost_share(one)}{of}{_only_points(one)} {beyond}"
+    else:
+        where = beyond
+        amounts = [_lost_share(one) + of, *map(_lost_share, alike[1:])]
+        lost = listed([f"{much} on {each.loss.label} tasks" for much, each in zip(amounts, alike, strict=True)])
+    if len(one.losing) > 1 and any(_shares(each)[each.losing[0]].mean > 100 for each in alike):
+        lost += ", where more than 100% is to fall below chance"
+    if leans:
+        return f"{subject} {lean} on {listed(leans)}: {where} {it} {lose} {lost}"
+    return f"{subject} {lose} {where} {lost}"
+
+
+def _lost_share(one: Verdict) -> str:
+    """The share of the skill that is lost: from the least to the most of several classifiers."""
+    if len(one.losing) == 1:
+        return _share(one, one.losing[0])
     shares = sorted(_shares(one)[classifier].mean for classifier in one.losing)
     low, high = percent(shares[0]), percent(shares[-1])
-    below = ", where more than 100% is to fall below chance" if shares[-1] > 100 else ""
-    does += f" {low}% {what}{beyond}" if low == high else f" {low}% to {high}% {what}{beyond}{below}"
-    if one.most:
-        most, least = _names(comparison, one.most), _names(comparison, one.least)
-        return (
-            f"{subject} {does}; {most} {_verb(one.most, 'loses', 'lose')} most ({_share(one, one.most[0])}), "
-            f"{least} least ({_share(one, one.least[-1])})"
-        )
-    if one.more:
-        more = f"{_name(comparison, one.more)} loses more ({_share(one, one.more)}) than {_names(comparison, one.than)}"
-        return f"{subject} {does}; {more}, and who loses most or least cannot be told"
-    return f"{subject} {does}; no two of them can be told apart"
+    return f"{low}%" if low == high else f"{low}% to {high}%"
+
+
+def _only_points(one: Verdict) -> str:
+    """The points that are lost, of a single classifier."""
+    if len(one.losing) > 1:
+        return ""
+    points = _lost_points(one, one.losing[0])
+    return f", {percent(points.mean)} points {bounds(points)}"
 
 
 def _cannot_tell(comparison: Comparison, one: Verdict) -> str:
@@ -245,20 +300,23 @@ def _who(comparison: Comparison, some: Sequence[Classifier]) -> str:
 
 def _names(comparison: Comparison, some: Sequence[Classifier]) -> str:
     """By name; where all methods of an encoder are among them, that they are."""
-    if len(comparison.encoders) == 1 or len(comparison.methods) == 1:
-        return listed([_name(comparison, one) for one in some], _NAMED)
+    if len(comparison.encoders) == 1:
+        return listed([one.method for one in some], _NAMED)
+    if len(comparison.methods) == 1:
+        named = Classifier(listed([comparison.encoder_names[one.encoder] for one in some], _NAMED), some[0].method)
+        return str(named)
     known = list(dict.fromkeys(one for block in comparison.blocks for one in block.classifiers))
     whole = [
         encoder
         for encoder in dict.fromkeys(one.encoder for one in some)
         if {one for one in known if one.encoder == encoder} <= set(some)
     ]
-    words = [f"all methods on {listed(whole, _NAMED)}"] if whole else []
-    return listed([*words, *(str(one) for one in some if one.encoder not in whole)], _NAMED)
+    words = [f"all methods on {listed([comparison.encoder_names[one] for one in whole], _NAMED)}"] if whole else []
+    return listed([*words, *(comparison.classifier_title(one) for one in some if one.encoder not in whole)], _NAMED)
 
 
 def _name(comparison: Comparison, one: Classifier) -> str:
-    return str(one) if len(comparison.encoders) > 1 else one.method
+    return comparison.classifier_title(one) if len(comparison.encoders) > 1 else one.method
 
 
 def _verb(some: Sequence[Classifier], singular: str, plural: str) -> str:

@@ -5,13 +5,16 @@
 | `methods` | classifier, task set, metric and interval |
 | `gaps` | classifier, task set with its reference, quantity, metric and interval |
 | `pairs`, `gap_pairs` | pair of classifiers, likewise |
+| `triples` | pair of classifiers and metric, where there are tasks with and without replacement |
+| `data_sets` | data set, classifier, task set or what is lost, metric and interval, and the mean over data sets |
 | `seeds` | classifier, task set or gap, metric and seed, where there is more than one seed |
 | `detectors` | pair of detectors whose attributes one sampler was given |
 | `agreements` | task set that is measured against a reference |
 
 The quantities are `gap`, `placebo` (the gap between the placebos) and `excess` (the one minus the other) in points, and
 `skill`, the share of the accuracy above chance that is lost, in percent. A rank is by the row's own metric and
-interval. What is not there (a refused interval, a size that varies) is null.
+interval. What is not there (a refused interval, a size that varies) is null. An encoder is
+told by its short name; `encoders` of the JSON has the whole spelling of each.
 """
 
 from __future__ import annotations
@@ -31,6 +34,7 @@ from shotproof.evaluation.origin import Design
 from shotproof.stats.block import Block, Group
 from shotproof.stats.comparison import Comparison
 from shotproof.stats.intervals import Interval, meanings
+from shotproof.stats.triples import Fates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,13 +45,24 @@ _DESIGN = ("data_set", "split", "way", "shot", "query", "dial")
 _WHERE = ("tasks", *_DESIGN, "detector", "seeds", "tasks_in_all")
 _CLASSIFIER = ("encoder", "spelling")
 _METHODS = ("method", "metric", "mean", "rank", "interval", "low", "high", "refused", *_WHERE, *_CLASSIFIER)
-_PAIRS = ("a", "b", "metric", "interval", "difference", "low", "high", "conclusion", "p_value", "refused", *_WHERE)
+_PAIRS = (
+    *("a", "b", "metric", "interval", "difference", "low", "high", "conclusion", "p_value", "refused", *_WHERE),
+    "direct",
+)
 _LOST = ("quantity", "axis", "chance")
 _COLUMNS: dict[str, tuple[str, ...]] = {
     "methods": _METHODS,
-    "pairs": _PAIRS,
+    "pairs": (*_PAIRS, "correlation"),
+    "triples": (
+        *("a", "b", "metric", "closed", "open", "paired", "at_best_query", "inverted", "correlation"),
+        *("best_query", "open_tasks", "best_tasks", *_WHERE),
+    ),
     "gaps": (*_METHODS, *_LOST),
     "gap_pairs": (*_PAIRS, "quantity"),
+    "data_sets": (
+        *("data_set", "method", "metric", "mean", "rank", "interval", "low", "high", "refused", "tasks", "quantity"),
+        *("way", "shot", "query", "dial", "tasks_in_all", *_CLASSIFIER),
+    ),
     "seeds": ("method", "metric", "tasks", "seed", "mean", "mean_over_seeds", "deviation", *_DESIGN, *_CLASSIFIER),
     "detectors": (
         *("sampler", "first", "second", "classifiers", "correlation", "first_accuracy", "second_accuracy"),
@@ -58,10 +73,14 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
         *_DESIGN,
     ),
 }
-_WHOLE = ("rank", "way", "shot", "query", "tasks_in_all", "seed", "classifiers")
+_WHOLE = (
+    *("rank", "way", "shot", "query", "tasks_in_all", "seed", "classifiers", "best_query", "open_tasks"),
+    *("best_tasks", "inverted"),
+)
 _TEXT = (
     *("method", "metric", "interval", "refused", "tasks", "data_set", "split", "detector", "seeds", "encoder"),
     *("spelling", "a", "b", "conclusion", "sampler", "first", "second", "reference", "quantity", "axis"),
+    *("direct", "closed", "open", "paired", "at_best_query"),
 )
 
 
@@ -71,13 +90,14 @@ def tables(comparison: Comparison) -> dict[str, Rows]:
     Example:
         >>> from shotproof.stats.comparison import Comparison
         >>> list(tables(Comparison(0.95, "acc", True, ("sampler",), [])))
-        ['methods', 'pairs', 'gaps', 'gap_pairs', 'seeds', 'detectors', 'agreements']
+        ['methods', 'pairs', 'triples', 'gaps', 'gap_pairs', 'data_sets', 'seeds', 'detectors', 'agreements']
     """
     found: dict[str, Rows] = {name: [] for name in _COLUMNS}
     for block in comparison.blocks:
         for group in block.groups:
             found["methods"] += _classifier_rows(comparison, block, group)
             found["pairs"] += _pair_rows(comparison, block, group)
+            found["triples"] += _triple_rows(comparison, block, group)
         for loss in block.losses:
             for group in loss.groups:
                 found["gaps"] += (
@@ -91,6 +111,7 @@ def tables(comparison: Comparison) -> dict[str, Rows]:
             found["seeds"] += _seed_rows(comparison, block, group)
         found["detectors"] += _detector_rows(block)
         found["agreements"] += _agreement_rows(comparison, block)
+    found["data_sets"] += _data_set_rows(comparison)
     return found
 
 
@@ -150,11 +171,23 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
             for block in blocks
             for group in block.groups
         ],
+        "encoders": {name: spelling for spelling, name in comparison.encoder_names.items()},
         "covers": {name: meanings(comparison.medium)[name] for name in comparison.covers},
         "refused": comparison.refused,
         "notes": comparison.notes,
         "methods": [row for block in blocks for group in block.groups for row in _nested(comparison, block, group)],
         "pairs": tidy["pairs"],
+        "triples": [{**row, "inverted": bool(row["inverted"])} for row in tidy["triples"]],
+        "triple_counts": [
+            {
+                **{"metric": metric, "conclusive": triples.conclusive, "best_query": triples.best_query},
+                **asdict(Fates.of([triples])),
+                **_where(block, group),
+            }
+            for block in blocks
+            for group in block.groups
+            for metric, triples in group.triples.items()
+        ],
         "gaps": [
             {**row, "quantity": group.quantity, "axis": loss.axis, "chance": loss.chance}
             for block in blocks
@@ -166,6 +199,7 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
         "conclusive": [
             {
                 **{"metric": metric, "interval": covers, "conclusive": group.conclusive(metric, covers)},
+                **{"direct": sum(pair.direct != "0" for pair in pairs)},
                 **{"pairs": len(pairs), **_where(block, group)},
             }
             for block in blocks
@@ -180,7 +214,7 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
             }
             for block in blocks
         ],
-        **{name: tidy[name] for name in ("seeds", "detectors", "agreements")},
+        **{name: tidy[name] for name in ("data_sets", "seeds", "detectors", "agreements")},
     }
 
 
@@ -193,7 +227,7 @@ def _classifier_rows(comparison: Comparison, block: Block, group: Group) -> Iter
                     **{"mean": _number(row.means[metric]), "rank": row.ranks[metric][covers], "interval": covers},
                     **_bounds(interval),
                     **_where(block, group),
-                    **_classifier(row.classifier),
+                    **_classifier(comparison, row.classifier),
                 }
 
 
@@ -213,7 +247,7 @@ def _nested(comparison: Comparison, block: Block, group: Group) -> Iterator[dict
                 for metric, named in row.intervals.items()
             },
             **_where(block, group),
-            **_classifier(row.classifier),
+            **_classifier(comparison, row.classifier),
             "deviation": {metric: row.spread(metric) for metric in METRICS},
         }
 
@@ -227,8 +261,38 @@ def _pair_rows(comparison: Comparison, block: Block, group: Group) -> Iterator[d
                 **{"a": a, "b": b, "metric": metric, "interval": covers, "difference": _number(interval.mean)},
                 **_bounds(interval),
                 **{"conclusion": pair.conclusion, "p_value": None if interval.refused else pair.p_value},
-                **_where(block, group),
+                **{"direct": pair.direct, **_where(block, group)},
+                **({} if group.against else {"correlation": _number(group.correlation(pair, metric))}),
             }
+
+
+def _triple_rows(comparison: Comparison, block: Block, group: Group) -> Iterator[dict[str, Any]]:
+    for metric, triples in group.triples.items():
+        for one, pair in zip(triples.pairs, group.pairs[metric, "sampler"], strict=True):
+            a, b = comparison.pair_names(pair)
+            yield {
+                **{"a": a, "b": b, "metric": metric, "closed": one.closed, "open": one.open, "paired": one.paired},
+                **{"at_best_query": one.at_best, "inverted": int(one.inverted)},
+                **{"correlation": _number(group.correlation(pair, metric)), "best_query": triples.best_query},
+                **{"open_tasks": triples.tasks, "best_tasks": triples.best_tasks, **_where(block, group)},
+            }
+
+
+def _data_set_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
+    for across in comparison.data_sets:
+        design = across.designs[0]
+        sizes = {"way": design.way, "shot": design.shot, "query": design.query, "dial": design.dial}
+        for name, group in across.rows:
+            for row in group.rows:
+                for metric in METRICS:
+                    for covers, interval in row.intervals[metric].items():
+                        yield {
+                            **{"data_set": name, "method": comparison.classifier_name(row.classifier)},
+                            **{"metric": metric, "mean": _number(interval.mean), "rank": row.ranks[metric][covers]},
+                            **{"interval": covers, **_bounds(interval), "tasks": group.name},
+                            **{"quantity": group.quantity, **sizes, "tasks_in_all": group.tasks},
+                            **_classifier(comparison, row.classifier),
+                        }
 
 
 def _seed_rows(comparison: Comparison, block: Block, group: Group) -> Iterator[dict[str, Any]]:
@@ -238,7 +302,11 @@ def _seed_rows(comparison: Comparison, block: Block, group: Group) -> Iterator[d
                 yield {
                     **{"method": comparison.classifier_name(row.classifier), "metric": metric, "tasks": group.name},
                     **{"seed": seed, "mean": mean, "mean_over_seeds": math.fsum(by_seed.values()) / len(by_seed)},
-                    **{"deviation": row.spread(metric), **_design(block.design), **_classifier(row.classifier)},
+                    **{
+                        "deviation": row.spread(metric),
+                        **_design(block.design),
+                        **_classifier(comparison, row.classifier),
+                    },
                 }
 
 
@@ -274,8 +342,8 @@ def _design(design: Design) -> dict[str, Any]:
     return {name: fields[name] for name in _DESIGN}
 
 
-def _classifier(classifier: Classifier) -> dict[str, str]:
-    return {"encoder": classifier.encoder, "spelling": classifier.method}
+def _classifier(comparison: Comparison, classifier: Classifier) -> dict[str, str]:
+    return {"encoder": comparison.encoder_names[classifier.encoder], "spelling": classifier.method}
 
 
 def _bounds(interval: Interval) -> dict[str, Any]:

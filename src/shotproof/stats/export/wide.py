@@ -53,7 +53,7 @@ def wide_table(comparison: Comparison, block: Block) -> WideTable:
     covers = comparison.first_covers
     groups = [*block.measured, *(group for loss in block.losses for group in (loss.gap, loss.skill))]
     columns = [(group, metric, best_of(group, metric, covers)) for group in groups for metric in METRICS]
-    rows = [(one, [_cell(*column, one, covers) for column in columns]) for one in block.classifiers]
+    rows = [(one, [cell_of(*column, one, covers) for column in columns]) for one in block.classifiers]
     return WideTable(block, groups, rows)
 
 
@@ -114,7 +114,8 @@ def legend_of(comparison: Comparison, table: WideTable) -> list[str]:
     return told
 
 
-def _cell(group: Group, metric: Metric, best: set[Classifier], classifier: Classifier, covers: Covers) -> Cell | None:
+def cell_of(group: Group, metric: Metric, best: set[Classifier], classifier: Classifier, covers: Covers) -> Cell | None:
+    """A classifier in one column; None where it was not evaluated."""
     row = group.row(classifier)
     if row is None:
         return None

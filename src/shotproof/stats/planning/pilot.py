@@ -16,6 +16,7 @@ from shotproof.evaluation.results import SCHEMA, Results
 from shotproof.stats.planning.plan import ScoreMoments, estimate_moments
 
 IntArray = npt.NDArray[np.int64]
+_BLOCKS = 20  # of tasks, in a jackknife
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,27 @@ class Pilot:
     def moments(self, method: str) -> ScoreMoments:
         """The moments of a method's accuracy, for `plan`."""
         return estimate_moments(self._correct(method), self._queries)
+
+    def best_query_interval(self, method: str, shot: int, level: float = 0.95) -> tuple[float, float] | None:
+        """Between which bounds sqrt(beta / alpha) is, as far as the pilot tells: a pilot of few tasks tells little.
+
+        A jackknife over 20 blocks of tasks, in logarithms, with Student's t; None where alpha is not above 0 without
+        one of the blocks, or there are fewer tasks than 40.
+        """
+        from scipy import stats
+
+        if self.tasks < 2 * _BLOCKS:
+            return None
+        block = np.arange(self.tasks) % _BLOCKS
+        correct, queries = self._correct(method), self._queries
+        left = [estimate_moments(correct[block != one], queries[block != one]) for one in range(_BLOCKS)]
+        found = [moments.variance(self.way).best_query(shot) for moments in [*left, self.moments(method)]]
+        if not all(0 < one < np.inf for one in found):
+            return None
+        *without, whole = np.log(found)
+        error = np.sqrt((_BLOCKS - 1) * np.var(without))
+        reach = stats.t.ppf((1 + level) / 2, _BLOCKS - 1) * error
+        return float(np.exp(whole - reach)), float(np.exp(whole + reach))
 
     def difference_variance(self, first: str, second: str, query: int) -> float | None:
         """The variance of two methods' paired difference on a task with this number of queries per class.

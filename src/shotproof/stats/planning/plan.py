@@ -37,6 +37,9 @@ from shotproof.tasks.uniform.depletion import draw_classes
 
 QUERIES = (1, 2, 5, 10, 15, 30)
 ROUNDING = 1e-8  # a variance below this, in squared points, is a zero
+NEAR = 1.05  # an interval that is wider by this factor is as good as the narrowest
+# Best numbers of queries in *Oops, I Sampled it Again* (section 4), by shots: read off curves of several data sets.
+PUBLISHED = {1: 1, 5: 5, 10: 7}
 
 
 @dataclass(frozen=True)
@@ -149,8 +152,9 @@ class Plan:
     """What to expect at several numbers of queries, and which to take.
 
     `best_query` is sqrt(beta / alpha), infinite where alpha is not above 0. `query` is the whole number with the
-    narrowest interval on this data, where tasks are whole and Student's t is wide for a handful of them. Where nothing
-    is known of the data, `query` is None and the curve is empty.
+    narrowest interval on this data, where tasks are whole and Student's t is wide for a handful of them. `near` are the
+    lowest and the highest number with an interval at most 5% wider. Where nothing is known of the data, both are None
+    and the curve is empty.
     """
 
     moments: ScoreMoments
@@ -161,6 +165,36 @@ class Plan:
     best_query: float
     query: int | None = None
     curve: tuple[PlannedTasks, ...] = ()
+    near: tuple[int, int] | None = None
+
+    def reasons(self) -> list[str]:
+        """Why the narrowest interval, sqrt(beta / alpha) and the paper's number need not agree, in sentences."""
+        told = []
+        if self.query is not None and self.near is not None:
+            low, high = self.near
+            if low < high:
+                told.append(f"From {low} to {high} queries there are intervals at most 5% wider than the narrowest.")
+            if not math.isinf(self.best_query) and self.query != max(round(self.best_query), 1):
+                told.append(
+                    f"The narrowest is at {self.query}, not at {self.best_query:.1f}: the data gives whole tasks, in "
+                    "steps, and few tasks have a wider Student's t; the formula knows neither."
+                )
+        if self.shot in PUBLISHED:
+            published = PUBLISHED[self.shot]
+            told.append(
+                f"Oops, I Sampled it Again has about {published} at {self.shot} "
+                f"{'shot' if self.shot == 1 else 'shots'}{self._where(published)}: read off flat curves of other data "
+                "and features. The best number is lower the more the accuracy varies between tasks (alpha), and higher "
+                "the noisier one query is (beta)."
+            )
+        return told
+
+    def _where(self, published: int) -> str:
+        """Where the paper's number is on this curve."""
+        if self.near is None:
+            return ""
+        low, high = self.near
+        return f", {'within' if low <= published <= high else 'outside of'} this range" if low < high else ""
 
     def to_json(self) -> dict[str, Any]:
         """As plain values, half-widths in points."""
@@ -172,6 +206,8 @@ class Plan:
             "level": self.level,
             "best_query": None if math.isinf(self.best_query) else self.best_query,
             "query": self.query,
+            "near": self.near and list(self.near),
+            "reasons": self.reasons(),
             "curve": [{"query": p.query, "tasks": p.tasks, "half_width": p.half_width} for p in self.curve],
         }
 
@@ -233,7 +269,9 @@ def plan(
             f"{shot} shots: lower the way or the shots"
         )
     best = min(widths, key=lambda query: (widths[query], query))
-    return replace(made, query=best, curve=tuple(points[query] for query in sorted({*queries, best})))
+    near = [query for query, width in widths.items() if width <= NEAR * widths[best]]
+    curve = tuple(points[query] for query in sorted({*queries, best}))
+    return replace(made, query=best, curve=curve, near=(min(near), max(near)))
 
 
 def available_tasks(sizes: Sequence[int], way: int, need: int) -> int:

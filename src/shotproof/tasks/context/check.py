@@ -24,26 +24,33 @@ def check_context(
 ) -> Iterator[tuple[str | None, str]]:
     """What a task breaks, as a class (None: the whole task) and a sentence.
 
+    Tasks with supports in several contexts have these in the column `support_contexts`.
     `context` and `source` are of all items, `items_of` the items of a class, `sampler` which of the
     sets it is of, `clean_value` the context that means none.
     """
-    own = [row["attribute"] for row in task]
-    if len(set(own)) < len(own):
-        yield None, f"the support contexts {own} are not all different"
+    several = "support_contexts" in task[0]
+    own: list[set[str | None]] = [set(row["support_contexts"]) if several else {row["attribute"]} for row in task]
+    if not several and len(set().union(*own)) < len(own):
+        yield None, f"the support contexts {[row['attribute'] for row in task]} are not all different"
     supported = {source.get(item) or item for row in task for item in row["support"]}
-    for row in task:
+    for row, mine in zip(task, own, strict=True):
         for item in row["support"]:
-            if context.get(item) != row["attribute"]:
+            if context.get(item) not in mine:
                 yield row["label"], f"support item '{item}' has context '{context.get(item)}', not '{row['attribute']}'"
         for item in row["query"]:
             if source.get(item) in supported:
                 yield row["label"], f"query item '{item}' shares its source with a support item of the task"
-        if row["attribute"] == clean_value:
-            yield row["label"], f"the support has the context '{row['attribute']}', which means none"
-        others = set(own) - {row["attribute"]}
-        free = Counter(context[i] for i in items_of.get(row["label"], ()) if (source.get(i) or i) not in supported)
+        if clean_value in mine:
+            yield row["label"], f"the support has the context '{clean_value}', which means none"
+        items = items_of.get(row["label"], ())
+        if several:
+            there = Counter(context[item] for item in items)
+            shown = Counter(context.get(item) for item in row["support"])
+            yield from ((row["label"], message) for message in _uneven("support", shown, there, mine, set()))
+        others = set().union(*own) - mine
+        free = Counter(context[i] for i in items if (source.get(i) or i) not in supported)
         asked = Counter(context.get(item) for item in row["query"])
-        broken = _check_query(asked, free, row["attribute"], others, sampler, clean_value)
+        broken = _check_query(asked, free, mine, others, sampler, clean_value, several)
         yield from ((row["label"], message) for message in broken)
 
 
@@ -63,26 +70,40 @@ def check_matched(sets: Mapping[str, TaskSet]) -> Iterator[str]:
 def _check_query(
     asked: Counter[str | None],
     free: Counter[str | None],
-    own: str,
-    others: set[str],
+    own: set[str | None],
+    others: set[str | None],
     sampler: str,
     clean_value: str | None,
+    several: bool,
 ) -> Iterator[str]:
     """The contexts of a class's query items, by the definition of the set."""
     every: dict[str, set[str | None]] = {
-        "iid": {own},
-        "ood": {*free} - {own, clean_value, None},
-        "hard-ood": {*others},
+        "iid": own,
+        "ood": {*free} - own - {clean_value, None},
+        "hard-ood": others,
         "clean": {clean_value},
     }
     allowed = every[sampler]
     for context in sorted(set(asked) - allowed, key=str):
         yield f"{asked[context]} query items have the context '{context}', which {sampler} does not allow"
+    # Where each class has one context, hard-ood is drawn only where every other class's has enough items.
+    limits = asked + Counter(allowed) if sampler == "hard-ood" and not several else free
+    yield from _uneven("query", asked, limits, allowed, others)
+
+
+def _uneven(
+    side: str,
+    found: Counter[str | None],
+    available: Counter[str | None],
+    allowed: set[str | None],
+    first: set[str | None],
+) -> Iterator[str]:
+    """Whether a context has fewer items than another by more than one, although it has more; `first` come first."""
     for context in sorted(allowed, key=str):
-        if sampler != "hard-ood" and asked[context] >= free[context]:
-            continue  # it has no more; hard-ood makes no such allowance
+        if found[context] >= available[context]:
+            continue
         for rival in sorted(allowed, key=str):
             # The last round may give one more, but not to a stranger before another class's context.
-            ahead = not (context in others and rival not in others)
-            if asked[rival] > asked[context] + ahead:
-                yield f"{asked[context]} query items have the context '{context}' and {asked[rival]} '{rival}': uneven"
+            ahead = not (context in first and rival not in first)
+            if found[rival] > found[context] + ahead:
+                yield f"{found[context]} {side} items have the context '{context}' and {found[rival]} '{rival}': uneven"

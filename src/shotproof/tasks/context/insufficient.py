@@ -29,7 +29,7 @@ def refuse_unusable(bound: BoundContext) -> None:
             f"lacking, with their {contexts}: {_named(bound, barren)}: {help_}"
         )
     different = int(bound.eligible.any(axis=0).sum())
-    if different < way:
+    if different < way and bound.sampler.support_contexts == 1:
         fewest = np.argsort(bound.eligible.sum(axis=1), kind="stable")
         raise InsufficientData(
             f"{way} ways need {way} different {contexts} with {_support(bound)} of some class, the data has "
@@ -42,10 +42,12 @@ def hopeless_task(bound: BoundContext, task: int, lacked_partners: bool) -> Insu
     way = bound.shape.way
     context, contexts, help_ = _words(bound)
     tried = f"task {task} failed {bound.sampler.max_tries} tries: "
-    if not lacked_partners:
+    if not lacked_partners and bound.sampler.support_contexts == 1:
         return InsufficientData(
             f"{tried}the supports drawn left too few query items of other sources (column 'source'): {help_}"
         )
+    if bound.sampler.support_contexts != 1:
+        return InsufficientData(f"{tried}no {way} classes with {_needs(bound)}: {help_}, or change support_contexts")
     held = bound.held if bound.sampler.hard_ood else bound.eligible
     usable = np.flatnonzero(bound.eligible.sum(axis=1))
     fewest = usable[np.argsort(held.sum(axis=1)[usable], kind="stable")]
@@ -68,6 +70,10 @@ def _words(bound: BoundContext) -> tuple[str, str, str]:
 
 
 def _needs(bound: BoundContext) -> str:
+    several = bound.sampler.support_contexts
+    if several != 1:
+        many = "several" if several == "all" else several
+        return f"{many} {_words(bound)[1]} with {_support(bound)} together, and more for ood"
     needs = [f"a {_words(bound)[0]} with {_support(bound)}"]
     if bound.sampler.hard_ood:
         needs.append(f"{bound.shape.way - 1} more with {bound.items_per_context} items or more")

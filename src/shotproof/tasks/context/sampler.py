@@ -9,6 +9,9 @@ in others, in those of the other classes, or in none (after MetaCoCo, ICLR 2024,
    allows t_c, `hard-ood` the other classes' t_c', `clean` the one that means none, `ood` all but t_c and the clean one,
    where the other classes' come first in every round.
 
+This is with `support_contexts=1`. With more, a class has several contexts, which it may share with other classes
+(`several.py`); what is said of t_c then holds of all of them.
+
 Where a support's sources leave too few queries, or the draw of classes comes to a dead end, the task is drawn again.
 All in array operations on blocks of tasks; since a draw is a function of seed, task and try, the block changes nothing.
 """
@@ -17,7 +20,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -35,25 +38,27 @@ from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import SKIP_SMALL_CLASSES, Axis, BoundSampler, Sampler, SamplerInputs
 from shotproof.tasks.taskset import TaskSet
 
-_CLASSES, _CONTEXTS, _SUPPORT, _ORDER, _QUERY = range(5)  # what a random number is drawn for
+CLASSES, CONTEXTS, SUPPORT, ORDER, QUERY = range(5)  # what a random number is drawn for
 
 
 @dataclass
-class _Drawn:
-    """Tasks without their queries: [n] task and try, [n, way] class and context, [n, way, shot] support.
+class Drawn:
+    """Tasks without their queries: [n] task and try, [n, way] class, [n, way, shot] support.
 
+    own: [n, way, widest] which of the class's cells have the contexts of its support
     free: [n, way, widest] the items of each of the class's cells that are of no source of the task's support
     """
 
     task: IntArray
     attempt: IntArray
     classes: IntArray
-    contexts: IntArray
+    own: BoolArray
     support: IntArray
     free: IntArray
 
-    def only(self, keep: BoolArray) -> _Drawn:
-        return _Drawn(*(getattr(self, name)[keep] for name in self.__dataclass_fields__))
+    def only(self, keep: BoolArray) -> Drawn:
+        """Some of them."""
+        return Drawn(*(getattr(self, name)[keep] for name in self.__dataclass_fields__))
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,12 @@ class ContextOptions(Sampler):
 
     context_column: str = option("context", "the catalog's column with the contexts")
     clean_value: str | None = option(None, "the context that means none; None is what the catalog says")
+    support_contexts: int | Literal["all"] = option(
+        1,
+        "contexts of a class's support: one, which no other class of the task has, or several, which others may share; "
+        "all but those that ood needs (all)",
+        least=1,
+    )
     hard_ood: bool = option(True, "ask for what hard-ood needs; False where classes share few contexts")
     max_tries: int = option(1000, "the most tries per task", least=1)
     skip_small_classes: bool = option(False, SKIP_SMALL_CLASSES)
@@ -85,6 +96,10 @@ class ContextSet(ContextOptions):
 
     def bound(self, inputs: SamplerInputs) -> BoundSampler[ContextSet]:
         """Tasks with the contexts of these inputs."""
+        if self.support_contexts != 1:
+            from shotproof.tasks.context.several import BoundSeveral
+
+            return BoundSeveral(self, inputs)
         return BoundContext(self, inputs)
 
 
@@ -130,17 +145,35 @@ class BoundContext(BoundSampler[ContextSet]):
         """
         drawn = self._draw_supports(np.arange(tasks.start, tasks.stop))
         query, confounded = self._queries(drawn)
+        contexts = self._names(drawn)
         return self.pool.task_rows(
             tasks,
             drawn.classes,
             self.cells.positions[drawn.support],
             self.cells.positions[query],
-            attributes=[self.cells.contexts[context] for context in drawn.contexts.ravel()],
+            attributes=[", ".join(names) for names in contexts],
             extra={
                 "tries": np.repeat(drawn.attempt + 1, self.shape.way).astype(np.int32),
                 "confounded": confounded.ravel().astype(np.int32),
+                **self._extra_columns(contexts),
             },
         )
+
+    def _names(self, drawn: Drawn) -> list[list[str]]:
+        """The contexts of each class's support, one class after the other."""
+        row, slot, place = np.nonzero(drawn.own)
+        names: list[list[str]] = [[] for _ in range(drawn.classes.size)]
+        for at, context in zip(
+            (row * self.shape.way + slot).tolist(),
+            self.cells.context_of[drawn.classes[row, slot], place].tolist(),
+            strict=True,
+        ):
+            names[at].append(self.cells.contexts[context])
+        return names
+
+    def _extra_columns(self, contexts: list[list[str]]) -> dict[str, list[list[str]]]:
+        """Further columns, given the contexts of each class's support."""
+        return {}
 
     def match(self, tasks: TaskSet) -> str:
         """Digest of what the four sets share: classes and support items, task by task."""
@@ -158,25 +191,26 @@ class BoundContext(BoundSampler[ContextSet]):
             "items_without_context": self.without_context,
         }
 
-    def _draw_supports(self, task: IntArray) -> _Drawn:
+    def _draw_supports(self, task: IntArray) -> Drawn:
         """Classes, contexts and supports of tasks: each takes the first of its tries that leaves enough queries."""
-        done: list[_Drawn] = []
+        done: list[Drawn] = []
         for attempt in range(self.sampler.max_tries):
-            chosen, classes, contexts = self._choose(task, attempt)
-            support, free = self._support(chosen, attempt, classes, contexts)
-            tried = _Drawn(chosen, np.full(len(chosen), attempt), classes, contexts, support, free)
+            chosen, classes, own = self._choose(task, attempt)
+            support = self._support(chosen, attempt, classes, own)
+            free = self._free(classes, support)
+            tried = Drawn(chosen, np.full(len(chosen), attempt), classes, own, support, free)
             done.append(tried.only(self._leaves_queries(tried)))
             task = np.setdiff1d(task, done[-1].task)
             if not len(task):
                 break
         else:
             raise hopeless_task(self, int(task[0]), lacked_partners=task[0] not in chosen)
-        joined = [np.concatenate([getattr(one, name) for one in done]) for name in _Drawn.__dataclass_fields__]
+        joined = [np.concatenate([getattr(one, name) for one in done]) for name in Drawn.__dataclass_fields__]
         order = np.argsort(joined[0])
-        return _Drawn(*(part[order] for part in joined))
+        return Drawn(*(part[order] for part in joined))
 
-    def _choose(self, task: IntArray, attempt: int) -> tuple[IntArray, IntArray, IntArray]:
-        """The tasks [n] that come to no dead end, and their classes and contexts, [n, way] each."""
+    def _choose(self, task: IntArray, attempt: int) -> tuple[IntArray, IntArray, BoolArray]:
+        """The tasks [n] that come to no dead end, their classes [n, way] and their supports' cells [n, way, widest]."""
         size, row = len(task), np.arange(len(task))
         classes, contexts = np.zeros((2, size, self.shape.way), dtype=np.int64)
         class_open = np.ones((size, len(self.eligible)), dtype=np.bool_)
@@ -186,36 +220,39 @@ class BoundContext(BoundSampler[ContextSet]):
         for slot in range(self.shape.way):
             able = class_open & (context_open.astype(np.float32) @ weights > 0)
             found &= able.any(axis=1)
-            chosen = one_of(able, draws.bits(self.seed, task, attempt, _CLASSES, slot))
+            chosen = one_of(able, draws.bits(self.seed, task, attempt, CLASSES, slot))
             places = context_open & self.eligible[chosen]
-            context = one_of(places, draws.bits(self.seed, task, attempt, _CONTEXTS, slot))
+            context = one_of(places, draws.bits(self.seed, task, attempt, CONTEXTS, slot))
             classes[:, slot], contexts[:, slot] = chosen, context
             class_open[row, chosen] = False
             context_open[row, context] = False
             if self.sampler.hard_ood:
                 class_open &= self.held.T[context]
                 context_open &= self.held[chosen]
-        return task[found], classes[found], contexts[found]
+        own = self.cells.context_of[classes] == contexts[..., None]
+        return task[found], classes[found], own[found]
 
-    def _support(
-        self, task: IntArray, attempt: int, classes: IntArray, contexts: IntArray
-    ) -> tuple[IntArray, IntArray]:
-        """Support items, [n, way, shot], and how many items of each cell they leave free, [n, way, widest]."""
+    def _support(self, task: IntArray, attempt: int, classes: IntArray, own: BoolArray) -> IntArray:
+        """Support items, [n, way, shot]."""
         slot, shot = np.arange(self.shape.way)[:, None], np.arange(self.shape.shot)
-        place = self.cells.place_of[classes, contexts]
-        random = draws.bits(self.seed, task[:, None, None], attempt, _SUPPORT, slot, shot)
+        place = np.argmax(own, axis=2)
+        random = draws.bits(self.seed, task[:, None, None], attempt, SUPPORT, slot, shot)
         begin = self.cells.starts[self.cells.first[classes] + place]
-        support = begin[..., None] + draws.distinct(random, self.cells.sizes[classes, place])
+        support: IntArray = begin[..., None] + draws.distinct(random, self.cells.sizes[classes, place])
+        return support
+
+    def _free(self, classes: IntArray, support: IntArray) -> IntArray:
+        """How many items of each cell are of no source of the task's support, [n, way, widest]."""
         free = self.cells.sizes[classes]
         row, sources = np.divmod(self._blocked(support), len(self.cells.positions))
         index, item_class, item_place = self.cells.items_of_sources(sources)
-        slot_of = np.full((len(task), len(self.cells.classes)), -1)
+        slot_of = np.full((len(classes), len(self.cells.classes)), -1)
         np.put_along_axis(slot_of, classes, np.arange(self.shape.way), axis=1)
         row = row[index]
         item_slot = slot_of[row, item_class]
         cell = (row * self.shape.way + item_slot) * self.cells.widest + item_place
         free -= np.bincount(cell[item_slot >= 0], minlength=free.size).reshape(free.shape)
-        return support, free
+        return free
 
     def _blocked(self, support: IntArray) -> IntArray:
         """The sources that each task's support has, sorted: row of the task times the number of items, plus source."""
@@ -225,44 +262,50 @@ class BoundContext(BoundSampler[ContextSet]):
         blocked: IntArray = np.unique(keys)
         return blocked
 
-    def _leaves_queries(self, drawn: _Drawn) -> BoolArray:
+    def _leaves_queries(self, drawn: Drawn) -> BoolArray:
         """Whether every set has its queries: [n]."""
         query = self.shape.query
         context = self.cells.context_of[drawn.classes]
         own, others, clean = self._kinds(drawn)
-        enough: BoolArray = np.all((drawn.free >= query) | ~own, axis=(1, 2))
+        enough: BoolArray = np.all(np.where(own, drawn.free, 0).sum(axis=2) >= query, axis=1)
         elsewhere = np.where(own | clean | (context < 0), 0, drawn.free).sum(axis=2)
         enough &= np.all(elsewhere >= query, axis=1)
         if self.sampler.hard_ood:
-            held = (others & (drawn.free >= self.items_per_context)).sum(axis=2)
-            enough &= np.all(held == self.shape.way - 1, axis=1)
+            enough &= np.all(self._allows_hard(drawn.free, others), axis=1)
         if self.clean >= 0:
             enough &= np.all((clean & (drawn.free >= query)).any(axis=2), axis=1)
         return enough
 
-    def _kinds(self, drawn: _Drawn) -> tuple[BoolArray, BoolArray, BoolArray]:
-        """Which of each class's cells has its own context, which another class's, which the clean one."""
+    def _allows_hard(self, free: IntArray, others: BoolArray) -> BoolArray:
+        """Whether the other classes' contexts, [n, way, widest], have the queries of hard-ood: [n, way]."""
+        held = (others & (free >= self.items_per_context)).sum(axis=2)
+        every: BoolArray = held == self.shape.way - 1
+        return every
+
+    def _kinds(self, drawn: Drawn) -> tuple[BoolArray, BoolArray, BoolArray]:
+        """Which of each class's cells has its own context, which another class's alone, which the clean one."""
         context = self.cells.context_of[drawn.classes]
         taken = np.zeros((len(drawn.task), len(self.cells.contexts) + 1), dtype=np.bool_)
-        np.put_along_axis(taken, drawn.contexts, True, axis=1)
-        own = context == drawn.contexts[..., None]
+        own = drawn.own
+        row, slot, place = np.nonzero(own)
+        taken[row, context[row, slot, place]] = True
         others = taken[np.arange(len(drawn.task))[:, None, None], context] & ~own
         clean = (context == self.clean) & (context >= 0)
         return own, others, clean
 
-    def _queries(self, drawn: _Drawn) -> tuple[IntArray, IntArray]:
+    def _queries(self, drawn: Drawn) -> tuple[IntArray, IntArray]:
         """Query items, [n, way, query], and how many of them are in another class's support context, [n, way]."""
         own, others, clean = self._kinds(drawn)
         open_items = np.where(self.sampler.allowed(own, others, clean), drawn.free, 0)
         slot, place = np.arange(self.shape.way)[:, None], np.arange(self.cells.widest)
         task, attempt = drawn.task[:, None, None], drawn.attempt[:, None, None]
-        random = draws.bits(self.seed, task, attempt, _ORDER, slot, place)
+        random = draws.bits(self.seed, task, attempt, ORDER, slot, place)
         # The first bit puts the other classes' contexts first.
         order = np.argsort((random >> np.uint64(1)) | (~others).astype(np.uint64) << np.uint64(63), axis=2)
         allocated = allocate_evenly(open_items, order, self.shape.query)
         return self._draw_queries(drawn, allocated), (allocated * others).sum(axis=2)
 
-    def _draw_queries(self, drawn: _Drawn, allocated: IntArray) -> IntArray:
+    def _draw_queries(self, drawn: Drawn, allocated: IntArray) -> IntArray:
         """So many items of each cell, [n, way, widest], uniformly among those of no source of the support."""
         row, slot, place = np.nonzero(allocated)
         wanted = allocated[row, slot, place]
@@ -275,7 +318,7 @@ class BoundContext(BoundSampler[ContextSet]):
         blocked = self._blocked(drawn.support)
         for many in np.unique(count):
             of = np.flatnonzero(count == many)
-            stream = drawn.task[row[of], None], drawn.attempt[row[of], None], _QUERY, cell[of, None]
+            stream = drawn.task[row[of], None], drawn.attempt[row[of], None], QUERY, cell[of, None]
             random = draws.bits(self.seed, *stream, np.arange(many))
             items = self.cells.starts[cell[of], None] + draws.distinct(random, size[of])
             keys = row[of, None] * len(self.cells.positions) + self.cells.source[items]

@@ -16,8 +16,8 @@ grouped changes nothing. s(x) times the number of candidates is a sum of counts,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields, replace
+from typing import Literal, Self
 
 import numpy as np
 import pyarrow as pa
@@ -34,12 +34,12 @@ from shotproof.tasks.sampler import SKIP_SMALL_CLASSES, BoundSampler, Sampler, S
 from shotproof.tasks.shape import TaskShape
 from shotproof.tasks.taskset import TaskSet
 
-_CLASSES, _WORDS, _SUPPORT, _TIES = 0, 1, 2, 3  # what a random number is drawn for
+CLASSES, WORDS, _SUPPORT, _TIES = 0, 1, 2, 3  # what a random number is drawn for
 _CELLS = 1 << 18  # bit-set blocks that one round of tries may look at
 
 
 @dataclass
-class _Tries:
+class Tries:
     """Tries of tasks: [n] task and try, [n, way] class, eligible pair and word, and bits by (try, slot)."""
 
     task: IntArray
@@ -48,13 +48,17 @@ class _Tries:
     pairs: IntArray
     words: IntArray
 
-    def only(self, keep: BoolArray | IntArray) -> _Tries:
-        return _Tries(self.task[keep], self.attempt[keep], self.classes[keep], self.pairs[keep], self.words[keep])
+    def only(self, keep: BoolArray | IntArray) -> Self:
+        """Some of them."""
+        return replace(self, **{field.name: getattr(self, field.name)[keep] for field in fields(self)})
 
 
 @dataclass(frozen=True)
 class FewStab(Sampler):
-    """Tasks with biased attributes; `support` and `query_selection` give the paper's ablations (SC1-3, QC1-3)."""
+    """Tasks with biased attributes; `support` and `query_selection` give the paper's ablations (SC1-3, QC1-3).
+
+    `variant='published'` draws as the authors' published code does, which is in `published.py`.
+    """
 
     about = "tasks with biased attributes (FewSTAB)"
     paper = "Zheng, Ye and Zhang, Benchmarking Spurious Bias in Few-Shot Image Classifiers, ECCV 2024"
@@ -73,6 +77,11 @@ class FewStab(Sampler):
         "queries are the candidates with the lowest scores (lowest), any of them (inter), or any that lack the word "
         "(intra)",
     )
+    variant: Literal["paper", "published"] = option(
+        "paper",
+        "as the paper's text says (paper), or as its authors' published code does: words first, then classes, "
+        "constraints loosened after failures, queries ranked by sums of logarithms (published)",
+    )
     max_tries: int = option(50_000, "the most tries per task", least=1)
     skip_small_classes: bool = option(False, SKIP_SMALL_CLASSES)
 
@@ -82,6 +91,10 @@ class FewStab(Sampler):
 
     def bound(self, inputs: SamplerInputs) -> BoundSampler[FewStab]:
         """Tasks that plant words of these inputs."""
+        if self.variant == "published":
+            from shotproof.tasks.fewstab.published import BoundPublished
+
+            return BoundPublished(self, inputs)
         return BoundFewStab(self, inputs)
 
 
@@ -117,7 +130,8 @@ class BoundFewStab(BoundSampler[FewStab]):
         tries = np.empty(size, dtype=np.int32)
         tried = np.zeros(size, dtype=np.int64)
         open_tasks = np.arange(size)
-        counts = TryCounts(self)
+        extra = self._extra_columns(size)
+        counts = self._count_tries(tasks)
         while len(open_tasks):
             # Many tries of few tasks where tries mostly fail, few tries of many tasks where they mostly succeed.
             depth = counts.tries_per_task()
@@ -134,6 +148,8 @@ class BoundFewStab(BoundSampler[FewStab]):
                 classes[index], words[index] = found.classes[complete], found.words[complete]
                 support[index], query[index] = drawn_support[complete], drawn_query[complete]
                 fallback[index], tries[index] = intra[complete], found.attempt[complete] + 1
+                for name, column in extra.items():
+                    column[index] = getattr(found, name)[complete]
                 open_tasks = open_tasks[~np.isin(open_tasks, index)]
             counts.refuse_if_hopeless(tasks.start + open_tasks, tried[open_tasks])
             self.holders.forget_if_large()
@@ -143,7 +159,11 @@ class BoundFewStab(BoundSampler[FewStab]):
             support,
             query,
             attributes=[self.words[word] for word in words.ravel()],
-            extra={"tries": np.repeat(tries, way), "fallback": fallback.ravel()},
+            extra={
+                "tries": np.repeat(tries, way),
+                "fallback": fallback.ravel(),
+                **{name: column.ravel() for name, column in extra.items()},
+            },
         )
 
     def summary(self, tasks: TaskSet) -> Meta:
@@ -157,12 +177,19 @@ class BoundFewStab(BoundSampler[FewStab]):
             "items_without_attributes": self.items_unknown,
         }
 
+    def _extra_columns(self, tasks: int) -> dict[str, IntArray]:
+        """Empty columns [tasks, way], filled from the tries' fields of the same names."""
+        return {}
+
+    def _count_tries(self, tasks: range) -> TryCounts:
+        return TryCounts(self)
+
     def _round(self) -> int:
         """How many tries one round may hold, so that its memory is bounded."""
         blocks = int(self.holders.class_blocks[self.usable].max())
         return max(16, _CELLS // (self.shape.way * blocks))
 
-    def _first_successes(self, task: IntArray, tried: IntArray, depth: int, counts: TryCounts) -> _Tries:
+    def _first_successes(self, task: IntArray, tried: IntArray, depth: int, counts: TryCounts) -> Tries:
         """Of each task's next `depth` tries the first whose words differ and whose supports are large enough."""
         attempt = (tried[:, None] + np.arange(depth)).ravel()
         attempts = self._draw_tries(np.repeat(task, depth), attempt)
@@ -179,16 +206,16 @@ class BoundFewStab(BoundSampler[FewStab]):
         counts.record_successes(len(found.task))
         return found
 
-    def _draw_tries(self, task: IntArray, attempt: IntArray) -> _Tries:
+    def _draw_tries(self, task: IntArray, attempt: IntArray) -> Tries:
         slot = np.arange(self.shape.way)
-        by_classes = draws.bits(self.seed, task[:, None], attempt[:, None], _CLASSES, slot)
-        by_words = draws.bits(self.seed, task[:, None], attempt[:, None], _WORDS, slot)
+        by_classes = draws.bits(self.seed, task[:, None], attempt[:, None], CLASSES, slot)
+        by_words = draws.bits(self.seed, task[:, None], attempt[:, None], WORDS, slot)
         classes = self.usable[draws.distinct(by_classes, len(self.usable))]
         chosen = self.first_eligible[classes] + draws.below(by_words, self.eligible_counts[classes])
         pairs = self.eligible[chosen]
-        return _Tries(task, attempt, classes, pairs, self.holders.pair_word[pairs])
+        return Tries(task, attempt, classes, pairs, self.holders.pair_word[pairs])
 
-    def _selected_bits(self, tries: _Tries) -> tuple[UInt64Array, UInt64Array, IntArray]:
+    def _selected_bits(self, tries: Tries) -> tuple[UInt64Array, UInt64Array, IntArray]:
         """Bits of the items that hold the own word, and of those that hold another class's word.
 
         Both flat: slot s of try n has `blocks[n, s]` blocks, one slot after the other. Also where each begins.
@@ -204,13 +231,13 @@ class BoundFewStab(BoundSampler[FewStab]):
             others |= self.holders.bits(pairs, blocks, within)
         return own, others, begin
 
-    def _exclusive_counts(self, tries: _Tries) -> IntArray:
+    def _exclusive_counts(self, tries: Tries) -> IntArray:
         """For each try and slot, how many items hold the own word and none of the others': [n, way]."""
         own, others, begin = self._selected_bits(tries)
         counts = np.add.reduceat(np.bitwise_count(own & ~others).astype(np.int64), begin)
         return counts.reshape(tries.classes.shape)
 
-    def _items(self, tries: _Tries) -> tuple[IntArray, IntArray, BoolArray, BoolArray]:
+    def _items(self, tries: Tries) -> tuple[IntArray, IntArray, BoolArray, BoolArray]:
         """Support and query positions of successful tries, whether a query fell back, and which tries are complete."""
         count, way = tries.classes.shape
         support = np.zeros((count * way, self.shape.shot), dtype=np.int64)
@@ -227,18 +254,20 @@ class BoundFewStab(BoundSampler[FewStab]):
             row, slot = np.divmod(places, way)
             stream = (tries.task[row][:, None], tries.attempt[row][:, None])
             ranks = draws.bits(self.seed, *stream, _SUPPORT, slot[:, None], np.arange(self.shape.shot))
-            support[places] = self._support(holds, holds_other, ranks)
+            exclusive = holds & ~holds_other
+            if self.sampler.support == "exclusive":
+                exclusive = self._exclusive(tries, row, slot, exclusive)
+            support[places] = self._support(holds, exclusive, ranks)
             inter, intra = self._candidates(int(chosen), holds, holds_other, support[places])
-            short = inter.sum(axis=1) < self.shape.query
             if self.sampler.query_selection == "intra":
                 candidates = intra
             else:
-                fallback[places] = short
-                candidates = np.where(short[:, None], intra, inter)
+                fallback[places] = self._falls_back(tries, row, slot, inter)
+                candidates = np.where(fallback[places][:, None], intra, inter)
             complete[places] = candidates.sum(axis=1) >= self.shape.query
             random = draws.bits(self.seed, *stream, _TIES, slot[:, None], np.arange(items))
             scores = self._scores(int(chosen), candidates, tries.words[row])
-            query[places] = _lowest(scores, random, candidates, self.shape.query)
+            query[places] = self._lowest(scores, random, candidates)
             support[places] += self.pool.offsets[chosen]
             query[places] += self.pool.offsets[chosen]
         return (
@@ -248,9 +277,18 @@ class BoundFewStab(BoundSampler[FewStab]):
             np.all(complete.reshape(count, way), axis=1),
         )
 
-    def _support(self, holds: BoolArray, holds_other: BoolArray, random: UInt64Array) -> IntArray:
-        """Support positions within the class, uniformly among the items that the variant allows: [m, shot]."""
-        variants = {"exclusive": holds & ~holds_other, "attribute": holds, "random": np.ones_like(holds)}
+    def _exclusive(self, tries: Tries, row: IntArray, slot: IntArray, exclusive: BoolArray) -> BoolArray:
+        """Which items may be support of these tries and slots of one class, given those that hold their word alone."""
+        return exclusive
+
+    def _falls_back(self, tries: Tries, row: IntArray, slot: IntArray, inter: BoolArray) -> BoolArray:
+        """Whether the queries of these tries and slots of one class are drawn from the intra-class candidates: [m]."""
+        too_few: BoolArray = inter.sum(axis=1) < self.shape.query
+        return too_few
+
+    def _support(self, holds: BoolArray, exclusive: BoolArray, random: UInt64Array) -> IntArray:
+        """Support positions within the class, uniformly among the items that the option allows: [m, shot]."""
+        variants = {"exclusive": exclusive, "attribute": holds, "random": np.ones_like(holds)}
         allowed = variants[self.sampler.support]
         sizes = allowed.sum(axis=1)
         ranks = draws.distinct(random, sizes) + (np.cumsum(sizes) - sizes)[:, None]
@@ -283,12 +321,11 @@ class BoundFewStab(BoundSampler[FewStab]):
         scores: IntArray = (incidence.T.tocsr() @ counts).T.astype(np.int64)
         return scores
 
-
-def _lowest(scores: IntArray, random: UInt64Array, candidates: BoolArray, count: int) -> IntArray:
-    """Positions of the `count` candidates with the lowest scores, ties at random, lowest first: [m, count]."""
-    keys = (scores.astype(np.uint64) << np.uint64(32)) | (random >> np.uint64(32))
-    keys[~candidates] = np.iinfo(np.uint64).max
-    chosen = np.argpartition(keys, count - 1, axis=1)[:, :count]
-    order = np.argsort(np.take_along_axis(keys, chosen, axis=1), axis=1, kind="stable")
-    lowest: IntArray = np.take_along_axis(chosen, order, axis=1)
-    return lowest
+    def _lowest(self, scores: IntArray, random: UInt64Array, candidates: BoolArray) -> IntArray:
+        """Positions of the `query` candidates with the lowest scores, ties at random, lowest first: [m, query]."""
+        keys = (scores.astype(np.uint64) << np.uint64(32)) | (random >> np.uint64(32))
+        keys[~candidates] = np.iinfo(np.uint64).max
+        chosen = np.argpartition(keys, self.shape.query - 1, axis=1)[:, : self.shape.query]
+        order = np.argsort(np.take_along_axis(keys, chosen, axis=1), axis=1, kind="stable")
+        lowest: IntArray = np.take_along_axis(chosen, order, axis=1)
+        return lowest

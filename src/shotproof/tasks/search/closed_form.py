@@ -13,27 +13,30 @@ from torch.nn.functional import one_hot, softplus
 
 def logits_of(queries: Tensor, prototypes: Tensor) -> Tensor:
     """Logits [B, R, W] at scale 1 of queries [B, R, d] under prototypes [B, W, d]."""
-    return 2 * (queries @ prototypes.mT) - prototypes.square().sum(-1).unsqueeze(-2)
+    lengths = torch.linalg.vector_norm(prototypes, dim=-1).square()
+    return torch.baddbmm(lengths.unsqueeze(-2), queries, prototypes.mT, beta=-1, alpha=2)
 
 
 def cross_entropy_slopes(logits: Tensor, labels: Tensor) -> Tensor:
-    """The derivative of the queries' mean cross-entropy by their logits: [B, R, W], for labels [B, R]."""
-    return (logits.softmax(-1) - one_hot(labels, logits.shape[-1])) / logits.shape[1]
+    """The derivative of the queries' summed cross-entropy by their logits: [B, R, W], for labels [B, R]."""
+    return logits.softmax(-1) - one_hot(labels, logits.shape[-1])
 
 
 def expected_error_slopes(logits: Tensor, labels: Tensor) -> Tensor:
-    """The derivative of the mean probability of a wrong answer by the logits: [B, R, W].
+    """The derivative of the summed probability of a wrong answer by the logits: [B, R, W].
 
     Where cross-entropy pulls hardest on the queries that are wrong already, this pulls on those that may still change.
     """
+    own = labels.unsqueeze(-1)
     probability = logits.softmax(-1)
-    right = probability.gather(-1, labels.unsqueeze(-1))
-    return right * (probability - one_hot(labels, logits.shape[-1])) / logits.shape[1]
+    right = probability.gather(-1, own)
+    return probability.scatter_(-1, own, right - 1).mul_(right)
 
 
 def prototype_gradient(queries: Tensor, prototypes: Tensor, slopes: Tensor) -> Tensor:
     """The derivative of a loss by the prototypes [B, W, d], from its derivative by the logits [B, R, W] at scale 1."""
-    return 2 * (slopes.mT @ queries - slopes.sum(-2).unsqueeze(-1) * prototypes)
+    found = slopes.mT.contiguous() @ queries
+    return found.addcmul_(slopes.sum(-2).unsqueeze(-1), prototypes, value=-1).mul_(2)
 
 
 def margins(logits: Tensor, labels: Tensor) -> Tensor:

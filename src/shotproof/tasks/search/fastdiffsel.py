@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from torch import Tensor
 
@@ -24,6 +25,7 @@ class FastDiffSel(SupportSampler):
     paper = "Basu et al., Hard-Meta-Dataset++, ICLR 2023"
     example = "fastdiffsel(alpha=20000)"
 
+    loss: Literal["sum", "mean"] = option("sum", "of the queries' cross-entropy, their sum (Eq. 1) or their mean")
     alpha: float = option(200.0, "the length of a step", above=0)
     steps: int = option(1, "gradient steps", least=1)
     scale: float = option(1.0, "what the logits are multiplied with", above=0)
@@ -40,16 +42,17 @@ class BoundFastDiffSel(BoundSupportSampler[FastDiffSel]):
         """The candidates with the highest weights after the last step."""
         allowed = candidates.allowed
         weights = self.uniform(numbers, _WEIGHTS, candidates.way, allowed.shape[-1]).to(allowed.device) * allowed
+        length = self.sampler.alpha / (candidates.labels.shape[1] if self.sampler.loss == "mean" else 1)
         for _ in range(self.sampler.steps):
             gradient = weight_gradient(candidates, weights, self.sampler.scale)
-            stepped = weights + self.sign * self.sampler.alpha * gradient * allowed
+            stepped = weights + self.sign * length * gradient * allowed
             weights = project_on_l1_ball(stepped, candidates.shots)
         # The projection keeps the order, but makes many weights zero: these are told apart by what they were.
         return highest(stepped, allowed, candidates.shots)
 
 
 def weight_gradient(candidates: Candidates, weights: Tensor, scale: float) -> Tensor:
-    """The derivative of the queries' mean cross-entropy by the weights [S, P]: (f - c) . dL/dc over their sum."""
+    """The derivative of the queries' summed cross-entropy by the weights [S, P]: (f - c) . dL/dc over their sum."""
 
     def slopes(logits: Tensor, labels: Tensor) -> Tensor:
         return scale * cross_entropy_slopes(scale * logits, labels)

@@ -214,19 +214,27 @@ class BoundSupportSampler(BoundSampler[SupportSamplerType], Generic[SupportSampl
             labels=torch.from_numpy(slot_of_query % way).view(len(members), -1).to(device),
             shots=torch.from_numpy(sets.shots[rows]).to(device),
             allowed=torch.from_numpy(allowed).to(device),
+            first_rows=torch.from_numpy(ends[kind_of_slot]).to(device),
             classes=by_class,
         )
 
     def _allowed(self, classes: IntArray, query: IntArray, slot_of_query: IntArray, way: int) -> BoolArray:
         """Which positions of its class each slot may take: [S, P]."""
         sizes, offsets = self.pool.sizes[classes], self.pool.offsets[classes]
-        allowed = np.arange(sizes.max()) < sizes[:, None]
+        within = np.arange(sizes.max()) < sizes[:, None]
+        allowed = within.copy()
         allowed[slot_of_query, query - offsets[slot_of_query]] = False
         if self.pool.sources is not None:
             first = np.searchsorted(slot_of_query, np.arange(0, len(classes) + 1, way))  # query of each task
-            for slot, (offset, size) in enumerate(zip(offsets, sizes, strict=True)):
-                asked = self.pool.sources[query[first[slot // way] : first[slot // way + 1]]]
-                allowed[slot, :size] &= ~np.isin(self.pool.sources[offset : offset + size], asked)
+            taken = np.zeros(self.pool.sources.max() + 1, dtype=np.bool_)
+            # Beyond a class stands its first item: nothing is allowed there anyway.
+            sources = self.pool.sources[offsets[:, None] + np.where(within, np.arange(sizes.max()), 0)]
+            for task in range(len(classes) // way):
+                asked = self.pool.sources[query[first[task] : first[task + 1]]]
+                taken[asked] = True
+                slots = slice(task * way, (task + 1) * way)
+                allowed[slots] &= ~taken[sources[slots]]
+                taken[asked] = False
         return allowed
 
     def _read_features(self, chosen: int, into: Tensor) -> None:

@@ -48,7 +48,7 @@ def _read(path: Path, classes: Sequence[str], sizes: Sequence[int]) -> FloatArra
     try:
         if path.suffix in (".json", ".toml"):
             nested = (json if path.suffix == ".json" else tomllib).loads(path.read_text(encoding="utf-8"))
-            return tree_distances(_parents(_nested(nested), path), classes, sizes, path)
+            return tree_distances(_parents(nested_edges(nested), path), classes, sizes, path)
         if path.suffix == ".txt":
             return euclidean(_rows_of(_cub_table(path), classes, path))
         table = pq.read_table(path) if path.suffix == ".parquet" else _csv_table(path)
@@ -127,7 +127,7 @@ def _parents(edges: Iterable[tuple[str | None, str | None]], where: object) -> d
     return {**dict.fromkeys(roots), **parent}
 
 
-def _nested(value: Any, above: str | None = None) -> Iterator[tuple[str, str | None]]:
+def nested_edges(value: Any, above: str | None = None) -> Iterator[tuple[str, str | None]]:
     """Nested names to (child, parent)."""
     entries = value.items() if isinstance(value, dict) else [(name, {}) for name in value or []]
     for name, below in entries:
@@ -135,7 +135,7 @@ def _nested(value: Any, above: str | None = None) -> Iterator[tuple[str, str | N
             raise ValueError(f"expected nested names with lists or nothing at the leaves, found {name!r}: {below!r}")
         yield name, above
         if below:
-            yield from _nested(below, name)
+            yield from nested_edges(below, name)
 
 
 def _csv_table(path: Path) -> pa.Table:

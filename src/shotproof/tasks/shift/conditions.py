@@ -1,7 +1,8 @@
 """Conditions on items, such as `blurry and not viewpoint in (front, back)`: read by a small parser, never evaluated.
 
     condition   = condition "or" condition | condition "and" condition | "not" condition | "(" condition ")" | test
-    test        = WORD                                  an attribute holds, or a Boolean column is true
+    test        = "any"                                 holds of all items
+                | WORD                                  an attribute holds, or a Boolean column is true
                 | COLUMN ("=" | "!=") VALUE
                 | COLUMN ("<" | "<=" | ">" | ">=") NUMBER
                 | COLUMN ["not"] "in" "(" VALUE, ... ")"
@@ -159,6 +160,9 @@ class _Parser:
             truth = self._any()
             self._require(")")
             return truth
+        if self._take("any"):
+            everywhere = np.ones(len(self.items.catalog), dtype=np.bool_)
+            return Truth(everywhere, ~everywhere)
         return self._test(self._name())
 
     def _test(self, name: str) -> Truth:

@@ -7,28 +7,37 @@
    k_c = min(floor(p_c * (size - way)) + 1, n_c - q).
 
 Where items share sources, n_c - q is what the queries' sources leave of the class.
+
+Of data sets with a hierarchy, step 1 is another. ILSVRC: a node uniformly among those that span 5 to 392 classes, nodes
+that span the same ones counting once; all of its classes, or 50 of them at random. Omniglot: an alphabet, the folder of
+a class, uniformly among those of 5 classes or more; then the way, uniform on 5 to min(50, its classes).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from shotproof.catalog.catalog import Catalog
 from shotproof.core import draws
 from shotproof.core.arrays import BoolArray, IntArray
-from shotproof.core.errors import InputError, InsufficientData
+from shotproof.core.errors import InputError, InsufficientData, Mismatch
 from shotproof.core.options import option
 from shotproof.core.records import Meta
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import BoundSampler, Sampler, SamplerInputs
+from shotproof.tasks.semantic.class_distances import file_digest
 from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.uniform.hierarchy import folders_of, read_hierarchy
 
 LEAST_WAY = 5
 LEAST_ITEMS = 2
 
-_WAY, _CLASSES, _ITEMS, _SIZE, _SHARES = range(5)  # what a random number is drawn for
+_WAY, _CLASSES, _ITEMS, _SIZE, _SHARES, _NODE = range(6)  # what a random number is drawn for
 _TRIES = 100
 # Shares are whole numbers: where a platform's powers of two differ in the last bit, the shots do not.
 _GRAIN = 2**20
@@ -50,8 +59,17 @@ class MetaDataset(Sampler):
     max_query: int = option(10, "the most query items per class", least=1)
     max_shot: int = option(100, "the most support items that a class adds to the size of the support", least=1)
     max_support: int = option(500, "the most support items of a task, at least max_way", least=1)
+    hierarchy: str | None = option(
+        None, "a file of parents and children (WordNet's is-a): the classes of a task are those of one node", path=True
+    )
+    hierarchy_digest: str | None = option(None, "of that file, which must then be the same")
+    max_leaves: int = option(392, "the most classes of a node of the hierarchy", least=LEAST_WAY)
+    folders: bool = option(False, "the classes of a task are of one folder, such as an alphabet")
 
     def __post_init__(self) -> None:
+        given: Any = self.hierarchy
+        if isinstance(given, Path):  # recorded and spelled as text
+            object.__setattr__(self, "hierarchy", str(given))
         super().__post_init__()
         if self.max_support < self.max_way:
             raise InputError(
@@ -77,6 +95,7 @@ class BoundMetaDataset(BoundSampler[MetaDataset]):
                 f"meta-dataset tasks have {LEAST_WAY} ways or more, the data has {len(self.pool.classes)} classes with "
                 f"at least {LEAST_ITEMS} items: give more classes, or draw random tasks"
             )
+        self.nodes = self._nodes(inputs.catalog)
 
     def draw(self, tasks: range) -> pa.Table:
         """Rows of these tasks."""
@@ -89,7 +108,12 @@ class BoundMetaDataset(BoundSampler[MetaDataset]):
         query, support, left = self._items(np.repeat(task, ways), slot, classes, queries)
         shots = self._shots(task, ways, slot, sizes, left)
         chosen = np.concatenate([items[:shot] for items, shot in zip(support, shots, strict=True)])
-        return self.pool.ragged_rows(tasks, ways, classes, (chosen, shots), (np.concatenate(query), queries))
+        extra = {}
+        if self.nodes:
+            names = pa.array(list(self.nodes), pa.string())
+            extra["node"] = names.take(pa.array(np.repeat(self._drawn_nodes(task), ways)))
+        rows = (chosen, shots), (np.concatenate(query), queries)
+        return self.pool.ragged_rows(tasks, ways, classes, *rows, extra=extra)
 
     def common_sizes(self) -> tuple[None, None, None]:
         """No way, shot or query holds of all tasks."""
@@ -98,15 +122,69 @@ class BoundMetaDataset(BoundSampler[MetaDataset]):
     def summary(self, tasks: TaskSet) -> Meta:
         """Classes with too few items, and how large the tasks are."""
         ways = np.diff(tasks.starts)
-        return {"classes_left_out": self.left_out, "way_mean": float(ways.mean())}
+        left_out = self.left_out
+        if self.nodes:
+            spanned = {self.pool.classes[number] for classes in self.nodes.values() for number in classes.tolist()}
+            left_out = sorted({*left_out, *self.pool.classes} - spanned)
+        return {"classes_left_out": left_out, "way_mean": float(ways.mean())}
 
     def _classes(self, task: IntArray) -> tuple[IntArray, IntArray]:
         """The ways [t], and the classes task by task."""
+        if self.nodes:
+            return self._classes_of_nodes(task)
         most = min(self.sampler.max_way, len(self.pool.classes))
         ways = LEAST_WAY + draws.below(draws.bits(self.seed, task, _WAY), most - LEAST_WAY + 1)
         random = draws.bits(self.seed, task[:, None], _CLASSES, np.arange(most))
         classes = draws.distinct(random, len(self.pool.classes))
         return ways, classes[np.arange(most) < ways[:, None]]
+
+    def _nodes(self, catalog: Catalog) -> dict[str, IntArray]:
+        """The classes of each node that tasks may be of, by its name; none where there is no hierarchy."""
+        sampler, names = self.sampler, self.pool.classes
+        if sampler.folders and sampler.hierarchy is not None:
+            raise InputError(f"sampler '{sampler.name}': hierarchy and folders exclude each other: give one of them")
+        if sampler.folders:
+            paths = catalog.table.column("path").take(pa.array(self.pool.rows[self.pool.offsets[:-1]])).to_pylist()
+            found, most, what = folders_of(names, paths), len(names), "a folder with"
+        elif sampler.hierarchy is not None:
+            file = Path(sampler.hierarchy)
+            found, most = read_hierarchy(file, names), sampler.max_leaves
+            what = f"a node of {file} that spans at most {most} and"
+            self.sampler = replace(sampler, hierarchy_digest=file_digest(file))
+            if sampler.hierarchy_digest not in (None, self.sampler.hierarchy_digest):
+                raise Mismatch(
+                    f"hierarchy: {file} has digest {self.sampler.hierarchy_digest}, the tasks were drawn with "
+                    f"{sampler.hierarchy_digest}"
+                )
+        else:
+            return {}
+        # Nodes that span the same classes count once, under the first name.
+        fitting = {
+            tuple(found[name]): name for name in sorted(found, reverse=True) if LEAST_WAY <= len(found[name]) <= most
+        }
+        if not fitting:
+            largest = max(map(len, found.values()))
+            raise InsufficientData(
+                f"meta-dataset tasks need {what} at least {LEAST_WAY} classes of {LEAST_ITEMS} items or more; the "
+                f"largest of {len(found)} has {largest}"
+            )
+        return {name: np.array(classes) for name, classes in sorted((name, one) for one, name in fitting.items())}
+
+    def _drawn_nodes(self, task: IntArray) -> IntArray:
+        return draws.below(draws.bits(self.seed, task, _NODE), len(self.nodes))
+
+    def _classes_of_nodes(self, task: IntArray) -> tuple[IntArray, IntArray]:
+        """As `_classes`: of a folder some, of a node all that the ways allow."""
+        spanned = list(self.nodes.values())
+        ways, chosen = np.empty(len(task), np.int64), []
+        for row, (number, node) in enumerate(zip(task.tolist(), self._drawn_nodes(task).tolist(), strict=True)):
+            classes = spanned[node]
+            ways[row] = min(self.sampler.max_way, len(classes))
+            if self.sampler.folders:
+                ways[row] = LEAST_WAY + draws.below(draws.bits(self.seed, number, _WAY), int(ways[row]) - LEAST_WAY + 1)
+            random = draws.bits(self.seed, number, _CLASSES, np.arange(ways[row]))
+            chosen.append(classes[draws.distinct(random[None], len(classes))[0]])
+        return ways, np.concatenate(chosen)
 
     def _items(
         self, task: IntArray, slot: IntArray, classes: IntArray, queries: IntArray

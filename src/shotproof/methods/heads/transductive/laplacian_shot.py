@@ -9,9 +9,12 @@ from torch import Tensor
 
 from shotproof.core.options import option
 from shotproof.methods.heads.transductive.bd_cspn import voted_distances
+from shotproof.methods.shared.any_features import COLLAPSE, VARIANT, Variant, centered_cosines, scale_of
 from shotproof.methods.shared.gram import mean_weights
 from shotproof.methods.shared.pairwise import PairwiseMethod
 from shotproof.methods.shared.shifted import ShiftedRows
+
+_DIFFER = 2.0  # how much squared distances differ between classes where the features may be any
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,10 @@ class LaplacianShot(PairwiseMethod):
 
     `neighbors` counts the query itself, as the paper does: 3 are two others. Queries equally near as the last one that
     counts all count.
+
+    The distances of rows of length 1 are small where these are not centered (cosines near 1); the graph then decides
+    alone, and all queries fall into few classes. `variant='anywhere'` centers the rows of length 1 on their task's mean
+    and scales the distances in each task; or center the features (the transform `center`), or lower `strength`.
     """
 
     about = "prototypes and a graph of neighboring queries"
@@ -36,11 +43,17 @@ class LaplacianShot(PairwiseMethod):
     steps: int = option(20, "rounds of smoothing", least=1)
     rectify: bool = option(True, "rectify the prototypes and shift the queries first")
     temperature: float = option(10.0, "factor of the cosines in the rectification", above=0)
+    variant: Variant = option("published", VARIANT)
+    collapse_help = f"{COLLAPSE}, or a lower strength"
 
     def scores_from_cosines(self, cosines: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
         """A fixed number of steps: a task that has converged stays where it is."""
         support = labels.shape[1]
+        if self.variant == "anywhere":
+            cosines = centered_cosines(cosines)
         unary = -self._distances(cosines, labels, way)
+        if self.variant == "anywhere":
+            unary *= scale_of(unary, _DIFFER)
         graph = neighbor_graph(cosines[:, support:, support:], self.neighbors - 1)
         answer = unary.softmax(1)
         for _ in range(self.steps):

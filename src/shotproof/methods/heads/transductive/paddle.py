@@ -10,7 +10,17 @@ from torch import Tensor
 
 from shotproof.core.options import option
 from shotproof.methods.method import Method
+from shotproof.methods.shared.any_features import (
+    COLLAPSE,
+    VARIANT,
+    Variant,
+    centered_rows,
+    distances_to_means,
+    scale_of,
+)
 from shotproof.methods.shared.gram import members
+
+_DIFFER = 8.0  # how much half squared distances differ between classes where the features may be any
 
 
 @dataclass(frozen=True)
@@ -20,7 +30,8 @@ class Paddle(Method):
     Each feature is scaled by the range of the task's queries (`scale='range'`), or rows to length 1 (`unit`).
 
     The penalty is made for queries of few of many classes in hundreds of dimensions: in few dimensions, or on rows of
-    length 1, it draws all queries into one class. `penalty=0` is soft k-means.
+    length 1, it draws all queries into one class. `penalty=0` is soft k-means. With `variant='anywhere'` rows of length
+    1 are centered on their task's mean and scaled in each task until the penalty fits; `scale` has no say then.
     """
 
     about = "soft k-means with a penalty on classes in use"
@@ -33,6 +44,8 @@ class Paddle(Method):
     scale: Literal["range", "unit", "none"] = option(
         "range", "each feature by its range in the queries, rows to length 1, or nothing"
     )
+    variant: Variant = option("published", VARIANT)
+    collapse_help = f"{COLLAPSE}, or a lower penalty"
 
     def peak_floats_per_task(self, way: int, support: int, query: int, dims: int) -> int:
         """The rows, scaled, and the products of queries."""
@@ -40,7 +53,7 @@ class Paddle(Method):
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         """The means are kept as weights of the rows, in float64; the support's part of them stays."""
-        known, asked = self._scaled(support, query)
+        known, asked = self._scaled(support, labels, query, way)
         of_support, count = members(labels, way), query.shape[1]
         shots = of_support.sum(2, keepdim=True)
         total_by_support = of_support @ known
@@ -59,8 +72,13 @@ class Paddle(Method):
             size = shots + gained
         return used.mT
 
-    def _scaled(self, support: Tensor, query: Tensor) -> tuple[Tensor, Tensor]:
+    def _scaled(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> tuple[Tensor, Tensor]:
         """The rows of both, scaled as they are, then in float64."""
+        if self.variant == "anywhere":
+            rows = centered_rows(torch.cat([support, query], 1))
+            known, asked = rows[:, : labels.shape[1]], rows[:, labels.shape[1] :]
+            factor = scale_of(distances_to_means(known, labels, asked, way), _DIFFER).sqrt()
+            return known * factor, asked * factor
         if self.scale == "unit":
             support, query = (torch.nn.functional.normalize(rows.double(), dim=-1) for rows in (support, query))
         if self.scale == "range":

@@ -44,21 +44,31 @@ class Tim(Method):
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         """The gradient in closed form; in float64 where the features are."""
         dtype = torch.float64 if support.dtype == torch.float64 else torch.float32
-        rows = torch.nn.functional.normalize(torch.cat([support, query], 1).to(dtype), dim=-1)
+        rows = self.unit_rows(torch.cat([support, query], 1)).to(dtype)
         count, target = labels.shape[1], members(labels, way).to(dtype)
         centroids = mean_weights(labels, way, rows.shape[1]).to(dtype) @ rows
         optimizer = Adam(centroids, self.rate)
+        temperature = self.temperature_of(rows[:, :count], labels, rows[:, count:], way)
         for _ in range(self.steps):
-            logits = self._logits(centroids, rows)
+            logits = _logits(centroids, rows, temperature)
             p = logits.softmax(1)
             slope = torch.empty_like(p)  # of the loss in the logits
             torch.sub(p[..., :count], target, out=slope[..., :count]).mul_(self.weights[0] / count)
             of_query = p[..., count:]
             wanted = self.query_slope(of_query)
             slope[..., count:] = of_query * (wanted - (of_query * wanted).sum(1, keepdim=True))
-            slope *= self.temperature
+            slope *= temperature
             optimizer.step((slope @ rows).addcmul_(slope.sum(2, keepdim=True), centroids, value=-1))
-        return self._logits(centroids, rows)[..., count:].log_softmax(1).mT
+        return _logits(centroids, rows, temperature)[..., count:].log_softmax(1).mT
+
+    def unit_rows(self, rows: Tensor) -> Tensor:
+        """Rows [B, n, d] of length 1."""
+        dtype = torch.float64 if rows.dtype == torch.float64 else torch.float32
+        return torch.nn.functional.normalize(rows.to(dtype), dim=-1)
+
+    def temperature_of(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> float | Tensor:
+        """The factor of the squared distances: a number, or one per task [B, 1, 1]."""
+        return self.temperature
 
     def query_slope(self, p: Tensor) -> Tensor:
         """The slope of the queries' part of the loss in p [B, way, m], up to a constant per query."""
@@ -66,7 +76,10 @@ class Tim(Method):
         of_mean = p.mean(2, keepdim=True).clamp_min_(LEAST_SHARE).log_()
         return (marginal * of_mean - conditional * p.clamp_min(LEAST_SHARE).log_()) / p.shape[2]
 
-    def _logits(self, centroids: Tensor, rows: Tensor) -> Tensor:
-        """temperature (w x - |w|^2 / 2), [B, way, rows]: |x|^2 is the same for all classes."""
-        squares = centroids.square().sum(2, keepdim=True)
-        return torch.baddbmm(squares, centroids, rows.mT, beta=-self.temperature / 2, alpha=self.temperature)
+
+def _logits(centroids: Tensor, rows: Tensor, temperature: float | Tensor) -> Tensor:
+    """temperature (w x - |w|^2 / 2), [B, way, rows]: |x|^2 is the same for all classes."""
+    squares = centroids.square().sum(2, keepdim=True)
+    if isinstance(temperature, Tensor):
+        return torch.baddbmm(squares, centroids, rows.mT, beta=-0.5).mul_(temperature)
+    return torch.baddbmm(squares, centroids, rows.mT, beta=-temperature / 2, alpha=temperature)

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
-from shotproof.core.records import plain
+from shotproof.core.plain_values import plain
 from shotproof.core.tables import write_text
+from shotproof.pipeline.steps.stamps import stamp
 from shotproof.version import __version__
 
 MANIFEST = "run.json"
@@ -42,6 +43,7 @@ class Steps:
     """The steps of one run, and the manifest of what each file of its folder was made from, and when.
 
     made, reused: the files, in the order of the steps
+    files: what the run consists of, which later comparisons read
     """
 
     folder: Path
@@ -49,8 +51,17 @@ class Steps:
     tell: Tell = lambda line: None
     made: list[str] = field(default_factory=list)
     reused: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)
 
-    def step(self, kind: type[T], name: str, inputs: Sequence[Any], parameters: Any, make: Callable[[], T]) -> T | None:
+    def step(
+        self,
+        kind: type[T],
+        name: str,
+        inputs: Sequence[Any],
+        parameters: Any,
+        make: Callable[[], T],
+        compared: bool = True,
+    ) -> T | None:
         """The file `name` of the folder: read where it is up to date, else made and written.
 
         Args:
@@ -59,10 +70,13 @@ class Steps:
             inputs: what it is made from: things with a digest, or plain values; None is one that a dry run did not make
             parameters: by what it is made
             make: makes it
+            compared: whether comparisons read it, or it is of use to this run alone
 
         Returns:
             What the file holds; None in a dry run, where it would be made.
         """
+        if compared and name not in self.files:
+            self.files.append(name)
         if self.is_current(name, inputs, parameters):
             self.reused.append(name)
             self.tell(f"up to date   {name}")
@@ -95,9 +109,9 @@ class Steps:
         self._write(manifest)
         return type(made).read(path)
 
-    def finish(self, files: Sequence[str]) -> None:
+    def finish(self) -> None:
         """Note which files the run consists of: files of earlier runs may lie beside them."""
-        self._write({**self._manifest(), "current": list(files)})
+        self._write({**self._manifest(), "current": self.files})
 
     def _manifest(self) -> dict[str, Any]:
         return read_manifest(self.folder)
@@ -113,15 +127,6 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return manifest if isinstance(manifest, dict) else {}
-
-
-def stamp(path: Path) -> list[int]:
-    """Size and time of a file: cheap to get, and others when it changes."""
-    try:
-        status = path.stat()
-    except OSError:
-        return [-1, -1]  # whoever needs the file says that it is missing
-    return [status.st_size, status.st_mtime_ns]
 
 
 def file_name(spelling: str) -> str:

@@ -1,0 +1,119 @@
+"""MS COCO as Meta-Dataset uses it: every annotated object is an image of its own, cut out of the picture it is in.
+
+python -m shotproof.catalog.layouts.mscoco FOLDER    # cuts the objects out, once
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.layout import Layout, sorted_catalog
+from shotproof.catalog.layouts.published_splits import (
+    SPLIT_CITATION,
+    SPLIT_FILE,
+    checked,
+    read_class_lists,
+    read_json,
+    split_file,
+    splits_of,
+)
+from shotproof.core.errors import InputError
+from shotproof.core.options import option
+from shotproof.media.images import open_image
+
+LISTING = "instances_train2017.json"
+IMAGES, CROPS = "train2017", "crops"
+SCALE = 1.2  # of boxes, as in Meta-Dataset
+
+
+@dataclass(frozen=True)
+class MsCocoLayout(Layout):
+    """`instances_train2017.json`, in the folder or in `annotations/`, and `crops/ANNOTATION.jpg`.
+
+    The crops are those of Meta-Dataset, boxes enlarged by 1.2; `python -m shotproof.catalog.layouts.mscoco FOLDER`
+    cuts them out of `train2017/`. `source` is the picture, `objects` the number of annotated objects in it. Split by
+    Meta-Dataset's `mscoco_splits.json`. Objects without a crop, which is empty, are left out and counted.
+    """
+
+    dataset = "MS COCO"
+    about = "crops of the objects that instances_train2017.json annotates, and Meta-Dataset's mscoco_splits.json"
+    license = "annotations CC BY 4.0; images under Flickr's terms of use"
+    citation = f"Lin et al., Microsoft COCO: Common Objects in Context, ECCV 2014; {SPLIT_CITATION}"
+
+    split_file: Path | None = option(None, SPLIT_FILE, path=True)
+
+    def read(self, root: Path) -> Catalog:
+        """The crops of all objects."""
+        path = split_file(root, self.split_file, "mscoco_splits.json")
+        names, annotations = _objects(root)
+        if not (root / CROPS).is_dir():
+            raise InputError(
+                f"{root / CROPS} does not exist: python -m shotproof.catalog.layouts.mscoco {root} cuts the objects out"
+            )
+        objects = Counter(one["image_id"] for one in annotations)
+        there = {file.name for file in (root / CROPS).iterdir()}
+        cut = [one for one in annotations if f"{one['id']}.jpg" in there]
+        labels = [names[one["category_id"]] for one in cut]
+        columns: dict[str, Any] = {
+            "item": [f"{CROPS}/{one['id']}.jpg" for one in cut],
+            "label": labels,
+            "split": splits_of(labels, read_class_lists(path), path),
+            "source": [f"{one['image_id']:012}" for one in cut],
+            "objects": [objects[one["image_id"]] for one in cut],
+        }
+        return checked(sorted_catalog(columns, root, without_crop=len(annotations) - len(cut)), path, 40, 151_545)
+
+
+def write_crops(root: Path) -> int:
+    """Cut every annotated object out of its picture into `crops/`; returns how many.
+
+    Boxes are enlarged and rounded as in Meta-Dataset; what is there already is kept.
+    """
+    _, annotations = _objects(root)
+    (root / CROPS).mkdir(exist_ok=True)
+    written = 0
+    for one in sorted(annotations, key=lambda one: one["image_id"]):
+        target = root / CROPS / f"{one['id']}.jpg"
+        if target.exists():
+            continue
+        picture = open_image(root / IMAGES / f"{one['image_id']:012}.jpg")
+        box = crop_box(one["bbox"], picture.size)
+        if box[0] < box[2] and box[1] < box[3]:
+            picture.crop(box).save(target, format="JPEG")
+            written += 1
+    return written
+
+
+def crop_box(box: Sequence[float], size: tuple[int, int]) -> tuple[int, int, int, int]:
+    """Left, top, right and bottom of a box [x, y, width, height], enlarged around its middle, within the picture.
+
+    Example:
+        >>> crop_box([10.0, 20.0, 31.0, 41.0], (100, 60))
+        (6, 15, 45, 60)
+    """
+    x, y, width, height = box
+    x, y = x - 0.5 * width * (SCALE - 1), y - 0.5 * height * (SCALE - 1)
+    # COCO counts from the middle of pixels, crops from their corners.
+    left, top = max(round(x - 0.5), 0), max(round(y - 0.5), 0)
+    right, bottom = round(x + width * SCALE - 0.5) + 1, round(y + height * SCALE - 0.5) + 1
+    return left, top, min(right, size[0]), min(bottom, size[1])
+
+
+def _objects(root: Path) -> tuple[dict[int, str], list[dict[str, Any]]]:
+    """{category: name}, and the annotations."""
+    listing = root / LISTING if (root / LISTING).is_file() else root / "annotations" / LISTING
+    content = read_json(listing, "COCO's listing of objects")
+    try:
+        return {one["id"]: one["name"] for one in content["categories"]}, content["annotations"]
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{listing}: expected categories and annotations, as COCO has them") from error
+
+
+if __name__ == "__main__":
+    write_crops(Path(sys.argv[1]))

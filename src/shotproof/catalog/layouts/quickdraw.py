@@ -1,0 +1,74 @@
+"""Quick Draw, as Meta-Dataset divides it.
+
+python -m shotproof.catalog.layouts.quickdraw FOLDER COUNT    # writes the publisher's arrays as images, once
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.layout import Layout, sorted_catalog
+from shotproof.catalog.layouts.class_folders import class_folders
+from shotproof.catalog.layouts.published_splits import (
+    SPLIT_CITATION,
+    SPLIT_FILE,
+    checked,
+    read_class_lists,
+    split_file,
+    splits_of,
+)
+from shotproof.core.errors import InputError
+from shotproof.core.options import option
+
+
+@dataclass(frozen=True)
+class QuickdrawLayout(Layout):
+    """One folder of drawings per class, and Meta-Dataset's `quickdraw_splits.json`.
+
+    The publisher ships one array of bitmaps per class, CLASS.npy; `python -m shotproof.catalog.layouts.quickdraw
+    FOLDER COUNT` writes the first COUNT drawings of each as images.
+    """
+
+    dataset = "Quick Draw"
+    about = "class folders of drawings made from the publisher's arrays, and Meta-Dataset's quickdraw_splits.json"
+    license = "CC BY 4.0"
+    citation = f"Jongejan et al., The Quick, Draw! A.I. Experiment, 2016; {SPLIT_CITATION}"
+
+    split_file: Path | None = option(None, SPLIT_FILE, path=True)
+
+    def read(self, root: Path) -> Catalog:
+        """The drawings of all classes."""
+        if root.is_dir() and next(root.glob("*.npy"), None) and not any(one.is_dir() for one in root.iterdir()):
+            raise InputError(
+                f"{root} holds arrays, expected images: python -m shotproof.catalog.layouts.quickdraw {root} "
+                "1000 writes the first 1,000 of each class"
+            )
+        path = split_file(root, self.split_file, "quickdraw_splits.json")
+        columns, ignored = class_folders(root)
+        columns["split"] = splits_of(columns["label"], read_class_lists(path), path)
+        return checked(sorted_catalog(columns, root, ignored_files=ignored), path, 52, None)
+
+
+def write_drawings(root: Path, count: int) -> int:
+    """Write the first drawings of each CLASS.npy, [n, 784] from 0 to 255, as images into CLASS/; returns how many."""
+    from PIL import Image
+
+    written = 0
+    for array in sorted(root.glob("*.npy")):
+        drawings = np.load(array, mmap_mode="r", allow_pickle=False)
+        if drawings.ndim != 2 or drawings.shape[1] != 784:
+            raise InputError(f"{array}: expected bitmaps of 28 x 28, [n, 784], found {list(drawings.shape)}")
+        (root / array.stem).mkdir(exist_ok=True)
+        for number, drawing in enumerate(drawings[:count]):
+            Image.fromarray(np.asarray(drawing, np.uint8).reshape(28, 28)).save(root / array.stem / f"{number:06}.png")
+            written += 1
+    return written
+
+
+if __name__ == "__main__":
+    write_drawings(Path(sys.argv[1]), int(sys.argv[2]))

@@ -1,0 +1,71 @@
+"""The flags by which commands that compare results are given files, and are told how to compare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from shotproof.analysis.reevaluation.material import Material
+
+ResultsFiles = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="RESULTS...",
+        help="Results files, or folders of runs, of any data sets, encoders, methods and samplers.",
+    ),
+]
+TaskFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        help="A task file of the results, for placebos, all intervals but sampler, and a page's gallery; may be "
+        "repeated."
+    ),
+]
+CatalogFiles = Annotated[
+    list[Path] | None,
+    typer.Option(help="A catalog, for the same; may be repeated."),
+]
+FeatureFiles = Annotated[
+    list[Path] | None,
+    typer.Option(help="An encoder's features, for placebos and all intervals but sampler; may be repeated."),
+]
+AttributeFiles = Annotated[
+    list[Path] | None,
+    typer.Option(help="Attributes, where a sampler needs them, and for why tasks are hard; may be repeated."),
+]
+IntervalNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="sampler, depletion, images or classes; may be repeated, the first counts. Default: images where the "
+        "files are there, and sampler."
+    ),
+]
+MetricName = Annotated[str, typer.Option(help="What statements, ranks and pairs are by: acc or wacc.")]
+WithPlacebo = Annotated[
+    bool, typer.Option(help="Draw and evaluate placebos where the results lack them and the files are there.")
+]
+
+
+def read_files(
+    results: Sequence[Path],
+    tasks: Sequence[Path] | None,
+    catalogs: Sequence[Path] | None,
+    features: Sequence[Path] | None,
+    attributes: Sequence[Path] | None,
+    **settings: Any,
+) -> Material:
+    """What these flags name; `settings` are those of `read_material`."""
+    from shotproof.pipeline.material import read_material
+
+    return read_material(
+        results,
+        tasks=tasks or (),
+        catalogs=catalogs or (),
+        features=features or (),
+        attributes=attributes or (),
+        **settings,
+    )

@@ -1,0 +1,1 @@
+"""What a run makes, file by file."""

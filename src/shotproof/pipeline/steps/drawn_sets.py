@@ -1,0 +1,109 @@
+"""The task sets of a run: one file for each sampler, set of attributes, number of shots and seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from shotproof.attributes.attributes import Attributes
+from shotproof.catalog.catalog import Catalog
+from shotproof.features.features import Features
+from shotproof.pipeline.draws import Draw
+from shotproof.pipeline.experiment import Experiment
+from shotproof.pipeline.steps.stamps import file_stamps
+from shotproof.pipeline.steps.steps import Steps, file_name
+from shotproof.tasks.sampler import Sampler, sample
+from shotproof.tasks.shape import TaskShape
+from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.uniform.placebo import Placebo
+
+
+@dataclass(frozen=True)
+class DrawnSet:
+    """A task set, None in a dry run that did not make it; and the shape that was asked for."""
+
+    tasks: TaskSet | None
+    shape: TaskShape
+
+
+@dataclass(frozen=True)
+class DrawnSets:
+    """Draws what an experiment asks for; what a dry run did not make is None."""
+
+    experiment: Experiment
+    steps: Steps
+    catalog: Catalog
+    attributes: dict[str, Attributes | None]
+    features: dict[str, Features | None]
+
+    def by_file(self) -> dict[str, DrawnSet]:
+        """One for each sampler, set of attributes, number of shots and seed."""
+        found: dict[str, DrawnSet] = {}
+        of_sampler: dict[tuple[str, int, int], TaskSet | None] = {}
+        for draw in self.experiment.draws:
+            for sampler in draw.sampler.sets(self.catalog).values():
+                for words in self._attribute_names(draw, sampler):
+                    for shot in draw.shots:
+                        for seed in draw.seeds:
+                            data = self._data(draw, sampler, words, (shot, seed), of_sampler)
+                            name = self._task_file(draw, sampler, words, shot, seed)
+                            drawn = self._task_set(name, draw, sampler, shot, seed, data)
+                            found[name] = DrawnSet(drawn, TaskShape(draw.way, shot, draw.query))
+                            of_sampler.setdefault((str(draw.sampler), shot, seed), drawn)
+                            if self.experiment.placebo and sampler.has_placebo:
+                                sham = name.replace("tasks-", "tasks-placebo-of-", 1)
+                                placebo = self._task_set(sham, draw, Placebo(), shot, seed, {"like": drawn})
+                                found[sham] = DrawnSet(placebo, found[name].shape)
+        return found
+
+    def _task_set(
+        self, name: str, draw: Draw, sampler: Sampler, shot: int, seed: int, data: dict[str, Any]
+    ) -> TaskSet | None:
+        shape: dict[str, Any] = {"way": draw.way, "shot": shot, "query": draw.query, "tasks": draw.tasks, "seed": seed}
+
+        def make() -> TaskSet:
+            return sample(self.catalog, sampler, split=draw.split, **shape, **data)
+
+        made: TaskSet | None = self.steps.step(
+            TaskSet,
+            name,
+            [self.catalog, *data.values(), file_stamps(sampler)],
+            [str(sampler), shape, draw.split, sorted(data)],
+            make,
+        )
+        return made
+
+    def _attribute_names(self, draw: Draw, sampler: Sampler) -> list[str | None]:
+        """The sets of attributes that a sampler is given, one after the other; None: none."""
+        if draw.attributes is not None:
+            return [draw.attributes]
+        return list(self.attributes) if "attributes" in sampler.takes and self.attributes else [None]
+
+    def _data(
+        self,
+        draw: Draw,
+        sampler: Sampler,
+        words: str | None,
+        place: tuple[int, int],
+        drawn: dict[tuple[str, int, int], TaskSet | None],
+    ) -> dict[str, Any]:
+        """What a sampler takes beside the catalog; None in a dry run where it is not there yet."""
+        data: dict[str, Any] = {}
+        if words is not None and "attributes" in sampler.takes:
+            data["attributes"] = self.attributes[words]
+        if "features" in sampler.takes:
+            data["features"] = self.features[draw.encoder or next(iter(self.features))]
+        if draw.like is not None:
+            data["like"] = drawn[draw.like, *place]
+        return data
+
+    def _task_file(self, draw: Draw, sampler: Sampler, words: str | None, shot: int, seed: int) -> str:
+        parts = [file_name(str(sampler)), *([file_name(words)] if words else [])]
+        parts += [f"on-{file_name(draw.encoder)}"] if draw.encoder else []
+        parts += [f"like-{file_name(draw.like)}"] if draw.like else []
+        parts += [f"{draw.way}way-{shot}shot", *([f"seed{seed}"] if draw.seeds != (0,) else [])]
+        default = self.experiment.draws[0]
+        parts += [f"{draw.query}query"] if draw.query != default.query else []
+        parts += [f"{draw.tasks}tasks"] if draw.tasks != default.tasks else []
+        parts += [f"split-{file_name(draw.split)}"] if draw.split and draw.split != default.split else []
+        return f"tasks-{'-'.join(parts)}.parquet"

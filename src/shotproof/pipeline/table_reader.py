@@ -1,0 +1,169 @@
+"""Values of an experiment's tables, of the right type; what is wrong is told with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.options import Component
+from shotproof.core.registry import Registry
+from shotproof.methods.method import DEFAULT_METHODS, Method, make_method
+from shotproof.stats.intervals import Covers, check_intervals
+
+
+@dataclass(frozen=True)
+class TableReader:
+    """Reads values; messages begin with the place, for the file's name to be put before."""
+
+    content: Mapping[str, Any]
+    folder: Path
+    own: tuple[str, tuple[str, ...]] = ("", ())  # a sampler, and the keys that its own table has
+
+    def place(self, section: str, key: str) -> str:
+        """Where a value is, for the beginning of a message."""
+        sampler, keys = self.own
+        return f", [{section}], sampler '{sampler}', {key}: " if key in keys else f", [{section}], {key}: "
+
+    def number(self, section: str, key: str, default: Any, least: int) -> Any:
+        """A whole number; the default where there is none."""
+        value = self.value(section, key, int, default)
+        if value is not None and value < least:
+            raise InputError(f"{self.place(section, key)}expected a whole number of at least {least}, found {value}")
+        return value
+
+    def numbers(self, section: str, key: str, default: list[int], least: int) -> tuple[int, ...]:
+        """A list of whole numbers, none of them twice."""
+        values = self.items(section, key, int, default)
+        wrong = next((value for value in values if value < least), None)
+        if wrong is not None:
+            raise InputError(f"{self.place(section, key)}expected whole numbers of at least {least}, found {wrong}")
+        self.refuse_repeated(section, key, values)
+        return tuple(values)
+
+    def intervals(self) -> tuple[Covers, ...] | None:
+        """The intervals of the comparison; None where none are named."""
+        names = self.items("output", "intervals", str, [])
+        if not names:
+            return None
+        try:
+            chosen = check_intervals(names)
+        except InputError as error:
+            raise error.placed(self.place("output", "intervals")) from error
+        self.refuse_repeated("output", "intervals", names)
+        return chosen
+
+    def refuse_repeated(self, section: str, key: str, values: Sequence[Any]) -> None:
+        """Refuse a list that has something twice."""
+        for index, value in enumerate(values):
+            if value in values[:index]:
+                raise InputError(f"{self.place(section, key)}expected each once, found {value!r} twice")
+
+    def value(self, section: str, key: str, kind: type | tuple[type, ...], default: Any) -> Any:
+        """A value of one of these types; the default where there is none."""
+        value = self.content.get(section, {}).get(key, default)
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        if value is not default and type(value) not in kinds:
+            raise InputError(f", [{section}]: {key} must be {_in_words(kinds)}, not {value!r}")
+        return value
+
+    def path(self, section: str, key: str) -> Path | None:
+        """A path, from the file's folder; None where there is none."""
+        value = self.value(section, key, str, None)
+        return None if value is None else self.folder / value
+
+    def choice(self, section: str, key: str, choices: Sequence[str]) -> str:
+        """One of these; the first where there is none."""
+        value: str = self.value(section, key, str, choices[0])
+        if value not in choices:
+            near = did_you_mean(value, choices)
+            raise InputError(f", [{section}]: {key} must be {' or '.join(choices)}, not '{value}'{near}")
+        return value
+
+    def items(self, section: str, key: str, kind: type | tuple[type, ...], default: list[Any]) -> list[Any]:
+        """A list of values of these types; the default where there is none."""
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        values: list[Any] = self.value(section, key, list, default)
+        if values is not default and (not values or any(type(value) not in kinds for value in values)):
+            raise InputError(f", [{section}]: {key} must be a list of {_in_words(kinds)}, at least one, not {values}")
+        return values
+
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds that task sets are drawn by, of `seed` or of `seeds`."""
+        tasks = self.content.get("tasks", {})
+        if "seed" in tasks and "seeds" in tasks:
+            raise InputError(", [tasks]: expected either seed or seeds, not both")
+        if "seed" in tasks:
+            return (self.number("tasks", "seed", 0, least=0),)
+        return self.numbers("tasks", "seeds", [0], least=0)
+
+    def make(self, section: str, key: str, given: Any, registry: Registry[Any], own: Mapping[str, Any]) -> Any:
+        """A component; what is wrong with it is told with the place."""
+        try:
+            if isinstance(given, Mapping):
+                given = {**given, **own}
+                own = {}
+            return self._with_file_paths(registry.make(given, **own))
+        except InputError as error:
+            raise error.placed(f", [{section}], {key}: ") from error
+
+    def components(self, section: str, key: str, default: list[Any], registry: Registry[Any]) -> tuple[Any, ...]:
+        """A list of components, none of them twice but for transforms."""
+        given = self.items(section, key, (str, dict), default)
+        made = self.component_list(section, key, given, registry)
+        for place, one in enumerate(made):
+            if one in made[:place] and registry.kind != "transform":
+                raise InputError(f", [{section}]: {key} has '{one}' twice")
+        return made
+
+    def component_list(self, section: str, key: str, given: Any, registry: Registry[Any]) -> tuple[Any, ...]:
+        """One component, or a list of them."""
+        listed = given if isinstance(given, list) else [given]
+        return tuple(self.make(section, key, one, registry, {}) for one in listed)
+
+    def methods(self) -> tuple[Method, ...]:
+        """The methods, none of them twice."""
+        made: list[Method] = []
+        for given in self.items("evaluate", "methods", (str, dict), list(DEFAULT_METHODS)):
+            try:
+                method = self._with_written_paths(make_method(given, folder=self.folder))
+            except InputError as error:
+                raise error.placed(", [evaluate], methods: ") from error
+            if any(method.spelling == one.spelling for one in made):
+                raise InputError(f", [evaluate]: methods has '{method}' twice")
+            made.append(method)
+        return tuple(made)
+
+    def runtime(self) -> dict[str, Any]:
+        """What the section on the runtime says; a cache is a path from the file's folder."""
+        given = dict(self.content.get("runtime", {}))
+        if isinstance(given.get("cache"), str):
+            given["cache"] = self.folder / given["cache"]
+        return given
+
+    def _with_file_paths(self, component: Component) -> Component:
+        """The component, with options that name files beside the experiment's file made paths from it."""
+        moved = {}
+        for option in component.options():
+            value = getattr(component, option.name)
+            if option.path and value is not None and isinstance(value, str | Path):
+                beside = self.folder / value
+                if beside.exists():
+                    moved[option.name] = str(beside) if isinstance(value, str) else beside
+        return replace(component, **moved) if moved else component  # type: ignore[type-var]
+
+    def _with_written_paths(self, method: Method) -> Method:
+        """The method, with files that it writes, such as a log, as paths from the experiment's folder."""
+        written = {
+            option.name: self.folder / value
+            for option in method.options()
+            if option.path and not option.argument and isinstance(value := getattr(method, option.name), Path)
+        }
+        return replace(method, **written) if written else method  # type: ignore[type-var]
+
+
+def _in_words(kinds: Sequence[type]) -> str:
+    words = {str: "text", int: "a whole number", float: "a number", dict: "a table"}
+    return " or ".join(words.get(one, one.__name__) for one in kinds)

@@ -1,0 +1,67 @@
+"""From estimates to what tables show: pairs with their conclusions, rows with intervals and ranks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
+from shotproof.stats.block import ClassifierRow, Differences, Estimates, Quantity
+from shotproof.stats.intervals import Covers, Estimate
+from shotproof.stats.pairs import Pair, compare_pairs, ranks
+
+
+def compared_pairs(
+    estimates: Estimates, differences: Differences, level: float, correct: bool
+) -> dict[tuple[Metric, Covers], list[Pair]]:
+    """All pairs of classifiers, by metric and interval; corrected within each."""
+    return {
+        key: compare_pairs(
+            differences[key], key[1], level, correct, {str(one): estimate for one, estimate in of_key.items()}
+        )
+        for key, of_key in estimates.items()
+    }
+
+
+def classifier_rows(
+    estimates: Estimates,
+    pairs: Mapping[tuple[Metric, Covers], Sequence[Pair]],
+    quantity: Quantity,
+    level: float,
+    seeds: Mapping[Classifier, Mapping[Metric, Mapping[int | None, float]]] | None = None,
+) -> list[ClassifierRow]:
+    """One row per classifier, in the order of the estimates; ranks for accuracies and for skill."""
+    # Of skill that is lost, the least is best.
+    ranked = {
+        key: _ranks({one: estimate.mean for one, estimate in estimates[key].items()}, of_key, quantity == "skill")
+        for key, of_key in pairs.items()
+        if quantity in ("accuracy", "skill")
+    }
+    covers = list(dict.fromkeys(name for _, name in estimates))
+    return [
+        ClassifierRow(
+            one,
+            {metric: _mean([estimates[metric, name][one] for name in covers]) for metric in METRICS},
+            {m: {c: estimates[m, c][one].interval(c, level) for c in covers} for m in METRICS},
+            {m: {c: ranked[m, c][one] if ranked else None for c in covers} for m in METRICS},
+            {m: dict(seeds[one][m]) if seeds else {} for m in METRICS},
+        )
+        for one in next(iter(estimates.values()), {})
+    ]
+
+
+def _mean(estimates: Sequence[Estimate]) -> float:
+    """The mean on the tasks given; of what has no number under some interval, that of another."""
+    return next((one.mean for one in estimates if not math.isnan(one.mean)), math.nan)
+
+
+def _ranks(
+    means: Mapping[Classifier, float], pairs: Sequence[Pair], lowest_first: bool
+) -> Mapping[Classifier, int | None]:
+    """None for those without a number, and for all where no pair has an interval: nothing tells them apart."""
+    if pairs and all(pair.interval.refused for pair in pairs):
+        return dict.fromkeys(means)
+    told = {str(one): -mean if lowest_first else mean for one, mean in means.items() if not math.isnan(mean)}
+    among = [pair for pair in pairs if pair.a in told and pair.b in told]
+    ranked = ranks(told, [pair.negated() for pair in among] if lowest_first else among)
+    return {one: ranked.get(str(one)) for one in means}

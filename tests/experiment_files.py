@@ -1,0 +1,28 @@
+"""Experiment files that tests write, and what is expected of those that cannot be run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shotproof.core.errors import InputError
+from shotproof.pipeline.run import run
+
+
+def write_experiment(folder: Path, text: str, *changes: tuple[str, str]) -> Path:
+    """The file with these changes to its text, each of which changes something."""
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    file = folder / "experiment.toml"
+    file.write_text(text)
+    return file
+
+
+def assert_refused(file: Path, expected: str) -> None:
+    """The run is refused with the place and this beginning of a message, before anything is made in `out`."""
+    with pytest.raises(InputError) as caught:
+        run(file)
+    assert str(caught.value).startswith(f"{file}, {expected}")
+    assert not (file.parent / "out").exists()
