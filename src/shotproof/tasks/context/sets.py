@@ -71,7 +71,10 @@ class Clean(ContextSet):
     def bound(self, inputs: SamplerInputs) -> BoundSampler[ContextSet]:
         """Tasks with the contexts of these inputs, of which one must mean none."""
         if self.clean_value is None and clean_context(inputs.catalog, self.context_column) is None:
-            raise InputError(f"sampler '{self.name}' needs the context that means none, e.g. {self.example}")
+            raise InputError(
+                f"sampler '{self.name}' needs the context that means none, e.g. {self.example}; sounds that are mixed "
+                "with --clean (in an experiment, [mix] clean = true) have one"
+            )
         return super().bound(inputs)
 
 
