@@ -224,21 +224,30 @@ class Trainer:
 
     @contextlib.contextmanager
     def _writer(self) -> Iterator[Callable[[Checkpoint], None]]:
-        """Give what writes a checkpoint while the next epoch is trained; at the end all are on the disk."""
+        """Give what writes a checkpoint while the next epoch is trained; at the end the last one is on the disk.
+
+        Training never waits for a disk: while one is being written, only the newest of those after it is kept.
+        """
         if self.checkpoint is None:
             yield lambda checkpoint: None
             return
-        path, last = self.checkpoint, Future[None]()
+        path, last, waiting = self.checkpoint, Future[None](), None
         last.set_result(None)
         with ThreadPoolExecutor(1) as thread:
 
             def write(checkpoint: Checkpoint) -> None:
-                nonlocal last
-                last.result()  # where the one before could not be written, training ends here
-                last = thread.submit(checkpoint.write, path)
+                nonlocal last, waiting
+                waiting = checkpoint
+                if last.done():
+                    last.result()  # where it could not be written, training ends here
+                    last, waiting = thread.submit(checkpoint.write, path), None
 
-            yield write
-            last.result()
+            try:
+                yield write
+            finally:
+                last.result()
+                if waiting is not None:
+                    waiting.write(path)
 
     def _finish_epoch(self, epoch: int, loss: float, accuracy: float | None) -> Checkpoint:
         """Keep the weights if they are the best, and tell where training stands."""
