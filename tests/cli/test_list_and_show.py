@@ -82,3 +82,10 @@ def test_every_component_has_what_is_shown_and_one_of_each_kind_is_shown() -> No
             assert name in usage(name, component)
             assert all(len(row) == 4 for row in option_rows(component))
         assert f"{registry.kind} {name}" in run("show", name)
+
+
+def test_of_a_layout_the_license_and_the_citation_of_its_data_are_told() -> None:
+    told = run("show", "esc50")
+    assert "\nLicense: CC BY-NC 3.0" in told
+    assert "\nCitation: " in told
+    assert "License" not in run("show", "folder")

@@ -40,6 +40,9 @@ def show(
         typer.echo(f"{inspect.getdoc(component)}\n")
         if component.paper:
             typer.echo(f"Paper: {component.paper}\n")
+        for what in ("license", "citation"):  # of a layout's data set
+            if told := getattr(component, what, None):
+                typer.echo(f"{what.capitalize()}: {told}\n")
         rows = [list(row) for row in option_rows(component)]
         if rows:
             print_table("", ["option", "values", "default", "what it does"], rows, left=4)
