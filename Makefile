@@ -3,7 +3,7 @@ BIN := .venv/bin
 # Everything that decides what is installed: when one of these changes, the environment is made anew.
 STAMP := .venv/.installed
 
-.PHONY: demo test test-browser lint bench clean
+.PHONY: demo test test-browser lint bench reproduction clean
 
 demo: $(STAMP)
 	$(BIN)/shotproof demo
@@ -24,6 +24,9 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+reproduction: $(STAMP)
+	$(BIN)/python -m reproduction
 
 $(STAMP): pyproject.toml constraints.txt
 	rm -rf .venv

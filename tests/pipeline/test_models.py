@@ -43,11 +43,11 @@ intervals = ["sampler"]
 FIRST = f"protonet on {BACKBONE}"
 
 
-def write_model(path: Path, objective: str = "protonet", seed: int = 0) -> None:
+def write_model(path: Path, objective: str = "protonet", seed: int = 0, catalog: Path | None = None) -> None:
     """An untrained model whose record says that it has seen the classes of training."""
     model = model_of(objectives.make(objective), seed)
-    catalog = sp.Catalog.read(path.parent / "catalog.parquet").in_split("train")
-    seen = tuple(sorted(set(catalog.table.column("label").to_pylist())))
+    trained = sp.Catalog.read(catalog or path.parent / "catalog.parquet").in_split("train")
+    seen = tuple(sorted(set(trained.table.column("label").to_pylist())))
     replace(model, record=replace(model.record, seen=seen)).write(path)
 
 
@@ -147,3 +147,19 @@ def test_seen_classes_can_be_allowed(folder: Path) -> None:
     )
     name = result("finetune(steps=1)", FIRST)
     assert name in run(file).made
+
+
+def test_adaptations_are_not_evaluated_anew_but_their_own_open_tasks_count(folder: Path) -> None:
+    both = ('["random"]', '["random", "depletion"]')
+    done = run(experiment(folder, both, ("tasks = 4\n", ""), ('["sampler"]', '["sampler", "depletion", "images"]')))
+    assert done.comparison is not None
+    random = next(group for group in done.comparison.groups if group.label == "random")
+    intervals = random.rows[0].intervals["acc"]
+    assert intervals["depletion"].refused is None
+    assert intervals["images"].refused == (
+        "method 'finetune(steps=1)' adapts a network, and is not evaluated anew on other tasks"
+    )
+    assert len(random.triples["acc"].pairs) == 1
+    alone = run(experiment(folder, ("tasks = 4\n", ""), ('["sampler"]', '["sampler", "depletion"]'))).comparison
+    assert alone is not None
+    assert "adapts a network" in alone.refused["depletion"]

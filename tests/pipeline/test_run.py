@@ -438,3 +438,19 @@ def test_stages_are_encoders_of_their_own_and_are_on_the_page(experiment: Path) 
     experiment.write_text(text.replace("stages = [1, 3]", "stages = [5]"))
     with pytest.raises(InputError, match=r"\[features\], stages: encoder 'hf:.*' has 4 stages, found 5"):
         run(experiment, dry_run=True)
+
+
+def test_one_split_alone_is_all_that_anything_is_made_of(experiment: Path) -> None:
+    catalog = read_layout(experiment.parent / "world", "folder")
+    labels = sorted(set(catalog.table.column("label").to_pylist()))
+    rows = [f"{label},{'train' if label == labels[-1] else 'test'}\n" for label in labels]
+    (experiment.parent / "splits.csv").write_text("label,split\n" + "".join(rows))
+    text = EXPERIMENT.replace('root = "world"', 'root = "world"\nsplits = "splits.csv"\nsplit = "test"')
+    experiment.write_text(text.replace("tasks = 12", 'tasks = 2\nsamplers = ["random"]'))
+    run(experiment)
+    features = Features.read(experiment.parent / "out" / f"features-{ENCODER}.parquet")
+    expected = [one["item"] for one in catalog.table.to_pylist() if one["label"] != labels[-1]]
+    assert features.table.column("item").to_pylist() == expected
+    experiment.write_text(text.replace('split = "test"', 'split = "tst"'))
+    with pytest.raises(UnknownName, match=r"\[catalog\]: unknown split 'tst': did you mean 'test'"):
+        run(experiment, dry_run=True)

@@ -15,6 +15,7 @@ from shotproof.methods.method import Method
 if TYPE_CHECKING:
     from torch import Tensor, device
 
+    from shotproof.models.encoder import ModelEncoder
     from shotproof.models.model import Model
     from shotproof.models.network import FewShotNetwork
 
@@ -43,6 +44,13 @@ class ModelHead(Method):
         from shotproof.models.model import Model
 
         return Model.read(self.path)
+
+    @cached_property
+    def encoder(self) -> ModelEncoder:
+        """What gives the features that it takes."""
+        from shotproof.models.encoder import ModelEncoder
+
+        return ModelEncoder(path=self.path, maps=self.needs == "maps")
 
     @property
     def needs(self) -> Literal["vectors", "maps"]:  # type: ignore[override]

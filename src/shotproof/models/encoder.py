@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
@@ -71,6 +72,15 @@ class ModelEncoder(StagedEncoder):
         import torch
 
         return self.model.network().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+
+    def count_stages(self, catalog: Catalog) -> int:
+        """How many stages there are, by an empty item: sounds that are to be mixed cannot be read yet."""
+        import torch
+
+        self.check(catalog)
+        empty = np.zeros((1, *self.preprocessing.stored_shape), self.preprocessing.stored_type)
+        with torch.inference_mode():
+            return len(self.stages(torch.from_numpy(empty)))
 
     def files(self, catalog: Catalog) -> Sequence[Any]:
         """The file of each item, or the mixture that it stands for."""

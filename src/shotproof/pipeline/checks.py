@@ -102,10 +102,10 @@ def check_models(experiment: Experiment, models: Mapping[str, Model], catalog: C
         InputError: something cannot be; the message says where in the file.
     """
     with placed(experiment, "[evaluate], methods"):
-        for model in models.values():
-            for method in experiment.methods:
-                if isinstance(method, Adaptation):
-                    method.require_model(model)
+        for given, model in zip(experiment.models, models.values(), strict=True):
+            for use in experiment.uses:
+                if isinstance(use.method, Adaptation) and use.applies(given):
+                    use.method.require_model(model)
     if experiment.allow_seen:
         return
     trained = [("[evaluate], model", f"model '{name}'", model) for name, model in models.items()]
@@ -207,10 +207,11 @@ def _require_files(component: Component) -> None:
 
 def _require_maps(experiment: Experiment) -> None:
     """Refuse methods on local maps where an encoder gives vectors; what a file of features holds is not known yet."""
-    on_maps = next((method for method in experiment.methods if method.needs == "maps"), None)
     of_vectors = [one for one in experiment.encoders if not getattr(one, "maps", isinstance(one, FeatureFile))]
-    if on_maps is not None and of_vectors:
-        raise InputError(
-            f"method '{on_maps}' needs local maps, but encoder '{of_vectors[0]}' gives one vector per item: "
-            "expected the encoder's option maps=True"
-        )
+    for use in experiment.uses:
+        wrong = next((one for one in of_vectors if use.method.needs == "maps" and use.applies(one)), None)
+        if wrong is not None:
+            raise InputError(
+                f"method '{use.method}' needs local maps, but encoder '{wrong}' gives one vector per item: "
+                "expected the encoder's option maps=True"
+            )

@@ -9,6 +9,7 @@ from typing import Any
 
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.spelling import parse_spelling
+from shotproof.features.encoder import Encoder
 from shotproof.pipeline.table_reader import TableReader
 from shotproof.tasks.sampler import Sampler, samplers
 
@@ -37,12 +38,12 @@ class Draw:
     seeds: tuple[int, ...]
 
 
-def read_draws(read: TableReader, encoder_names: Sequence[str], sets: Sequence[str]) -> tuple[Draw, ...]:
+def read_draws(read: TableReader, encoders: Sequence[Encoder], sets: Sequence[str]) -> tuple[Draw, ...]:
     """The samplers' entries.
 
     Args:
         read: the experiment's tables
-        encoder_names: the spellings of its encoders
+        encoders: those that it has
         sets: the names of its sets of attributes
 
     Returns:
@@ -68,7 +69,7 @@ def read_draws(read: TableReader, encoder_names: Sequence[str], sets: Sequence[s
         own_shape = TableReader({"tasks": {**shared, **table}}, read.folder, (str(sampler), tuple(table)))
         draw = Draw(
             sampler=sampler,
-            encoder=_known("encoder", table.get("encoder"), encoder_names, sampler),
+            encoder=_encoder(read, table.get("encoder"), encoders, sampler),
             like=_known("like", table.get("like"), [str(one.sampler) for one in draws], sampler),
             attributes=_known("attributes", table.get("attributes"), sets, sampler),
             split=own_shape.value("tasks", "split", str, None),
@@ -111,6 +112,12 @@ def _check_like(draw: Draw, before: Sequence[Draw]) -> None:
                 f", [tasks], sampler '{draw.sampler}', like: '{draw.like}' has no tasks of {shot} shots and seed "
                 f"{seed}: give both the same shots and seeds"
             )
+
+
+def _encoder(read: TableReader, given: Any, encoders: Sequence[Encoder], sampler: Sampler) -> str | None:
+    """The spelling of the encoder that is named so; None where nothing is given."""
+    found = read.encoder_named(given, encoders) if isinstance(given, str) else None
+    return str(found) if found is not None else _known("encoder", given, [str(one) for one in encoders], sampler)
 
 
 def _known(key: str, given: Any, known: Sequence[str], sampler: Sampler) -> str | None:

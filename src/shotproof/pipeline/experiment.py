@@ -33,6 +33,7 @@ samplers = ["random", "fewstab", { name = "hardest(effort='high')", like = "rand
 methods = ["ncc", "cosine", "logistic", "ridge", "knn"]
 # methods = ["ncc", "finetune"]  # finetune adapts a network, of which there are one or more:
 # model = "rfs.model"            # or: models = ["rfs.model", "protonet.model"]
+# methods = [{ name = "anil", on = "anil-5.model", shots = [5] }]  # some on some models, encoders or tasks only
 # tune_on = { split = "val", tasks = 20 }  # its learning rate is chosen on validation tasks
 
 [runtime]
@@ -62,14 +63,16 @@ from shotproof.features.encoder import Encoder, encoders
 from shotproof.features.transforms import Transform, transforms
 from shotproof.methods.adaptation.adaptation import Adaptation
 from shotproof.methods.method import Method
+from shotproof.methods.model_head import ModelHead
 from shotproof.pipeline.draws import Draw, read_draws
+from shotproof.pipeline.method_uses import MethodUse, encoders_of_models, read_methods, read_uses
 from shotproof.pipeline.mixing import MIX_KEYS, Mixing, read_mixing
 from shotproof.pipeline.table_reader import TableReader
 from shotproof.pipeline.tuning import TuneOn, read_tune_on
 from shotproof.stats.intervals import Covers
 
 SECTIONS: dict[str, tuple[str, ...]] = {
-    "catalog": ("root", "file", "layout", "splits", "names", "name"),
+    "catalog": ("root", "file", "layout", "splits", "split", "names", "name"),
     "mix": MIX_KEYS,
     "attributes": ("detectors", "sets", "file", "files"),
     "features": ("encoders", "stages", "transforms", "on_error"),
@@ -104,9 +107,11 @@ class Experiment:
 
     folder: where its files go; file: the experiment's own, for messages
     root, layout, splits, catalog_file: where the data is; names, name: what pages call its classes, and itself
+    only_split: the one split that anything is made of; None: all
     mix: how recordings are mixed with backgrounds first; None: the data is as it is
     detectors: by the name of the set of attributes that they make together; attribute_files: attributes made before
-    models: files of models, or names of pretrained backbones, each of which every method that adapts a network adapts
+    uses: the methods, each with the encoders or models and the shots that it is evaluated on
+    models: files of models, or names of pretrained backbones, each of which methods that adapt a network adapt
     tune_on: on which validation tasks their learning rates are chosen; None: they are as given
     allow_seen: whether tasks may have classes that a model was trained on
     placebo: whether task sets that attributes or contexts decide get a placebo
@@ -123,6 +128,7 @@ class Experiment:
     catalog_file: Path | None = None
     layout: Layout | None = None
     splits: Path | None = None
+    only_split: str | None = None
     names: Path | None = None
     name: str | None = None
     mix: Mixing | None = None
@@ -132,7 +138,7 @@ class Experiment:
     transforms: tuple[Transform, ...] = ()
     on_error: OnError = "raise"
     draws: tuple[Draw, ...] = ()
-    methods: tuple[Method, ...] = ()
+    uses: tuple[MethodUse, ...] = ()
     models: tuple[str | Path, ...] = ()
     tune_on: TuneOn | None = None
     allow_seen: bool = False
@@ -145,6 +151,11 @@ class Experiment:
     stages: Literal["all"] | tuple[int, ...] = ()
     projection: str = "pca"
     mismatch: Pooling = "class"
+
+    @property
+    def methods(self) -> tuple[Method, ...]:
+        """The methods, each once."""
+        return tuple({use.method.spelling: use.method for use in self.uses}.values())
 
     @classmethod
     def read(cls, path: str | Path) -> Experiment:
@@ -189,16 +200,22 @@ class Experiment:
             if key == "layout":
                 raise InputError(", [catalog], layout: expected none beside file, which is a catalog already")
             raise InputError(f", [catalog]: unknown key '{key}'{did_you_mean(key, SECTIONS['catalog'])}")
-        methods = read.methods()
-        needed = any(method.needs != "items" for method in methods)
-        chosen = read.components("features", "encoders", ["lite0"] if needed else [], encoders)
+        entries = read_methods(read)
+        methods = list({method.spelling: method for method, _ in entries}.values())
+        needed = any(method.needs != "items" and not isinstance(method, ModelHead) for method in methods)
+        named = read.components("features", "encoders", ["lite0"] if needed else [], encoders)
+        chosen = tuple(dict.fromkeys([*named, *encoders_of_models(methods)]))
+        models = _models(read, methods)
         sets, files = _attribute_sets(read)
+        on_error = read.choice("features", "on_error", ON_ERROR)
+        draws = read_draws(read, chosen, [*sets, *files])
         return cls(
             folder=folder / read.value("output", "folder", str, default_folder),
             root=read.path("catalog", "root"),
             catalog_file=read.path("catalog", "file"),
             layout=layout,
             splits=read.path("catalog", "splits"),
+            only_split=read.value("catalog", "split", str, None),
             names=read.path("catalog", "names"),
             name=read.value("catalog", "name", str, None),
             mix=read_mixing(content["mix"], folder) if "mix" in content else None,
@@ -206,10 +223,10 @@ class Experiment:
             attribute_files=files,
             encoders=chosen,
             transforms=read.components("features", "transforms", [], transforms),
-            on_error=read.choice("features", "on_error", ON_ERROR),  # type: ignore[arg-type]
-            draws=read_draws(read, [one.spelling for one in chosen], [*sets, *files]),
-            methods=methods,
-            models=_models(read, methods),
+            on_error=on_error,  # type: ignore[arg-type]
+            draws=draws,
+            uses=read_uses(read, entries, chosen, models, [shot for draw in draws for shot in draw.shots]),
+            models=models,
             tune_on=read_tune_on(read, methods),
             allow_seen=read.value("evaluate", "allow_seen", bool, False),
             seed=read.number("evaluate", "seed", 0, least=0),

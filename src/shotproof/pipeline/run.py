@@ -183,7 +183,8 @@ class _Running:
             mixed = Catalog.read(given.folder / step[0])
         if mixed is None:
             mixed = expected_mixtures(recordings, mapping, given.folder / folder, settings)
-        return mixed if given.names is None else apply_names(mixed, given.names)
+        mixed = mixed if given.names is None else apply_names(mixed, given.names)
+        return mixed if given.only_split is None else mixed.in_split(given.only_split)
 
     def _catalog(self) -> Catalog:
         """The data is looked at in every run: new or changed files must be seen."""
@@ -200,7 +201,7 @@ class _Running:
             assert given.layout is not None
             names = None if given.mix else given.names  # of mixtures, they are given to these
             catalog = read_layout(given.root, given.layout, splits=given.splits, names=names, name=given.name)
-        return catalog
+        return catalog if given.only_split is None or given.mix else catalog.in_split(given.only_split)
 
     def _attribute_files(self) -> dict[str, Attributes]:
         """The sets of attributes that were made before, by name."""

@@ -48,6 +48,12 @@ def experiment_schema() -> dict[str, Any]:
         "attributes": {**_TEXT, "description": "One set of attributes, by name; all of them unless given."},
         **_SHAPE,
     }
+    on = "Encoders of [features], or models that it adapts; all of them unless given."
+    use = {
+        "on": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}], "description": on},
+        "shots": {**_SHAPE["shots"], "description": "On tasks of so many shots; on all unless given."},
+    }
+    use["shots"].pop("default")
     detectors = {"type": "array", "items": _component(known["detectors"])}
     sections: dict[str, Any] = {
         "catalog": {
@@ -57,6 +63,7 @@ def experiment_schema() -> dict[str, Any]:
                 "file": {**_TEXT, "description": "A catalog that is there, instead of root."},
                 "layout": _component(known["layouts"]),
                 "splits": {**_TEXT, "description": "A CSV with the columns label and split."},
+                "split": {**_TEXT, "description": "The one split to use: nothing is made of the others."},
                 "names": {**_TEXT, "description": "A CSV with the columns label and name, for pages and tables."},
                 "name": {**_TEXT, "description": "What pages call the data set."},
             },
@@ -109,7 +116,7 @@ def experiment_schema() -> dict[str, Any]:
         ),
         "evaluate": _section(
             {
-                "methods": {"type": "array", "items": _component(known["methods"]), "minItems": 1},
+                "methods": {"type": "array", "items": _component(known["methods"], use), "minItems": 1},
                 "model": {**_TEXT, "description": "What methods such as finetune adapt: FILE.model, or lite0."},
                 "models": {
                     "type": "array",

@@ -10,7 +10,9 @@ from typing import Any
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.options import Component
 from shotproof.core.registry import Registry
-from shotproof.methods.method import DEFAULT_METHODS, Method, make_method
+from shotproof.core.spelling import parse_spelling
+from shotproof.features.encoder import Encoder, encoders
+from shotproof.methods.method import Method
 from shotproof.stats.intervals import Covers, check_intervals
 
 
@@ -123,18 +125,16 @@ class TableReader:
         listed = given if isinstance(given, list) else [given]
         return tuple(self.make(section, key, one, registry, {}) for one in listed)
 
-    def methods(self) -> tuple[Method, ...]:
-        """The methods, none of them twice."""
-        made: list[Method] = []
-        for given in self.items("evaluate", "methods", (str, dict), list(DEFAULT_METHODS)):
-            try:
-                method = self._with_written_paths(make_method(given, folder=self.folder))
-            except InputError as error:
-                raise error.placed(", [evaluate], methods: ") from error
-            if any(method.spelling == one.spelling for one in made):
-                raise InputError(f", [evaluate]: methods has '{method}' twice")
-            made.append(method)
-        return tuple(made)
+    def encoder_named(self, given: str, chosen: Sequence[Encoder]) -> Encoder | None:
+        """The one of these encoders that is spelled so, by itself or in the file, or has this bare name."""
+        for one in chosen:
+            if given == str(one) or given == parse_spelling(str(one))[0]:
+                return one
+        try:
+            made = self._with_file_paths(encoders.make(given))
+        except InputError:
+            return None
+        return next((one for one in chosen if one == made), None)
 
     def runtime(self) -> dict[str, Any]:
         """What the section on the runtime says; a cache is a path from the file's folder."""
@@ -154,7 +154,7 @@ class TableReader:
                     moved[option.name] = str(beside) if isinstance(value, str) else beside
         return replace(component, **moved) if moved else component  # type: ignore[type-var]
 
-    def _with_written_paths(self, method: Method) -> Method:
+    def with_written_paths(self, method: Method) -> Method:
         """The method, with files that it writes, such as a log, as paths from the experiment's folder."""
         written = {
             option.name: self.folder / value

@@ -102,6 +102,10 @@ def test_blocks_of_a_trained_model_and_the_classes_it_has_seen(tmp_path: Path) -
             items = block(items)
             np.testing.assert_allclose(stage.array, items.mean(dim=(2, 3)), rtol=1e-3, atol=1e-4)
             assert stage.record.trained_on == ("owl", "wren")
+    # Sounds that are to be mixed cannot be read yet: blocks are counted without any file.
+    for path in catalog.paths:
+        Path(path).unlink()
+    assert sp.encoders.make(f"model:{tmp_path / 'some.model'}").count_stages(catalog) == 4
 
 
 def test_one_stage_is_that_of_all_and_the_cache_serves_the_others(tmp_path: Path) -> None:

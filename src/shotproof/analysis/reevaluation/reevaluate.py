@@ -20,6 +20,7 @@ from shotproof.evaluation.evaluate import ON_ITEMS, evaluate
 from shotproof.evaluation.evaluated import Classifier, Evaluated, Metric, values_of
 from shotproof.evaluation.metrics import FloatArray
 from shotproof.evaluation.origin import RANDOM, Design
+from shotproof.methods.adaptation.adaptation import Adaptation
 from shotproof.methods.method import Method
 from shotproof.stats.evidence import DEPLETION, Reevaluated, Units, by_design, replicates_of
 from shotproof.stats.halves import HalvedMeans
@@ -70,13 +71,14 @@ def _depleted(random: Evaluated, of_design: Sequence[Evaluated], material: Mater
     Where the results have such tasks, these are taken; where the material is there, tasks with the best number of
     queries are evaluated too.
     """
-    if refusal := _on_items([random]):
-        return Reevaluated(refusal)
+    refusal = _on_items([random], material)
     given = next((one for one in of_design if one.origin.sampler == DEPLETION), None)
     if given and set(random.values) <= set(given.values):
         known = Reevaluated(given.values, class_uses=_uses(given.rows[0]))
-        if not has_material([random], material):
+        if refusal or not has_material([random], material):
             return known
+    elif refusal:
+        return Reevaluated(refusal)
     else:
         material.require(DEPLETION, "catalogs", "features")
         try:
@@ -128,7 +130,7 @@ def _uses(rows: pa.Table) -> dict[str, int]:
 
 def _halves(units: Units, sets: Sequence[Evaluated], material: Material, runtime: Runtime) -> HalvedMeans | str:
     """All classifiers on halves of the data, or why there are none."""
-    if refusal := _on_items(sets):
+    if refusal := _on_items(sets, material):
         return refusal
     with_attributes = any(one.origin.attributes is not None for one in sets)
     material.require(units, "tasks", "catalogs", "features", *(["attributes"] if with_attributes else []))
@@ -149,13 +151,16 @@ def _halves(units: Units, sets: Sequence[Evaluated], material: Material, runtime
         return str(error)
 
 
-def _on_items(sets: Sequence[Evaluated]) -> str | None:
-    """Why methods on items, such as those that ask a server, are not evaluated anew; None where there are none."""
-    for classifier in (
-        classifier for one in sets if one.features.get(ON_ITEMS, "") is None for classifier in one.values
-    ):
-        if classifier.encoder == ON_ITEMS:
-            return f"method '{classifier.method}' needs the items, and is not evaluated anew on other tasks"
+def _on_items(sets: Sequence[Evaluated], material: Material) -> str | None:
+    """Why methods that ask a server or adapt a network are not evaluated anew; None where there are none."""
+    for one in sets:
+        for classifier in one.values:
+            if one.features.get(classifier.encoder, "") is not None:
+                continue
+            if classifier.encoder == ON_ITEMS:
+                return f"method '{classifier.method}' needs the items, and is not evaluated anew on other tasks"
+            if isinstance(material.method(classifier.method), Adaptation):
+                return f"method '{classifier.method}' adapts a network, and is not evaluated anew on other tasks"
     return None
 
 

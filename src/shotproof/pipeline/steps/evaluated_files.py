@@ -46,19 +46,22 @@ class EvaluatedFiles:
 
     def on(self, tasks: dict[str, DrawnSet]) -> list[Results | None]:
         """The results on task sets, by the names of their files; those that are missing are evaluated together."""
-        on_features = [method for method in self.experiment.methods if method.needs != "items"]
-        on_networks = [method for method in self.experiment.methods if isinstance(method, Adaptation)]
-        on_items = [
-            method for method in self.experiment.methods if method.needs == "items" and method not in on_networks
-        ]
         results: list[Results | None] = []
         for task_file, drawn in tasks.items():
-            for encoder, encoded in self.features.items():
-                results += self._evaluated(task_file, drawn, encoder, encoded, on_features)
-            results += self._evaluated(task_file, drawn, ON_ITEMS, self.catalog, on_items)
-            for name, model in self.models.items():
-                results += self._evaluated(task_file, drawn, name, self.catalog, on_networks, model)
+            shot = drawn.shape.shot
+            for encoder in self.experiment.encoders:
+                methods = self._methods("features", encoder, shot)
+                results += self._evaluated(task_file, drawn, str(encoder), self.features[str(encoder)], methods)
+            results += self._evaluated(task_file, drawn, ON_ITEMS, self.catalog, self._methods("items", None, shot))
+            for given, (name, model) in zip(self.experiment.models, self.models.items(), strict=True):
+                methods = self._methods("models", given, shot)
+                results += self._evaluated(task_file, drawn, name, self.catalog, methods, model)
         return results
+
+    def _methods(self, takes: str, on: Any, shot: int) -> list[Method]:
+        """The methods that take features, items or models, and are evaluated on this one, at so many shots."""
+        chosen = [use.method for use in self.experiment.uses if _takes(use.method) == takes and use.applies(on, shot)]
+        return list({method.spelling: method for method in chosen}.values())
 
     def _evaluated(
         self,
@@ -122,6 +125,13 @@ class EvaluatedFiles:
                 [method], tune_on, tasks, self.catalog, model, rates, seed, current_runtime()
             )
         return self.tuned[key]
+
+
+def _takes(method: Method) -> str:
+    """Whether a method takes features, the items, or models that it adapts."""
+    if isinstance(method, Adaptation):
+        return "models"
+    return "items" if method.needs == "items" else "features"
 
 
 def _tuned_on(results: Results, tune_on: TaskSet) -> Results:

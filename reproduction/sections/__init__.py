@@ -1,0 +1,1 @@
+"""The sections of docs/reproduction.md that are derived from results: one file per paper."""

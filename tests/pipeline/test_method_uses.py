@@ -1,0 +1,133 @@
+"""Experiments in which methods are evaluated on some encoders, models and shots only."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+import shotproof as sp
+from shotproof.pipeline.run import run
+from shotproof.pipeline.schema import experiment_schema
+from shotproof.pipeline.steps.steps import file_name
+from tests.experiment_files import assert_refused, write_experiment
+from tests.pipeline.test_models import write_model
+from tests.small_networks import BACKBONE, write_world
+
+EXPERIMENT = """
+[catalog]
+file = "catalog.parquet"
+[features]
+encoders = ["pixels(size=4)", "model:nets/first.model"]
+[tasks]
+split = "val"
+way = 3
+shots = [1, 2]
+query = 3
+tasks = 4
+samplers = ["random"]
+[evaluate]
+models = ["nets/anil-1.model", "nets/anil-2.model"]
+methods = [
+  { name = "ncc", on = ["pixels"] },
+  { name = "logistic", on = "model:nets/first.model" },
+  { name = "model:nets/first.model", shots = [1] },
+  { name = "model:nets/dn4.model", shots = [2] },
+  { name = "anil", on = "nets/anil-1.model", shots = [1] },
+  { name = "anil", on = "nets/anil-2.model", shots = [2] },
+]
+[runtime]
+cache = "cache"
+workers = 1
+device = "cpu"
+[output]
+folder = "out"
+intervals = ["sampler"]
+"""
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("uses")
+    write_world(folder / "world").write(folder / "catalog.parquet")
+    (folder / "nets").mkdir()
+    models = {"first": "protonet", "dn4": "dn4", "anil-1": "anil", "anil-2": "anil"}
+    for seed, (name, objective) in enumerate(models.items()):
+        write_model(folder / f"nets/{name}.model", objective, seed, catalog=folder / "catalog.parquet")
+    return folder
+
+
+@pytest.fixture
+def folder(made: Path, tmp_path: Path) -> Path:
+    shutil.copytree(made, tmp_path / "here")
+    return tmp_path / "here"
+
+
+def test_each_method_is_evaluated_where_its_table_says(folder: Path) -> None:
+    done = run(write_experiment(folder, EXPERIMENT))
+    first, dn4 = f"model:{folder}/nets/first.model", f"model:{folder}/nets/dn4.model"
+    expected = {
+        (1, "pixels(size=4)", "ncc"),
+        (2, "pixels(size=4)", "ncc"),
+        (1, first, "logistic"),
+        (2, first, "logistic"),
+        (1, first, first),
+        (2, f"{dn4}(maps=True)", dn4),
+        (1, f"anil on {BACKBONE} [anil-1]", "anil"),
+        (2, f"anil on {BACKBONE} [anil-2]", "anil"),
+    }
+    written = {name for name in done.made if name.startswith("results/")}
+    assert written == {
+        f"results/random-3way-{shot}shot/{file_name(on)}/{file_name(method)}.parquet" for shot, on, method in expected
+    }
+    assert done.comparison is not None
+    shown = done.comparison.to_pandas("methods")
+    assert set(shown[shown["shot"] == 2]["method"]) == {
+        *("pixels(size=4): ncc", "first: logistic", f"dn4(maps=True): {dn4}", f"anil on {BACKBONE} [anil-2]: anil")
+    }
+    assert run(write_experiment(folder, EXPERIMENT)).made == []
+
+
+def test_a_sampler_takes_the_features_of_a_model_as_the_file_spells_it(folder: Path) -> None:
+    hardest = '["random", { name = "hardest", encoder = "model:nets/first.model", shots = [1] }]'
+    names = run(write_experiment(folder, EXPERIMENT, ('["random"]', hardest)), dry_run=True).made
+    assert any(name.startswith("tasks-hardest-on-model") for name in names)
+
+
+def test_the_scores_are_those_of_evaluating_by_hand(folder: Path) -> None:
+    run(write_experiment(folder, EXPERIMENT))
+    tasks, catalog = (sp.read(folder / "out" / name) for name in ("tasks-random-3way-2shot.parquet", "catalog.parquet"))
+    with sp.runtime(cache=None, workers=1, progress=False, device="cpu"):
+        features = sp.encode(catalog, f"model:{folder}/nets/dn4.model(maps=True)")
+        direct = sp.evaluate(tasks, features, f"model:{folder}/nets/dn4.model")
+    head = file_name(f"model:{folder}/nets/dn4.model")
+    (written,) = (folder / "out/results/random-3way-2shot").glob(f"*/{head}.parquet")
+    assert sp.read(written).table.equals(direct.table)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (('on = ["pixels"]', 'on = "pixel"'), "[evaluate], method 'ncc', on: 'pixel' is none of the encoders of [fea"),
+        (('on = ["pixels"]', "on = 1"), "[evaluate], method 'ncc': on must be text or list, not 1"),
+        (('on = ["pixels"]', "shots = [3]"), "[evaluate], method 'ncc', shots: there are no tasks of 3 shots: expec"),
+        (('on = ["pixels"]', "shots = [0]"), "[evaluate], method 'ncc', shots: expected whole numbers of at least 1"),
+        (('on = "nets/anil-1.model"', 'on = "anil-1.model"'), "[evaluate], method 'anil', on: 'anil-1.model' is none"),
+        (('"model:nets/dn4.model", ', '"model:nets/dn4.model", on = "pixels", '), "[evaluate], method 'model:"),
+        (('on = ["pixels"]', 'on = ["pixels", "pixels"]'), "[evaluate], method 'ncc', on: expected each once"),
+        (('nets/anil-2.model", shots', 'nets/anil-1.model", shots'), "[evaluate]: methods has 'anil' twice"),
+        (('{ name = "ncc", on = ["pixels"] }', '"dn4"'), "[evaluate], methods: method 'dn4' needs local maps, but en"),
+    ],
+)
+def test_what_cannot_be_is_told_before_anything_is_made(folder: Path, change: tuple[str, str], expected: str) -> None:
+    changes = [change]
+    if "twice" in expected:
+        changes.append(("shots = [2] },\n]", "shots = [1] },\n]"))
+    assert_refused(write_experiment(folder, EXPERIMENT, *changes), expected)
+
+
+def test_the_schema_admits_the_file() -> None:
+    jsonschema.validate(tomllib.loads(EXPERIMENT), experiment_schema())

@@ -1,0 +1,67 @@
+"""The experiment files can be read, and name models that are trained; the trainings have settings that there are."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import jsonschema
+import pytest
+from reproduction import train
+
+from shotproof.cli.data.train import _settings
+from shotproof.models.backbone import backbones
+from shotproof.models.objective import objectives
+from shotproof.pipeline.schema import experiment_schema
+from shotproof.training.recipes import recipe_settings
+from shotproof.training.settings import TrainingSettings
+
+FOLDER = Path(__file__).parents[2] / "reproduction"
+EXPERIMENTS = sorted(FOLDER.glob("*.toml"))
+TRAININGS = [*train.cub_trainings(), *train.sound_trainings()]
+SETTINGS = ("shot", "epochs", "tasks", "tasks-per-update", "batch", "lr", "optimizer", "schedule", "train-sampler")
+
+
+@pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
+def test_an_experiment_fits_the_schema_and_names_models_that_are_trained(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    jsonschema.validate(tomllib.loads(text), experiment_schema())
+    named = set(re.findall(r"(?:sound-)?models/[\w.+-]+\.model", text))
+    assert named
+    assert named <= {"/".join(one.output.parts[-2:]) for one in TRAININGS}
+    assert f'folder = "runs/{path.stem}"' in text
+
+
+def test_every_model_is_in_a_table() -> None:
+    text = "".join(path.read_text(encoding="utf-8") for path in EXPERIMENTS)
+    assert [one.output.name for one in TRAININGS if f"/{one.output.name}" not in text] == []
+    assert len({one.output for one in TRAININGS}) == len(TRAININGS)
+
+
+@pytest.mark.parametrize("training", TRAININGS, ids=lambda one: one.output.stem)
+def test_the_arguments_of_a_training_are_those_that_there_are(training: train.Training) -> None:
+    names, values = training.arguments[::2], training.arguments[1::2]
+    given = {name.removeprefix("--"): value for name, value in zip(names, values, strict=True) if name != "--set"}
+    objective = objectives.make(given["objective"])
+    assert ("backbone" in given) == (training.start is None)
+    if "backbone" in given:
+        backbones.make(given["backbone"])
+    typed = {name.replace("-", "_"): given[name] for name in SETTINGS if name in given}
+    numbers = {
+        name: float(value) if name == "lr" else int(value) for name, value in typed.items() if value[0].isdigit()
+    }
+    settings = TrainingSettings().with_values({**objective.settings, **typed, **numbers}, "the training")
+    if "recipe" in given:
+        settings = settings.with_values(recipe_settings(given["recipe"], objective.name, settings.shot), "the recipe")
+    settings.with_values(_settings([one for name, one in zip(names, values, strict=True) if name == "--set"]), "--set")
+    assert set(given) <= {*SETTINGS, "objective", "backbone", "recipe", "seed"}
+
+
+def test_a_training_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
+    one = train.Training(tmp_path / "a.model", ("--shot", "1"), tmp_path / "start.model")
+    catalog = tmp_path / "catalog.parquet"
+    expected = ["train", str(catalog), "--shot", "1", "--from", str(tmp_path / "start.model")]
+    assert one.command(catalog)[3:] == [*expected, "-o", str(one.output)]
+    Path(f"{one.output}.checkpoint").touch()
+    assert one.command(catalog)[3:] == [*expected, "--resume", "-o", str(one.output)]

@@ -1,0 +1,126 @@
+"""Counts that are kept of a run, and the tables that follow from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from reproduction.kept import Evaluated, Table, keep, read_kept
+from reproduction.papers import read_figures
+from reproduction.sections.fewstab import METHODS, line_through, main_table, rank_table
+from scipy import stats
+
+import shotproof as sp
+from shotproof.evaluation.results import Results
+from shotproof.pipeline.run import run
+from tests.experiment_files import write_experiment
+from tests.pipeline.test_models import write_model
+from tests.small_networks import write_world
+
+EXPERIMENT = """
+[catalog]
+file = "catalog.parquet"
+[features]
+encoders = ["model:nets/first.model"]
+[tasks]
+split = "val"
+way = 3
+shots = [1]
+query = 3
+tasks = 6
+samplers = ["random"]
+[evaluate]
+models = ["nets/anil-1.model", "nets/anil-5.model"]
+methods = [{ name = "ncc", on = "model:nets/first.model" }, "model:nets/first.model", "anil"]
+[runtime]
+cache = "cache"
+workers = 1
+device = "cpu"
+[output]
+folder = "out"
+intervals = ["sampler"]
+"""
+
+
+def test_counts_of_a_run_are_kept_by_model_and_method(tmp_path: Path) -> None:
+    write_world(tmp_path / "world").write(tmp_path / "catalog.parquet")
+    (tmp_path / "nets").mkdir()
+    write_model(tmp_path / "nets/first.model", catalog=tmp_path / "catalog.parquet")
+    for name in ("anil-1", "anil-5"):  # of the same weights: they are told apart by their files
+        write_model(tmp_path / f"nets/{name}.model", "anil", catalog=tmp_path / "catalog.parquet")
+    file = write_experiment(tmp_path, EXPERIMENT)
+    done = run(file)
+    written = keep(file, tmp_path / "kept")
+    names = ["anil-1/anil", "anil-5/anil", "first/model", "first/ncc"]
+    folder = tmp_path / "kept" / "experiment" / "random-3way-1shot"
+    assert sorted(written) == [folder / f"{name}.parquet" for name in names]
+    kept = read_kept("experiment", tmp_path / "kept")
+    assert {one.shot for one in kept.evaluated} == {1}
+    assert not any("missed" in one.results.table.column_names for one in kept.evaluated)
+    assert done.comparison is not None
+    shown = done.comparison.to_pandas("methods")
+    assert kept.find("random-3way-1shot", "first", "ncc").wacc.mean in shown["mean"].tolist()
+    assert kept.find("random-3way-1shot", "second", "ncc") is None
+    again = sp.compare([one.results for one in kept.evaluated], intervals="sampler")
+    told = [sorted(one[["method", "metric", "mean"]].values.tolist()) for one in (again.to_pandas("methods"), shown)]
+    assert told[0] == told[1]
+
+
+def evaluated(tasks: str, model: str, method: str, correct: list[list[int]]) -> Evaluated:
+    """Results of so many right answers of 10, per task and class."""
+    ways = len(correct[0])
+    columns = {
+        "method": [method] * len(correct) * ways,
+        "task": np.repeat(np.arange(len(correct)), ways),
+        "slot": np.tile(np.arange(ways), len(correct)),
+        "label": [f"class {slot}" for slot in range(ways)] * len(correct),
+        "n_query": [10] * len(correct) * ways,
+        "n_correct": np.concatenate(correct),
+    }
+    return Evaluated(tasks, model, method, Results(pa.table(columns)))
+
+
+def test_a_row_has_the_difference_to_the_paper_and_whether_the_aim_is_met() -> None:
+    random = evaluated("random-5way-1shot", "rfs", "logistic", [[9, 7], [8, 6], [8, 8]])  # Acc 76.67, wAcc 70
+    biased = evaluated("fewstab-5way-1shot", "rfs", "logistic", [[9, 5], [8, 5], [8, 6]])
+    rows = main_table(Table((random, biased)), read_figures("fewstab-cub"), 1).splitlines()[2:]
+    assert [row.split(" | ")[0].removeprefix("| ") for row in rows] == [method.name for method in METHODS]
+    half = stats.t.ppf(0.975, 2) * np.std([80, 70, 80], ddof=1) / np.sqrt(3)
+    cells = [cell.strip() for cell in rows[-1].strip("|").split("|")]
+    assert cells[1:5] == ["76.99 ±0.35", f"76.67 ±{half:.2f}", "−0.32", "yes"]
+    assert cells[5] == "44.49 ±0.82"
+    assert cells[7:9] == ["+25.51", "no"]
+    assert cells[12].split()[0] == "16.67"
+    assert all("not run yet" in row for row in rows[:-1])
+
+
+def test_an_artefact_is_not_judged() -> None:
+    sides = [evaluated(f"{one}-5way-5shot", "boil-5", "boil", [[9, 7], [8, 6]]) for one in ("random", "fewstab")]
+    boil = main_table(Table(tuple(sides)), read_figures("fewstab-cub"), 5).splitlines()[2 + 2]
+    assert [cell.strip() for cell in boil.strip("|").split("|")][8] == "artefact"
+
+
+def test_ranks_need_some_methods() -> None:
+    few = [
+        evaluated(f"{tasks}-5way-{shot}shot", f"{model}-{shot}", "model", [[right, 9], [right - 1, 9]])
+        for tasks, lost in (("random", 0), ("fewstab", 2))
+        for shot in (1, 5)
+        for model, right in (("leo", 5 - lost), ("dn4", 7 - 2 * lost), ("can", 9 - lost))[: 3 if shot == 5 else 2]
+    ]
+    one, five = rank_table(Table(tuple(few)), read_figures("fewstab-cub")).splitlines()[2:]
+    assert "not run yet: 2 of 10 methods" in one
+    assert "0.87 over 3 methods" in five  # of 5, 7, 9 and 3, 3, 7: the root of 3 / 4, since two are tied
+    assert five.startswith("| 5 | 0.94 | 14.71 |")
+
+
+def test_a_line_has_the_intervals_of_least_squares() -> None:
+    x, y = [50.0, 60.0, 70.0, 80.0, 90.0], [10.0, 25.0, 30.0, 52.0, 60.0]
+    slope, intercept, r = line_through(x, y)
+    design = np.column_stack([x, np.ones(5)])
+    fitted, residual, _, _ = np.linalg.lstsq(design, np.array(y), rcond=None)
+    errors = np.sqrt(np.diag(np.linalg.inv(design.T @ design)) * residual[0] / 3) * stats.t.ppf(0.975, 3)
+    assert slope == f"{fitted[0]:.2f} [{fitted[0] - errors[0]:.2f}, {fitted[0] + errors[0]:.2f}]"
+    assert intercept.replace("−", "-").startswith(f"{fitted[1]:.2f} [{fitted[1] - errors[1]:.2f}, ")
+    interval = stats.pearsonr(x, y).confidence_interval(0.95)
+    assert r == f"{stats.pearsonr(x, y).statistic:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
