@@ -79,7 +79,7 @@ def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
 def test_figures_go_into_their_folder(tmp_path: Path) -> None:
     names, _ = write_files(tmp_path)
     folder = tmp_path / "figures"
-    result = CliRunner().invoke(app, [*names, "-o", str(tmp_path / "r.html"), "--figures", str(folder)])
+    result = CliRunner().invoke(app, [names[0], "-o", str(tmp_path / "r.html"), "--figures", str(folder)])
     assert f"figures: {folder}" in result.output.splitlines()
     assert {path.suffix for path in folder.iterdir()} == {".svg", ".pdf", ".png"}
 
