@@ -19,8 +19,8 @@ HEADS = {name: head for name, head in PLAIN.items() if "tim" not in name} | FEWE
 
 @pytest.mark.parametrize("spec", HEADS)
 def test_a_batched_head_gives_what_the_plain_loop_gives(spec: str) -> None:
-    batch = draw(seed=3, tasks=3, queries=11, d=20)
-    plain = [HEADS[spec](*(part[t] for part in batch[:3]), batch.way) for t in range(3)]
+    batch = draw(seed=3, tasks=2, queries=11, d=20)
+    plain = [HEADS[spec](*(part[t] for part in batch[:3]), batch.way) for t in range(2)]
     torch.testing.assert_close(make_method(spec).scores(*batch), torch.stack(plain), rtol=1e-6, atol=1e-6)
 
 

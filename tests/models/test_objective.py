@@ -86,7 +86,9 @@ def test_it_learns_a_batch(name: str) -> None:
         optimizer.step()
         objective.after_update(net)
         losses.append(loss.item())
-    assert min(losses) < 0.9 * losses[0]
+        if losses[-1] < 0.9 * losses[0]:
+            return
+    pytest.fail(f"the loss goes from {losses[0]:.3f} to {min(losses):.3f} at best")
 
 
 @every_objective

@@ -150,7 +150,7 @@ def test_seen_classes_can_be_allowed(folder: Path) -> None:
 
 
 def test_adaptations_are_not_evaluated_anew_but_their_own_open_tasks_count(folder: Path) -> None:
-    both = ('["random"]', '["random", "depletion"]')
+    both = ('["random"]', '[{ name = "random", tasks = 20 }, "depletion"]')
     done = run(experiment(folder, both, ("tasks = 4\n", ""), ('["sampler"]', '["sampler", "depletion", "images"]')))
     assert done.comparison is not None
     random = next(group for group in done.comparison.groups if group.label == "random")
@@ -160,6 +160,6 @@ def test_adaptations_are_not_evaluated_anew_but_their_own_open_tasks_count(folde
         "method 'finetune(steps=1)' adapts a network, and is not evaluated anew on other tasks"
     )
     assert len(random.triples["acc"].pairs) == 1
-    alone = run(experiment(folder, ("tasks = 4\n", ""), ('["sampler"]', '["sampler", "depletion"]'))).comparison
+    alone = run(experiment(folder, ("tasks = 4", "tasks = 20"), ('["sampler"]', '["sampler", "depletion"]'))).comparison
     assert alone is not None
     assert "adapts a network" in alone.refused["depletion"]
