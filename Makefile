@@ -11,7 +11,7 @@ demo: $(STAMP)
 # One process per core, and one thread per process: more threads than cores would wait for each other.
 # COVERAGE=1 measures and prints the lines that tests reach, which takes a fifth longer.
 test: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
 
 test-browser: $(STAMP)
 	$(BIN)/pytest -m browser
