@@ -9,9 +9,10 @@ demo: $(STAMP)
 	$(BIN)/shotproof demo
 
 # One process per core, and one thread per process: more threads than cores would wait for each other.
+# Bytecode is kept whatever the environment says: tests start many processes, and each would compile all it imports.
 # COVERAGE=1 measures and prints the lines that tests reach, which takes a fifth longer.
 test: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto --dist worksteal $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist worksteal $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
 
 test-browser: $(STAMP)
 	$(BIN)/pytest -m browser

@@ -80,6 +80,7 @@ class ChatStandIn(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     server: ChatStandIn
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else the client waits 40 ms for each answer, which is sent in two parts
 
     def do_POST(self) -> None:
         server = self.server

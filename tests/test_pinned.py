@@ -6,7 +6,9 @@ import pytest
 
 from shotproof.methods.method import methods
 from shotproof.tasks.sampler import samplers
-from tests.pinned_calls import COUNTS, DRAWS, Count, Draw, count, draw, pin_of, pins
+from tests.pinned.counts import COUNTS, Count, count
+from tests.pinned.draws import DRAWS, Draw, draw, pin_of
+from tests.pinned.pins import pins
 
 
 @pytest.mark.parametrize("call", DRAWS, ids=lambda call: call.id)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import nbformat
-import pytest
 from nbclient import NotebookClient
 
 # Appends to a file what it has done: a worker that ran the script again would append it again.
@@ -77,30 +75,9 @@ note("end")
 STEPS = ["start", "check", "detect", "encode", "sample", "evaluate", "compare", "report", "run", "end"]
 
 
-SHORTER = SCRIPT.split("    material =")[0] + 'note("end")\n'  # elsewhere Python finds its main module in another way
-
-
-def _as_file(folder: Path, script: str) -> None:
-    (folder / "script.py").write_text(script)
-    _python(folder, "script.py")
-
-
-def _from_standard_input(folder: Path, script: str) -> None:
-    _python(folder, "-", given=script)
-
-
-def _as_notebook_cell(folder: Path, script: str) -> None:
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(script)])
-    NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(folder)}}).execute()
-
-
-def _python(folder: Path, *arguments: str, given: str | None = None) -> None:
-    environment = {**os.environ, "PYTHONWARNINGS": "default"}
-    command = [sys.executable, *arguments]
-    done = subprocess.run(
-        command, cwd=folder, input=given, env=environment, capture_output=True, text=True, timeout=240
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+# In a notebook Python finds its main module in another way; so does a script from standard input, of which
+# tests/core/runtime/test_scripts.py is.
+SHORTER = SCRIPT.split("    material =")[0] + 'note("end")\n'
 
 
 def _noted(folder: Path) -> list[str]:
@@ -108,12 +85,17 @@ def _noted(folder: Path) -> list[str]:
 
 
 def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
-    _as_file(tmp_path, SCRIPT)
+    (tmp_path / "script.py").write_text(SCRIPT)
+    environment = {**os.environ, "PYTHONWARNINGS": "default"}
+    done = subprocess.run(
+        [sys.executable, "script.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=240
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
     assert _noted(tmp_path) == STEPS
     assert (tmp_path / "report.html").is_file()
 
 
-@pytest.mark.parametrize("run", [_from_standard_input, _as_notebook_cell], ids=lambda run: run.__name__[1:])
-def test_it_runs_once_from_elsewhere_too(run: Callable[[Path, str], None], tmp_path: Path) -> None:
-    run(tmp_path, SHORTER)
+def test_a_notebook_cell_runs_once_too(tmp_path: Path) -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(SHORTER)])
+    NotebookClient(notebook, timeout=240, resources={"metadata": {"path": str(tmp_path)}}).execute()
     assert _noted(tmp_path) == [*STEPS[: STEPS.index("compare")], "end"]

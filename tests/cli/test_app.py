@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import resource
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -35,12 +36,19 @@ def shotproof(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     return run
 
 
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with images in class folders, a catalog and attributes."""
+    folder, shapes = tmp_path_factory.mktemp("drawn"), ShapesWorld(classes=6, items=16, size=32)
+    shapes.write(folder / "images").write(folder / "catalog.parquet")
+    shapes.attributes().write(folder / "attributes.parquet")
+    return folder
+
+
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with images in class folders, a catalog and attributes, which is also the working directory."""
-    shapes = ShapesWorld(classes=6, items=16, size=32)
-    shapes.write(tmp_path / "images").write(tmp_path / "catalog.parquet")
-    shapes.attributes().write(tmp_path / "attributes.parquet")
+def world(drawn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Such a folder, which is also the working directory."""
+    shutil.copytree(drawn, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SHOTPROOF_CACHE", str(tmp_path / "cache"))
     return tmp_path

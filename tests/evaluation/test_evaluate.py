@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import torch
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 from torch import Tensor
 
 from shotproof.core.errors import InputError, Mismatch
@@ -61,15 +63,12 @@ def test_rows_are_ordered_by_method_task_and_slot() -> None:
     assert together.table.equals(pa.concat_tables(apart))
 
 
-@pytest.mark.parametrize("gram_items", [0, 12_000])
-def test_no_result_depends_on_the_chunk_nor_on_how_products_are_made(
-    gram_items: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_result_depends_on_the_chunk_nor_on_how_products_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     tasks, features = draw_task_set(tasks=60)
-    specs = [*DEFAULT_METHODS, RandomForestClassifier(n_estimators=2)]
+    specs = [*DEFAULT_METHODS, DecisionTreeClassifier(splitter="random")]
     whole = evaluate(tasks, features, specs)
-    monkeypatch.setattr(item_tensors, "MOST_GRAM_ITEMS", gram_items)
-    for chunk in (1, 7):
+    for gram_items, chunk in product((0, 12_000), (1, 7)):
+        monkeypatch.setattr(item_tensors, "MOST_GRAM_ITEMS", gram_items)
         assert evaluate(tasks, features, specs, chunk=chunk).table.equals(whole.table)
 
 

@@ -155,7 +155,7 @@ def test_an_encoder_whose_extra_is_not_installed(world: Path, monkeypatch: pytes
 
 def test_features_that_are_there_need_no_extra(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = world / "experiment.toml"
-    text = EXPERIMENT.replace('folder = "out"', f'folder = "{tmp_path}"')
+    text = EXPERIMENT.replace('folder = "out"', f'folder = "{tmp_path}"\nintervals = ["sampler"]')
     text = text.replace("pixels(size=4)", "lite0").replace('"random", "fewstab"', '"random"')
     file.write_text(text.replace("cache", f"{tmp_path}/cache", 2).replace(f"{tmp_path}/cache =", "cache ="))
     run(file)

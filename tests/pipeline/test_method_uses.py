@@ -10,12 +10,11 @@ import jsonschema
 import pytest
 
 import shotproof as sp
-from shotproof.pipeline.run import run
+from shotproof.pipeline.run import Run, run
 from shotproof.pipeline.schema import experiment_schema
 from shotproof.pipeline.steps.steps import file_name
 from tests.experiment_files import assert_refused, write_experiment
-from tests.pipeline.test_models import write_model
-from tests.small_networks import BACKBONE, write_world
+from tests.small_networks import BACKBONE
 
 EXPERIMENT = """
 [catalog]
@@ -50,24 +49,15 @@ intervals = ["sampler"]
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("uses")
-    write_world(folder / "world").write(folder / "catalog.parquet")
-    (folder / "nets").mkdir()
-    models = {"first": "protonet", "dn4": "dn4", "anil-1": "anil", "anil-2": "anil"}
-    for seed, (name, objective) in enumerate(models.items()):
-        write_model(folder / f"nets/{name}.model", objective, seed, catalog=folder / "catalog.parquet")
-    return folder
+def done(drawn_networks: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+    """A folder in which the experiment was run, and what that gave."""
+    folder = tmp_path_factory.mktemp("done") / "here"
+    shutil.copytree(drawn_networks, folder)
+    return folder, run(write_experiment(folder, EXPERIMENT))
 
 
-@pytest.fixture
-def folder(made: Path, tmp_path: Path) -> Path:
-    shutil.copytree(made, tmp_path / "here")
-    return tmp_path / "here"
-
-
-def test_each_method_is_evaluated_where_its_table_says(folder: Path) -> None:
-    done = run(write_experiment(folder, EXPERIMENT))
+def test_each_method_is_evaluated_where_its_table_says(done: tuple[Path, Run]) -> None:
+    folder, outcome = done
     first, dn4 = f"model:{folder}/nets/first.model", f"model:{folder}/nets/dn4.model"
     expected = {
         (1, "pixels(size=4)", "ncc"),
@@ -79,12 +69,12 @@ def test_each_method_is_evaluated_where_its_table_says(folder: Path) -> None:
         (1, f"anil on {BACKBONE} [anil-1]", "anil"),
         (2, f"anil on {BACKBONE} [anil-2]", "anil"),
     }
-    written = {name for name in done.made if name.startswith("results/")}
+    written = {name for name in outcome.made if name.startswith("results/")}
     assert written == {
         f"results/random-3way-{shot}shot/{file_name(on)}/{file_name(method)}.parquet" for shot, on, method in expected
     }
-    assert done.comparison is not None
-    shown = done.comparison.to_pandas("methods")
+    assert outcome.comparison is not None
+    shown = outcome.comparison.to_pandas("methods")
     assert set(shown[shown["shot"] == 2]["method"]) == {
         *("pixels(size=4): ncc", "first: logistic", f"dn4(maps=True): {dn4}", f"anil on {BACKBONE} [anil-2]: anil")
     }
@@ -97,8 +87,8 @@ def test_a_sampler_takes_the_features_of_a_model_as_the_file_spells_it(folder: P
     assert any(name.startswith("tasks-hardest-on-model") for name in names)
 
 
-def test_the_scores_are_those_of_evaluating_by_hand(folder: Path) -> None:
-    run(write_experiment(folder, EXPERIMENT))
+def test_the_scores_are_those_of_evaluating_by_hand(done: tuple[Path, Run]) -> None:
+    folder, _ = done
     tasks, catalog = (sp.read(folder / "out" / name) for name in ("tasks-random-3way-2shot.parquet", "catalog.parquet"))
     with sp.runtime(cache=None, workers=1, progress=False, device="cpu"):
         features = sp.encode(catalog, f"model:{folder}/nets/dn4.model(maps=True)")

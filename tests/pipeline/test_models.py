@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import shotproof as sp
 from shotproof.models.model import Model
-from shotproof.models.objective import objectives
 from shotproof.pipeline.run import run
 from shotproof.pipeline.steps.steps import file_name
 from tests.experiment_files import assert_refused, write_experiment
-from tests.models.objectives.untrained_models import model_of
-from tests.small_networks import BACKBONE, write_world
+from tests.pipeline.model_files import FIRST, write_model
+from tests.small_networks import BACKBONE
 
 EXPERIMENT = """
 [catalog]
@@ -40,31 +37,6 @@ device = "cpu"
 folder = "out"
 intervals = ["sampler"]
 """
-FIRST = f"protonet on {BACKBONE}"
-
-
-def write_model(path: Path, objective: str = "protonet", seed: int = 0, catalog: Path | None = None) -> None:
-    """An untrained model whose record says that it has seen the classes of training."""
-    model = model_of(objectives.make(objective), seed)
-    trained = sp.Catalog.read(catalog or path.parent / "catalog.parquet").in_split("train")
-    seen = tuple(sorted(set(trained.table.column("label").to_pylist())))
-    replace(model, record=replace(model.record, seen=seen)).write(path)
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("models")
-    write_world(folder / "world").write(folder / "catalog.parquet")
-    write_model(folder / "first.model")
-    write_model(folder / "second.model", seed=1)
-    write_model(folder / "anil.model", "anil")
-    return folder
-
-
-@pytest.fixture
-def folder(made: Path, tmp_path: Path) -> Path:
-    shutil.copytree(made, tmp_path / "here")
-    return tmp_path / "here"
 
 
 def experiment(folder: Path, *changes: tuple[str, str]) -> Path:

@@ -12,12 +12,11 @@ import pytest
 import shotproof as sp
 from shotproof.catalog.catalog import Catalog
 from shotproof.pipeline.experiment import Experiment
-from shotproof.pipeline.run import run
+from shotproof.pipeline.run import Run, run
 from shotproof.pipeline.steps.steps import file_name
 from shotproof.pipeline.tuning import TuneOn
 from tests.experiment_files import assert_refused, write_experiment
-from tests.pipeline.test_models import FIRST, write_model
-from tests.small_networks import write_world
+from tests.pipeline.model_files import FIRST
 
 EXPERIMENT = """
 [catalog]
@@ -46,44 +45,43 @@ TUNED_ON = ["tune-on-val-2way-1shot-2query.parquet", "tune-on-val-2way-2shot-2qu
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A world with classes of training, validation and test."""
-    folder = tmp_path_factory.mktemp("tuning")
-    catalog = write_world(folder / "world")
-    labels = catalog.table.column("label").to_pylist()
-    held_out = sorted(
-        {
-            label
-            for label, split in zip(labels, catalog.table.column("split").to_pylist(), strict=True)
-            if split == "val"
-        }
-    )
-    test = set(held_out[: len(held_out) // 2])
-    splits = [
-        "test" if label in test else split
-        for label, split in zip(labels, catalog.table.column("split").to_pylist(), strict=True)
-    ]
+def drawn(drawn_networks: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The networks and their pictures, with half of the classes of validation for test."""
+    folder = tmp_path_factory.mktemp("tuning") / "here"
+    shutil.copytree(drawn_networks, folder)
+    catalog = Catalog.read(folder / "catalog.parquet")
+    label, split = (catalog.table.column(name).to_pylist() for name in ("label", "split"))
+    held_out = sorted({name for name, of in zip(label, split, strict=True) if of == "val"})
+    test = held_out[: len(held_out) // 2]
+    splits = ["test" if name in test else of for name, of in zip(label, split, strict=True)]
     place = catalog.table.column_names.index("split")
     Catalog(catalog.table.set_column(place, "split", pa.array(splits)), catalog.root, catalog.record).write(
         folder / "catalog.parquet"
     )
-    write_model(folder / "first.model")
     return folder
 
 
 @pytest.fixture
-def folder(made: Path, tmp_path: Path) -> Path:
-    shutil.copytree(made, tmp_path / "here")
+def folder(drawn: Path, tmp_path: Path) -> Path:
+    shutil.copytree(drawn, tmp_path / "here")
     return tmp_path / "here"
+
+
+@pytest.fixture(scope="module")
+def done(drawn: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+    """A folder in which the experiment was run, and what that gave."""
+    folder = tmp_path_factory.mktemp("done") / "here"
+    shutil.copytree(drawn, folder)
+    return folder, run(experiment(folder))
 
 
 def experiment(folder: Path, *changes: tuple[str, str]) -> Path:
     return write_experiment(folder, EXPERIMENT, *changes)
 
 
-def test_the_rate_is_the_best_on_validation_tasks_of_the_same_shape(folder: Path) -> None:
-    done = run(experiment(folder))
-    assert [name for name in done.made if name.startswith("tune-on")] == TUNED_ON
+def test_the_rate_is_the_best_on_validation_tasks_of_the_same_shape(done: tuple[Path, Run]) -> None:
+    folder, outcome = done
+    assert [name for name in outcome.made if name.startswith("tune-on")] == TUNED_ON
     catalog = sp.read(folder / "out" / "catalog.parquet")
     quiet = sp.runtime(cache=None, workers=1, progress=False, device="cpu")
     for shot in (1, 2):
@@ -101,10 +99,12 @@ def test_the_rate_is_the_best_on_validation_tasks_of_the_same_shape(folder: Path
             assert written.record.source("tune_on") == validation.digest
 
 
-def test_all_task_sets_of_one_shape_have_one_rate_and_validation_tasks_are_not_compared(folder: Path) -> None:
-    done = run(experiment(folder))
-    assert done.comparison is not None
-    rows = done.comparison.to_pandas("methods")
+def test_all_task_sets_of_one_shape_have_one_rate_and_validation_tasks_are_not_compared(
+    done: tuple[Path, Run],
+) -> None:
+    folder, outcome = done
+    assert outcome.comparison is not None
+    rows = outcome.comparison.to_pandas("methods")
     assert set(rows["tasks"]) == {"random", "random(query_dirichlet=2)"}
     assert set(rows["split"]) == {"test"}
     for shot in (1, 2):
@@ -114,8 +114,8 @@ def test_all_task_sets_of_one_shape_have_one_rate_and_validation_tasks_are_not_c
     assert np.isfinite(rows["mean"]).all()
 
 
-def test_only_what_changed_is_made_again(folder: Path) -> None:
-    run(experiment(folder))
+def test_only_what_changed_is_made_again(done: tuple[Path, Run]) -> None:
+    folder, _ = done
     assert run(experiment(folder)).made == []
     other_rates = run(experiment(folder, ("0.3, 0.003", "0.3, 0.001")), dry_run=True).made
     assert other_rates

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +17,7 @@ from shotproof.media.images import open_image
 from shotproof.worlds import painter
 from shotproof.worlds.glyphs import class_shape
 from shotproof.worlds.shapes import FACTORS, ShapesWorld
+from tests.hash_seeds import run_with_another_hash_seed
 
 SMALL = ShapesWorld(classes=3, items=4, size=32)
 
@@ -42,8 +40,7 @@ def test_the_same_bytes_under_another_hash_seed(tmp_path: Path) -> None:
         "import sys; from shotproof.worlds.shapes import ShapesWorld; "
         "ShapesWorld(classes=3, items=4, size=32).write(sys.argv[1])"
     )
-    environment = {**os.environ, "PYTHONHASHSEED": "12345"}
-    subprocess.run([sys.executable, "-c", script, str(tmp_path / "there")], env=environment, check=True)
+    run_with_another_hash_seed(script, tmp_path / "there")
     assert digests(tmp_path / "here") == digests(tmp_path / "there")
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,9 +18,16 @@ SMALL = (
 )
 
 
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("drawn")
+    write_world(folder / "world").write(folder / "catalog.parquet")
+    return folder
+
+
 @pytest.fixture
-def catalog(tmp_path: Path) -> Path:
-    write_world(tmp_path / "world").write(tmp_path / "catalog.parquet")
+def catalog(drawn: Path, tmp_path: Path) -> Path:
+    shutil.copytree(drawn, tmp_path, dirs_exist_ok=True)
     return tmp_path / "catalog.parquet"
 
 

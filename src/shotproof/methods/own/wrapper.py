@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -52,7 +54,13 @@ def one_thread() -> Iterator[None]:
     with contextlib.ExitStack() as limits:
         limits.enter_context(one_thread_per_operation())
         with contextlib.suppress(ImportError):
-            from threadpoolctl import threadpool_limits
-
-            limits.enter_context(threadpool_limits(1))
+            limits.enter_context(_thread_pools(len(sys.modules)).limit(limits=1))
         yield
+
+
+@functools.lru_cache(maxsize=1)
+def _thread_pools(modules: int) -> Any:
+    """Those of all libraries. To look for them takes milliseconds: it is done anew only where modules were imported."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()

@@ -1,0 +1,96 @@
+"""The task sets of a run: placebos, variants of one sampler, matched sets, tasks like others."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shotproof.analysis.compare import compare
+from shotproof.core.errors import InputError
+from shotproof.pipeline.material import read_material
+from shotproof.pipeline.run import run
+from shotproof.tasks.taskset import TaskSet
+from tests.pipeline.shapes_experiment import EXPERIMENT, FILES
+
+PLACEBOS = [name for name in FILES if "placebo-of-" in name]
+
+
+def test_placebos_are_made_unless_they_are_not_wanted(experiment: Path) -> None:
+    assert {name for name in run(experiment, dry_run=True).made if "placebo" in name} == set(PLACEBOS)
+    experiment.write_text(EXPERIMENT.replace("tasks = 12", "tasks = 12\nplacebo = false"))
+    without = run(experiment)
+    assert sorted(without.made) == sorted(set(FILES) - set(PLACEBOS))
+    assert without.comparison is not None
+    assert [block.placebos for block in without.comparison.blocks] == [[], []]
+    assert not any(loss.excess for block in without.comparison.blocks for loss in block.losses)
+    experiment.write_text(EXPERIMENT)
+    again = run(experiment)
+    assert sorted(again.made) == PLACEBOS
+    assert again.comparison is not None
+    assert all(loss.excess for block in again.comparison.blocks for loss in block.losses)
+    placebo = TaskSet.read(experiment.parent / "out" / "tasks-placebo-of-fewstab-3way-1shot.parquet")
+    like = TaskSet.read(experiment.parent / "out" / "tasks-fewstab-3way-1shot.parquet")
+    assert (placebo.record.source("like"), placebo.match) == (like.digest, like.match)
+
+
+def test_variants_of_one_sampler_have_their_own_files(experiment: Path) -> None:
+    samplers = """samplers = ["random", "hardest(effort='high')", "hardest(effort='low')"]"""
+    experiment.write_text(EXPERIMENT.replace("tasks = 12", f"tasks = 12\n{samplers}"))
+    outcome = run(experiment)
+    assert outcome.comparison is not None
+    labels = [group.label for group in outcome.comparison.blocks[0].groups]
+    assert labels == ["random", "hardest(effort='high')", "hardest(effort='low')"]
+    digests = {group.digests[0] for group in outcome.comparison.groups}
+    assert len(digests) == 6
+    assert run(experiment).made == []
+
+
+def test_task_sets_that_differ_in_the_number_of_tasks_have_their_own_files(experiment: Path) -> None:
+    samplers = 'samplers = ["random", { name = "random", tasks = 5 }]'
+    experiment.write_text(EXPERIMENT.replace("tasks = 12", f"tasks = 12\n{samplers}"))
+    made = [name for name in run(experiment, dry_run=True).made if name.startswith("tasks-")]
+    assert len(made) == len(set(made)) == 4
+
+
+def test_context_in_an_experiment_is_its_matched_sets(experiment: Path, tmp_path: Path) -> None:
+    from shotproof.worlds.contexts import ContextWorld
+
+    world = ContextWorld(concepts=4, contexts=4, figures=8, size=16)
+    world.write(tmp_path / "contexts").write(tmp_path / "contexts.parquet")
+    experiment.write_text(
+        '[catalog]\nfile = "contexts.parquet"\n[features]\nencoders = ["pixels(size=2)"]\n'
+        '[tasks]\nway = 3\nshots = [2]\nquery = 3\ntasks = 10\nsamplers = ["context"]\n'
+        '[evaluate]\nmethods = ["ncc"]\n[runtime]\ncache = "cache"\n[output]\nfolder = "out"\nintervals = ["sampler"]\n'
+    )
+    outcome = run(experiment)
+    assert outcome.comparison is not None
+    (block,) = outcome.comparison.blocks
+    assert [group.label for group in block.measured] == ["iid", "ood", "hard-ood"]
+    assert block.placebos == [f"placebo of {group.label}" for group in block.measured]
+    assert all(gap.paired and gap.label == "iid" for gap in block.gaps)
+    assert all(loss.excess and loss.excess.paired for loss in block.losses)
+
+
+def test_hard_tasks_of_an_encoder_like_the_random_ones_on_transformed_features(experiment: Path) -> None:
+    samplers = 'samplers = ["random", { name = "hardest", like = "random" }]'
+    text = EXPERIMENT.replace("[tasks]", 'transforms = ["l2"]\n[tasks]')
+    text = text.replace("tasks = 12", f"tasks = 12\n{samplers}")
+    experiment.write_text(text)
+    outcome = run(experiment)
+    assert outcome.comparison is not None
+    assert outcome.comparison.encoders == ["pixels(size=4) > l2"]
+    assert outcome.comparison.references == ["random"]
+    assert all(row.axis == "difficulty" and row.gap["acc"].low > 0 for row in outcome.comparison.rows)
+    assert run(experiment).made == []
+    # The folder has the features as they were encoded; intervals that re-evaluate transform them again.
+    folder = read_material([experiment.parent / "out"], halvings=4)
+    again = compare(folder, intervals=["sampler", "images"])
+    assert again.refused == {}
+
+
+def test_like_needs_the_same_shots(experiment: Path) -> None:
+    samplers = 'samplers = ["random", { name = "hardest", like = "random", shots = [3] }]'
+    experiment.write_text(EXPERIMENT.replace("tasks = 12", f"tasks = 12\n{samplers}"))
+    with pytest.raises(InputError, match="sampler 'hardest', like: 'random' has no tasks of 3 shots and seed 0"):
+        run(experiment)
