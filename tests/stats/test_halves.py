@@ -8,7 +8,7 @@ import pytest
 
 from shotproof.core.errors import InputError
 from shotproof.stats.halves import HalfMoments, HalvedMeans, Halves
-from shotproof.stats.intervals import FloatArray
+from shotproof.stats.intervals import Estimate, FloatArray
 
 
 def all_sides(units: int) -> np.ndarray:
@@ -103,3 +103,17 @@ def test_means_are_found_by_their_names() -> None:
     assert means.spread({"second": 2.0}) == halves.spread([0.0, 2.0])
     with pytest.raises(InputError, match="no mean of third: expected one of first, second"):
         means.spread({"third": 1.0})
+
+
+def test_where_few_items_add_most_of_a_mean_its_interval_still_covers() -> None:
+    random = np.random.default_rng(6)
+    rate, items = 0.03, 200  # six items or so make all of the mean, as those that two classifiers differ on
+    sides = np.sign(random.permuted(np.tile(np.arange(items) - items / 2 + 0.5, (40, 1)), axis=1))
+    covered = []
+    for values in (random.random((400, items)) < rate).astype(float):
+        if not values.any():
+            continue
+        halved = without_noise((sides > 0) @ values[:, None] / 100, (sides < 0) @ values[:, None] / 100, items - 1)
+        interval = Estimate(values.mean(), halved.spread([1.0])).interval("images")
+        covered.append(interval.low <= rate <= interval.high)
+    assert np.mean(covered) > 0.94

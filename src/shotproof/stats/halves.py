@@ -24,7 +24,10 @@ import numpy.typing as npt
 from shotproof.core.errors import InputError
 from shotproof.stats.intervals import FloatArray, Spread
 
-KURTOSIS = 1.0  # excess kurtosis that is assumed of what a class adds to a mean
+# Excess kurtosis that is assumed of what a class, and an item, adds to a mean. Of a difference between classifiers few
+# items add most; where tails are heavy or skewed, halvings have told 70 to 150 of it, and 10 of an accuracy.
+KURTOSIS_OF_CLASSES = 1.0
+KURTOSIS_OF_ITEMS = 100.0
 
 
 @dataclass(frozen=True)
@@ -85,12 +88,13 @@ class Halves:
         if self.sides is not None:
             variance = max(variance, 0.0)
             uncertainty = 2 * between**2 / len(halved) + variance**2 * (
-                2 / self.freedom + KURTOSIS / self.sides.shape[1]
+                2 / self.freedom + KURTOSIS_OF_CLASSES / self.sides.shape[1]
             )
             return Spread(variance, uncertainty, _third_cumulant(self.sides, halved))
         over_halvings = float(mean.var(ddof=1))
         variance = max(variance - (over_halvings - self.mean.noise_of(chosen)), 0.0)
-        return Spread(variance, 2 * (between**2 + over_halvings**2) / len(halved) + 2 * variance**2 / self.freedom)
+        of_items = (2 + KURTOSIS_OF_ITEMS) * variance**2 / self.freedom
+        return Spread(variance, 2 * (between**2 + over_halvings**2) / len(halved) + of_items)
 
 
 @dataclass(frozen=True)
