@@ -79,6 +79,30 @@ def test_a_writer_keeps_what_it_has_when_the_work_fails(tmp_path: Path) -> None:
     assert set(found(store, 1, 2, 3)) == {"k1", "k2", "k3"}
 
 
+@pytest.mark.parametrize("bit", [1, 128])
+def test_no_altered_byte_gives_another_value(tmp_path: Path, bit: int) -> None:
+    """Any one byte of a segment, its head, its footer and its names among them."""
+    store = Store(tmp_path)
+    path = store.add(rows(1, 2))
+    assert path is not None
+    whole = path.read_bytes()
+    refused = 0
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
+        known = found(store, 1, 2)
+        assert known in ({"k1": [1.0, 0.5], "k2": [2.0, 1.0]}, {})
+        refused += not known
+    assert refused > len(whole) / 4
+
+
+def test_a_shape_with_an_altered_byte_is_none(tmp_path: Path) -> None:
+    Store(tmp_path).keep_shape([64, 7, 7])
+    (file,) = tmp_path.iterdir()
+    assert Store(tmp_path).shape == [64, 7, 7]
+    file.write_text(file.read_text().replace("64", "65"))
+    assert Store(tmp_path).shape is None
+
+
 @pytest.mark.parametrize("damage", ["truncated", "empty", "text", "other columns", "flipped"])
 def test_a_broken_segment_is_ignored_with_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, damage: str

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shotproof.core.errors import InputError, WriteFailed
+from shotproof.core.errors import InputError
 from shotproof.core.records import CatalogRecord, Record
-from shotproof.core.tables import METADATA_KEY, digest, read_table, require_unique, whole_file, write_table, write_text
+from shotproof.core.tables import METADATA_KEY, digest, read_table, require_unique, write_table
 
 NULLABLE = {
     pa.string(): st.none() | st.text("ab", max_size=3),
@@ -93,36 +93,6 @@ def test_the_same_table_gives_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_a_block_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
-    path = tmp_path / "out.txt"
-    write_text(path, "old")
-
-    def write_half() -> None:
-        with whole_file(path) as temporary:
-            temporary.write_text("half")
-            raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        write_half()
-    assert path.read_text() == "old"
-    assert names_in(tmp_path) == ["out.txt"]
-
-
-def test_an_output_has_the_permissions_of_any_new_file(tmp_path: Path) -> None:
-    (tmp_path / "plain").touch()
-    write_text(tmp_path / "ours", "text")
-    assert (tmp_path / "ours").stat().st_mode == (tmp_path / "plain").stat().st_mode
-
-
-@pytest.mark.parametrize("name", ["file/out.txt", "folder"])
-def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path: Path, name: str) -> None:
-    (tmp_path / "file").touch()
-    (tmp_path / "folder").mkdir()
-    with pytest.raises(WriteFailed, match=name):
-        write_text(tmp_path / name, "text")
-    assert names_in(tmp_path) == ["file", "folder"]
-
-
 # A limit on the size of files stands for the full disk: the write fails halfway, with an error of the system.
 FULL_DISK = """
 import sys, resource
@@ -130,7 +100,8 @@ from pathlib import Path
 import numpy as np, pyarrow as pa
 from shotproof.core.errors import WriteFailed
 from shotproof.core.records import Record
-from shotproof.core.tables import write_table, write_text
+from shotproof.core.tables import write_table
+from shotproof.core.whole_files import write_text
 
 path = Path(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))

@@ -28,12 +28,17 @@ def test_items_are_decoded_once_and_mapped_from_then_on(tmp_path: Path) -> None:
     expected = np.stack([SMALL.load(path) for path in catalog.paths])
     assert np.array_equal(store.values, expected)
     [file] = files_in(tmp_path / "cache")
-    changed = np.load(file)
-    changed[:] = 7
-    np.save(file, changed)
-    assert (ItemStore.of(catalog, SMALL, runtime).values == 7).all()  # it is what is read
-    file.write_bytes(file.read_bytes()[:-5])
-    assert np.array_equal(ItemStore.of(catalog, SMALL, runtime).values, expected)  # a broken one is made anew
+    written, whole = file.stat().st_mtime_ns, file.read_bytes()
+    assert np.array_equal(ItemStore.of(catalog, SMALL, runtime).values, expected)
+    assert file.stat().st_mtime_ns == written  # it was read
+    # A broken one is made anew: cut off, or with one byte altered in its head, its values or its digest.
+    for place in (None, 20, 200, len(whole) - 1):
+        broken = bytearray(whole if place is not None else whole[:-5])
+        if place is not None:
+            broken[place] ^= 1
+        file.write_bytes(broken)
+        assert np.array_equal(ItemStore.of(catalog, SMALL, runtime).values, expected)
+        assert file.read_bytes() == whole
     assert np.array_equal(ItemStore.of(catalog, SMALL, Runtime(cache=None, workers=1)).values, expected)
 
 

@@ -33,6 +33,16 @@ def test_the_whole_path_and_then_nothing_to_do(experiment: Path) -> None:
     assert second.comparison.to_json() == first.comparison.to_json()
 
 
+def test_a_second_run_in_the_same_folder_is_told_that_there_is_one(experiment: Path) -> None:
+    def second(line: str) -> None:
+        if "tasks-random-3way-1shot" in line:
+            with pytest.raises(InputError, match="out: another run is at work in this folder"):
+                run(experiment)
+
+    assert sorted(run(experiment, tell=second).made) == FILES
+    assert run(experiment).made == []
+
+
 def test_an_interrupted_run_goes_on_where_it_stopped(experiment: Path) -> None:
     class Interrupt(Exception):
         pass

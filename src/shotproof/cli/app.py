@@ -27,7 +27,7 @@ from shotproof.cli.show import show
 from shotproof.cli.tasks.check import check
 from shotproof.cli.tasks.evaluate import evaluate
 from shotproof.cli.tasks.sample import sample
-from shotproof.core.errors import ShotproofError
+from shotproof.core.errors import ShotproofError, is_want_of_memory
 from shotproof.version import __version__
 
 app = typer.Typer(
@@ -78,6 +78,10 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away; nothing is left to say
         sys.exit(141)
+    except (MemoryError, RuntimeError, OSError, ImportError) as error:
+        if not is_want_of_memory(error):
+            raise
+        _stop("memory ran out; finished parts are kept: try fewer workers, or a smaller batch or way", 2)
     if status == INTERRUPTED:
         _say("interrupted; finished parts are kept, the same command continues")
         sys.stderr.flush()

@@ -151,7 +151,7 @@ def demo(
 def _sounds(output: Path) -> None:
     """Synthesize recordings, mix them with backgrounds of three loudnesses, and run the same experiment on each."""
     from shotproof.cli.results.report import print_comparison
-    from shotproof.core.tables import write_text
+    from shotproof.core.whole_files import write_text
     from shotproof.pipeline.material import read_material
     from shotproof.pipeline.report import write_report
     from shotproof.pipeline.run import run
@@ -178,7 +178,7 @@ def _networks(output: Path) -> None:
     """Train the same network on shortcuts of four degrees, and measure how far each leans on the background."""
     from shotproof.attributes.attributes import Attributes
     from shotproof.cli.results.report import print_comparison
-    from shotproof.core.tables import write_text
+    from shotproof.core.whole_files import write_text
     from shotproof.pipeline.run import run
     from shotproof.training.train import train
     from shotproof.worlds.shapes import ShapesWorld
@@ -216,7 +216,7 @@ def _networks(output: Path) -> None:
 def _shapes(output: Path) -> None:
     """Draw shapes, and measure three encoders and five methods on them."""
     from shotproof.cli.results.report import print_comparison
-    from shotproof.core.tables import write_text
+    from shotproof.core.whole_files import write_text
     from shotproof.pipeline.run import run
     from shotproof.worlds.shapes import ShapesWorld
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
+
+if TYPE_CHECKING:
+    from shotproof.core.trust import Trust
 
 
 def run(
@@ -20,6 +24,10 @@ def run(
         bool | None,
         typer.Option(help="Draw the placebos of FewSTAB and context tasks. Default: as the file says, or yes."),
     ] = None,
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="Import code and ask servers that the file names. Default: ask at a terminal."),
+    ] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of experiment files.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
     workers: Workers = None,
@@ -54,14 +62,17 @@ def run(
         folder, experiment = experiment, Path(f"{experiment.resolve().name}-results") / "experiment.toml"
         experiment_of_folder(folder, experiment)
         typer.echo(f"the experiment: {experiment}", err=True)
-    read = Experiment.read(experiment)
+    trusted: Trust = trust or asked_trust(experiment)
+    read = Experiment.read(experiment, trusted)
     if placebo is not None:
         read = replace(read, placebo=placebo)
     with placed(read, "[runtime]"):
         base = current_with(**read.runtime)
     runtime = make_runtime(workers, device, cache, progress, engine, base)
     with runtime, told_notes():
-        outcome = run_experiment(read, dry_run=dry_run, tell=lambda line: typer.echo(line, err=True), runtime=runtime)
+        outcome = run_experiment(
+            read, dry_run=dry_run, trust=trusted, tell=lambda line: typer.echo(line, err=True), runtime=runtime
+        )
     if outcome.comparison is None:
         return
     if as_json:
@@ -69,3 +80,24 @@ def run(
     else:
         print_comparison(outcome.comparison)
         typer.echo(f"report: {outcome.report}")
+
+
+def asked_trust(experiment: Path) -> list[str]:
+    """What a user at a terminal agrees to of the code and the servers that a file names: one question for each.
+
+    Raises:
+        NotTrusted: the answer is no, or nobody can be asked.
+    """
+    from shotproof.core.trust import NotTrusted
+    from shotproof.pipeline.experiment import Experiment
+
+    agreed: list[str] = []
+    while True:
+        try:
+            Experiment.read(experiment, agreed)
+        except NotTrusted as refused:
+            if not sys.stdin.isatty() or not typer.confirm(f"{experiment}: {refused.what}. Go on?", err=True):
+                raise
+            agreed.append(refused.what)
+        else:
+            return agreed

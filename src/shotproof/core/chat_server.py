@@ -7,6 +7,7 @@ import datetime
 import email.utils
 import json
 import os
+import re
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from shotproof.core.errors import InputError, MissingExtra
 from shotproof.core.options import Component, option
+from shotproof.core.trust import require_trust
 
 if TYPE_CHECKING:
     import httpx
@@ -24,6 +26,8 @@ Content = Sequence[dict[str, Any]]
 """Parts of a message: {"type": "text", "text": ...}, {"type": "image_url", ...}, {"type": "input_audio", ...}."""
 
 URL_VARIABLE = "OPENAI_BASE_URL"
+KEY_VARIABLE = "OPENAI_API_KEY"
+_OF_THIS_MACHINE = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/[\w./-]*)?")
 LONGEST_WAIT = 300.0  # seconds; a server that asks for more is asked again after these
 LARGEST_ANSWER = 2**24  # bytes
 
@@ -43,11 +47,18 @@ class ServerOptions(Component):
 
     model: str = option(help="the model's name on the server")
     url: str | None = option(None, f"the address before /chat/completions; None: ${URL_VARIABLE}", recorded=False)
-    api_key_variable: str = option("OPENAI_API_KEY", "the environment variable that holds the key", recorded=False)
+    api_key_variable: str = option(KEY_VARIABLE, "the environment variable that holds the key", recorded=False)
     concurrency: int = option(8, "requests at a time", least=1, recorded=False)
     retries: int = option(5, "how often a failed request is made again", least=0, recorded=False)
     timeout: float = option(60.0, "seconds to wait for an answer", least=0, recorded=False)
     backoff: float = option(1.0, "seconds before a request is made again", least=0, recorded=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.url is not None and not _OF_THIS_MACHINE.fullmatch(self.url):
+            require_trust(f"{self._title} sends items, and the key in ${self.api_key_variable}, to {self.url}")
+        elif self.api_key_variable != KEY_VARIABLE:
+            require_trust(f"{self._title} sends ${self.api_key_variable} as the key of a server")
 
     def server(self) -> ChatServer:
         """The server; InputError where its address or the key cannot be used."""

@@ -92,6 +92,12 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f"{hint} (known: {listed})"
 
 
+def is_want_of_memory(error: BaseException) -> bool:
+    """Whether an error says that memory ran out; PyTorch, threads and libraries that are loaded say it in words."""
+    words = ("DefaultCPUAllocator", "can't start new thread", "Cannot allocate memory", "failed to map segment")
+    return isinstance(error, MemoryError) or any(word in str(error) for word in words)
+
+
 def first_line(error: BaseException) -> str:
     """The first line of an error's message, or its kind where it has none."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

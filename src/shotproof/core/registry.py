@@ -15,6 +15,7 @@ from shotproof.core.errors import InputError, UnknownName
 from shotproof.core.options import Component
 from shotproof.core.runtime.carried import carry
 from shotproof.core.spelling import parse_spelling
+from shotproof.core.trust import require_trust
 
 T = TypeVar("T", bound=Component)
 
@@ -77,6 +78,9 @@ class Registry(Generic[T]):
             return builtin
         plugins = self._plugins()
         if name in plugins:
+            package = plugins[name].dist
+            by = f"the package {package.name}" if package else plugins[name].value
+            require_trust(f"{self.kind} '{name}' runs the code of {by}")
             loaded: type[T] = plugins[name].load()
             return loaded
         raise UnknownName(self.kind, name, self.names())

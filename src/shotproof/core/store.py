@@ -3,8 +3,9 @@
 Features are kept by the digest of the file that they were made from, so that a moved, renamed or copied file
 is known again, in a folder for each encoder. The digests themselves are kept by a file's path, size and time.
 
-Processes need not wait for each other. A segment is named after its content and never changes; merging writes
-the new segment before it removes the old ones. At worst, something is computed twice.
+Processes need not wait for each other. A segment is named after its content, which is held against the name whenever
+it is read, and never changes; merging writes the new segment before it removes the old ones. At worst, something is
+computed twice.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ import pyarrow.parquet as pq
 from shotproof.core.errors import UnreadableItem
 from shotproof.core.file_digest import file_sha256
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.tables import digest, whole_file, write_text
+from shotproof.core.tables import digest
+from shotproof.core.whole_files import whole_file, write_text
 
 logger = logging.getLogger("shotproof")
 
@@ -37,6 +39,7 @@ MANY_SEGMENTS = 32
 FULL_SEGMENT = 32 * 2**20  # bytes; segments of this size are not merged any more
 FLUSH_SECONDS = 20.0
 SHAPE_FILE = "shape.json"
+COLUMNS = ("key", "value")
 FILES_PER_CHUNK = 64
 
 OnError = Literal["raise", "skip"]
@@ -63,9 +66,9 @@ class Store:
         """Keep a segment."""
         if self.folder is None:
             return None
-        path = self.folder / f"{digest(table, ['key', 'value'])}.parquet"
+        path = self.folder / f"{digest(table, COLUMNS)}.parquet"
         with whole_file(path) as temporary:
-            pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
+            pq.write_table(table, temporary, compression="zstd")
         return path
 
     @property
@@ -73,14 +76,15 @@ class Store:
         """The shape of each value where they are maps, as `keep_shape` was told; the lists themselves are flat."""
         if self._shape is None and self.folder is not None:
             with contextlib.suppress(OSError, ValueError):
-                self._shape = json.loads((self.folder / SHAPE_FILE).read_text(encoding="utf-8"))
+                shape, told = json.loads((self.folder / SHAPE_FILE).read_text(encoding="utf-8"))
+                self._shape = shape if told == _told(shape) else None
         return self._shape
 
     def keep_shape(self, shape: Sequence[int]) -> None:
         """Note the shape of all values."""
         self._shape = list(shape)
         if self.folder is not None:
-            write_text(self.folder / SHAPE_FILE, json.dumps(self._shape))
+            write_text(self.folder / SHAPE_FILE, json.dumps([self._shape, _told(self._shape)]))
 
     def merge(self) -> None:
         """Where there are many small segments, make few large ones of them."""
@@ -199,20 +203,28 @@ def file_digests(paths: Sequence[Path], runtime: Runtime, on_error: OnError = "r
 def _read(path: Path, keys: pa.Array | None) -> pa.Table | None:
     """A segment's rows, of these keys or of all; None where there are none or the segment cannot be read."""
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as segment:
+        with pq.ParquetFile(path) as segment:
             found = segment.read(["key"]).column("key")
             wanted = pc.is_in(found, value_set=keys) if keys is not None else None
             if wanted is not None and not pc.any(wanted).as_py():
                 return None
             table = pa.table({"key": found, "value": segment.read(["value"]).column("value")})
-            return table.filter(wanted) if wanted is not None else table
+        types = {field.type for field in table.schema}
+        if digest(table, COLUMNS) != path.stem or pa.binary() in types or table.schema.field("key").type != pa.string():
+            raise ValueError("its content is not what its name says")
+        return table.filter(wanted) if wanted is not None else table
     except FileNotFoundError:
         return None  # merged by another process
-    except (pa.ArrowException, KeyError, OSError) as error:
+    except (pa.ArrowException, KeyError, OSError, ValueError, MemoryError) as error:
         logger.warning("cache segment %s is broken and ignored, its items are made anew: %s", path, error)
         with contextlib.suppress(OSError):
             path.unlink()
         return None
+
+
+def _told(shape: Any) -> str:
+    """A digest of a shape, beside it in its file."""
+    return hashlib.sha256(json.dumps(shape).encode()).hexdigest()
 
 
 def _stat(path: Path) -> os.stat_result | None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
-import os
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from shotproof.core.errors import InputError, Mismatch, WriteFailed, did_you_mean, first_line
+from shotproof.core.errors import InputError, Mismatch, did_you_mean, first_line
 from shotproof.core.records import Meta, Record
+from shotproof.core.whole_files import whole_file
 from shotproof.version import __version__
 
 METADATA_KEY = b"shotproof"
@@ -30,30 +28,6 @@ _COLUMN_KINDS = {
     "integer": (pa.int64(), (pa.types.is_integer,)),
     "strings": (pa.list_(pa.string()), (pa.types.is_list, pa.types.is_large_list)),
 }
-
-
-@contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`; move it there when the block ends well, remove it when it does not."""
-    temporary: Path | None = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        os.close(handle)
-        temporary = Path(name)
-        yield temporary
-        with temporary.open("rb") as written:
-            os.fsync(written.fileno())
-        # mkstemp makes private files; an output gets the permissions that any new file would have.
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
-        temporary.replace(path)
-    except OSError as error:
-        raise WriteFailed(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
 
 
 def check_output(path: Path, *, folder: bool = False) -> None:
@@ -73,12 +47,6 @@ def check_output(path: Path, *, folder: bool = False) -> None:
             raise InputError(f"{place} is a file, expected a folder")
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
-    with whole_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-
-
 def write_table(
     path: Path, table: pa.Table, kind: str, record: Record, digest: str | None = None, group_rows: int | None = None
 ) -> None:
@@ -96,7 +64,7 @@ def write_table(
     text = json.dumps(stamped, sort_keys=True, ensure_ascii=False)
     stored = table.replace_schema_metadata({METADATA_KEY: text.encode()})
     with whole_file(path) as temporary:
-        pq.write_table(stored, temporary, compression="zstd", row_group_size=group_rows)
+        pq.write_table(stored, temporary, compression="zstd", row_group_size=group_rows, write_page_checksum=True)
 
 
 def read_table(
@@ -110,7 +78,7 @@ def read_table(
     if not path.is_file():
         raise InputError(f"{kind} file {path} does not exist{_similar_files(path)}")
     try:
-        table = pq.read_table(path, columns=list(columns) if columns else None)
+        table = pq.read_table(path, columns=list(columns) if columns else None, page_checksum_verification=True)
         table.validate(full=True)  # text that is not UTF-8 would fail later, and anywhere
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{kind} file {path} is not readable as Parquet: {first_line(error)}") from error

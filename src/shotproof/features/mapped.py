@@ -31,7 +31,8 @@ def map_features(path: Path) -> pa.Array:
     """
     kind = pq.read_schema(path).field("feature").type
     # Buffered, as a row group may be the whole file.
-    with pq.ParquetFile(path, buffer_size=2**20, pre_buffer=False) as source, tempfile.TemporaryFile() as unpacked:
+    buffered = {"buffer_size": 2**20, "pre_buffer": False, "page_checksum_verification": True}
+    with pq.ParquetFile(path, **buffered) as source, tempfile.TemporaryFile() as unpacked:
         try:
             for batch in source.iter_batches(BATCH_ROWS, columns=["feature"], use_threads=False):
                 column = batch.column(0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shotproof.core.errors import MissingExtra, UnreadableItem, first_line
+from shotproof.core.whole_files import whole_file
 
 Samples = npt.NDArray[np.float32]
 Short = Literal["repeat", "pad"]
@@ -89,6 +91,14 @@ def recorded_seconds(path: str | Path) -> float:
     """How long the recording is, from its header."""
     with _opened(Path(path)) as file:
         return float(file.frames / file.samplerate)
+
+
+def write_clip(path: Path, pcm: npt.NDArray[np.int16], format: str) -> None:
+    """Write samples of `RATE`, whole or not at all."""
+    encoded = io.BytesIO()  # where a disk is full, the C library of soundfile may say nothing and write half a file
+    soundfile_module().write(encoded, pcm, RATE, "PCM_16", format=format)
+    with whole_file(path) as temporary:
+        temporary.write_bytes(encoded.getbuffer())
 
 
 def soundfile_module() -> Any:

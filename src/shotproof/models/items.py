@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +21,13 @@ from shotproof.catalog.clips import clip_digests, clips_of
 from shotproof.core.errors import InputError, UnreadableItem
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.store import file_digests
-from shotproof.core.tables import find_rows, whole_file
+from shotproof.core.tables import find_rows
+from shotproof.core.whole_files import whole_file
 from shotproof.media.clip import SOUND_EXTENSIONS
 from shotproof.models.preprocessing import Medium, Preprocessing
 
 FILES_PER_CHUNK = 8
+DIGEST_BYTES = 32  # the SHA-256 of the values, after them
 FREE_SHARE = 0.5  # of a GPU's free memory that items may take
 
 
@@ -113,35 +116,45 @@ def _mapped(path: Path | None, shape: tuple[int, ...], preprocessing: Preprocess
         return None
     try:
         values: npt.NDArray[Any] = np.load(path, mmap_mode="c")
+        with path.open("rb") as file:
+            file.seek(-DIGEST_BYTES, os.SEEK_END)
+            digest = file.read()
     except (OSError, ValueError):
         return None
-    return values if values.shape == shape and values.dtype == preprocessing.stored_type else None
+    whole = values.shape == shape and values.dtype == preprocessing.stored_type
+    return values if whole and hashlib.sha256(values.data).digest() == digest else None
 
 
 def _decoded(
     files: Sequence[Any], shape: tuple[int, ...], preprocessing: Preprocessing, path: Path | None, runtime: Runtime
 ) -> npt.NDArray[Any]:
+    rows = _rows(files, preprocessing, runtime)
     if path is None:
         values = np.empty(shape, preprocessing.stored_type)
-        _fill(values, files, preprocessing, runtime)
+        for place, row in enumerate(rows):
+            values[place] = row
         return values
-    with whole_file(path) as temporary:
-        mapped = np.lib.format.open_memmap(temporary, mode="w+", dtype=preprocessing.stored_type, shape=shape)
-        _fill(mapped, files, preprocessing, runtime)
-        mapped.flush()
-        del mapped
+    # Written and not mapped: where a disk is full, a write is refused, but a mapped page ends the process.
+    with whole_file(path) as temporary, temporary.open("wb") as file:
+        described = np.lib.format.dtype_to_descr(np.dtype(preprocessing.stored_type))
+        np.lib.format.write_array_header_1_0(file, {"descr": described, "fortran_order": False, "shape": shape})
+        hasher = hashlib.sha256()
+        for row in rows:
+            hasher.update(row.data)
+            file.write(row.data)
+        file.write(hasher.digest())
     found = _mapped(path, shape, preprocessing)
     assert found is not None  # it was written just now
     return found
 
 
-def _fill(values: npt.NDArray[Any], files: Sequence[Any], preprocessing: Preprocessing, runtime: Runtime) -> None:
+def _rows(files: Sequence[Any], preprocessing: Preprocessing, runtime: Runtime) -> Iterator[npt.NDArray[Any]]:
     decode = _Decode(preprocessing)
     with closing(runtime.map(decode, files, what="decoding items", chunk=FILES_PER_CHUNK)) as decoded:
-        for row, one in enumerate(decoded):
+        for one in decoded:
             if isinstance(one, UnreadableItem):
                 raise one
-            values[row] = one
+            yield np.ascontiguousarray(one, preprocessing.stored_type)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,11 @@ import safetensors
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from shotproof.core.errors import InputError, first_line
+from shotproof.core.errors import InputError, WriteFailed, first_line
 from shotproof.core.plain_values import plain
 from shotproof.core.records import Maker, ModelRecord
-from shotproof.core.tables import FORMAT, whole_file
+from shotproof.core.tables import FORMAT
+from shotproof.core.whole_files import whole_file
 from shotproof.models.backbone import Backbone, backbones
 from shotproof.models.network import FewShotNetwork
 from shotproof.models.objective import Objective, objectives
@@ -216,4 +217,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], kind: str, meta: Ma
     """Write tensors and metadata, whole or not at all."""
     stamped = {"format": FORMAT, "shotproof": __version__, "kind": kind, **meta}
     with whole_file(path) as temporary:
-        save_file(dict(tensors), temporary, {METADATA_KEY: json.dumps(stamped, sort_keys=True, ensure_ascii=False)})
+        try:
+            save_file(dict(tensors), temporary, {METADATA_KEY: json.dumps(stamped, sort_keys=True, ensure_ascii=False)})
+        except safetensors.SafetensorError as error:  # the disk is full, or not to be written
+            raise WriteFailed(f"cannot write {path}: {first_line(error)}") from error

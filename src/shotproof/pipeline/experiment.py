@@ -58,6 +58,7 @@ from shotproof.attributes.detector import Detector, detectors
 from shotproof.catalog.layout import Layout, layouts
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.store import OnError
+from shotproof.core.trust import Trust, trusting
 from shotproof.evaluation.evaluated import METRICS
 from shotproof.features.encoder import Encoder, encoders
 from shotproof.features.transforms import Transform, transforms
@@ -158,16 +159,18 @@ class Experiment:
         return tuple({use.method.spelling: use.method for use in self.uses}.values())
 
     @classmethod
-    def read(cls, path: str | Path) -> Experiment:
+    def read(cls, path: str | Path, trust: Trust = False) -> Experiment:
         """Read and check an experiment's file; nothing is run.
 
         Args:
             path: of the TOML file
+            trust: whether code that it names may be imported, and servers be asked; or which, as `NotTrusted` tells it
 
         Returns:
             The experiment, every name looked up.
 
         Raises:
+            NotTrusted: it names code, or a server, that is not trusted; nothing was imported.
             InputError: the file is not there, not TOML, or has a key, name or value that cannot be; the message says
                 where.
         """
@@ -179,7 +182,8 @@ class Experiment:
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise InputError(f"experiment file {path}: {error}") from error
         try:
-            return replace(cls.of(content, path.parent, default_folder=f"{path.stem}-results"), file=path)
+            with trusting(trust):
+                return replace(cls.of(content, path.parent, default_folder=f"{path.stem}-results"), file=path)
         except InputError as error:
             raise error.placed(str(path)) from error
 

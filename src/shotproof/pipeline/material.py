@@ -15,6 +15,7 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, did_you_mean, first_line
 from shotproof.core.tables import read_meta
+from shotproof.core.trust import Trust
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.features.transforms import Transform, transform
@@ -47,12 +48,13 @@ _COLUMNS = {
 }
 
 
-def read(path: str | Path) -> Readable:
+def read(path: str | Path, *, trust: Trust = False) -> Readable:
     """Read a file of any kind, or a run's folder.
 
     Args:
         path: a catalog, attributes, features, tasks, results or similarity file, an experiment (.toml), a model
             (.model or .safetensors), or a folder
+        trust: of an experiment, whether code that it names may be imported
 
     Returns:
         A `Catalog`, `Attributes`, `Features`, `TaskSet`, `Results`, `Similarity`, `Experiment` or `Model`; of a folder,
@@ -76,7 +78,7 @@ def read(path: str | Path) -> Readable:
 
         return Model.read(path)
     if path.suffix == ".toml":
-        return Experiment.read(path)
+        return Experiment.read(path, trust)
     found: Readable = _KINDS[kind_of(path)].read(path)
     return found
 

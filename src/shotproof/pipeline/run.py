@@ -22,6 +22,7 @@ from shotproof.catalog.names import apply_names
 from shotproof.catalog.splits import apply_splits
 from shotproof.core.runtime.runtime import Runtime, current_runtime
 from shotproof.core.runtime.runtime import runtime as current_with
+from shotproof.core.trust import Trust, trusting
 from shotproof.features.encoder import encode
 from shotproof.features.features import Features
 from shotproof.features.transforms import transform
@@ -53,6 +54,7 @@ def run(
     experiment: str | Path | Experiment,
     *,
     dry_run: bool = False,
+    trust: Trust = False,
     tell: Tell = lambda line: None,
     runtime: Runtime | None = None,
 ) -> Run:
@@ -61,6 +63,8 @@ def run(
     Args:
         experiment: the file that describes it, or what was read from one
         dry_run: make and write nothing, and tell what would be made
+        trust: whether code that the file names (`heads.py:Head`, `python:`, what other packages have registered) may be
+            imported, and servers that it names be asked; or which, as `NotTrusted` tells it
         tell: receives one line per step
         runtime: how to compute; what the file says goes before what is current
 
@@ -68,6 +72,8 @@ def run(
         The comparison, the page, and the files.
 
     Raises:
+        NotTrusted: the file, or a model that it names, names code or a server that is not trusted; nothing was
+            imported or made.
         InputError: the file, the data or what it names cannot be used; the message says which.
 
     Example:
@@ -81,11 +87,10 @@ def run(
         ['catalog.parquet', 'features-pixels.parquet', 'tasks-random-5way-1shot.parquet']
     """
     if not isinstance(experiment, Experiment):
-        experiment = Experiment.read(experiment)
+        experiment = Experiment.read(experiment, trust)
     with placed(experiment, "[runtime]"):
         runtime = runtime or current_with(**experiment.runtime)
-    with runtime:
-        steps = Steps(experiment.folder, dry_run, tell)
+    with runtime, trusting(trust), Steps(experiment.folder, dry_run, tell) as steps:
         return _Running(experiment, steps).run()
 
 

@@ -12,7 +12,7 @@ from typing import Any, get_args
 from shotproof.analysis.explanation.mismatch import MISMATCHES
 from shotproof.analysis.projection import PAGE_PROJECTIONS
 from shotproof.core.registry import Registry
-from shotproof.core.tables import write_text
+from shotproof.core.whole_files import write_text
 from shotproof.evaluation.evaluated import METRICS
 from shotproof.pipeline.components import all_registries
 from shotproof.pipeline.experiment import ON_ERROR

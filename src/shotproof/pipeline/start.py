@@ -9,7 +9,7 @@ from pathlib import Path
 
 from shotproof.catalog.layout import read_layout
 from shotproof.core.errors import InputError
-from shotproof.core.tables import write_text
+from shotproof.core.whole_files import write_text
 from shotproof.media.clip import SOUND_EXTENSIONS
 
 _START = """\

@@ -10,6 +10,7 @@ from typing import Any
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.options import Component
 from shotproof.core.registry import Registry
+from shotproof.core.runtime.engine import engines
 from shotproof.core.spelling import parse_spelling
 from shotproof.features.encoder import Encoder, encoders
 from shotproof.methods.method import Method
@@ -141,6 +142,8 @@ class TableReader:
         given = dict(self.content.get("runtime", {}))
         if isinstance(given.get("cache"), str):
             given["cache"] = self.folder / given["cache"]
+        if isinstance(given.get("engine"), str):
+            self.make("runtime", "engine", given["engine"], engines, {})  # refuses one that is not there or not trusted
         return given
 
     def _with_file_paths(self, component: Component) -> Component:

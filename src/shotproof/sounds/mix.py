@@ -18,9 +18,9 @@ from shotproof.core.options import Checked, option
 from shotproof.core.records import CatalogRecord, Source
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.store import file_digests
-from shotproof.core.tables import whole_file, write_text
+from shotproof.core.whole_files import write_text
 from shotproof.features.encoder import Encoder, encode
-from shotproof.media.clip import RATE, Short, soundfile_module
+from shotproof.media.clip import Short, write_clip
 from shotproof.media.mixing import MARGIN_DB, Peak, mix_clips
 from shotproof.media.mixture import Mixture
 from shotproof.sounds.loudness import Loudness, measure_loudness
@@ -196,8 +196,7 @@ class Mixer:
         if self.folder is not None and failed is None:
             path = self.folder / f"{recipe.item}.{self.settings.format}"
             if not path.exists():  # files appear whole, and the folder holds one set of settings
-                with whole_file(path) as temporary:
-                    soundfile_module().write(temporary, pcm, RATE, "PCM_16", format=self.settings.format)
+                write_clip(path, pcm, self.settings.format)
         return MadeMixture(scale, measured, failed)
 
 

@@ -6,12 +6,13 @@ import math
 import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
 
 from shotproof.core.arrays import FloatArray
-from shotproof.evaluation.evaluated import Classifier, Metric
+from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
 from shotproof.evaluation.origin import Design
 from shotproof.stats.intervals import Covers, Estimate, Interval
 from shotproof.stats.needed import Needed
@@ -125,10 +126,25 @@ class Group:
         Tasks that are hard for one are mostly hard for the other too, which is why paired comparisons tell more (*Oops,
         I Sampled it Again*, Fig. 1).
         """
-        by_name = {str(classifier): values[metric] for classifier, values in self.values.items()}
-        if pair.a not in by_name or min(np.ptp(by_name[pair.a]), np.ptp(by_name[pair.b])) == 0:
+        places, standardized = self._standardized[metric]
+        if pair.a not in places:
             return math.nan
-        return float(np.corrcoef(by_name[pair.a], by_name[pair.b])[0, 1])
+        return float(standardized[places[pair.a]] @ standardized[places[pair.b]])
+
+    @cached_property
+    def _standardized(self) -> dict[Metric, tuple[dict[str, int], FloatArray]]:
+        """By metric the row of each classifier, and rows whose products are correlations; of a constant one NaN."""
+        places = {str(classifier): place for place, classifier in enumerate(self.values)}
+        found: dict[Metric, tuple[dict[str, int], FloatArray]] = {}
+        for metric in METRICS:
+            rows = np.array([values[metric] for values in self.values.values()])
+            if len(rows):
+                constant = np.ptp(rows, axis=1) == 0
+                rows = rows - rows.mean(axis=1, keepdims=True)
+                rows[constant] = np.nan
+                rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+            found[metric] = places, rows
+        return found
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shotproof.core.tables import write_text
+from shotproof.core.whole_files import write_text
 
 
 class Curves:

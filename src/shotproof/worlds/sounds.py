@@ -19,8 +19,7 @@ from shotproof.core.draws import bits, uniform
 from shotproof.core.options import Checked, option
 from shotproof.core.records import CatalogRecord
 from shotproof.core.runtime.runtime import current_runtime
-from shotproof.core.tables import whole_file
-from shotproof.media.clip import RATE, SECONDS, soundfile_module
+from shotproof.media.clip import RATE, SECONDS, write_clip
 from shotproof.media.mixing import mix_clips
 from shotproof.sounds.mapping import PairMapping
 
@@ -145,8 +144,7 @@ class SoundsWorld(Checked):
         with current_runtime().progress_bar("synthesizing", len(labels)) as advance:
             for row, (path, label) in enumerate(zip(catalog.paths, labels, strict=True)):
                 pcm, _ = mix_clips(self.samples(row, label), None)
-                with whole_file(path) as temporary:
-                    soundfile_module().write(temporary, pcm, RATE, "PCM_16", format="flac")
+                write_clip(path, pcm, "flac")
                 advance(1)
         return catalog
 

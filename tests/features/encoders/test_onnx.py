@@ -202,3 +202,20 @@ def test_a_broken_file_beside_the_model_is_refused(tmp_path: Path, text: str, me
     (tmp_path / "m.onnx.toml").write_text(text)
     with pytest.raises(InputError, match=message):
         encoders.make(spec).fingerprint  # noqa: B018
+
+
+@pytest.mark.parametrize("place", ["../weights.bin", "{folder}/weights.bin", "link.bin"])
+def test_weights_outside_of_the_models_folder_are_refused(tmp_path: Path, place: str) -> None:
+    (tmp_path / "weights.bin").write_bytes(WEIGHTS.tobytes())
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "link.bin").symlink_to(tmp_path / "weights.bin")
+    convolution(folder / "tiny.onnx", ["b", 3, 4, 4])
+    model = onnx.load(folder / "tiny.onnx")
+    weights = model.graph.initializer[0]
+    weights.ClearField("raw_data")
+    weights.data_location = TensorProto.EXTERNAL
+    weights.external_data.add(key="location", value=place.format(folder=tmp_path))
+    (folder / "tiny.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(InputError, match="cannot be read as ONNX"):
+        encode(draw_catalog(tmp_path / "images", 1), f"onnx:{folder / 'tiny.onnx'}", runtime=Runtime(cache=None))

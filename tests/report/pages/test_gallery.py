@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import io
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -140,3 +141,20 @@ def test_items_that_the_catalog_lacks_are_an_error(tmp_path: Path) -> None:
     others = catalog.table.set_column(0, "item", pa.array([f"x{i}" for i in range(len(catalog))]))
     with pytest.raises(InputError, match="the catalog lacks"):
         make_gallery(chosen(given, Catalog(others, tmp_path), 1), Album())
+
+
+def test_of_a_task_with_very_many_items_the_first_classes_are_shown(tmp_path: Path) -> None:
+    catalog = make_catalog(tmp_path)
+    given, _ = answered(catalog)
+    (task,) = chosen(given, catalog, 1)
+    few = make_gallery([task], Album()).tasks[0]
+    assert few.classes_left_out == 0
+    rows = given.tasks.table.slice(task.chosen.rows[0], len(few.classes)).to_pylist()
+    many = [{**row, "query": row["query"] * 60} for row in rows]
+    table = pa.Table.from_pylist(many, given.tasks.table.schema)
+    large = replace(task.chosen, answered=replace(given, tasks=replace(given.tasks, table=table)), position=0)
+    shown = make_gallery([GalleryTask("set", large, catalog)], Album()).tasks[0]
+    assert len(shown.classes) + shown.classes_left_out == len(few.classes)
+    assert 2 <= len(shown.classes) < len(few.classes)
+    assert shown.answers[0] is not None
+    assert len(shown.answers[0].correct) == len(shown.classes)

@@ -75,7 +75,6 @@ def encode(
     else:
         written = {output: encode_items(items, chosen, on_error=on_error, runtime=runtime)}
     for path, features in written.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
         features.write(path)
     features = next(iter(written.values()))
     skipped, tally = features.record.skipped, features.tally

@@ -50,6 +50,8 @@ class AnswerLog:
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError as error:
             raise InputError(f"the log {path} cannot be read: {error.strerror or error}") from error
+        if lines and not lines[0].startswith('{"request": '):
+            raise InputError(f"{path} is no log of answers, and stays as it is: name another file")
         for line in lines:
             try:
                 kept = json.loads(line)

@@ -14,6 +14,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from shotproof.core.errors import InputError, ShotproofError, did_you_mean, first_line
+from shotproof.core.trust import require_trust
 from shotproof.methods.method import Estimator, Method
 from shotproof.methods.own.generators import shared_generators
 from shotproof.methods.own.options import check_options
@@ -47,6 +48,7 @@ def load(place: str, options: Mapping[str, Any], folder: Path | None = None) -> 
         The method, whose name and spelling are those that were typed.
 
     Raises:
+        NotTrusted: a file that is not trusted names it.
         InputError: the file, the module, the name or an option is not there, the code fails, or is no method.
     """
     source, _, attribute = place.rpartition(":")
@@ -54,7 +56,9 @@ def load(place: str, options: Mapping[str, Any], folder: Path | None = None) -> 
         raise InputError(f"method '{place}': {EXPECTED}")
     if source.endswith(".py"):
         file = Path(folder or "", Path(source).expanduser()).resolve()
+        require_trust(f"method '{place}' runs the code of {file}")
         return load_again(CodeOrigin(f"{Path(source).as_posix()}:{attribute}", options, str(file)))
+    require_trust(f"method '{PREFIX}{place}' runs the code of the module {source}")
     return load_again(CodeOrigin(f"{PREFIX}{source}:{attribute}", options))
 
 

@@ -87,12 +87,11 @@ class EvaluatedFiles:
         }
         steps.files += names.values()
         parameters = {method.spelling: _method_parameters(method, seed) for method in methods}
-        missing = [
-            method
+        made: dict[str, Results | None] = {
+            method.spelling: steps.current(Results, names[method.spelling], inputs, parameters[method.spelling])
             for method in methods
-            if not steps.is_current(names[method.spelling], inputs, parameters[method.spelling])
-        ]
-        made: dict[str, Results | None] = {}
+        }
+        missing = [method for method in methods if made[method.spelling] is None]
         for method in missing:
             steps.announce(names[method.spelling])
         if missing and not steps.dry_run:
@@ -107,12 +106,7 @@ class EvaluatedFiles:
             for method, one in zip(missing, evaluated, strict=True):
                 noted = one if tune_on is None else _tuned_on(one, tune_on)
                 made[method.spelling] = steps.keep(names[method.spelling], noted, inputs, parameters[method.spelling])
-        for method in methods:
-            if method not in missing:
-                made[method.spelling] = steps.step(
-                    Results, names[method.spelling], inputs, parameters[method.spelling], _never
-                )
-        return [made.get(method.spelling) for method in methods]
+        return [made[method.spelling] for method in methods]
 
     def _tuned(self, method: Method, tune_on: TaskSet, tasks: TaskSet, name: str, model: Model) -> Method:
         """The method with the learning rate that is best on the validation tasks: chosen once for all task sets."""
@@ -138,10 +132,6 @@ def _tuned_on(results: Results, tune_on: TaskSet) -> Results:
     """With the tasks that the learning rate was chosen on in the record, as `evaluate` notes them."""
     sources = {**results.record.sources, "tune_on": Source(tune_on.digest, tune_on.record.name)}
     return Results(results.table, replace(results.record, sources=sources))
-
-
-def _never() -> Any:
-    raise AssertionError("the file is up to date")
 
 
 def _method_parameters(method: Method, seed: int) -> list[Any]:

@@ -7,12 +7,16 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
+from shotproof.core.file_digest import file_sha256
+from shotproof.core.locks import sole_use
 from shotproof.core.plain_values import plain
-from shotproof.core.tables import write_text
+from shotproof.core.whole_files import write_text
 from shotproof.pipeline.steps.stamps import stamp
 from shotproof.version import __version__
 
@@ -42,6 +46,8 @@ T = TypeVar("T", bound=Written)
 class Steps:
     """The steps of one run, and the manifest of what each file of its folder was made from, and when.
 
+    As a context manager, it has the folder to itself from the first file that it writes.
+
     made, reused: the files, in the order of the steps
     files: what the run consists of, which later comparisons read
     """
@@ -52,6 +58,16 @@ class Steps:
     made: list[str] = field(default_factory=list)
     reused: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
+    _claims: ExitStack = field(default_factory=ExitStack)
+    _claimed: bool = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._claims.close()
 
     def step(
         self,
@@ -77,14 +93,26 @@ class Steps:
         """
         if compared and name not in self.files:
             self.files.append(name)
-        if self.is_current(name, inputs, parameters):
-            self.reused.append(name)
-            self.tell(f"up to date   {name}")
-            return kind.read(self.folder / name)
+        found = self.current(kind, name, inputs, parameters)
+        if found is not None:
+            return found
         self.announce(name)
         if self.dry_run:
             return None
         return self.keep(name, make(), inputs, parameters)
+
+    def current(self, kind: type[T], name: str, inputs: Sequence[Any], parameters: Any) -> T | None:
+        """What a file holds that is up to date; None where it is not, or where the disk has altered it."""
+        if not self.is_current(name, inputs, parameters):
+            return None
+        path = self.folder / name
+        if file_sha256(path) != self._manifest()["files"][name].get("sha256"):
+            self.tell(f"altered      {name}")
+            return None
+        found = kind.read(path)
+        self.reused.append(name)
+        self.tell(f"up to date   {name}")
+        return found
 
     def is_current(self, name: str, inputs: Sequence[Any], parameters: Any) -> bool:
         """Whether a file is there and was made from these, by these."""
@@ -101,9 +129,11 @@ class Steps:
     def keep(self, name: str, made: T, inputs: Sequence[Any], parameters: Any) -> T:
         """Write what was made, and give it as a later run will read it, so that both go on alike."""
         path = self.folder / name
+        self._claim()
         made.write(path)
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        entry = {"key": _key(name, inputs, parameters), "stamp": stamp(path), "made": now, "shotproof": __version__}
+        entry = {"key": _key(name, inputs, parameters), "stamp": stamp(path), "sha256": file_sha256(path)}
+        entry |= {"made": now, "shotproof": __version__}
         manifest = self._manifest()
         manifest["files"] = {**manifest.get("files", {}), name: entry}
         self._write(manifest)
@@ -111,7 +141,13 @@ class Steps:
 
     def finish(self) -> None:
         """Note which files the run consists of: files of earlier runs may lie beside them."""
+        self._claim()
         self._write({**self._manifest(), "current": self.files})
+
+    def _claim(self) -> None:
+        if not self._claimed:
+            self._claims.enter_context(sole_use(self.folder))
+            self._claimed = True
 
     def _manifest(self) -> dict[str, Any]:
         return read_manifest(self.folder)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from shotproof.core.tables import write_text
+from shotproof.core.whole_files import write_text
 from shotproof.report.figures.svg import element, text
 
 STYLE = Path(__file__).parents[1] / "pages" / "templates" / "page.css"

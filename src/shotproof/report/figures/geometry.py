@@ -11,7 +11,7 @@ from markupsafe import Markup
 from shotproof.analysis.geometry.change import Change, FeatureChange
 from shotproof.core.draws import bits
 from shotproof.core.errors import InputError
-from shotproof.core.tables import write_text
+from shotproof.core.whole_files import write_text
 from shotproof.report.figures.axes import x_axis, y_axis
 from shotproof.report.figures.file import write_svg
 from shotproof.report.figures.svg import COLORS, MARKERS, Box, Scale, element, picture, text

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from shotproof.analysis.similarity.similarity import Similarity
 from shotproof.core.draws import bits
-from shotproof.core.tables import write_text
+from shotproof.core.whole_files import write_text
 from shotproof.report.figures.axes import x_axis, y_axis
 from shotproof.report.figures.svg import Box, Scale, element, line, marker, picture
 from shotproof.report.pages.render import render

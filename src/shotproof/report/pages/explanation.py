@@ -9,7 +9,7 @@ from typing import Any
 
 from shotproof.analysis.explanation.examples import MismatchExample
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.tables import write_text
+from shotproof.core.whole_files import write_text
 from shotproof.evaluation.evaluated import Classifier
 from shotproof.report.figures.explanation import hardness_scatter, mismatch_dots, ways_curves
 from shotproof.report.figures.svg import marker

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from shotproof.report.pages.album import CONTEXT, Album, Thumbnail
 from shotproof.report.pages.content import GalleryTask
 
 PLANTED = "planted"
+SHOWN_ITEMS = 400  # of a task, but those of two classes at least
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class ShownTask:
     tasks_in_set: int
     classes: list[ShownClass]
     answers: list[ShownAnswers | None]
+    classes_left_out: int
 
 
 @dataclass(frozen=True)
@@ -64,9 +67,10 @@ class Gallery:
         return [[asdict(answers) if answers else None for answers in task.answers] for task in self.tasks]
 
 
-def make_gallery(tasks: Sequence[GalleryTask], album: Album) -> Gallery:
-    """Show the tasks, as many as the album has room for, but at least one."""
-    classifiers = list(dict.fromkeys(one.classifier for given in tasks for one in given.chosen.answered.answers))
+def make_gallery(tasks: Sequence[GalleryTask], album: Album, only: Collection[Classifier] | None = None) -> Gallery:
+    """Show the tasks, as many as the album has room for, but at least one, and the answers of `only` these."""
+    answered = dict.fromkeys(one.classifier for given in tasks for one in given.chosen.answered.answers)
+    classifiers = [one for one in answered if only is None or one in only]
     shown: list[ShownTask] = []
     with current_runtime().progress_bar("thumbnails", len(tasks)) as advance:
         for given in tasks:
@@ -96,9 +100,11 @@ def _show(
     ]
     answers = {
         one.classifier: ShownAnswers(
-            [int(one.counts.n_correct[row]) for row in chosen.rows], [one.missed_at(row) for row in chosen.rows]
+            [int(one.counts.n_correct[row]) for row in chosen.rows[: len(rows)]],
+            [one.missed_at(row) for row in chosen.rows[: len(rows)]],
         )
         for one in chosen.answered.answers
+        if one.classifier in classifiers
     }
     return ShownTask(
         number=rows[0]["task"],
@@ -108,10 +114,13 @@ def _show(
         tasks_in_set=len(chosen.answered.tasks),
         classes=classes,
         answers=[answers.get(classifier) for classifier in classifiers],
+        classes_left_out=len(chosen.rows) - len(rows),
     )
 
 
 def _rows(given: GalleryTask) -> list[dict[str, Any]]:
+    """The rows of a task; of one with very many items, those of its first classes."""
     rows = given.chosen.rows
     found: list[dict[str, Any]] = given.chosen.answered.tasks.table.slice(rows[0], len(rows)).to_pylist()
-    return found
+    items = itertools.accumulate(len(row["support"]) + len(row["query"]) for row in found)
+    return found[: max(2, sum(count <= SHOWN_ITEMS for count in items))]

@@ -8,7 +8,7 @@ from typing import Any
 
 from shotproof.analysis.attribute_costs import MIN_TASKS
 from shotproof.analysis.plan_curve import PlanCurve
-from shotproof.core.tables import write_text
+from shotproof.core.whole_files import write_text
 from shotproof.evaluation.evaluated import METRICS, Metric
 from shotproof.report.figures.charts import attribute_dots, interval_rows, plan_figure
 from shotproof.report.figures.heat_maps import heat_maps
@@ -31,21 +31,24 @@ from shotproof.stats.block import Group
 from shotproof.stats.comparison import Comparison
 from shotproof.stats.export.sentences import next_steps
 from shotproof.stats.export.wide import METRIC_NAMES
+from shotproof.stats.thinned import thinned
 
 SHOWN_ATTRIBUTES = 10
 
 
 def write_page(path: Path, content: PageContent) -> None:
     """Write the page. What it lacks for a section, the section says."""
-    comparison, material, album = content.comparison, content.material, Album()
+    comparison, material, album = thinned(content.comparison), content.material, Album()
     # The gallery comes before the explanations: it may fill the page, of which their examples take little.
-    gallery = make_gallery(content.gallery, album) if content.gallery else None
+    shown = {row.classifier for group in comparison.groups for row in group.rows}
+    gallery = make_gallery(content.gallery, album, shown) if content.gallery else None
     context = {
         "title": content.title,
         "comparison": comparison,
         "medium": comparison.medium,
-        "headline": [wording.typeset(sentence) for sentence in comparison.verdict()],
-        "steps": next_steps(comparison, content.experiment),
+        "headline": [wording.typeset(sentence) for sentence in content.comparison.verdict()],
+        "left_out": _left_out(comparison, content.comparison),
+        "steps": next_steps(content.comparison, content.experiment),
         "data_sets": [one for one in comparison.data_sets if one.mean.quantity in ("accuracy", "gap", "skill")],
         "seeds": seeds_rows(comparison),
         "detectors": detector_tables(comparison),
@@ -72,6 +75,17 @@ def write_page(path: Path, content: PageContent) -> None:
         "provenance": provenance(material),
     }
     write_text(path, render("page.html", context))
+
+
+def _left_out(shown: Comparison, whole: Comparison) -> str:
+    """What a page of many classifiers lacks, in a sentence; nothing where it lacks nothing."""
+    count, of = (len({row.classifier for group in one.groups for row in group.rows}) for one in (shown, whole))
+    if count == of:
+        return ""
+    return (
+        f"Below are {count:,} of the {of:,} classifiers, evenly spaced from the best to the worst: more would make the "
+        "page too large. Their ranks and intervals are by all of them; shotproof compare --json has all."
+    )
 
 
 def _interval_panels(comparison: Comparison) -> dict[str, Any]:

@@ -1,0 +1,175 @@
+"""Sizes far beyond those of papers, each of them twice, so that growth shows: `python -m benchmarks.load`.
+
+A million items, 100,000 tasks, 10,000 classes, 500 methods, 1,000 ways: processor time and memory of each command in a
+process of its own, at half the size and at all of it; the page's size, and how long a browser takes to open it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.fixture import caption_like
+from shotproof.features.features import Features
+
+DIMENSIONS = 16
+DATA = "--features features.parquet"
+DRAWN = "--tasks tasks.parquet --catalog catalog.parquet --features features.parquet"
+PAGE = f"report results.parquet {DRAWN} --interval sampler --no-placebo -o report.html"
+
+
+@dataclass(frozen=True)
+class Load:
+    """What is many: how many of it, and for so many the sizes of the data and the commands."""
+
+    what: str
+    count: int
+    sizes: Callable[[int], tuple[int, int]]  # classes, and items of each
+    commands: Callable[[int], list[str]]
+
+
+def _sample(way: int = 5, tasks: int = 600, query: int = 5, sampler: str = "random") -> str:
+    words = " --attributes attributes.parquet" if sampler == "fewstab" else ""
+    sizes = f"--way {way} --shot 1 --query {query} --tasks {tasks}"
+    return f"sample catalog.parquet --sampler {sampler}{words} {sizes} -o tasks.parquet"
+
+
+def _evaluate(methods: list[str]) -> str:
+    return f"evaluate tasks.parquet {DATA} {' '.join(f'-m {one}' for one in methods)} -o results.parquet"
+
+
+CHECK = "check tasks.parquet --catalog catalog.parquet --attributes attributes.parquet"
+COMPARE = f"compare results.parquet {DRAWN} --interval sampler"
+LOADS = [
+    Load(
+        "items",
+        1_000_000,
+        lambda n: (n // 1000, 1000),
+        lambda n: [_sample(sampler="fewstab"), _sample(), CHECK, _evaluate(["ncc", "knn"]), COMPARE, PAGE],
+    ),
+    Load(
+        "tasks",
+        100_000,
+        lambda n: (50, 100),
+        lambda n: [_sample(tasks=n), CHECK, _evaluate(["ncc", "knn"]), COMPARE, PAGE],
+    ),
+    Load(
+        "classes",
+        10_000,
+        lambda n: (n, 10),
+        lambda n: [_sample(sampler="fewstab", query=3), _sample(), CHECK, _evaluate(["ncc", "knn"]), COMPARE, PAGE],
+    ),
+    Load(
+        "methods",
+        500,
+        lambda n: (20, 50),
+        lambda n: [_sample(tasks=200), _evaluate([f"ridge(penalty={1 + k})" for k in range(n)]), COMPARE, PAGE],
+    ),
+    Load(
+        "ways",
+        1_000,
+        lambda n: (1_000, 10),
+        lambda n: [_sample(way=n, tasks=20), CHECK, _evaluate(["ncc", "knn"]), COMPARE, PAGE],
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a command took: of a processor, which other users of the machine do not change, and of memory at most."""
+
+    seconds: float
+    gigabytes: float
+
+
+def main() -> None:
+    """Print one row per command: at half the size, at all of it, and how many times as much."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--scale", type=float, default=1.0, help="share of the sizes")
+    parser.add_argument("what", nargs="*", help="items, tasks, classes, methods, ways; default: all")
+    given = parser.parse_args()
+    print("| many | command | half | whole | ratio | memory, half | whole | ratio |\n|---|---|---|---|---|---|---|---|")
+    for load in LOADS:
+        if not given.what or load.what in given.what:
+            _print(load, int(load.count * given.scale))
+
+
+def _print(load: Load, count: int) -> None:
+    half, whole = (_measured(load, size) for size in (count // 2, count))
+    for name, (before, after) in {name: (half[name], whole[name]) for name in whole}.items():
+        if name.startswith("page"):
+            print(
+                f"| {count:,} {load.what} | {name} | {before.seconds:.2f} | {after.seconds:.2f} | | | | |", flush=True
+            )
+            continue
+        ratios = after.seconds / before.seconds, after.gigabytes / before.gigabytes
+        print(
+            f"| {count:,} {load.what} | {name} | {before.seconds:.1f} s | {after.seconds:.1f} s | {ratios[0]:.1f} "
+            f"| {before.gigabytes:.2f} GB | {after.gigabytes:.2f} GB | {ratios[1]:.1f} |",
+            flush=True,
+        )
+
+
+def _measured(load: Load, count: int) -> dict[str, Measured]:
+    """What each command takes, by its name; of the page also its megabytes, and the seconds in which it opens."""
+    found: dict[str, Measured] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        _write(root, *load.sizes(count))
+        for line in load.commands(count):
+            name = " ".join(line.split()[:1] + [part for part in line.split() if part in ("random", "fewstab")])
+            found[name] = _took(line, root)
+        page = root / "report.html"
+        found["page, MB"] = Measured(page.stat().st_size / 1e6, 0)
+        found["page opens, s"] = Measured(_opens(page), 0)
+    return found
+
+
+def _write(root: Path, classes: int, items: int) -> None:
+    catalog, attributes = caption_like(classes, items, 2000, 200, (3, 8))
+    catalog.write(root / "catalog.parquet")
+    attributes.write(root / "attributes.parquet")
+    rng = np.random.default_rng(0)
+    centers = np.repeat(rng.normal(size=(classes, DIMENSIONS)), items, axis=0)
+    values = (centers + 2 * rng.normal(size=centers.shape)).astype(np.float32)
+    Features.from_array(catalog.items, values, name="drawn").write(root / "features.parquet")
+
+
+def _took(line: str, root: Path) -> Measured:
+    alone = [] if line.startswith("check") else ["--workers", "1"]
+    command = [sys.executable, "-m", "shotproof", *line.split(), *alone]
+    with (root / "said").open("w") as said:
+        process = subprocess.Popen(command, cwd=root, stdout=said, stderr=subprocess.STDOUT)
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise AssertionError(f"{line[:200]}: {(root / 'said').read_text()[-2000:]}")
+    return Measured(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e6)
+
+
+def _opens(page: Path) -> float:
+    """Seconds until a browser has loaded the page and drawn it."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        opened = browser.new_page()
+        began = time.perf_counter()
+        opened.goto(page.as_uri(), wait_until="load")
+        opened.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        seconds = time.perf_counter() - began
+        browser.close()
+    return seconds
+
+
+main()

@@ -1,0 +1,78 @@
+"""Files that appear whole or not at all, also where a process is killed while it writes.
+
+A file is written under a temporary name beside its own, and locked as long as it is written. A process that is killed
+leaves it there, without the lock: whoever writes into the folder next removes it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from shotproof.core.errors import WriteFailed
+from shotproof.core.locks import try_lock
+
+PREFIX, SUFFIX = ".shotproof-", ".partial"
+
+_swept: set[Path] = set()  # the folders that this process has looked through
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """Give a temporary path beside `path`; move it there when the block ends well, remove it when it does not.
+
+    Raises:
+        WriteFailed: the system does not let it be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(path.parent)
+        handle, temporary = _locked_file(path.parent)
+        try:
+            yield temporary
+            with temporary.open("rb") as written:
+                os.fsync(written.fileno())
+            # mkstemp makes private files; an output gets the permissions that any new file would have.
+            umask = os.umask(0)
+            os.umask(umask)
+            temporary.chmod(0o666 & ~umask)
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+            os.close(handle)
+    except OSError as error:
+        raise WriteFailed(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def _locked_file(folder: Path) -> tuple[int, Path]:
+    """A new file in a folder, locked."""
+    while True:
+        handle, name = tempfile.mkstemp(SUFFIX, PREFIX, folder)
+        # Before it was locked, somebody who swept the folder may have taken it for abandoned.
+        if try_lock(handle) and Path(name).exists():
+            return handle, Path(name)
+        os.close(handle)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove what killed processes have left in a folder, once per process."""
+    if folder.absolute() in _swept:
+        return
+    _swept.add(folder.absolute())
+    for left in folder.glob(f"{PREFIX}*{SUFFIX}"):
+        with contextlib.suppress(OSError):  # gone already, or not ours
+            handle = os.open(left, os.O_RDONLY)
+            try:
+                if try_lock(handle):
+                    left.unlink()
+            finally:
+                os.close(handle)
