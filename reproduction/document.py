@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 from reproduction.sections import axes, fewstab, hard, oops, sounds
@@ -11,6 +12,7 @@ DOCUMENT = Path(__file__).parents[1] / "docs" / "reproduction.md"
 _MARKED = re.compile(r"(<!-- reproduction:([\w-]+) -->\n).*?(<!-- /reproduction:\2 -->)", re.DOTALL)
 
 
+@cache
 def all_sections() -> dict[str, str]:
     """Every derived section by its name."""
     return {name: text for part in (fewstab, sounds, oops, hard, axes) for name, text in part.sections().items()}

@@ -2,7 +2,9 @@
 
 python -m reproduction.train cub              # the eighteen models of FewSTAB's tables, into reproduction/models
 python -m reproduction.train sounds           # those on mixed ESC-50, into reproduction/sound-models
+python -m reproduction.train sounds --only conv64f-1s  # of these, what a CPU trains in under an hour
 python -m reproduction.train cub --only boil  # models whose name begins so
+python -m reproduction.train sounds --only 'conv64f-[!1]*-s0'  # of one backbone and seed
 python -m reproduction.train cub --dry-run    # prints the commands alone
 
 A model that is there is not trained again, and one that was interrupted goes on.
@@ -17,6 +19,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 HERE = Path(os.path.relpath(Path(__file__).parent))  # so that records and messages have no path of this machine
@@ -64,6 +67,43 @@ SOUND_TASKS = {
     "maml": f"--objective maml(first_order=True) {SOUND} --epochs 20 --tasks 100 --set compile=False",
 }
 FROM_BASELINE = ("meta-baseline",)
+# Seed 0 alone: contrastive trainings, and ProtoNet at 5 shots on tasks that are not iid.
+SOUND_VIEWS = {
+    "simclr": "--objective simclr --recipe spuraudio --epochs 40 --batch 256",
+    "moco": "--objective moco --recipe spuraudio --epochs 40 --batch 256",
+    "contrastive-proto": "--objective contrastive-proto --recipe spuraudio --epochs 40 --batch 256",
+}
+TRAINING_TASKS = ("random", "ood", "hard-ood")
+SOUND_STRESS = {
+    name: f"--objective protonet --recipe spuraudio --train-sampler {name} --epochs 20 --tasks 100 --shot 5"
+    for name in TRAINING_TASKS
+}
+
+# The same on one core of a CPU: Conv64F on the first second of each clip, without validation, 2 epochs on classes, then
+# 100 tasks from the weights of Baseline. A squared distance of 1,024 numbers is divided by 64.
+SECOND = "conv64f-1s"
+SECOND_LONG = "--recipe spuraudio --backbone conv64f --set seconds=1 --val-split none --batch 64 --schedule cosine"
+SECOND_BRIEF = (
+    "--recipe spuraudio --val-split none --epochs 2 --tasks 50 --tasks-per-update 1 --optimizer adam --lr 0.0003 "
+    "--schedule cosine"
+)
+SECOND_CLASSES = {
+    "baseline": f"--objective baseline {SECOND_LONG} --epochs 2",
+    "contrastive-proto": f"--objective contrastive-proto {SECOND_LONG} --epochs 1",
+}
+SECOND_TASKS = {
+    name: f"--objective {objective} {SECOND_BRIEF} --train-sampler iid"
+    for name, objective in (
+        ("protonet", "protonet(temperature=64)"),
+        ("meta-baseline", "meta-baseline"),
+        ("dn4", "dn4"),
+        ("r2d2", "r2d2"),
+    )
+}
+SECOND_STRESS = {
+    name: f"--objective protonet(temperature=64) {SECOND_BRIEF} --train-sampler {name} --shot 5"
+    for name in ("ood", "hard-ood")
+}
 
 
 @dataclass(frozen=True)
@@ -105,6 +145,25 @@ def sound_trainings(folder: Path = HERE / "sound-models") -> Iterator[Training]:
                 for shot in SHOTS:
                     arguments = (*told.split(), "--shot", str(shot), *(named if start is None else named[2:]))
                     yield Training(folder / f"{backbone}-{name}-{shot}-s{seed}.model", arguments, start)
+        named = ("--backbone", backbone, "--seed", "0")
+        for name, told in SOUND_VIEWS.items():
+            yield Training(folder / f"{backbone}-{name}-s0.model", (*told.split(), *named))
+        for name, told in SOUND_STRESS.items():
+            yield Training(folder / f"{backbone}-protonet-{name}-5-s0.model", (*told.split(), *named))
+    yield from _second_trainings(folder)
+
+
+def _second_trainings(folder: Path) -> Iterator[Training]:
+    """Those on one second of sound, all of seed 0."""
+    seed, start = ("--seed", "0"), folder / f"{SECOND}-baseline-s0.model"
+    for name, told in SECOND_CLASSES.items():
+        yield Training(folder / f"{SECOND}-{name}-s0.model", (*told.split(), *seed))
+    for shot in reversed(SHOTS):
+        for name, told in SECOND_TASKS.items():
+            arguments = (*told.split(), "--shot", str(shot), *seed)
+            yield Training(folder / f"{SECOND}-{name}-{shot}-s0.model", arguments, start)
+    for name, told in SECOND_STRESS.items():
+        yield Training(folder / f"{SECOND}-protonet-{name}-5-s0.model", (*told.split(), *seed), start)
 
 
 def catalog_commands(which: str) -> tuple[Path, list[list[str]]]:
@@ -125,12 +184,12 @@ def main() -> None:
     """Train what the command line names."""
     parser = argparse.ArgumentParser(description="Train the networks of the tables.")
     parser.add_argument("which", choices=("cub", "sounds"))
-    parser.add_argument("--only", default="", help="models whose name begins so")
+    parser.add_argument("--only", default="", help="models whose name begins so; * and [!1] as in a shell")
     parser.add_argument("--dry-run", action="store_true", help="print the commands alone")
     given = parser.parse_args()
     catalog, making = catalog_commands(given.which)
     trainings = list(cub_trainings() if given.which == "cub" else sound_trainings())
-    missing = [one for one in trainings if one.output.name.startswith(given.only) and not one.output.exists()]
+    missing = [one for one in trainings if fnmatchcase(one.output.name, f"{given.only}*") and not one.output.exists()]
     for command in [*([] if catalog.exists() else making), *(one.command(catalog) for one in missing)]:
         print(shlex.join(["shotproof", *command[3:]]), flush=True)
         if not given.dry_run:

@@ -141,7 +141,7 @@ def rank_table(kept: Table, paper: Paper) -> str:
     for shot in SHOTS:
         names = [method.name for method in METHODS]
         published = [[paper[name, shot, quantity].value for name in names] for quantity in ("wAcc-R", "wAcc-A")]
-        found = _both(kept, shot)
+        found = both_sides(kept, shot)
         row = [str(shot), number(rank_correlation(*published)), number(_mean_gap(*published))]
         if len(found) < LEAST:
             rows.append([*row, f"{NOT_RUN}: {len(found)} of {len(METHODS)} methods", ""])
@@ -169,7 +169,7 @@ def regression_table(kept: Table, paper: Paper) -> str:
         for which, chosen in (("ten methods", names), ("without ANIL and BOIL", sound)):
             points = [[figures[name, 5, quantity].value for name in chosen] for quantity in ("Acc", "wAcc-A")]
             lines[f"{title}, {which}"] = line_through(*points)
-    found = _both(kept, 5)
+    found = both_sides(kept, 5)
     if len(found) < LEAST:
         lines["ours on CUB"] = [f"{NOT_RUN}: {len(found)} of {len(METHODS)} methods", "", ""]
     else:
@@ -258,7 +258,7 @@ def training_shot_table(kept: Table, trained_at_one: Table) -> str:
     return table(["method", "wAcc-A, trained at 1 shot", "trained at 5 shots", "difference"], rows)
 
 
-def _both(kept: Table, shot: int) -> dict[str, tuple[Evaluated, Evaluated]]:
+def both_sides(kept: Table, shot: int) -> dict[str, tuple[Evaluated, Evaluated]]:
     """The methods with results on random and on FewSTAB tasks."""
     found = {}
     for method in METHODS:

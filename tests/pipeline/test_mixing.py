@@ -52,15 +52,19 @@ intervals = ["sampler"]
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Recordings in folders, of which one is silent, and their mapping as a CSV."""
     folder = tmp_path_factory.mktemp("sounds")
-    world = SoundsWorld(foregrounds=2, backgrounds=3, items=4)
+    write_recordings(folder, SoundsWorld(foregrounds=2, backgrounds=3, items=4))
+    soundfile.write(folder / "recordings" / "rumble" / "0003.flac", np.zeros(80_000), 16_000)
+    return folder
+
+
+def write_recordings(folder: Path, world: SoundsWorld) -> None:
+    """The recordings of a world in folders, and their mapping as a CSV."""
     world.write(folder / "recordings")
     mapping = world.mapping()
     lines = ["foreground,background,pairing,split"]
     for pairing, labels in (("pair", mapping.pairs), ("hard", mapping.hard)):
         lines += [f"{front.replace(' ', '-')},{back},{pairing},test" for front in labels for back in labels[front]]
     (folder / "mapping.csv").write_text("\n".join(lines) + "\n")
-    soundfile.write(folder / "recordings" / "rumble" / "0003.flac", np.zeros(80_000), 16_000)
-    return folder
 
 
 def written(world: Path, *changes: tuple[str, str]) -> Path:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from reproduction.document import DOCUMENT, all_sections, derived
+from reproduction.figures import FOLDER, write_figures
 
 
 def test_the_tables_are_those_that_are_derived() -> None:
@@ -23,3 +25,10 @@ def test_what_is_between_the_marks_is_replaced() -> None:
     assert derived(text) == (
         f"before\n<!-- reproduction:oops -->\n{all_sections()['oops']}<!-- /reproduction:oops -->\nafter\n"
     )
+
+
+def test_the_figures_are_those_that_are_derived_and_all_are_shown(tmp_path: Path) -> None:
+    written = write_figures(tmp_path)
+    assert [one.name for one in written if one.read_bytes() != (FOLDER / one.name).read_bytes()] == []
+    shown = re.findall(r"\]\(figures/reproduction/([\w-]+\.svg)\)", DOCUMENT.read_text(encoding="utf-8"))
+    assert sorted(shown) == sorted(one.name for one in written) == sorted(one.name for one in FOLDER.iterdir())

@@ -1,0 +1,104 @@
+"""The papers' figures as small SVG files, derived from what is kept as the tables are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from markupsafe import Markup
+
+from reproduction.geometry import read_plane
+from reproduction.kept import read_kept
+from reproduction.sections import fewstab, oops, sounds
+from shotproof.report.figures.charts import Bar, Point, gap_bars, gap_domain, scatter
+from shotproof.report.figures.contexts import lines_figure
+from shotproof.report.figures.file import write_svg
+from shotproof.report.figures.projection import SIDE, projection_part
+from shotproof.report.figures.svg import element, picture, text
+from shotproof.report.figures.task_scatters import task_scatter_panels
+from shotproof.stats.intervals import Estimate
+
+FOLDER = Path(__file__).parents[1] / "docs" / "figures" / "reproduction"
+MARKS = ("circles", "squares", "triangles", "diamonds")
+
+
+def write_figures(folder: Path = FOLDER) -> list[Path]:
+    """Write every figure of which something was run; the same bytes from the same results."""
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name, (title, figure) in all_figures().items():
+        write_svg(folder / f"{name}.svg", figure, title)
+        written.append(folder / f"{name}.svg")
+    return written
+
+
+def all_figures() -> dict[str, tuple[str, Markup]]:
+    """Each figure with its title, by its name."""
+    made = {
+        "fewstab-gaps": fewstab_gaps(),
+        "fewstab-scatter": fewstab_scatter(),
+        "oops-tasks": oops_tasks(),
+        "sounds-dial": curves(sounds.dial_curves(), "share of the background, a"),
+        "sounds-shots": curves(sounds.shot_curves(), "shots per class"),
+        "sounds-plane": sounds_plane(),
+    }
+    return {name: figure for name, figure in made.items() if figure is not None}
+
+
+def fewstab_gaps() -> tuple[str, Markup] | None:
+    """FewSTAB, Figure 4: what each method loses in wAcc, at 1 and 5 shots."""
+    kept = read_kept("fewstab-cub")
+    groups: dict[str, list[Bar]] = {}
+    for series, shot in enumerate(fewstab.SHOTS):
+        for name, (random, biased) in fewstab.both_sides(kept, shot).items():
+            gap = random.wacc.minus(biased.wacc).interval()
+            groups.setdefault(name, []).append(Bar(series, f"{shot} {'shot' if shot == 1 else 'shots'}", gap))
+    if not groups:
+        return None
+    domain = gap_domain([bar.gap for bars in groups.values() for bar in bars])
+    title = "What is lost from random to FewSTAB tasks, CUB: 1 shot above 5 shots"
+    return title, gap_bars(list(groups.items()), domain, "wAcc-R − wAcc-A (points)", title)
+
+
+def fewstab_scatter() -> tuple[str, Markup] | None:
+    """FewSTAB, Figure 5: Acc against wAcc-A at 5 shots."""
+    found = fewstab.both_sides(read_kept("fewstab-cub"), 5)
+    points = [
+        Point(name, name, 0, random.acc.interval(), biased.wacc.interval()) for name, (random, biased) in found.items()
+    ]
+    title = "Acc and wAcc-A, CUB, 5 shots"
+    return (title, scatter(points, "Acc (%)", "wAcc-A (%)", title)) if points else None
+
+
+def oops_tasks() -> tuple[str, Markup] | None:
+    """Oops, Figure 1: accuracies of the two best classifiers on the same tasks of birds, at 5 shots."""
+    for one in oops.designs():
+        if (one.data, one.shot) == ("oops-birds", 5):
+            title, figure = task_scatter_panels(one.comparison)[0]
+            return f"Birds, 5 shots, 600 tasks: {title.rpartition(': ')[2]}", figure
+    return None
+
+
+def curves(found: Sequence[sounds.Curve], x_label: str) -> tuple[str, Markup] | None:
+    """SpurAudio, Figures 2 and 15: the gap against the dial or the shots."""
+    if not found:
+        return None
+    intervals = {one.name: {x: Estimate.over_tasks(gaps).interval() for x, gaps in one.gaps.items()} for one in found}
+    points = [point for curve in intervals.values() for point in curve.items()]
+    key = "; ".join(f"{mark}: {one.name}" for mark, one in zip(MARKS, found, strict=False))
+    title = "The gap from iid to ood tasks"
+    return title, lines_figure(intervals, points, x_label, f"{title}. {key}.", "iid − ood (points)")
+
+
+def sounds_plane() -> tuple[str, Markup] | None:
+    """SpurAudio, Figures 4 to 6: one task on a plane, iid beside ood."""
+    projection = read_plane(f"sounds-{sounds.SECOND}-s0")
+    if projection is None:
+        return None
+    parts: list[Markup] = []
+    for place, (name, panel) in enumerate(projection_part(projection)["panels"]):
+        inner = Markup(panel[panel.index(">") + 1 :].removesuffix("</svg>"))
+        moved = f"translate({place * (SIDE + 10):g} 14)"
+        parts.append(element("g", text(6, 0, name, class_="axis-label"), inner, transform=moved))
+    title = f"t-SNE of one task, {projection.encoder}; large marks are supports, one color and shape per class"
+    return title, picture(2 * SIDE + 10, SIDE + 14, title, parts)
