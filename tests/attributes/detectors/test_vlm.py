@@ -27,6 +27,8 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, MissingExtra
 from shotproof.core.records import Source
 from shotproof.core.runtime.runtime import Runtime
+from shotproof.core.store import COLUMNS
+from shotproof.core.tables import digest
 
 NOUNS = ["bird", "dog", "cat", "water", "grass", "tree", "branch"]
 OTHERS = ["a", "the", "red", "green", "blue", "on", "small", "large", "sitting", "running", "near", "with"]
@@ -168,7 +170,9 @@ def test_a_run_continues_where_it_was_interrupted(
     # A caption that no model wrote shows that what is in the cache is not made again.
     (segment,) = (cache / "captions").rglob("*.parquet")
     table = pq.read_table(segment)
-    pq.write_table(table.set_column(1, "value", pa.array(["a zebra"] * len(table))), segment)
+    table = table.set_column(1, "value", pa.array(["a zebra"] * len(table)))
+    segment.unlink()
+    pq.write_table(table, segment.with_name(f"{digest(table, COLUMNS)}.parquet"))
     words = words_by(model, catalog, cache, batch_size=2)
     assert [item for item, held in words.items() if held == ["zebra:noun"]] == catalog.items[:4]
     assert words_by(model, catalog, cache) == words
