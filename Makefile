@@ -3,7 +3,7 @@ BIN := .venv/bin
 # Everything that decides what is installed: when one of these changes, the environment is made anew.
 STAMP := .venv/.installed
 
-.PHONY: demo test test-browser lint bench reproduction clean
+.PHONY: demo test test-browser fuzz lint bench reproduction clean
 
 demo: $(STAMP)
 	$(BIN)/shotproof demo
@@ -16,6 +16,11 @@ test: $(STAMP)
 
 test-browser: $(STAMP)
 	$(BIN)/pytest -m browser
+
+# SECONDS of each format; guided by coverage where atheris is installed (.venv/bin/pip install atheris).
+SECONDS ?= 20
+fuzz: $(STAMP)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzzing $(SECONDS)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import gc
 import os
@@ -32,8 +33,9 @@ Data = tuple[Catalog, Attributes]
 def pytest_configure() -> None:
     """Temporary folders lie in memory where there is room: tests write 28,000 files, and wait for a disk with each."""
     if "TMPDIR" not in os.environ and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
-        os.environ["TMPDIR"] = str(MEMORY)
+        os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="shotproof-tests-", dir=MEMORY)
         tempfile.tempdir = None  # asks for it again
+        atexit.register(shutil.rmtree, os.environ["TMPDIR"], ignore_errors=True)
 
 
 def pytest_collection_finish() -> None:

@@ -16,8 +16,6 @@ KNOWN = {
     ("methods/own/code.py", "exec"): "code that the user trusts",
     ("methods/own/code.py", "compile"): "code that the user trusts",
     ("features/encoders/lite0.py", "torch.load"): "by weights_only",
-    ("features/encoders/file.py", "np.load"): "without pickles",
-    ("catalog/layouts/quickdraw.py", "np.load"): "without pickles",
     ("models/items.py", "np.load"): "without pickles, which is the default",
 }
 

@@ -53,7 +53,7 @@ def test_what_does_not_fit_is_one_clear_error(tmp_path: Path, catalog: Catalog, 
 
 
 def test_a_file_that_is_missing_or_binary_is_an_error(tmp_path: Path, catalog: Catalog) -> None:
-    with pytest.raises(InputError, match="No such file"):
+    with pytest.raises(InputError, match="does not exist"):
         apply_splits(catalog, tmp_path / "none.csv")
     (tmp_path / "splits.csv").write_bytes(b"\xff\xfe\x00label")
     with pytest.raises(InputError, match="UTF-8"):

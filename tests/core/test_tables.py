@@ -81,9 +81,9 @@ def test_a_table_and_its_metadata_come_back(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "folder" / "table.parquet"
     table = pa.table({"item": ["a", "ü"], "attributes": [["x"], None]})
     write_table(path, table, "attributes", CatalogRecord("naïve ✓", notes={"seed": 3}), "1f2e")
-    read, meta = read_table(path, "attributes", {"item": "string", "attributes": "strings"})
+    read, record = read_table(path, "attributes", {"item": "string", "attributes": "strings"}, CatalogRecord)
     assert read.to_pydict() == table.to_pydict()
-    assert (meta["name"], meta["notes"], meta["digest"]) == ("naïve ✓", {"seed": 3}, "1f2e")
+    assert (record.name, record.notes, record.stated_digest) == ("naïve ✓", {"seed": 3}, "1f2e")
 
 
 def test_the_same_table_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -137,16 +137,16 @@ ITEMS = pa.table({"item": ["a"]})
 def test_a_missing_file_is_named_with_the_nearest(tmp_path: Path) -> None:
     write_table(tmp_path / "catalog.parquet", ITEMS, "catalog", Record())
     with pytest.raises(InputError, match=r"catalogue\.parquet does not exist: did you mean 'catalog\.parquet'"):
-        read_table(tmp_path / "catalogue.parquet", "catalog", {})
+        read_table(tmp_path / "catalogue.parquet", "catalog", {}, Record)
     with pytest.raises(InputError, match="does not exist"):
-        read_table(tmp_path / "no" / "folder.parquet", "catalog", {})
+        read_table(tmp_path / "no" / "folder.parquet", "catalog", {}, Record)
 
 
 @pytest.mark.parametrize("content", [b"", b"item,label\n", b"PAR1" + bytes(100) + b"PAR1"])
 def test_a_file_that_is_not_parquet_is_an_input_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.parquet").write_bytes(content)
     with pytest.raises(InputError, match="not readable as Parquet"):
-        read_table(tmp_path / "x.parquet", "catalog", {})
+        read_table(tmp_path / "x.parquet", "catalog", {}, Record)
 
 
 @settings(deadline=None)
@@ -161,7 +161,7 @@ def test_a_damaged_file_is_read_or_refused(
         content[position % len(content)] = value
     path.write_bytes(content[:end])
     try:
-        rows = read_table(path, "catalog", {"item": "string"})[0].to_pylist()
+        rows = read_table(path, "catalog", {"item": "string"}, Record)[0].to_pylist()
     except InputError:
         return
     assert all(isinstance(row["item"], str | None) for row in rows)
@@ -171,17 +171,31 @@ def test_metadata_of_another_kind_or_of_a_newer_format_is_refused(tmp_path: Path
     path = tmp_path / "x.parquet"
     write_table(path, ITEMS, "tasks", Record())
     with pytest.raises(InputError, match=r"is no catalog file but one of kind .tasks."):
-        read_table(path, "catalog", {})
-    for newer in (99, "new", None):
+        read_table(path, "catalog", {}, Record)
+    for newer in (99, "new", 0):
         write_raw(path, ITEMS, json.dumps({"format": newer}).encode())
         with pytest.raises(InputError, match="format"):
-            read_table(path, "catalog", {})
+            read_table(path, "catalog", {}, Record)
 
 
-@pytest.mark.parametrize("meta", [b"not json", b"[1]", b"\xff"])
-def test_foreign_metadata_is_no_obstacle(tmp_path: Path, meta: bytes) -> None:
+@pytest.mark.parametrize(
+    ("meta", "message"),
+    [
+        (b"not json", "metadata is not readable as JSON"),
+        (b"\xff", "metadata is not readable as JSON"),
+        (b"[" * 1_000, "metadata is not readable as JSON: lists or tables nest deeper than 100"),
+        (b'{"name": "\\ud800"}', "metadata is not readable as JSON"),
+        (b"[1]", r"metadata: expected a table, found \[1\]"),
+        (b'{"format": 2, "name": 5}', "metadata, name: expected text, found 5"),
+        (b'{"from": 5}', "metadata, from: expected a table, found 5"),
+    ],
+)
+def test_metadata_of_another_type_is_told_with_the_file_and_the_place(
+    tmp_path: Path, meta: bytes, message: str
+) -> None:
     write_raw(tmp_path / "x.parquet", ITEMS, meta)
-    assert read_table(tmp_path / "x.parquet", "catalog", {"item": "string"})[1] == {}
+    with pytest.raises(InputError, match=f"^catalog file .*x.parquet, {message}"):
+        read_table(tmp_path / "x.parquet", "catalog", {"item": "string"}, Record)
 
 
 @pytest.mark.parametrize(
@@ -197,9 +211,9 @@ def test_foreign_metadata_is_no_obstacle(tmp_path: Path, meta: bytes) -> None:
 def test_columns_of_the_wrong_kind_are_named(tmp_path: Path, kind: str, values: pa.Array) -> None:
     pq.write_table(pa.table({"value": values}), tmp_path / "x.parquet")
     with pytest.raises(InputError, match=f"'value': expected .*, found {str(values.type)[:4]}"):
-        read_table(tmp_path / "x.parquet", "test", {"value": kind})
+        read_table(tmp_path / "x.parquet", "test", {"value": kind}, Record)
     with pytest.raises(InputError, match="has no column 'values': did you mean 'value'"):
-        read_table(tmp_path / "x.parquet", "test", {"values": kind})
+        read_table(tmp_path / "x.parquet", "test", {"values": kind}, Record)
 
 
 def test_columns_come_with_our_types_whatever_their_encoding(tmp_path: Path) -> None:
@@ -210,7 +224,7 @@ def test_columns_come_with_our_types_whatever_their_encoding(tmp_path: Path) -> 
     }
     pq.write_table(pa.table(columns), tmp_path / "x.parquet")
     required = {"text": "string", "count": "integer", "words": "strings"}
-    table, _ = read_table(tmp_path / "x.parquet", "test", required)
+    table, _ = read_table(tmp_path / "x.parquet", "test", required, Record)
     assert table.schema.types == [pa.string(), pa.int64(), pa.list_(pa.string())]
 
 

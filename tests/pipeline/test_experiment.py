@@ -144,7 +144,7 @@ START = '[catalog]\nroot = "a"\n'
         (f'{START}[evaluate]\nmethods = ["ridge(penalty=-1)"]\n', "penalty: expected a number above 0, found -1"),
         (f'{START}[attributes]\nfile = "a"\ndetectors = ["photometric"]\n', "not several"),
         ("catalog = 1\n", "catalog must be a section"),
-        ("[catalog\n", "experiment.toml: "),
+        ("[catalog\n", "experiment.toml is not readable as TOML: "),
     ],
 )
 def test_bad_files(tmp_path: Path, text: str, message: str) -> None:

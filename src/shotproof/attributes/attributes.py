@@ -15,7 +15,16 @@ from scipy import sparse
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.records import AttributesRecord
-from shotproof.core.tables import conform, digest, find_rows, read_table, require_unique, write_table
+from shotproof.core.tables import (
+    conform,
+    digest,
+    find_rows,
+    placed,
+    read_table,
+    require_no_nulls,
+    require_unique,
+    write_table,
+)
 from shotproof.core.tabular import Tabular
 
 REQUIRED = {"item": "string", "attributes": "strings"}
@@ -38,6 +47,7 @@ class Attributes(Tabular):
     def __post_init__(self) -> None:
         object.__setattr__(self, "table", conform(self.table, REQUIRED, "attributes"))
         require_unique(self.table.column("item"), "attributes, column 'item'")
+        require_no_nulls(self.table.column("attributes"), "attributes, column 'attributes'")
 
     @classmethod
     def from_words(
@@ -51,8 +61,9 @@ class Attributes(Tabular):
     @classmethod
     def read(cls, path: str | Path) -> Attributes:
         """Read attributes.parquet."""
-        table, meta = read_table(Path(path), "attributes", REQUIRED)
-        return cls(table, AttributesRecord.read(meta))
+        table, record = read_table(Path(path), "attributes", REQUIRED, AttributesRecord)
+        with placed(f"{path}: "):
+            return cls(table, record)
 
     def write(self, path: str | Path) -> None:
         """Write attributes.parquet."""

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from shotproof.core.errors import InputError, UnknownName
 from shotproof.core.nouns import Medium
 from shotproof.core.records import CatalogRecord
-from shotproof.core.tables import conform, digest, find_rows, read_table, require_unique, write_table
+from shotproof.core.tables import conform, digest, find_rows, placed, read_table, require_unique, write_table
 from shotproof.core.tabular import Tabular
 from shotproof.media.clip import SOUND_EXTENSIONS
 from shotproof.media.images import IMAGE_EXTENSIONS
@@ -50,6 +50,11 @@ class Catalog(Tabular):
         for name in ("path", "split"):
             if table.column(name).null_count:
                 raise InputError(f"catalog, column '{name}' has an empty value")
+        further = [name for name in self.record.path_columns if name in table.column_names]
+        table = conform(table, dict.fromkeys(further, "string"), "catalog")
+        for name in ("path", *further):
+            if pc.any(pc.match_substring(table.column(name), "\0")).as_py():
+                raise InputError(f"catalog, column '{name}': a path has a NUL character")
         labels = pc.fill_null(table.column("label"), "")
         object.__setattr__(self, "table", table.set_column(table.column_names.index("label"), "label", labels))
 
@@ -57,8 +62,9 @@ class Catalog(Tabular):
     def read(cls, path: str | Path) -> Catalog:
         """Read catalog.parquet."""
         path = Path(path)
-        table, meta = read_table(path, "catalog", REQUIRED)
-        return cls(table, path.parent, CatalogRecord.read(meta))
+        table, record = read_table(path, "catalog", REQUIRED, CatalogRecord)
+        with placed(f"{path}: "):
+            return cls(table, path.parent, record)
 
     def write(self, path: str | Path) -> None:
         """Write catalog.parquet, with the paths made relative to it."""

@@ -5,12 +5,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import get_args
 
 import pyarrow as pa
 
 from shotproof.catalog.catalog import Catalog
+from shotproof.core.errors import InputError
+from shotproof.core.plain_values import shown
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.store import OnError, file_digests
+from shotproof.core.tables import conform
+from shotproof.media.clip import Short
+from shotproof.media.mixing import Peak
 from shotproof.media.mixture import Clip, Mixture
 
 
@@ -20,8 +26,17 @@ def clips_of(catalog: Catalog) -> list[Clip]:
     if all(paths):
         return list(catalog.paths)
     # How the sum is scaled and short recordings are filled up are columns where they are not the default.
-    further = [name for name in ("peak", "short") if name in catalog.table.column_names]
-    rows = catalog.table.select(["foreground", "background", "gain_db", *further]).to_pylist()
+    manners = {"peak": get_args(Peak), "short": get_args(Short)}
+    further = [name for name in manners if name in catalog.table.column_names]
+    kinds = {"foreground": "string", "background": "string", "gain_db": "number", **dict.fromkeys(further, "string")}
+    rows = conform(catalog.table, kinds, "catalog").select(list(kinds)).to_pylist()
+    for row, path in zip(rows, paths, strict=True):
+        if not path and not row["foreground"]:
+            raise InputError("catalog, column 'foreground' has an empty value, as has 'path': expected one of them")
+        for name in further:
+            if row[name] not in manners[name]:
+                known = " or ".join(manners[name])
+                raise InputError(f"catalog, column '{name}': expected {known}, found {shown(row[name])}")
     root = catalog.root
     return [
         root / path

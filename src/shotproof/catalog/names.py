@@ -11,6 +11,7 @@ from shotproof.catalog.catalog import NAME, Catalog
 from shotproof.catalog.layouts.csv_file import read_csv
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.file_digest import file_sha256
+from shotproof.core.files import read_text
 from shotproof.core.tables import conform
 
 LIST = ".txt"
@@ -62,11 +63,5 @@ def read_names(path: Path) -> dict[str, str]:
 
 def _listed(path: Path, what: str) -> list[tuple[str, str]]:
     """A label and a name on each line, with a space or a tab between them; of several synonyms the first."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError as error:
-        raise InputError(f"{what} does not exist") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{what} cannot be read: {error}") from error
-    pairs = [line.strip().split(maxsplit=1) for line in lines]
+    pairs = [line.strip().split(maxsplit=1) for line in read_text(path, what).splitlines()]
     return [(pair[0], pair[1].split(",")[0].strip()) if len(pair) == 2 else ("".join(pair), "") for pair in pairs]

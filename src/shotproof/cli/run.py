@@ -46,6 +46,7 @@ def run(
     from shotproof.cli.results.report import print_comparison
     from shotproof.cli.runtime import make_runtime
     from shotproof.core.errors import InputError
+    from shotproof.core.files import is_folder
     from shotproof.core.runtime.runtime import runtime as current_with
     from shotproof.pipeline.checks import placed
     from shotproof.pipeline.experiment import Experiment
@@ -58,7 +59,7 @@ def run(
         return
     if experiment is None:
         raise InputError("expected an experiment file or a folder: shotproof run experiment.toml")
-    if experiment.is_dir():
+    if is_folder(experiment):
         folder, experiment = experiment, Path(f"{experiment.resolve().name}-results") / "experiment.toml"
         experiment_of_folder(folder, experiment)
         typer.echo(f"the experiment: {experiment}", err=True)

@@ -5,8 +5,17 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from shotproof.core.files import check_regular
+
+LARGEST_DIGESTED = 2**40  # bytes
+
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file's content, in hexadecimal, without reading all of it into memory."""
+    """SHA-256 of a file's content, in hexadecimal, without reading all of it into memory.
+
+    Raises:
+        OSError: it cannot be read, is no regular file, or is larger than LARGEST_DIGESTED.
+    """
+    check_regular(path, LARGEST_DIGESTED)
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

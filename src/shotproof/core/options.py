@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin
 
 from shotproof.core.errors import InputError, MissingExtra, did_you_mean
+from shotproof.core.files import check_path
+from shotproof.core.plain_values import shown
 from shotproof.core.spelling import write_call
 
 _RULE = "shotproof.option"
@@ -75,13 +77,22 @@ class Option:
         if self.choices:
             if value in self.choices and not isinstance(value, bool):
                 return value
-            near = did_you_mean(str(value), map(str, self.choices))
-            raise InputError(f"{self.name}: expected {' or '.join(map(str, self.choices))}, found {value!r}{near}")
+            near = did_you_mean(str(value), map(str, self.choices)) if isinstance(value, str) else ""
+            raise InputError(f"{self.name}: expected {' or '.join(map(str, self.choices))}, found {shown(value)}{near}")
         for kind in _kinds(self.kind):
             fits, cast = _fitting(value, kind)
             if fits and self._in_range(cast):
+                self._check_path(cast)
                 return cast
-        raise InputError(f"{self.name}: expected {self.values}, found {value!r}")
+        raise InputError(f"{self.name}: expected {self.values}, found {shown(value)}")
+
+    def _check_path(self, value: Any) -> None:
+        """Refuse a path that no file can have, so that whoever looks for it need not."""
+        try:
+            if isinstance(value, Path) or (self.path and isinstance(value, str)):
+                check_path(value)
+        except OSError as error:
+            raise InputError(f"{self.name}: expected a path, found {shown(str(value))}: {error.strerror}") from error
 
     def _in_range(self, value: Any) -> bool:
         if isinstance(value, tuple):

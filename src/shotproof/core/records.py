@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from shotproof.core.errors import InputError
 from shotproof.core.file_digest import file_sha256
 from shotproof.core.options import Component
 from shotproof.core.plain_values import default_of, plain, typed
@@ -23,6 +22,15 @@ Meta = dict[str, Any]
 UNKNOWN = "unknown"
 _DESIGN = ("split", "way", "shot", "query", "tasks")
 _RENAMED = {"normalise": "normalize"}  # options of samplers since format 1
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the metadata of a file of any kind begins with; format 1 did not say its format everywhere."""
+
+    format: int = 1
+    kind: str | None = None
+    digest: str | None = None
 
 
 @dataclass(frozen=True)
@@ -83,13 +91,17 @@ class Record:
 
     @classmethod
     def read(cls, meta: Mapping[str, Any] | Record) -> Self:
-        """From a file's metadata of any format; what somebody's own file lacks is left at its default."""
+        """From a file's metadata of any format; what somebody's own file lacks is left at its default.
+
+        Raises:
+            InputError: a value has another type than the record's field; the message has its place.
+        """
         if isinstance(meta, cls):
             return meta
-        if not isinstance(meta, Mapping):
-            raise InputError(f"expected a {cls.__name__} or a file's metadata, found {type(meta).__name__}")
-        fields = dict(meta) if meta.get("format", 1) >= 2 else cls._upgraded(meta)
-        read: Self = typed({**fields, "stated_digest": meta.get("digest")}, cls)
+        header: Header = typed(meta, Header)
+        given: Meta = typed(meta, Mapping[str, Any])
+        fields = given if header.format >= 2 else cls._upgraded(given)
+        read: Self = typed({**fields, "stated_digest": header.digest}, cls)
         return read
 
     def to_meta(self) -> Meta:
@@ -108,9 +120,8 @@ class Record:
     @classmethod
     def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
         """The fields that metadata of format 1 holds."""
-        made_from = meta.get("from")
-        digests = made_from if isinstance(made_from, Mapping) else {}
-        return {"sources": {role: {"digest": one} for role, one in digests.items() if isinstance(one, str)}}
+        digests = _table(meta, "from")
+        return {"sources": {role: {"digest": one} for role, one in digests.items()}}
 
 
 @dataclass(frozen=True)
@@ -138,10 +149,10 @@ class CatalogRecord(Record):
 
     @classmethod
     def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
-        made_by = _as_dict(meta.get("made_by"))
+        made_by = _table(meta, "made_by")
         known = ("splits", "citation", "clean_value", "path_columns", "skipped", "dropped")
         fields = super()._upgraded(meta) | {key: meta[key] for key in known if key in meta}
-        if isinstance(made_by.get("layout"), str):
+        if "layout" in made_by:
             fields["layout"] = _maker(made_by["layout"], _without(made_by, "layout"))
         return fields | {"license": meta.get("licence"), "mix": made_by.get("mix")}
 
@@ -160,8 +171,7 @@ class AttributesRecord(Record):
 
     @classmethod
     def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
-        made_by = meta.get("made_by")
-        found = [_as_dict(one) for one in made_by] if isinstance(made_by, list) else []
+        found = typed(meta.get("made_by"), tuple[Mapping[str, Any], ...], "made_by") or ()
         makers = [_maker(one["detector"], _without(one, "detector")) for one in found if "detector" in one]
         return super()._upgraded(meta) | {"detectors": makers, "split": meta.get("split")}
 
@@ -191,10 +201,10 @@ class FeaturesRecord(Record):
 
     @classmethod
     def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
-        made_by = _as_dict(meta.get("made_by"))
+        made_by = _table(meta, "made_by")
         fields = super()._upgraded(meta) | {"shape": meta.get("shape"), "fingerprint": meta.get("fingerprint")}
-        if isinstance(made_by.get("encoder"), str):
-            spelled, *steps = made_by["encoder"].split(" > ")
+        if "encoder" in made_by:
+            spelled, *steps = typed(made_by["encoder"], str, "made_by.encoder").split(" > ")
             options = _without(made_by, "encoder", "transforms")
             fields["encoder"] = {"name": spelled.partition("(")[0], "spelling": spelled, "options": options}
             fields["transforms"] = [{"name": step.partition("(")[0], "spelling": step} for step in steps]
@@ -270,13 +280,14 @@ class TasksRecord(Record):
 
     @classmethod
     def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
-        made_by = _as_dict(meta.get("made_by"))
+        made_by = _table(meta, "made_by")
         fields = super()._upgraded(meta) | {key: meta.get(key) for key in ("seed", "match", "summary", "mix")}
-        if isinstance(made_by.get("sampler"), str):
+        if "sampler" in made_by:
             options = {_RENAMED.get(key, key): one for key, one in _without(made_by, "sampler", *_DESIGN).items()}
             if options.get("base") == "meta_dataset":  # names were spelled with underscores
                 options["base"] = "meta-dataset"
-            fields["sampler"] = _maker(made_by["sampler"].replace("_", "-"), options)
+            name = typed(made_by["sampler"], str, "made_by.sampler")
+            fields["sampler"] = _maker(name.replace("_", "-"), options)
         return fields | {key: made_by.get(key) for key in _DESIGN}
 
 
@@ -316,17 +327,17 @@ class ResultsRecord(Record):
 
     @classmethod
     def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
-        tasks, features, made_by = (_as_dict(meta.get(key)) for key in ("tasks", "features", "made_by"))
+        tasks, features, made_by = (_table(meta, key) for key in ("tasks", "features", "made_by"))
         digests = {"tasks": tasks.get("digest"), "features": features.get("digest")}
-        methods = made_by.get("methods")
+        methods = typed(made_by.get("methods"), tuple[Mapping[str, Any], ...], "made_by.methods") or ()
         return {
-            "sources": {role: {"digest": one} for role, one in digests.items() if isinstance(one, str)},
+            "sources": {role: {"digest": one} for role, one in digests.items() if one is not None},
             "tasks": TasksRecord.read(_without(tasks, "digest")),
             "features": FeaturesRecord.read({"made_by": _without(features, "digest")}),
             "methods": [
                 {"spelling": one["name"], "options": one.get("parameters"), "warnings": one.get("warnings")}
-                for one in (methods if isinstance(methods, list) else [])
-                if isinstance(one, Mapping) and isinstance(one.get("name"), str)
+                for one in methods
+                if "name" in one
             ],
             "seed": made_by.get("seed"),
         }
@@ -343,15 +354,16 @@ class SimilarityRecord(Record):
 
     @classmethod
     def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
-        return super()._upgraded(meta) | _as_dict(meta.get("made_by"))
+        return super()._upgraded(meta) | _table(meta, "made_by")
 
 
-def _maker(name: str, options: Meta) -> Meta:
+def _maker(name: Any, options: Meta) -> Meta:
     return {"name": name, "spelling": write_call(name, options), "options": options}
 
 
-def _as_dict(value: Any) -> Meta:
-    return dict(value) if isinstance(value, Mapping) else {}
+def _table(meta: Mapping[str, Any], key: str) -> Meta:
+    """A table of metadata of format 1; empty where there is none."""
+    return dict(typed(meta.get(key), Mapping[str, Any], key) or {})
 
 
 def _without(values: Mapping[str, Any], *keys: str) -> Meta:

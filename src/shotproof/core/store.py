@@ -18,6 +18,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -27,8 +28,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from shotproof.core.errors import UnreadableItem
+from shotproof.core.errors import InputError, UnreadableItem
 from shotproof.core.file_digest import file_sha256
+from shotproof.core.files import check_path, read_json
+from shotproof.core.plain_values import typed
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.tables import digest
 from shotproof.core.whole_files import whole_file, write_text
@@ -43,6 +46,14 @@ COLUMNS = ("key", "value")
 FILES_PER_CHUNK = 64
 
 OnError = Literal["raise", "skip"]
+
+
+@dataclass(frozen=True)
+class KeptShape:
+    """The shape of all values of a store, as its file has it, and a digest of it."""
+
+    shape: tuple[int, ...]
+    digest: str
 
 
 class Store:
@@ -75,16 +86,17 @@ class Store:
     def shape(self) -> list[int] | None:
         """The shape of each value where they are maps, as `keep_shape` was told; the lists themselves are flat."""
         if self._shape is None and self.folder is not None:
-            with contextlib.suppress(OSError, ValueError):
-                shape, told = json.loads((self.folder / SHAPE_FILE).read_text(encoding="utf-8"))
-                self._shape = shape if told == _told(shape) else None
+            with contextlib.suppress(InputError):  # without it, or damaged, the values are made anew
+                kept: KeptShape = typed(read_json(self.folder / SHAPE_FILE, SHAPE_FILE), KeptShape)
+                self._shape = list(kept.shape) if kept.digest == _told(kept.shape) else None
         return self._shape
 
     def keep_shape(self, shape: Sequence[int]) -> None:
         """Note the shape of all values."""
         self._shape = list(shape)
         if self.folder is not None:
-            write_text(self.folder / SHAPE_FILE, json.dumps([self._shape, _told(self._shape)]))
+            kept = KeptShape(tuple(shape), _told(shape))
+            write_text(self.folder / SHAPE_FILE, json.dumps(asdict(kept)))
 
     def merge(self) -> None:
         """Where there are many small segments, make few large ones of them."""
@@ -164,7 +176,7 @@ def feature_store(cache: Path | None, fingerprint: str) -> Store:
     """Where the features of one encoder are kept; its fingerprint names all that they depend on."""
     if cache is None:
         return Store(None)
-    kind = "".join(re.findall(r"^\w+", fingerprint))
+    kind = "".join(re.findall(r"^\w+", fingerprint))[:40]
     return Store(cache / "features" / f"{kind}-{hashlib.sha256(fingerprint.encode()).hexdigest()[:32]}")
 
 
@@ -222,13 +234,14 @@ def _read(path: Path, keys: pa.Array | None) -> pa.Table | None:
         return None
 
 
-def _told(shape: Any) -> str:
+def _told(shape: Sequence[int]) -> str:
     """A digest of a shape, beside it in its file."""
-    return hashlib.sha256(json.dumps(shape).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(list(shape)).encode()).hexdigest()
 
 
 def _stat(path: Path) -> os.stat_result | None:
     with contextlib.suppress(OSError):
+        check_path(path)
         return path.stat()
     return None  # whoever reads it says what is wrong
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,17 +16,23 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from shotproof.core.errors import InputError, Mismatch, did_you_mean, first_line
-from shotproof.core.records import Meta, Record
+from shotproof.core.files import LONGEST_NAME, check_path, parse_json, require_file
+from shotproof.core.plain_values import typed
+from shotproof.core.records import Header, Meta, Record
 from shotproof.core.whole_files import whole_file
 from shotproof.version import __version__
 
+R = TypeVar("R", bound=Record)
+
 METADATA_KEY = b"shotproof"
 FORMAT = 2
+MOST_ROWS = 2**31
 
 # What a column of a kind becomes, and the types that it may have in a file.
 _COLUMN_KINDS = {
     "string": (pa.string(), (pa.types.is_string, pa.types.is_large_string, pa.types.is_null)),
     "integer": (pa.int64(), (pa.types.is_integer,)),
+    "number": (pa.float64(), (pa.types.is_floating, pa.types.is_integer, pa.types.is_null)),
     "strings": (pa.list_(pa.string()), (pa.types.is_list, pa.types.is_large_list)),
 }
 
@@ -40,6 +47,10 @@ def check_output(path: Path, *, folder: bool = False) -> None:
     Raises:
         InputError: there is a folder of the file's name, or a file where a folder is to be.
     """
+    try:
+        check_path(path)
+    except OSError as error:
+        raise InputError(f"cannot write {str(path)[:LONGEST_NAME]}: {error.strerror}") from error
     if path.is_dir() and not folder:
         raise InputError(f"{path} is a folder, expected the name of a file")
     for place in [*([path] if folder else []), *path.parents]:
@@ -68,40 +79,83 @@ def write_table(
 
 
 def read_table(
-    path: Path, kind: str, required: Mapping[str, str], columns: Sequence[str] | None = None
-) -> tuple[pa.Table, Meta]:
-    """Read a Parquet file and check that it is a `kind` file.
+    path: Path, kind: str, required: Mapping[str, str], record: type[R], columns: Sequence[str] | None = None
+) -> tuple[pa.Table, R]:
+    """Read a Parquet file and check that it is a `kind` file: where its columns and its metadata become typed.
 
-    `required` maps column names to `string`, `integer`, `strings` (list of string) or `floats` (fixed-size list).
     A file without Shotproof's metadata is accepted if its columns are right.
+
+    Args:
+        path: of the file
+        kind: what it should hold, e.g. `tasks`
+        required: columns, each `string`, `integer`, `strings` (list of string) or `floats` (fixed-size list)
+        record: what its metadata becomes
+        columns: those to read; None: all
+
+    Returns:
+        The table, whose required columns have our own types, and the record.
+
+    Raises:
+        InputError: it is no such file; the message has the file, the place, what was expected and what was found.
     """
-    if not path.is_file():
-        raise InputError(f"{kind} file {path} does not exist{_similar_files(path)}")
+    what = f"{kind} file {path}"
+    table = read_parquet(path, what, columns)
+    meta = read_meta(table.schema, what)
+    with placed(f"{what}, metadata, "):
+        header: Header = typed(meta, Header)
+    if header.format not in range(1, FORMAT + 1):
+        raise InputError(f"{what} has format {header.format}; the newest that this version reads is {FORMAT}")
+    if header.kind not in (None, kind):
+        raise InputError(f"{path} is no {kind} file but one of kind '{header.kind}'")
+    with placed(f"{what}, metadata, "):
+        read = record.read(meta)
+    return conform(table, required, what), read
+
+
+def read_parquet(path: Path, what: str, columns: Sequence[str] | None = None) -> pa.Table:
+    """A Parquet file, whose text is UTF-8 and whose columns have different names."""
+    schema = read_parquet_schema(path, what)
+    wanted = schema.names if columns is None else list(columns)
+    twice = next((name for name in wanted if wanted.count(name) > 1 or schema.names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{what} has {schema.names.count(twice)} columns named '{twice}', expected each once")
     try:
         table = pq.read_table(path, columns=list(columns) if columns else None, page_checksum_verification=True)
         table.validate(full=True)  # text that is not UTF-8 would fail later, and anywhere
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{kind} file {path} is not readable as Parquet: {first_line(error)}") from error
-    meta = read_meta(table.schema)
-    if meta.get("format", FORMAT) not in range(1, FORMAT + 1):
-        raise InputError(
-            f"{kind} file {path} has format {meta['format']!r}; the newest that this version reads is {FORMAT}"
-        )
-    if meta.get("kind", kind) != kind:
-        raise InputError(f"{path} is no {kind} file but one of kind '{meta['kind']}'")
-    return conform(table, required, f"{kind} file {path}"), meta
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"{what} is not readable as Parquet: {first_line(error)}") from error
+    return table
 
 
-def read_meta(schema: pa.Schema) -> Meta:
+def read_parquet_schema(path: Path, what: str) -> pa.Schema:
+    """The columns and metadata of a Parquet file."""
+    require_file(path, what)
+    try:
+        with pq.ParquetFile(path) as file:
+            schema, rows = file.schema_arrow, file.metadata.num_rows
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise InputError(f"{what} is not readable as Parquet: {first_line(error)}") from error
+    if rows > MOST_ROWS:
+        raise InputError(f"{what}: expected at most {MOST_ROWS:,} rows, found {rows:,}")
+    return schema
+
+
+@contextlib.contextmanager
+def placed(place: str) -> Iterator[None]:
+    """Tell errors within it with this before their message."""
+    try:
+        yield
+    except InputError as error:
+        raise error.placed(place) from error
+
+
+def read_meta(schema: pa.Schema, what: str) -> Meta:
     """Shotproof's metadata of a schema; empty when there is none."""
     raw = (schema.metadata or {}).get(METADATA_KEY)
     if raw is None:
         return {}
-    try:
-        meta = json.loads(raw)
-    except ValueError:
-        return {}
-    return meta if isinstance(meta, dict) else {}
+    meta: Meta = typed(parse_json(raw, f"{what}, metadata"), Mapping[str, Any], f"{what}, metadata") or {}
+    return meta
 
 
 def conform(table: pa.Table, required: Mapping[str, str], what: str) -> pa.Table:
@@ -114,15 +168,17 @@ def conform(table: pa.Table, required: Mapping[str, str], what: str) -> pa.Table
             if not pa.types.is_fixed_size_list(column.type) or not pa.types.is_floating(column.type.value_type):
                 expected = "a fixed-size list of float32 or float16"
                 raise InputError(f"{what}, column '{name}': expected {expected}, found {column.type}")
+            if not column.type.list_size or any(one.null_count or list_values(one).null_count for one in column.chunks):
+                raise InputError(f"{what}, column '{name}': expected at least one number in each row, found none")
             continue
         wanted, accepted = _COLUMN_KINDS[kind]
-        if pa.types.is_dictionary(column.type):
-            column = column.cast(column.type.value_type)
         try:
+            if pa.types.is_dictionary(column.type):
+                column = column.cast(column.type.value_type)
             if not any(accepts(column.type) for accepts in accepted):
                 raise pa.ArrowInvalid("another type")
             column = column.cast(wanted)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        except pa.ArrowException as error:
             raise InputError(f"{what}, column '{name}': expected {wanted}, found {table.column(name).type}") from error
         table = table.set_column(table.column_names.index(name), name, column)
     return table
@@ -134,8 +190,8 @@ def cast_columns(table: pa.Table, schema: pa.Schema, what: str) -> pa.Table:
         kind = schema.field(name).type
         try:
             column = table.column(name).cast(kind)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-            raise InputError(f"{what}, column '{name}': expected {kind}") from error
+        except pa.ArrowException as error:
+            raise InputError(f"{what}, column '{name}': expected {kind}: {first_line(error)}") from error
         table = table.set_column(table.column_names.index(name), name, column)
     return table
 
@@ -168,6 +224,12 @@ def require_unique(column: pa.ChunkedArray, what: str) -> None:
         repeated = counts.filter(pc.greater(counts.field("counts"), 1))
         first = repeated.field("values")[0].as_py()
         raise InputError(f"{what} must be unique: '{first}' occurs {repeated.field('counts')[0].as_py()} times")
+
+
+def require_no_nulls(column: pa.ChunkedArray, what: str) -> None:
+    """Refuse lists in which a value is null; a list may be null itself."""
+    if whole_column(column).flatten().null_count:
+        raise InputError(f"{what}: expected lists of text, found a null in one")
 
 
 def digest(table: pa.Table, columns: Sequence[str]) -> str:
@@ -237,11 +299,3 @@ def list_values(array: pa.FixedSizeListArray) -> pa.Array:
         return array.flatten()
     size = array.type.list_size
     return array.values.slice(array.offset * size, len(array) * size)
-
-
-def _similar_files(path: Path) -> str:
-    try:
-        names = [p.name for p in path.parent.iterdir() if p.suffix == path.suffix]
-    except OSError:
-        return ""
-    return did_you_mean(path.name, names) if names else ""

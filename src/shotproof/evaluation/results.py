@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from shotproof.core.errors import InputError, UnknownName
 from shotproof.core.records import ResultsRecord
-from shotproof.core.tables import cast_columns, conform, digest, read_table, whole_column, write_table
+from shotproof.core.tables import cast_columns, conform, digest, placed, read_table, whole_column, write_table
 from shotproof.core.tabular import Tabular
 from shotproof.evaluation.metrics import Counts
 
@@ -60,8 +60,9 @@ class Results(Tabular):
     @classmethod
     def read(cls, path: str | Path) -> Results:
         """Read results.parquet; InputError where it is no file of results."""
-        table, meta = read_table(Path(path), "results", REQUIRED)
-        return cls(table, ResultsRecord.read(meta))
+        table, record = read_table(Path(path), "results", REQUIRED, ResultsRecord)
+        with placed(f"{path}: "):
+            return cls(table, record)
 
     def write(self, path: str | Path) -> None:
         """Write results.parquet, whole or not at all."""

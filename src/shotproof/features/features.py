@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, Mismatch, did_you_mean
@@ -22,6 +21,8 @@ from shotproof.core.tables import (
     digest,
     find_rows,
     list_values,
+    placed,
+    read_parquet_schema,
     read_table,
     require_unique,
     whole_column,
@@ -117,14 +118,16 @@ class Features(Tabular):
         """Read features.parquet; a large one is mapped into memory instead."""
         path = Path(path)
         if not is_large(path):
-            table, meta = read_table(path, "features", REQUIRED)
-            return cls(table, FeaturesRecord.read(meta))
-        schema = pq.read_schema(path)
+            table, record = read_table(path, "features", REQUIRED, FeaturesRecord)
+            with placed(f"{path}: "):
+                return cls(table, record)
+        schema = read_parquet_schema(path, f"features file {path}")
         conform(schema.empty_table(), REQUIRED, f"features file {path}")
         texts = [TEXT] if TEXT in schema.names else []
-        small, meta = read_table(path, "features", {"item": "string"}, columns=["item", *texts])
+        small, record = read_table(path, "features", {"item": "string"}, FeaturesRecord, columns=["item", *texts])
         columns = {"item": small.column("item"), "feature": map_features(path)}
-        return cls(pa.table(columns | {name: small.column(name) for name in texts}), FeaturesRecord.read(meta))
+        with placed(f"{path}: "):
+            return cls(pa.table(columns | {name: small.column(name) for name in texts}), record)
 
     def write(self, path: str | Path) -> None:
         """Write features.parquet."""

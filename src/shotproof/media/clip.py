@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shotproof.core.errors import MissingExtra, UnreadableItem, first_line
+from shotproof.core.files import LARGEST_ITEM, check_regular
 from shotproof.core.whole_files import whole_file
 
 Samples = npt.NDArray[np.float32]
@@ -133,8 +134,7 @@ def _opened(path: Path) -> Iterator[Any]:
     """An open sound file; what the decoder raises, here or in the block, becomes UnreadableItem."""
     soundfile = soundfile_module()
     try:
-        with path.open("rb"):  # the decoder's own message for a missing file says less
-            pass
+        check_regular(path, LARGEST_ITEM)
         with soundfile.SoundFile(path) as file:
             if file.samplerate not in RATES:
                 raise ValueError(f"{file.samplerate:,} samples per second, expected {RATES[0]:,} to {RATES[-1]:,}")

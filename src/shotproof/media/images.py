@@ -10,6 +10,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from shotproof.core.errors import UnreadableItem
+from shotproof.core.files import LARGEST_ITEM, check_regular
 
 MAX_PIXELS = 100_000_000
 IMAGE_EXTENSIONS = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm")
@@ -33,6 +34,7 @@ _BROKEN = (
 def open_image(path: Path, max_pixels: int = MAX_PIXELS) -> Image.Image:
     """The image as RGB, upright. A file that is missing, broken or larger than `max_pixels` raises UnreadableItem."""
     try:
+        check_regular(path, LARGEST_ITEM)
         # Pillow warns of large images by itself; our own limit, checked before any pixel is decoded, decides.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -44,7 +46,7 @@ def open_image(path: Path, max_pixels: int = MAX_PIXELS) -> Image.Image:
     except FileNotFoundError as error:
         raise UnreadableItem(f"image {path} does not exist") from error
     except _BROKEN as error:
-        raise UnreadableItem(f"image {path} cannot be read: {error}") from error
+        raise UnreadableItem(f"image {path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:

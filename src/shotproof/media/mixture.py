@@ -44,7 +44,7 @@ def _clip(path: Path, short: Short) -> Samples:
     """A recording as a clip; decoded anew where its file has changed."""
     try:
         status = path.stat()
-    except OSError:
+    except (OSError, ValueError):
         return read_clip(path)  # which says what is wrong
     return _decoded(path, short, status.st_mtime_ns, status.st_size)
 

@@ -19,6 +19,7 @@ from torch import Tensor
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.clips import clip_digests, clips_of
 from shotproof.core.errors import InputError, UnreadableItem
+from shotproof.core.numpy_files import BROKEN
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.store import file_digests
 from shotproof.core.tables import find_rows
@@ -119,7 +120,7 @@ def _mapped(path: Path | None, shape: tuple[int, ...], preprocessing: Preprocess
         with path.open("rb") as file:
             file.seek(-DIGEST_BYTES, os.SEEK_END)
             digest = file.read()
-    except (OSError, ValueError):
+    except BROKEN:
         return None
     whole = values.shape == shape and values.dtype == preprocessing.stored_type
     return values if whole and hashlib.sha256(values.data).digest() == digest else None

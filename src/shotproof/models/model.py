@@ -15,9 +15,10 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from shotproof.core.errors import InputError, WriteFailed, first_line
-from shotproof.core.plain_values import plain
-from shotproof.core.records import Maker, ModelRecord
-from shotproof.core.tables import FORMAT
+from shotproof.core.files import is_there, parse_json, require_file
+from shotproof.core.plain_values import plain, typed
+from shotproof.core.records import Header, Maker, ModelRecord
+from shotproof.core.tables import FORMAT, placed
 from shotproof.core.whole_files import whole_file
 from shotproof.models.backbone import Backbone, backbones
 from shotproof.models.network import FewShotNetwork
@@ -27,6 +28,7 @@ from shotproof.models.start import IN_TRAINING_ONLY, MOMENTUM, TEACHER
 from shotproof.version import __version__
 
 METADATA_KEY = "shotproof"
+MOST_WAYS = 100_000  # of which a head is made
 
 
 @dataclass(frozen=True, repr=False)
@@ -58,7 +60,8 @@ class Model:
         """
         path = Path(path)
         weights, meta = read_tensors(path, "model")
-        return cls(weights, ModelRecord.read(meta))
+        with placed(f"model {path}, metadata, "):
+            return cls(weights, ModelRecord.read(meta))
 
     @classmethod
     def pretrained(cls, backbone: str | Backbone) -> Model:
@@ -94,7 +97,7 @@ class Model:
         """
         named = str(model)
         is_backbone = named in backbones or any(mark in named for mark in ":(")
-        return cls.pretrained(named) if is_backbone and not Path(model).exists() else cls.read(model)
+        return cls.pretrained(named) if is_backbone and not is_there(model) else cls.read(model)
 
     def write(self, path: str | Path) -> None:
         """Write the model, whole or not at all; the same model gives the same bytes."""
@@ -118,7 +121,10 @@ class Model:
     @property
     def way(self) -> int:
         """The number of classes of the tasks that it was trained for."""
-        return int(self.record.settings.get("way", 5))
+        way: int = typed(self.record.settings.get("way"), int, f"model '{self.name}', settings.way") or 5
+        if not 0 < way <= MOST_WAYS:
+            raise InputError(f"model '{self.name}', settings.way: expected 1 to {MOST_WAYS:,}, found {way}")
+        return way
 
     def network(self) -> FewShotNetwork:
         """The network with its weights, in evaluation mode on the CPU; each call makes a new one.
@@ -198,18 +204,21 @@ def weights_digest(weights: Mapping[str, Tensor]) -> str:
 
 def read_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors of a file of ours and its metadata; InputError where it is none, or cut off."""
-    if not path.is_file():
-        raise InputError(f"{kind} {path} does not exist")
+    what = f"{kind} {path}"
+    require_file(path, what)
     try:
         with safetensors.safe_open(path, framework="pt") as file:
-            meta = json.loads((file.metadata() or {}).get(METADATA_KEY, "null"))
+            stated = (file.metadata() or {}).get(METADATA_KEY, "null")
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
-    except (safetensors.SafetensorError, OSError, ValueError) as error:
-        raise InputError(f"{kind} {path} cannot be read, it is cut off or no such file: {first_line(error)}") from error
-    if not isinstance(meta, dict) or meta.get("kind") != kind:
-        raise InputError(f"{path} is no {kind} of Shotproof: its metadata names none")
-    if meta.get("format") not in range(1, FORMAT + 1):
-        raise InputError(f"{kind} {path} has format {meta.get('format')!r}; the newest that is read is {FORMAT}")
+    except (safetensors.SafetensorError, OSError, ValueError, TypeError, RuntimeError, KeyError) as error:
+        raise InputError(f"{what} cannot be read, it is cut off or no such file: {first_line(error)}") from error
+    meta = typed(parse_json(stated, f"{what}, metadata"), Mapping[str, Any], f"{what}, metadata")
+    with placed(f"{what}, metadata, "):
+        header: Header = typed(meta or {}, Header)
+    if header.kind != kind:
+        raise InputError(f"{path} is no {kind} of Shotproof: its metadata names {header.kind or 'none'}")
+    if header.format not in range(1, FORMAT + 1):
+        raise InputError(f"{what} has format {header.format}; the newest that is read is {FORMAT}")
     return tensors, meta
 
 

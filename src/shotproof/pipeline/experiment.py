@@ -46,7 +46,6 @@ intervals = ["images", "sampler"]
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -57,6 +56,7 @@ from shotproof.analysis.projection import PAGE_PROJECTIONS
 from shotproof.attributes.detector import Detector, detectors
 from shotproof.catalog.layout import Layout, layouts
 from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.files import read_toml
 from shotproof.core.store import OnError
 from shotproof.core.trust import Trust, trusting
 from shotproof.evaluation.evaluated import METRICS
@@ -175,12 +175,7 @@ class Experiment:
                 where.
         """
         path = Path(path)
-        try:
-            content = tomllib.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            raise InputError(f"experiment file {path} does not exist") from error
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise InputError(f"experiment file {path}: {error}") from error
+        content = read_toml(path, f"experiment file {path}")
         try:
             with trusting(trust):
                 return replace(cls.of(content, path.parent, default_folder=f"{path.stem}-results"), file=path)
@@ -214,7 +209,7 @@ class Experiment:
         on_error = read.choice("features", "on_error", ON_ERROR)
         draws = read_draws(read, chosen, [*sets, *files])
         return cls(
-            folder=folder / read.value("output", "folder", str, default_folder),
+            folder=read.path("output", "folder") or folder / default_folder,
             root=read.path("catalog", "root"),
             catalog_file=read.path("catalog", "file"),
             layout=layout,
@@ -278,7 +273,7 @@ def _models(read: TableReader, methods: Sequence[Method]) -> tuple[str | Path, .
             f", [evaluate], {key}: no method adapts a network: take the model as an encoder, model:{names[0]}, or name "
             "a method such as finetune"
         )
-    files = [read.folder / name for name in names]
+    files = [read.joined("evaluate", key, name) for name in names]
     is_file = [
         file.exists() or (bool(file.suffix) and ":" not in name) for name, file in zip(names, files, strict=True)
     ]
@@ -291,10 +286,10 @@ def _attribute_sets(read: TableReader) -> tuple[dict[str, tuple[Detector, ...]],
     if len([key for key in given if key in ("detectors", "sets", "file", "files")]) > 1:
         raise InputError(", [attributes]: expected one of detectors, sets, file and files, not several")
     if "file" in given:
-        return {}, {"": read.folder / read.value("attributes", "file", str, None)}
+        return {}, {"": read.joined("attributes", "file", given["file"])}
     if "files" in given:
         named = read.value("attributes", "files", dict, {})
-        return {}, {name: read.folder / str(file) for name, file in named.items()}
+        return {}, {name: read.joined("attributes.files", name, file) for name, file in named.items()}
     if "sets" in given:
         named = read.value("attributes", "sets", dict, {})
         return {name: read.component_list("attributes", name, listed, detectors) for name, listed in named.items()}, {}

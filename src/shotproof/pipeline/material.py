@@ -6,15 +6,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from shotproof.analysis.reevaluation.material import Material
 from shotproof.analysis.similarity.similarity import Similarity
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.errors import InputError, did_you_mean, first_line
-from shotproof.core.tables import read_meta
+from shotproof.core.errors import InputError
+from shotproof.core.files import is_folder
+from shotproof.core.plain_values import typed
+from shotproof.core.records import Header
+from shotproof.core.tables import placed, read_meta, read_parquet_schema
 from shotproof.core.trust import Trust
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
@@ -42,9 +42,9 @@ _COLUMNS = {
     "results": {"method", "task", "slot", "n_correct"},
     "tasks": {"task", "slot", "support", "query"},
     "features": {"item", "feature"},
+    "catalog": {"item", "path", "label"},
     "attributes": {"item", "attributes"},
     "similarity": {"item", "m_ce", "m_te"},
-    "catalog": {"item", "path", "label"},
 }
 
 
@@ -71,7 +71,7 @@ def read(path: str | Path, *, trust: Trust = False) -> Readable:
         <Catalog: world of shapes, 6 items of 2 classes, splits all>
     """
     path = Path(path)
-    if path.is_dir():
+    if is_folder(path):
         return read_material([path])
     if path.suffix in MODEL_SUFFIXES:
         from shotproof.models.model import Model
@@ -125,16 +125,11 @@ def read_material(
 
 def kind_of(path: Path) -> str:
     """What a file holds: by its metadata, or else by its columns."""
-    if not path.is_file():
-        beside = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
-        raise InputError(f"{path} does not exist{did_you_mean(path.name, beside) if beside else ''}")
-    try:
-        schema = pq.read_schema(path)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path} is not readable as Parquet: {first_line(error)}") from error
-    kind = read_meta(schema).get("kind")
-    if kind in _KINDS:
-        return str(kind)
+    schema = read_parquet_schema(path, str(path))
+    with placed(f"{path}, metadata, "):
+        header: Header = typed(read_meta(schema, str(path)), Header)
+    if header.kind in _KINDS:
+        return header.kind
     for name, columns in _COLUMNS.items():
         if columns <= set(schema.names):
             return name
@@ -144,9 +139,9 @@ def kind_of(path: Path) -> str:
 
 def _files(path: Path) -> list[Path]:
     """A file itself; of a folder, the files of its last run, or else all Parquet files below it."""
-    if not path.is_dir():
+    if not is_folder(path):
         return [path]
-    current = read_manifest(path).get("current")
+    current = read_manifest(path).current
     files = [path / name for name in current] if current else sorted(path.rglob("*.parquet"))
     if not files:
         raise InputError(f"{path} has no run in it: expected a folder that shotproof run has written, or Parquet files")

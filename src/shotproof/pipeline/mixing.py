@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.files import is_there
 from shotproof.core.options import Option
 from shotproof.features.encoder import encoders
 from shotproof.sounds.mapping import PairMapping, read_mapping, shipped_mappings
@@ -63,7 +64,7 @@ def read_mixing(given: Mapping[str, Any], folder: Path) -> Mixing:
         )
     beside = folder / given["mapping"]
     try:
-        mapping = read_mapping(beside if beside.is_file() else given["mapping"])
+        mapping = read_mapping(beside if is_there(beside) else given["mapping"])
     except InputError as error:
         raise error.placed(", [mix], mapping: ") from error
     values: dict[str, Any] = {}
@@ -92,5 +93,5 @@ def _embedding(given: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         return {"embedding": None}
     encoder = encoders.make(named)
     paths = {each.name: getattr(encoder, each.name) for each in encoder.options() if each.path}
-    found = {name: type(value)(folder / value) for name, value in paths.items() if value and (folder / value).exists()}
+    found = {name: type(value)(folder / value) for name, value in paths.items() if value and is_there(folder / value)}
     return {"embedding": replace(encoder, **found) if found else encoder}  # type: ignore[type-var]

@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.files import check_path, is_there
 from shotproof.core.options import Component
+from shotproof.core.plain_values import shown
 from shotproof.core.registry import Registry
 from shotproof.core.runtime.engine import engines
+from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.spelling import parse_spelling
 from shotproof.features.encoder import Encoder, encoders
 from shotproof.methods.method import Method
@@ -69,13 +72,23 @@ class TableReader:
         value = self.content.get(section, {}).get(key, default)
         kinds = kind if isinstance(kind, tuple) else (kind,)
         if value is not default and type(value) not in kinds:
-            raise InputError(f", [{section}]: {key} must be {_in_words(kinds)}, not {value!r}")
+            raise InputError(f", [{section}]: {key} must be {_in_words(kinds)}, not {shown(value)}")
         return value
 
     def path(self, section: str, key: str) -> Path | None:
         """A path, from the file's folder; None where there is none."""
         value = self.value(section, key, str, None)
-        return None if value is None else self.folder / value
+        return None if value is None else self.joined(section, key, value)
+
+    def joined(self, section: str, key: str, value: Any) -> Path:
+        """The path of a value, from the file's folder; one that no file can have is refused."""
+        try:
+            if not isinstance(value, str):
+                raise InputError(f"{self.place(section, key)}expected a path, found {shown(value)}")
+            check_path(self.folder / value)
+        except OSError as error:
+            raise InputError(f"{self.place(section, key)}{shown(value)} is no path: {error.strerror}") from error
+        return self.folder / value
 
     def choice(self, section: str, key: str, choices: Sequence[str]) -> str:
         """One of these; the first where there is none."""
@@ -90,7 +103,9 @@ class TableReader:
         kinds = kind if isinstance(kind, tuple) else (kind,)
         values: list[Any] = self.value(section, key, list, default)
         if values is not default and (not values or any(type(value) not in kinds for value in values)):
-            raise InputError(f", [{section}]: {key} must be a list of {_in_words(kinds)}, at least one, not {values}")
+            raise InputError(
+                f", [{section}]: {key} must be a list of {_in_words(kinds)}, at least one, not {shown(values)}"
+            )
         return values
 
     def seeds(self) -> tuple[int, ...]:
@@ -141,9 +156,13 @@ class TableReader:
         """What the section on the runtime says; a cache is a path from the file's folder."""
         given = dict(self.content.get("runtime", {}))
         if isinstance(given.get("cache"), str):
-            given["cache"] = self.folder / given["cache"]
+            given["cache"] = self.joined("runtime", "cache", given["cache"])
         if isinstance(given.get("engine"), str):
             self.make("runtime", "engine", given["engine"], engines, {})  # refuses one that is not there or not trusted
+        try:
+            Runtime(**given)
+        except InputError as error:
+            raise InputError(f", [runtime]: {str(error).removeprefix('Runtime: ')}") from error
         return given
 
     def _with_file_paths(self, component: Component) -> Component:
@@ -153,7 +172,7 @@ class TableReader:
             value = getattr(component, option.name)
             if option.path and value is not None and isinstance(value, str | Path):
                 beside = self.folder / value
-                if beside.exists():
+                if is_there(beside):
                     moved[option.name] = str(beside) if isinstance(value, str) else beside
         return replace(component, **moved) if moved else component  # type: ignore[type-var]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from importlib import resources
@@ -16,6 +15,7 @@ import numpy as np
 from shotproof.catalog.layouts.csv_file import read_csv
 from shotproof.core.draws import bits
 from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.files import is_there, parse_toml, read_toml
 
 TABLES = ("pairs", "hard", "splits")
 SPLITS = ("train", "val", "test")
@@ -99,19 +99,15 @@ def read_mapping(source: str | Path) -> PairMapping:
         ('rain', 'train', 'siren', 'church_bells')
     """
     name, path = str(source), Path(source)
-    if name in shipped_mappings() and not path.is_file():
-        return _checked(tomllib.loads((resources.files(__package__) / f"{name}.toml").read_text("utf-8")), name)
-    if not path.is_file():
+    if name in shipped_mappings() and not is_there(path):
+        text = (resources.files(__package__) / f"{name}.toml").read_text("utf-8")
+        return _checked(parse_toml(text, f"mapping {name}"), name)
+    if not is_there(path):
         near = did_you_mean(name, shipped_mappings())
         raise InputError(f"mapping {source} is no file, nor one that comes with Shotproof{near}")
     if path.suffix.lower() == ".csv":
         return _checked(_csv_document(path), str(path))
-    try:
-        with path.open("rb") as file:
-            document = tomllib.load(file)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"mapping {path} is not readable as TOML: {error}") from error
-    return _checked(document, str(path))
+    return _checked(read_toml(path, f"mapping {path}"), str(path))
 
 
 def _csv_document(path: Path) -> dict[str, Any]:

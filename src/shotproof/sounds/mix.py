@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -14,10 +14,13 @@ import pyarrow as pa
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, InsufficientData
+from shotproof.core.files import read_json
 from shotproof.core.options import Checked, option
+from shotproof.core.plain_values import typed
 from shotproof.core.records import CatalogRecord, Source
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.store import file_digests
+from shotproof.core.tables import check_output
 from shotproof.core.whole_files import write_text
 from shotproof.features.encoder import Encoder, encode
 from shotproof.media.clip import Short, write_clip
@@ -285,13 +288,12 @@ def _claim(folder: Path, settings: MixSettings, mapping: PairMapping, recordings
         "recordings": hashlib.sha256("\n".join(content).encode()).hexdigest()[:32],
     }
     path = folder / SETTINGS
+    check_output(path)
     if path.is_file():
         try:
-            before = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError:
-            before = None
-        if not isinstance(before, dict):
-            raise InputError(f"{path} is not what a run of mixing leaves: choose another folder")
+            before = typed(read_json(path, str(path)), Mapping[str, Any]) or {}
+        except InputError as error:
+            raise InputError(f"{path} is not what a run of mixing leaves: choose another folder") from error
         for key, value in chosen.items():
             was = before.get(key, getattr(MixSettings, key) if key in MANNER else None)  # older folders lack these
             if was != value:

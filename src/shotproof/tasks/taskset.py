@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
 from shotproof.core.records import TasksRecord
-from shotproof.core.tables import cast_columns, conform, digest, read_table, write_table
+from shotproof.core.tables import cast_columns, conform, digest, placed, read_table, require_no_nulls, write_table
 from shotproof.core.tabular import Tabular
 
 REQUIRED = {
@@ -59,6 +59,8 @@ class TaskSet(Tabular):
             raise InputError(
                 "tasks: expected rows ordered by task, with slots 0, 1, 2, ... in each, and at least one task"
             )
+        for side in ("support", "query"):
+            require_no_nulls(table.column(side), f"tasks, column '{side}'")
         support, query = (pc.list_value_length(table.column(name)) for name in ("support", "query"))
         if support.null_count or pc.min(support).as_py() == 0:
             raise InputError("tasks, column 'support': every class of a task needs at least one item")
@@ -68,8 +70,9 @@ class TaskSet(Tabular):
     @classmethod
     def read(cls, path: str | Path) -> TaskSet:
         """Read tasks.parquet; InputError where it is no file of tasks."""
-        table, meta = read_table(Path(path), "tasks", REQUIRED)
-        return cls(table, TasksRecord.read(meta))
+        table, record = read_table(Path(path), "tasks", REQUIRED, TasksRecord)
+        with placed(f"{path}: "):
+            return cls(table, record)
 
     def write(self, path: str | Path) -> None:
         """Write tasks.parquet, whole or not at all."""

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 
 from shotproof.core.errors import InputError, Mismatch
+from shotproof.core.plain_values import shown, typed
+from shotproof.core.tables import placed
 from shotproof.models.model import read_tensors, write_tensors
 
 KIND = "checkpoint"
@@ -19,6 +21,16 @@ KIND = "checkpoint"
 def checkpoint_of(output: Path) -> Path:
     """Where the checkpoint of the training of a model lies."""
     return output.with_name(f"{output.name}.checkpoint")
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a checkpoint's metadata says of where training stands."""
+
+    plan: Mapping[str, Any]
+    epoch: int
+    curve: tuple[Mapping[str, Any], ...]
+    best_epoch: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,22 +65,23 @@ class Checkpoint:
             Mismatch: it was made under another plan; the message names what differs first.
         """
         tensors, meta = read_tensors(path, KIND)
-        found = meta.get("plan", {})
+        with placed(f"checkpoint {path}, metadata, "):
+            stands: Standing = typed(meta, Standing)
         for key in plan:
-            if found.get(key) != plan[key]:
+            if stands.plan.get(key) != plan[key]:
                 raise Mismatch(
-                    f"checkpoint {path} is of another training: its {key} is {found.get(key)!r}, now it is "
-                    f"{plan[key]!r}; give what it was started with, or another output"
+                    f"checkpoint {path} is of another training: its {key} is {shown(stands.plan.get(key))}, now it is "
+                    f"{shown(plan[key])}; give what it was started with, or another output"
                 )
         parts: dict[str, dict[str, Tensor]] = {"weights": {}, "best": {}, "optimizer": {}}
         for name, each in tensors.items():
             part, _, rest = name.partition("/")
+            if part not in parts:
+                raise InputError(f"checkpoint {path}, tensor '{name}': expected one of {', '.join(parts)}")
             parts[part][rest] = each
-        try:
-            numbers = int(meta["epoch"]), meta["best_epoch"], tuple(meta["curve"])
-        except (KeyError, TypeError) as error:
-            raise InputError(f"checkpoint {path} does not say where training stands") from error
-        return cls(plan, numbers[0], parts["weights"], parts["best"], numbers[1], parts["optimizer"], numbers[2])
+        return cls(
+            plan, stands.epoch, parts["weights"], parts["best"], stands.best_epoch, parts["optimizer"], stands.curve
+        )
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:

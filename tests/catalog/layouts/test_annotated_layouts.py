@@ -115,7 +115,7 @@ def test_cifar_fs_by_the_published_lists(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"val\.txt: class 'apple' is also in train\.txt"):
         read_layout(tmp_path, "cifar-fs")
     (folder / "val.txt").unlink()
-    with pytest.raises(InputError, match=r"val\.txt cannot be read"):
+    with pytest.raises(InputError, match=r"val\.txt does not exist"):
         read_layout(tmp_path, "cifar-fs")
 
 

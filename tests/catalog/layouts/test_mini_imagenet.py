@@ -44,5 +44,5 @@ def test_a_list_that_does_not_fit_is_named_with_its_line(root: Path, text: str, 
 
 def test_a_missing_list_is_named(root: Path) -> None:
     (root / "val.csv").unlink()
-    with pytest.raises(InputError, match=r"val\.csv cannot be read: No such file"):
+    with pytest.raises(InputError, match=r"val\.csv does not exist"):
         MiniImageNetLayout().read(root)

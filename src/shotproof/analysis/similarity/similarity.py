@@ -16,7 +16,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.contexts import contexts_of
 from shotproof.core.errors import InputError, Mismatch, did_you_mean
 from shotproof.core.records import SimilarityRecord, Source
-from shotproof.core.tables import read_table, write_table
+from shotproof.core.tables import placed, read_table, write_table
 from shotproof.features.features import Features
 
 REQUIRED = {"item": "string", "concept": "string", "context": "string"}
@@ -42,8 +42,9 @@ class Similarity:
     @classmethod
     def read(cls, path: str | Path) -> Similarity:
         """Read similarity.parquet."""
-        table, meta = read_table(Path(path), "similarity", REQUIRED)
-        return cls(table, SimilarityRecord.read(meta))
+        table, record = read_table(Path(path), "similarity", REQUIRED, SimilarityRecord)
+        with placed(f"{path}: "):
+            return cls(table, record)
 
     def write(self, path: str | Path) -> None:
         """Write similarity.parquet."""

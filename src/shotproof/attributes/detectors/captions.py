@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
+import pyarrow.compute as pc
 
 from shotproof.attributes.detector import Detector, Words
 from shotproof.attributes.detectors.words import (
@@ -26,13 +26,16 @@ from shotproof.attributes.item_names import items_named
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layouts.csv_file import read_csv
 from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.files import parse_json, read_text
 from shotproof.core.options import option
+from shotproof.core.plain_values import typed
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.tables import conform
+from shotproof.core.tables import conform, read_parquet
 
 logger = logging.getLogger("shotproof")
 
 NAMES = ("item", "file")
+LONGEST_CAPTION = 10_000  # characters; a tagger's numbers run out of range on whole books
 FORMATS = (".csv", ".parquet", ".jsonl")
 
 
@@ -102,6 +105,9 @@ def _read(file: Path, what: str) -> tuple[list[str], list[str | None]]:
     table = conform(table, {column: "string", "caption": "string"}, what)
     if not table.num_rows:
         raise InputError(f"{what} has no rows")
+    longest = pc.max(pc.utf8_length(table.column("caption"))).as_py() or 0
+    if longest > LONGEST_CAPTION:
+        raise InputError(f"{what}: expected captions of at most {LONGEST_CAPTION:,} characters, found {longest:,}")
     names = table.column(column).to_pylist()
     if not all(names):
         raise InputError(f"{what}, column '{column}' has an empty value")
@@ -112,31 +118,21 @@ def _table(file: Path, what: str) -> pa.Table:
     suffix = file.suffix.lower()
     if suffix not in FORMATS:
         raise InputError(f"{what}: expected a name that ends with {', '.join(FORMATS)}")
-    if not file.is_file():
-        raise InputError(f"{what} does not exist")
     if suffix == ".csv":
         return read_csv(file, what, is_text=lambda name: name in (*NAMES, "caption"))
-    try:
-        return _read_jsonl(file, what) if suffix == ".jsonl" else pq.read_table(file)
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{what} cannot be read: {' '.join(str(error).split())}") from error
+    return _read_jsonl(file, what) if suffix == ".jsonl" else read_parquet(file, what)
 
 
 def _read_jsonl(file: Path, what: str) -> pa.Table:
     """The columns that matter as text; the others, which only serve an error's message, as nulls."""
     columns: dict[str, list[str | None]] = {}
-    for number, line in enumerate(file.read_bytes().splitlines()):
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            row = None
-        if not isinstance(row, dict):
-            raise InputError(f"{what}, line {number + 1}: expected a JSON object")
+    text = read_text(file, what).removesuffix("\n")
+    for number, line in enumerate(text.split("\n") if text else ()):
+        place = f"{what}, line {number + 1}"
+        row = typed(parse_json(line, place), Mapping[str, Any], place) or {}
         for name in row.keys() - columns.keys():
             columns[name] = [None] * number
         for name, values in columns.items():
             value = row.get(name) if name in (*NAMES, "caption") else None
-            if value is not None and not isinstance(value, str):
-                raise InputError(f"{what}, line {number + 1}: expected text as '{name}', found {json.dumps(value)}")
-            values.append(value)
+            values.append(typed(value, str, f"{place}, '{name}'"))
     return pa.table({name: pa.array(values, pa.string()) for name, values in sorted(columns.items())})

@@ -16,6 +16,7 @@ from shotproof.catalog.layouts.published_splits import (
     splits_of,
 )
 from shotproof.core.errors import InputError
+from shotproof.core.files import read_text
 from shotproof.core.options import option
 
 BOX = ("box_x", "box_y", "box_width", "box_height")
@@ -63,10 +64,7 @@ class AircraftLayout(Layout):
 
 
 def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+    return read_text(path, str(path)).splitlines()
 
 
 def _boxes(path: Path, images: dict[str, str]) -> dict[str, tuple[int, int, int, int]]:

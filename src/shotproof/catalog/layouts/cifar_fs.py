@@ -10,6 +10,7 @@ from shotproof.catalog.layout import Layout, sorted_catalog
 from shotproof.catalog.layouts.class_folders import class_folders
 from shotproof.catalog.layouts.published_splits import splits_of
 from shotproof.core.errors import InputError
+from shotproof.core.files import read_text
 
 SPLITS = ("train", "val", "test")
 IMAGES = "Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009 (images)"
@@ -31,11 +32,7 @@ class CifarFsLayout(Layout):
         split_of: dict[str, str] = {}
         for split in SPLITS:
             path = folder / f"{split}.txt"
-            try:
-                lines = path.read_text(encoding="utf-8").split()
-            except (OSError, UnicodeDecodeError) as error:
-                raise InputError(f"{path} cannot be read: {error}") from error
-            for label in lines:
+            for label in read_text(path, str(path)).split():
                 if label in split_of:
                     raise InputError(f"{path}: class '{label}' is also in {split_of[label]}.txt")
                 split_of[label] = split

@@ -8,30 +8,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyarrow import csv as arrow_csv
 
 from shotproof.core.errors import InputError
+from shotproof.core.files import LARGEST_TEXT, require_file
+from shotproof.core.tables import read_parquet
 
 
 def read_csv_or_parquet(path: Path, what: str, is_text: Callable[[str], bool]) -> pa.Table:
     """Read a table of at least one row: Parquet by the name's end, else CSV as `read_csv` does."""
-    if not path.is_file():
-        raise InputError(f"{what} does not exist: expected a CSV or Parquet file")
-    if path.suffix.lower() == ".parquet":
-        try:
-            table = pq.read_table(path)
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(f"{what} is not readable as Parquet: {' '.join(str(error).split())}") from error
-    else:
-        table = read_csv(path, what, is_text)
+    table = read_parquet(path, what) if path.suffix.lower() == ".parquet" else read_csv(path, what, is_text)
     if not table.num_rows:
         raise InputError(f"{what} has no rows")
     return table
 
 
-def read_csv(path: Path, what: str, is_text: Callable[[str], bool]) -> pa.Table:
-    """Read a CSV file; columns that `is_text` accepts stay text as written, other types are inferred."""
+def read_csv(path: Path, what: str, is_text: Callable[[str], bool], texts: int = 0) -> pa.Table:
+    """Read a CSV file; columns that `is_text` accepts, and the first `texts`, stay text, other types are inferred."""
+    require_file(path, what, LARGEST_TEXT)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             header = next(csv.reader(file), [])
@@ -50,7 +44,7 @@ def read_csv(path: Path, what: str, is_text: Callable[[str], bool]) -> pa.Table:
             read_options=arrow_csv.ReadOptions(block_size=min(size + 1, 2**30)),
             parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
             convert_options=arrow_csv.ConvertOptions(
-                column_types={name: pa.string() for name in header if is_text(name)}
+                column_types={name: pa.string() for place, name in enumerate(header) if is_text(name) or place < texts}
             ),
         )
     except (pa.ArrowException, OSError) as error:

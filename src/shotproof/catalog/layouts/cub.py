@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import Layout, require_files, sorted_catalog
 from shotproof.core.errors import InputError
+from shotproof.core.files import read_text
 
 ID, FLAG, NUMBER, TEXT = "a whole number", "0 or 1", "a number", "a name"
 _PATTERNS = {ID: r"^[0-9]{1,9}$", FLAG: r"^[01]$", NUMBER: r"^-?[0-9]{1,9}(\.[0-9]+)?$", TEXT: r"^\S(.*\S)?$"}
@@ -101,10 +102,7 @@ def _read_fields(path: Path, names: Sequence[str]) -> pa.Table:
     """The fields as text, [lines] per column; only the last one may contain spaces."""
     if not path.is_file():
         raise InputError(f"{path} does not exist: expected the official CUB_200_2011 folder")
-    try:
-        lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from error
+    lines = read_text(path, str(path)).removesuffix("\n").split("\n")
     fields = pc.split_pattern(pa.array(lines, pa.string()), " ", max_splits=len(names) - 1)
     wrong = pc.index(pc.equal(pc.list_value_length(fields), len(names)), False).as_py()
     if wrong >= 0:

@@ -12,11 +12,11 @@ from shotproof.catalog.layouts.published_splits import (
     SPLIT_FILE,
     checked,
     read_class_lists,
-    read_json,
     split_file,
     splits_of,
 )
 from shotproof.core.errors import InputError
+from shotproof.core.files import read_json
 from shotproof.core.options import option
 
 
@@ -41,7 +41,7 @@ class FungiLayout(Layout):
         labels: list[str] = []
         for name in ("train.json", "val.json"):
             listing = root / name
-            content = read_json(listing, "the listing of the images")
+            content = read_json(listing, f"the listing of the images {listing}")
             try:
                 names = {one["id"]: f"{one['id']:04}.{one['name']}" for one in content["categories"]}
                 category = {one["image_id"]: one["category_id"] for one in content["annotations"]}

@@ -13,11 +13,11 @@ from shotproof.catalog.layouts.published_splits import (
     SPLIT_CITATION,
     SPLIT_FILE,
     checked,
-    read_json,
     split_file,
     splits_of,
 )
 from shotproof.core.errors import InputError
+from shotproof.core.files import read_json
 from shotproof.core.options import option
 
 
@@ -48,7 +48,7 @@ class IlsvrcLayout(Layout):
 
 def _leaves(path: Path) -> tuple[dict[str, str], dict[str, str]]:
     """{synset: split} and {synset: words} of the leaves of a specification's graphs."""
-    content = read_json(path)
+    content = read_json(path, str(path))
     graphs = content.get("split_subgraphs") if isinstance(content, dict) else None
     if not isinstance(graphs, dict):
         raise InputError(f"{path}: expected a specification with split_subgraphs")

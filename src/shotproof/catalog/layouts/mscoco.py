@@ -19,11 +19,11 @@ from shotproof.catalog.layouts.published_splits import (
     SPLIT_FILE,
     checked,
     read_class_lists,
-    read_json,
     split_file,
     splits_of,
 )
 from shotproof.core.errors import InputError
+from shotproof.core.files import read_json
 from shotproof.core.options import option
 from shotproof.media.images import open_image
 
@@ -108,7 +108,7 @@ def crop_box(box: Sequence[float], size: tuple[int, int]) -> tuple[int, int, int
 def _objects(root: Path) -> tuple[dict[int, str], list[dict[str, Any]]]:
     """{category: name}, and the annotations."""
     listing = root / LISTING if (root / LISTING).is_file() else root / "annotations" / LISTING
-    content = read_json(listing, "COCO's listing of objects")
+    content = read_json(listing, f"COCO's listing of objects {listing}")
     try:
         return {one["id"]: one["name"] for one in content["categories"]}, content["annotations"]
     except (KeyError, TypeError) as error:

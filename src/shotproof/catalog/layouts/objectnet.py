@@ -8,8 +8,8 @@ from pathlib import Path
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import Layout, sorted_catalog
 from shotproof.catalog.layouts.class_folders import class_folders
-from shotproof.catalog.layouts.published_splits import read_json
 from shotproof.core.errors import InputError
+from shotproof.core.files import read_json
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class ObjectNetLayout(Layout):
         columns["split"] = ["test"] * len(labels)
         mapping = root / "mappings" / "folder_to_objectnet_label.json"
         if mapping.is_file():
-            names = read_json(mapping)
+            names = read_json(mapping, str(mapping))
             unknown = next((label for label in labels if label not in names), None)
             if unknown is not None:
                 raise InputError(f"{mapping} has no name for the folder '{unknown}'")

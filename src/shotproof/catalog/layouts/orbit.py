@@ -11,8 +11,9 @@ import pyarrow as pa
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import Layout, sorted_catalog
 from shotproof.catalog.layouts.class_folders import item_paths
-from shotproof.catalog.layouts.published_splits import NAMES, read_json
+from shotproof.catalog.layouts.published_splits import NAMES
 from shotproof.core.errors import InputError
+from shotproof.core.files import read_json
 
 ANNOTATIONS = "annotations"
 ISSUES = (
@@ -72,7 +73,7 @@ def _issues(root: Path, videos: set[tuple[str, str]]) -> dict[str, dict[str, Any
         path = root / ANNOTATIONS / split / f"{video}.json"
         if not path.is_file():
             continue
-        content = read_json(path)
+        content = read_json(path, str(path))
         if not isinstance(content, dict) or not all(isinstance(frame, dict) for frame in content.values()):
             raise InputError(f"{path}: expected what is wrong with each frame, by the frame's name")
         for frame, told in content.items():

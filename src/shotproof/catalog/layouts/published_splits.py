@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.file_digest import file_sha256
+from shotproof.core.files import read_json
 
 logger = logging.getLogger("shotproof")
 
 SPLIT_FILE = "Meta-Dataset's file of the split; None: that file, under its own name, beside the data"
 SPLIT_CITATION = "Triantafillou et al., Meta-Dataset: A Dataset of Datasets for Learning to Learn, ICLR 2020 (split)"
 NAMES = {"train": "train", "valid": "val", "val": "val", "validation": "val", "test": "test"}
-
-
-def read_json(path: Path, what: str = "it") -> Any:
-    """What a JSON file holds; InputError where it is not there or none, with what it is for."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise InputError(f"{path} does not exist: {what} is needed") from error
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read as JSON: {error}") from error
 
 
 def split_file(root: Path, given: Path | None, name: str) -> Path:
@@ -45,7 +34,7 @@ def split_file(root: Path, given: Path | None, name: str) -> Path:
 
 def read_class_lists(path: Path) -> dict[str, str]:
     """{class: split} of a JSON file that lists the classes of `train`, `valid` and `test`; numbers become text."""
-    content = read_json(path)
+    content = read_json(path, str(path))
     if not isinstance(content, dict) or not content or not all(isinstance(one, list) for one in content.values()):
         raise InputError(f"{path}: expected lists of classes under train, valid and test")
     found: dict[str, str] = {}

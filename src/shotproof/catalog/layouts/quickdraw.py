@@ -23,6 +23,7 @@ from shotproof.catalog.layouts.published_splits import (
     splits_of,
 )
 from shotproof.core.errors import InputError
+from shotproof.core.numpy_files import read_npy
 from shotproof.core.options import option
 
 
@@ -60,7 +61,7 @@ def write_drawings(root: Path, count: int) -> int:
 
     written = 0
     for array in sorted(root.glob("*.npy")):
-        drawings = np.load(array, mmap_mode="r", allow_pickle=False)
+        drawings = read_npy(array, str(array))
         if drawings.ndim != 2 or drawings.shape[1] != 784:
             raise InputError(f"{array}: expected bitmaps of 28 x 28, [n, 784], found {list(drawings.shape)}")
         (root / array.stem).mkdir(exist_ok=True)

@@ -65,22 +65,23 @@ def catalog(
     from shotproof.catalog.names import apply_names
     from shotproof.catalog.splits import apply_splits
     from shotproof.cli.data.context_tables import print_context_statistics
+    from shotproof.core.files import is_there
 
     if output is None and not check and not stats:
         raise InputError("nothing to do: give --output FILE, --check, or --stats")
     # The layout 'folder' cannot read a file, so a file is a catalog that exists already.
-    if layout == "folder" and root.is_file():
+    if layout == "folder" and is_there(root) and root.is_file():
         made = Catalog.read(root)
         made = made if splits is None else apply_splits(made, splits)
         made = made if names is None else apply_names(made, names)
         made = made if name is None else replace(made, record=replace(made.record, name=name))
     else:
         made = read_layout(root, layout, splits=splits, names=names, name=name)
-    if output is not None:
-        made.write(output)
     runtime = make_runtime(workers, device, cache, progress, engine)
     problems = check_catalog(made, way=way, shot=shot, query=query, runtime=runtime) if check else []
     found = context_statistics(made, context_column) if stats else None
+    if output is not None:
+        made.write(output)
     if json:
         told = {} if found is None else {"contexts": found.to_json()}
         print_json(_as_json(made, problems if check else None) | told)

@@ -84,25 +84,23 @@ def detect(
 
 
 def _output(output: Path | None, source: Path) -> Path:
+    from shotproof.core.tables import check_output
+
     if output is None:
         raise InputError("name the file to write: --output attributes.parquet")
+    check_output(output)
     if output.exists() and source.exists() and output.samefile(source):
         raise InputError(f"--output {output} is the catalog itself")
     return output
 
 
 def _is_attributes(path: Path) -> bool:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from shotproof.core.tables import read_meta
+    from shotproof.pipeline.material import kind_of
 
     try:
-        schema = pq.read_schema(path)
-    except (pa.ArrowException, OSError):
+        return kind_of(path) == "attributes"
+    except InputError:
         return False  # whoever reads it as a catalog says what is wrong with it
-    by_columns = "attributes" in schema.names and "label" not in schema.names
-    return bool(read_meta(schema).get("kind") == "attributes" or by_columns)
 
 
 def _items(catalog: Catalog, split: str | None) -> Catalog:

@@ -65,6 +65,7 @@ def explain(
     from shotproof.analysis.explanation.hardest import explain_by_material, explain_hardest
     from shotproof.cli.console import print_json
     from shotproof.core.errors import InputError
+    from shotproof.core.files import is_folder
     from shotproof.pipeline.material import read_material
     from shotproof.pipeline.report import write_explanations
     from shotproof.tasks.taskset import TaskSet
@@ -74,9 +75,9 @@ def explain(
     check_mismatch(mismatch)
     kind = cast("Pooling", mismatch)
     runtime = make_runtime(workers, device, cache, progress, engine)
-    files = [path for path in tasks if not path.is_dir()]
+    files = [path for path in tasks if not is_folder(path)]
     material = read_material(
-        [*(path for path in tasks if path.is_dir()), *(results or [])],
+        [*(path for path in tasks if is_folder(path)), *(results or [])],
         catalogs=[catalog] if catalog else [],
         features=features or [],
         attributes=attributes or [],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,9 @@ import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.numpy_files import read_npy, read_npz
 from shotproof.core.options import option
+from shotproof.core.records import FeaturesRecord
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.store import OnError
 from shotproof.core.tables import find_rows, read_table, require_unique
@@ -41,8 +42,6 @@ class FeatureFile(Encoder):
         readers = {".npy": self._read_npy, ".npz": self._read_npz, ".parquet": self._read_parquet}
         if self.path.suffix not in readers:
             raise InputError(f"features file {self.path}: expected a name that ends in {', '.join(readers)}")
-        if not self.path.is_file():
-            raise InputError(f"features file {self.path} does not exist")
         items, values = readers[self.path.suffix]()
         if values.ndim not in (2, 4):
             raise InputError(
@@ -67,20 +66,17 @@ class FeatureFile(Encoder):
         return find_rows(catalog.item_column, items, f"features file {self.path} lacks")
 
     def _read_npy(self) -> tuple[None, npt.NDArray[Any]]:
-        return None, self._numbers(self._load_numpy())
+        return None, self._numbers(read_npy(self.path, f"features file {self.path}"))
 
     def _read_npz(self) -> tuple[pa.Array, npt.NDArray[Any]]:
-        arrays = self._load_numpy()
-        for name in ("items", "features"):
-            if name not in arrays:
-                raise InputError(f"features file {self.path} has no array '{name}'{did_you_mean(name, arrays)}")
+        arrays = read_npz(self.path, f"features file {self.path}", ("items", "features"))
         items = arrays["items"]
         if items.ndim != 1 or items.dtype.kind != "U":
             raise InputError(f"features file {self.path}: 'items' must be [n] strings, found {items.dtype}")
         return pa.array(items.tolist(), pa.string()), self._numbers(arrays["features"])
 
     def _read_parquet(self) -> tuple[pa.Array, npt.NDArray[Any]]:
-        table, _ = read_table(self.path, "features", {"item": "string"})
+        table, _ = read_table(self.path, "features", {"item": "string"}, FeaturesRecord)
         if "feature" not in table.column_names:
             known = did_you_mean("feature", table.column_names)
             raise InputError(f"features file {self.path} has no column 'feature'{known}")
@@ -88,20 +84,14 @@ class FeatureFile(Encoder):
         lengths = pc.unique(pc.list_value_length(feature)) if _is_list(feature.type) else []
         if len(lengths) != 1 or not lengths[0].is_valid:
             raise InputError(f"features file {self.path}, column 'feature': expected lists of one length")
+        if not pa.types.is_floating(feature.type.value_type) and not pa.types.is_integer(feature.type.value_type):
+            raise InputError(f"features file {self.path}, column 'feature': expected numbers, found {feature.type}")
         values = pc.fill_null(feature.flatten().cast(pa.float64()), np.nan).to_numpy()
         return table.column("item"), values.reshape(len(feature), -1)
 
-    def _load_numpy(self) -> Any:
-        try:
-            loaded = np.load(self.path, allow_pickle=False)
-            return loaded if isinstance(loaded, np.ndarray) else {name: loaded[name] for name in loaded.files}
-        except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-            kind = self.path.suffix.removeprefix(".")
-            raise InputError(f"features file {self.path} is not readable as {kind} of plain arrays: {error}") from error
-
-    def _numbers(self, values: Any) -> npt.NDArray[Any]:
-        if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiu":
-            raise InputError(f"features file {self.path}: expected an array of numbers")
+    def _numbers(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        if values.dtype.kind not in "fiu":
+            raise InputError(f"features file {self.path}: expected an array of numbers, found {values.dtype}")
         return values
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +17,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.clips import clip_digests, clips_of
 from shotproof.core.errors import InputError, MissingExtra, UnknownName, did_you_mean, first_line
 from shotproof.core.file_digest import file_sha256
+from shotproof.core.files import is_there, read_toml, require_file
 from shotproof.core.options import option
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.store import OnError
@@ -33,12 +33,14 @@ from shotproof.features.encoders.onnx_sound import (
     clip_preparation,
 )
 from shotproof.features.encoders.sound import LONGEST_CLIP
+from shotproof.media.clip import RATES
 from shotproof.media.images import open_image
 
 if TYPE_CHECKING:
     import torch
 
 SIDE = 224
+LONGEST_SIDE = 8_192  # pixels
 SCALE = 1 / 255
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)  # ImageNet's
 NUMBERS = {2: "two", 3: "three", 4: "four"}
@@ -90,7 +92,10 @@ class Onnx(NetworkEncoder):
     path: Path = option(help="the model", argument=True, path=True)
     input: str | None = option(None, "what it takes; None: as its input's axes tell", choices=INPUTS)
     size: int | tuple[int, int] | None = option(
-        None, f"a side, or height and width, in pixels; None: as the model's input says, else {SIDE}", least=1
+        None,
+        f"a side, or height and width, in pixels; None: as the model's input says, else {SIDE}",
+        least=1,
+        most=LONGEST_SIDE,
     )
     scale: float | None = option(
         None, "what values are multiplied by first; None: 1/255 of images, 1 of sounds", above=0
@@ -107,7 +112,9 @@ class Onnx(NetworkEncoder):
     output: str | None = option(None, "the output to take, by its name")
     maps: bool = option(False, "local maps, the first output with four axes; of sounds, also with three")
     front_end: str | None = option(None, "what makes spectrograms", choices=FRONT_ENDS)
-    rate: int | None = option(None, "samples per second of an input of samples; None: 16,000", least=1_000)
+    rate: int | None = option(
+        None, "samples per second of an input of samples; None: 16,000", least=RATES[0], most=RATES[-1]
+    )
     seconds: float | None = option(
         None, "length of the clips; None: as an input of samples says, else 5", above=0, most=LONGEST_CLIP
     )
@@ -142,6 +149,10 @@ class Onnx(NetworkEncoder):
             return clip_preparation(kind, stated, [*map(_fixed, shape[1:])], output, f"model {self.path}")
         layout = stated["layout"] or self._layout_of(shape)
         own = [_fixed(axis) or SIDE for axis in (shape[2:] if layout == "nchw" else shape[1:3])]
+        if stated["size"] is None and max(own) > LONGEST_SIDE:
+            raise InputError(
+                f"model {self.path}: expected images of at most {LONGEST_SIDE:,} pixels a side, found {own}"
+            )
         return Preprocessing(
             own if stated["size"] is None else _repeated(stated["size"], 2),
             SCALE if stated["scale"] is None else stated["scale"],
@@ -218,7 +229,7 @@ class Onnx(NetworkEncoder):
 
     @property
     def _input(self) -> Any:
-        inputs = self.network.get_inputs()
+        inputs, _ = self._nodes
         if len(inputs) != 1 or len(inputs[0].shape) not in (2, 3, 4) or inputs[0].type not in TYPES:
             found = ", ".join(f"{node.name} {node.type} {node.shape}" for node in inputs)
             raise InputError(
@@ -227,13 +238,23 @@ class Onnx(NetworkEncoder):
             )
         return inputs[0]
 
+    @property
+    def _nodes(self) -> tuple[Sequence[Any], Sequence[Any]]:
+        """The model's inputs and outputs, whose names are text."""
+        try:
+            nodes = self.network.get_inputs(), self.network.get_outputs()
+            for node in (*nodes[0], *nodes[1]):
+                _ = node.name, node.type, node.shape
+        except UnicodeDecodeError as error:
+            raise InputError(f"model {self.path}: the name of an input or output is not text in UTF-8") from error
+        return nodes
+
     def _session(self, provider: str) -> Any:
         try:
             import onnxruntime
         except ImportError as error:
             raise MissingExtra("encoder 'onnx'", "onnx") from error
-        if not self.path.is_file():
-            raise InputError(f"model {self.path} does not exist")
+        require_file(self.path, f"model {self.path}")
         try:
             options = onnxruntime.SessionOptions()
             options.intra_op_num_threads = 1  # batches run side by side, each on one thread
@@ -244,12 +265,9 @@ class Onnx(NetworkEncoder):
     def _sidecar(self) -> dict[str, Any]:
         """What MODEL.onnx.toml states, if there is one."""
         path = self.path.with_name(f"{self.path.name}.toml")
-        if not path.is_file():
+        if not is_there(path):
             return {}
-        try:
-            stated = tomllib.loads(path.read_text(encoding="utf-8"))
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
-            raise InputError(f"{path} cannot be read as TOML: {error}") from error
+        stated = read_toml(path, str(path))
         rules = {each.name: each for each in self.options() if each.name in STATED}
         for key in stated:
             if key not in rules:
@@ -289,7 +307,7 @@ class Onnx(NetworkEncoder):
         return "nchw" if shape[1] == 3 else "nhwc"
 
     def _checked_output(self, output: Any, axes: tuple[int, ...]) -> str:
-        outputs = {node.name: len(node.shape or ()) for node in self.network.get_outputs()}
+        outputs = {node.name: len(node.shape or ()) for node in self._nodes[1]}
         if output is not None and output not in outputs:
             raise UnknownName(f"output of model {self.path}", str(output), outputs)
         axes = tuple(count for count in axes if count > 2 or not self.maps)

@@ -8,20 +8,41 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
+from shotproof.core.errors import InputError
 from shotproof.core.file_digest import file_sha256
+from shotproof.core.files import read_json
 from shotproof.core.locks import sole_use
-from shotproof.core.plain_values import plain
+from shotproof.core.plain_values import plain, typed
 from shotproof.core.whole_files import write_text
 from shotproof.pipeline.steps.stamps import stamp
 from shotproof.version import __version__
 
 MANIFEST = "run.json"
 Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class MadeFile:
+    """What one file was made from, its size and time, its content; when it was made, and by which version."""
+
+    key: str
+    stamp: tuple[int, ...]
+    sha256: str
+    made: str
+    shotproof: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The files that runs have left in a folder, by name, and those that the last one consists of."""
+
+    files: Mapping[str, MadeFile] = field(default_factory=dict)
+    current: tuple[str, ...] = ()
 
 
 class Written(Protocol):
@@ -106,7 +127,7 @@ class Steps:
         if not self.is_current(name, inputs, parameters):
             return None
         path = self.folder / name
-        if file_sha256(path) != self._manifest()["files"][name].get("sha256"):
+        if file_sha256(path) != read_manifest(self.folder).files[name].sha256:
             self.tell(f"altered      {name}")
             return None
         found = kind.read(path)
@@ -118,8 +139,10 @@ class Steps:
         """Whether a file is there and was made from these, by these."""
         if any(value is None for value in inputs):
             return False
-        path, entry = self.folder / name, self._manifest().get("files", {}).get(name, {})
-        return path.is_file() and entry.get("key") == _key(name, inputs, parameters) and entry["stamp"] == stamp(path)
+        path, entry = self.folder / name, read_manifest(self.folder).files.get(name)
+        if entry is None or entry.key != _key(name, inputs, parameters):
+            return False
+        return path.is_file() and entry.stamp == tuple(stamp(path))
 
     def announce(self, name: str) -> None:
         """Say that a file is made, or would be."""
@@ -132,37 +155,32 @@ class Steps:
         self._claim()
         made.write(path)
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        entry = {"key": _key(name, inputs, parameters), "stamp": stamp(path), "sha256": file_sha256(path)}
-        entry |= {"made": now, "shotproof": __version__}
-        manifest = self._manifest()
-        manifest["files"] = {**manifest.get("files", {}), name: entry}
-        self._write(manifest)
+        entry = MadeFile(_key(name, inputs, parameters), tuple(stamp(path)), file_sha256(path), now, __version__)
+        manifest = read_manifest(self.folder)
+        self._write(replace(manifest, files={**manifest.files, name: entry}))
         return type(made).read(path)
 
     def finish(self) -> None:
         """Note which files the run consists of: files of earlier runs may lie beside them."""
         self._claim()
-        self._write({**self._manifest(), "current": self.files})
+        self._write(replace(read_manifest(self.folder), current=tuple(self.files)))
 
     def _claim(self) -> None:
         if not self._claimed:
             self._claims.enter_context(sole_use(self.folder))
             self._claimed = True
 
-    def _manifest(self) -> dict[str, Any]:
-        return read_manifest(self.folder)
-
-    def _write(self, manifest: Mapping[str, Any]) -> None:
-        write_text(self.folder / MANIFEST, json.dumps(manifest, indent=1, sort_keys=True) + "\n")
+    def _write(self, manifest: Manifest) -> None:
+        write_text(self.folder / MANIFEST, json.dumps(plain(manifest), indent=1, sort_keys=True) + "\n")
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """What a run has left in its folder; empty where there is none."""
+def read_manifest(folder: Path) -> Manifest:
+    """What a run has left in its folder; empty where there is none, or it is damaged: then all is made anew."""
     try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return manifest if isinstance(manifest, dict) else {}
+        manifest: Manifest = typed(read_json(folder / MANIFEST, MANIFEST), Manifest)
+    except InputError:
+        return Manifest()
+    return manifest
 
 
 def file_name(spelling: str) -> str:

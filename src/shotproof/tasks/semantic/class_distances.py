@@ -11,21 +11,20 @@ A file of one of these kinds, told apart by its content:
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import json
-import tomllib
+import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.parquet as pq
 
+from shotproof.catalog.layouts.csv_file import read_csv
 from shotproof.core.arrays import FloatArray
 from shotproof.core.errors import InputError, did_you_mean, first_line
+from shotproof.core.files import LARGEST_TEXT, read_json, read_text, read_toml, require_file
+from shotproof.core.plain_values import shown
+from shotproof.core.tables import read_parquet
 
 _CUB_NAMES = "classes.txt"
 
@@ -35,8 +34,7 @@ def read_class_distances(path: Path, classes: Sequence[str], sizes: Sequence[int
 
     A tree gives Jiang and Conrath's distance, a matrix what it says, attributes the Euclidean distance of their rows.
     """
-    if not path.is_file():
-        raise InputError(f"class distances: file {path} does not exist")
+    require_file(path, f"class distances: file {path}", LARGEST_TEXT)
     distances = _read(path, classes, sizes)
     if not np.isfinite(distances).all():
         raise InputError(f"class distances: {path} has a number that is not finite")
@@ -45,27 +43,21 @@ def read_class_distances(path: Path, classes: Sequence[str], sizes: Sequence[int
 
 def _read(path: Path, classes: Sequence[str], sizes: Sequence[int]) -> FloatArray:
     """By the kind of file."""
-    try:
-        if path.suffix in (".json", ".toml"):
-            nested = (json if path.suffix == ".json" else tomllib).loads(path.read_text(encoding="utf-8"))
-            return tree_distances(_parents(nested_edges(nested), path), classes, sizes, path)
-        if path.suffix == ".txt":
-            return euclidean(_rows_of(_cub_table(path), classes, path))
-        table = pq.read_table(path) if path.suffix == ".parquet" else _csv_table(path)
-    except (OSError, ValueError, RecursionError, pa.ArrowException) as error:
-        raise InputError(f"class distances: cannot read {path}: {first_line(error)}") from error
+    what = f"class distances: file {path}"
+    if path.suffix in (".json", ".toml"):
+        return tree_distances(_parents(read_nested(path, what), path), classes, sizes, path)
+    if path.suffix == ".txt":
+        return euclidean(_rows_of(_cub_table(path, what), classes, path))
+    # Names are text, also where they look like numbers: class 007 is not class 7.
+    is_csv = path.suffix != ".parquet"
+    table = read_csv(path, what, lambda name: name == "parent", texts=1) if is_csv else read_parquet(path, what)
     if table.column_names == ["child", "parent"]:
-        children, parents = (table.column(name).cast(pa.string()).to_pylist() for name in ("child", "parent"))
+        children, parents = (_texts(table, name, path) for name in ("child", "parent"))
         return tree_distances(_parents(zip(children, parents, strict=True), path), classes, sizes, path)
     named = _named_rows(table, path)
     if set(table.column_names[1:]) == set(named):
         return _matrix(table, named, classes, path)
     return euclidean(_rows_of(named, classes, path))
-
-
-def file_digest(path: Path) -> str:
-    """A digest of a file's bytes."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()[:32]
 
 
 def euclidean(points: FloatArray) -> FloatArray:
@@ -127,26 +119,37 @@ def _parents(edges: Iterable[tuple[str | None, str | None]], where: object) -> d
     return {**dict.fromkeys(roots), **parent}
 
 
-def nested_edges(value: Any, above: str | None = None) -> Iterator[tuple[str, str | None]]:
-    """Nested names to (child, parent)."""
-    entries = value.items() if isinstance(value, dict) else [(name, {}) for name in value or []]
+def read_nested(path: Path, what: str) -> list[tuple[str, str | None]]:
+    """The edges, (child, parent), of a JSON or TOML file that nests names."""
+    nested = read_json(path, what) if path.suffix == ".json" else read_toml(path, what)
+    return list(_nested_edges(nested, None, what))
+
+
+def _nested_edges(value: Any, above: str | None, what: str) -> Iterator[tuple[str, str | None]]:
+    if not isinstance(value, dict | list):
+        raise InputError(f"{what}: expected nested names, found {shown(value)}")
+    entries = value.items() if isinstance(value, dict) else [(name, {}) for name in value]
     for name, below in entries:
         if not isinstance(name, str) or not isinstance(below, (dict, list, type(None))):
-            raise ValueError(f"expected nested names with lists or nothing at the leaves, found {name!r}: {below!r}")
+            found = shown(below if isinstance(name, str) else name)
+            place = f"{what}, '{above}'" if above else what
+            raise InputError(f"{place}: expected nested names with lists or nothing at the leaves, found {found}")
         yield name, above
         if below:
-            yield from nested_edges(below, name)
+            yield from _nested_edges(below, name, what)
 
 
-def _csv_table(path: Path) -> pa.Table:
-    """With the names as text, also where they look like numbers: class 007 is not class 7."""
-    with path.open(encoding="utf-8", newline="") as file:
-        header = next(csv.reader(file), [])
-    texts = dict.fromkeys([*header[:1], "parent"], pa.string())
-    return pyarrow.csv.read_csv(path, convert_options=pyarrow.csv.ConvertOptions(column_types=texts))
+def _texts(table: pa.Table, name: str, path: Path) -> list[str | None]:
+    """A column of names, which may be numbers."""
+    try:
+        texts: list[str | None] = table.column(name).cast(pa.string()).to_pylist()
+    except pa.ArrowException as error:
+        kind = table.schema.field(name).type
+        raise InputError(f"class distances: {path}, column '{name}': expected names, found {kind}") from error
+    return texts
 
 
-def _cub_table(path: Path) -> dict[str, FloatArray]:
+def _cub_table(path: Path, what: str) -> dict[str, FloatArray]:
     """One line per class, numbers only; `classes.txt` names the classes by the number of their line."""
     files = [folder / _CUB_NAMES for folder in path.resolve().parents[:2]]
     found = next((file for file in files if file.is_file()), None)
@@ -154,8 +157,12 @@ def _cub_table(path: Path) -> dict[str, FloatArray]:
         raise InputError(
             f"class distances: {path} needs a {_CUB_NAMES} in its folder or the one above, with one line per class"
         )
-    names = [line.split(maxsplit=1)[1].strip() for line in found.read_text(encoding="utf-8").splitlines() if line]
-    values = np.loadtxt(path, ndmin=2)
+    lines = [line.split(maxsplit=1) for line in read_text(found, what).splitlines() if line.strip()]
+    names = [line[-1].strip() for line in lines]
+    try:
+        values = np.loadtxt(io.StringIO(read_text(path, what)), ndmin=2)
+    except ValueError as error:
+        raise InputError(f"{what}: expected numbers: {first_line(error)}") from error
     if len(names) != len(values):
         raise InputError(f"class distances: {path} has {len(values)} lines, {found} has {len(names)} classes")
     return dict(zip(names, values, strict=True))
@@ -163,7 +170,9 @@ def _cub_table(path: Path) -> dict[str, FloatArray]:
 
 def _named_rows(table: pa.Table, path: Path) -> dict[str, FloatArray]:
     """Each row's numbers by the name in its first column."""
-    names = table.column(0).cast(pa.string()).to_pylist()
+    if not table.column_names:
+        raise InputError(f"class distances: {path} has no columns")
+    names = _texts(table, table.column_names[0], path)
     numbers = table.select(table.column_names[1:])
     for name in numbers.column_names:
         kind = numbers.schema.field(name).type
@@ -174,10 +183,10 @@ def _named_rows(table: pa.Table, path: Path) -> dict[str, FloatArray]:
             )
         if numbers.column(name).null_count:
             raise InputError(f"class distances: {path}, column '{name}' has an empty value")
-    if len(set(names)) < len(names) or not numbers.column_names:
+    if len(set(names)) < len(names) or None in names or not numbers.column_names:
         raise InputError(f"class distances: {path}: expected each class once in the first column, then numbers")
     values = np.stack([column.cast(pa.float64()).to_numpy() for column in numbers.columns], axis=1)
-    return dict(zip(names, values, strict=True))
+    return {str(name): row for name, row in zip(names, values, strict=True)}
 
 
 def _rows_of(named: Mapping[str, FloatArray], classes: Sequence[str], where: object) -> FloatArray:

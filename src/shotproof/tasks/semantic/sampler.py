@@ -16,12 +16,13 @@ import numpy as np
 from shotproof.core import draws
 from shotproof.core.arrays import FloatArray, IntArray
 from shotproof.core.errors import InputError, Mismatch
+from shotproof.core.file_digest import file_sha256
 from shotproof.core.options import option
 from shotproof.core.records import Meta
 from shotproof.features.features import Features
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import Axis, BoundSampler, SamplerInputs
-from shotproof.tasks.semantic.class_distances import euclidean, file_digest, read_class_distances
+from shotproof.tasks.semantic.class_distances import euclidean, read_class_distances
 from shotproof.tasks.taskset import TaskSet
 from shotproof.tasks.uniform.random import BoundRandom, Random
 
@@ -76,7 +77,7 @@ class BoundSemantic(BoundRandom):
             return
         file = Path(sampler.class_distances)
         self.distances = read_class_distances(file, self.pool.classes, self.pool.sizes.tolist())
-        self.sampler = replace(sampler, class_distances_digest=file_digest(file))
+        self.sampler = replace(sampler, class_distances_digest=file_sha256(file)[:32])
         if sampler.class_distances_digest not in (None, self.sampler.class_distances_digest):
             raise Mismatch(
                 f"class distances: {file} has digest {self.sampler.class_distances_digest}, the tasks were drawn with "

@@ -11,27 +11,22 @@ A node may have several parents. The classes that it spans are those at or below
 
 from __future__ import annotations
 
-import csv
-import json
-import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePosixPath
 
-from shotproof.core.errors import InputError, did_you_mean, first_line
-from shotproof.tasks.semantic.class_distances import nested_edges
+from shotproof.catalog.layouts.csv_file import read_csv
+from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.files import read_text
+from shotproof.core.plain_values import shown
+from shotproof.core.tables import conform
+from shotproof.tasks.semantic.class_distances import read_nested
 
 Edge = tuple[str, str]  # child, parent
 
 
 def read_hierarchy(path: Path, classes: Sequence[str]) -> dict[str, list[int]]:
     """The numbers of the classes that each node of a file spans, by its name; those that span none are left out."""
-    if not path.is_file():
-        raise InputError(f"hierarchy: file {path} does not exist")
-    try:
-        edges = _edges(path)
-    except (OSError, ValueError, RecursionError) as error:
-        raise InputError(f"hierarchy: cannot read {path}: {first_line(error)}") from error
-    return spanned(edges, classes, path)
+    return spanned(_edges(path, f"hierarchy: file {path}"), classes, path)
 
 
 def spanned(edges: Iterable[Edge], classes: Sequence[str], where: object) -> dict[str, list[int]]:
@@ -83,21 +78,18 @@ def _at_or_above(name: str, parents: dict[str, set[str]], where: object) -> set[
     return found
 
 
-def _edges(path: Path) -> list[Edge]:
-    text = path.read_text(encoding="utf-8")
+def _edges(path: Path, what: str) -> list[Edge]:
     if path.suffix in (".json", ".toml"):
-        nested = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-        return [(child, parent) for child, parent in nested_edges(nested) if parent is not None]
+        return [(child, parent) for child, parent in read_nested(path, what) if parent is not None]
     if path.suffix == ".csv":
-        rows = list(csv.reader(text.splitlines()))
-        if not rows or rows[0] != ["child", "parent"]:
-            raise ValueError("expected the columns child,parent")
-        return [(row[0], row[1]) for row in rows[1:] if len(row) == 2 and row[1]]
+        table = conform(read_csv(path, what, is_text=lambda name: True), {"child": "string", "parent": "string"}, what)
+        rows = zip(table.column("child").to_pylist(), table.column("parent").to_pylist(), strict=True)
+        return [(child, parent) for child, parent in rows if child and parent]
     edges = []
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(read_text(path, what).splitlines(), 1):
         names = line.split()
         if names and len(names) != 2:
-            raise ValueError(f"line {number}: expected a parent and a child, found '{line.strip()}'")
+            raise InputError(f"{what}, line {number}: expected a parent and a child, found {shown(line.strip())}")
         if names:
             edges.append((names[1], names[0]))
     return edges

@@ -26,11 +26,11 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core import draws
 from shotproof.core.arrays import BoolArray, IntArray
 from shotproof.core.errors import InputError, InsufficientData, Mismatch
+from shotproof.core.file_digest import file_sha256
 from shotproof.core.options import option
 from shotproof.core.records import Meta
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import BoundSampler, Sampler, SamplerInputs
-from shotproof.tasks.semantic.class_distances import file_digest
 from shotproof.tasks.taskset import TaskSet
 from shotproof.tasks.uniform.hierarchy import folders_of, read_hierarchy
 
@@ -150,7 +150,7 @@ class BoundMetaDataset(BoundSampler[MetaDataset]):
             file = Path(sampler.hierarchy)
             found, most = read_hierarchy(file, names), sampler.max_leaves
             what = f"a node of {file} that spans at most {most} and"
-            self.sampler = replace(sampler, hierarchy_digest=file_digest(file))
+            self.sampler = replace(sampler, hierarchy_digest=file_sha256(file)[:32])
             if sampler.hierarchy_digest not in (None, self.sampler.hierarchy_digest):
                 raise Mismatch(
                     f"hierarchy: {file} has digest {self.sampler.hierarchy_digest}, the tasks were drawn with "

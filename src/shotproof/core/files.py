@@ -1,0 +1,173 @@
+"""Files that may be anything: the one place where they are opened, with limits before anything is read or allocated.
+
+Only regular files are read: a device or a pipe would never end. What is wrong with a file is an InputError, whose
+message begins with `what`, the kind of file and its path.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from shotproof.core.errors import InputError, did_you_mean, first_line
+
+LARGEST_TEXT = 2**30  # bytes of a file that is read as text, all at once
+LARGEST_ITEM = 2**31  # bytes of an image or a sound
+DEEPEST = 100  # lists and tables within each other
+LONGEST_NAME, LONGEST_PATH = 255, 4095  # bytes, as most systems have it
+
+_KINDS = {
+    stat.S_ISDIR: "a folder",
+    stat.S_ISCHR: "a device",
+    stat.S_ISBLK: "a device",
+    stat.S_ISFIFO: "a pipe",
+    stat.S_ISSOCK: "a socket",
+}
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def check_path(path: str | Path) -> None:
+    """Refuse a path that no file can have: with a NUL, or longer than systems allow.
+
+    Raises:
+        OSError: it is one; `strerror` says why.
+    """
+    text = os.fsencode(str(path))
+    if b"\0" in text:
+        raise OSError(errno.EINVAL, "its name has a NUL character")
+    if len(text) > LONGEST_PATH or any(len(name) > LONGEST_NAME for name in text.split(b"/")):
+        raise OSError(
+            errno.ENAMETOOLONG, f"its name is longer than {LONGEST_NAME} bytes, or its path than {LONGEST_PATH}"
+        )
+
+
+def is_there(path: str | Path) -> bool:
+    """Whether there is a file or folder of this name; no where none can be."""
+    try:
+        check_path(path)
+        Path(path).stat()
+    except OSError:
+        return False
+    return True
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder of this name; no where none can be."""
+    return is_there(path) and path.is_dir()
+
+
+def check_regular(path: Path, largest: int | None = None) -> None:
+    """Refuse what is not a regular file, before it is opened.
+
+    Args:
+        path: of the file
+        largest: bytes that it may have
+
+    Raises:
+        OSError: it is not there, no regular file, or larger; `strerror` says which.
+    """
+    check_path(path)
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        kind = next((name for test, name in _KINDS.items() if test(found.st_mode)), "something else")
+        raise OSError(errno.EINVAL, f"expected a regular file, found {kind}")
+    if largest is not None and found.st_size > largest:
+        raise OSError(errno.EFBIG, f"expected at most {largest:,} bytes, found {found.st_size:,}")
+
+
+def require_file(path: Path, what: str, largest: int | None = None) -> None:
+    """Refuse what cannot be read as a regular file; of one that is not there, with the nearest name beside it.
+
+    Raises:
+        InputError: it cannot.
+    """
+    try:
+        check_regular(path, largest)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError(f"{what} does not exist{similar_files(path)}") from error
+    except OSError as error:
+        raise InputError(f"{what} cannot be read: {error.strerror or error}") from error
+
+
+def similar_files(path: Path) -> str:
+    """The end of a message about a file that is not there: the nearest name in its folder."""
+    try:
+        names = [one.name for one in path.parent.iterdir() if one.suffix == path.suffix]
+    except OSError:
+        return ""
+    return did_you_mean(path.name, names) if names else ""
+
+
+def read_text(path: Path, what: str, *, encoding: str = "utf-8") -> str:
+    """All of a text file."""
+    require_file(path, what, LARGEST_TEXT)
+    try:
+        return path.read_text(encoding=encoding)
+    except OSError as error:
+        raise InputError(f"{what} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{what} is not text in UTF-8: {error}") from error
+
+
+def read_toml(path: Path, what: str) -> dict[str, Any]:
+    """What a TOML file holds."""
+    return parse_toml(read_text(path, what), what)
+
+
+def parse_toml(text: str, what: str) -> dict[str, Any]:
+    """What TOML says; InputError where it is none, or nests deeper than DEEPEST."""
+    try:
+        document = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{what} is not readable as TOML: {_of_text(error)}") from error
+    _require_shallow(document, what)
+    return document
+
+
+def read_json(path: Path, what: str) -> Any:
+    """What a JSON file holds."""
+    return parse_json(read_text(path, what), what)
+
+
+def parse_json(text: str | bytes, what: str) -> Any:
+    """What JSON says; InputError where it is none, holds text that is not Unicode, or nests deeper than DEEPEST.
+
+    Example:
+        >>> parse_json("[" * 1000, "metadata")
+        Traceback (most recent call last):
+        shotproof.core.errors.InputError: metadata is not readable as JSON: lists or tables nest deeper than 100
+    """
+    try:
+        decoded = text if isinstance(text, str) else text.decode()
+        document = json.loads(decoded)
+        if _SURROGATE.search(decoded):
+            json.dumps(document, ensure_ascii=False).encode()  # half of a pair cannot be encoded
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{what} is not readable as JSON: {_of_text(error)}") from error
+    _require_shallow(document, what, "JSON")
+    return document
+
+
+def _of_text(error: Exception) -> str:
+    return f"lists or tables nest deeper than {DEEPEST}" if isinstance(error, RecursionError) else first_line(error)
+
+
+def _require_shallow(document: Any, what: str, kind: str = "TOML") -> None:
+    """Refuse what nests so deep that those who walk through it would run out of stack."""
+    level = [document]
+    for _ in range(DEEPEST):
+        level = [below for one in level for below in _below(one) if isinstance(below, Mapping | list)]
+        if not level:
+            return
+    raise InputError(f"{what} is not readable as {kind}: {_of_text(RecursionError())}")
+
+
+def _below(value: Any) -> Any:
+    return value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()

@@ -1,0 +1,531 @@
+"""Every format that is read: how one of its files is damaged, and every command and reader that reads it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import shotproof as sp
+from tests.fuzzing import raw, tables
+from tests.fuzzing.choices import Choices
+from tests.fuzzing.execute import Command
+from tests.fuzzing.values import changed, json_value, to_json, to_toml, toml_value
+
+Mutate = Callable[[bytes, Choices], bytes]
+
+ALONE = ("--workers", "1", "--no-progress")
+TASKS = ("--way", "2", "--shot", "1", "--query", "2", "--tasks", "2", "--split", "test")
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file of the bench, how it is damaged, and what reads it: arguments, or a reader of Python."""
+
+    file: str
+    mutate: Mutate
+    commands: Mapping[str, Command]
+
+    def write(self, folder: Path, choices: Choices) -> None:
+        """Damage the file."""
+        path = folder / self.file
+        good = path.read_bytes()
+        path.write_bytes(self.mutate(good, choices))
+
+
+def _either(*mutators: Mutate) -> Mutate:
+    """One of these ways, or damage to the bytes themselves."""
+
+    def mutate(content: bytes, choices: Choices) -> bytes:
+        return choices.pick((*mutators, *mutators, raw.damaged))(content, choices)
+
+    return mutate
+
+
+def _toml(*keys: str) -> Mutate:
+    def mutate(content: bytes, choices: Choices) -> bytes:
+        document = tomllib.loads(content.decode())
+        for _ in range(1 + choices.below(2)):
+            document = changed(document, choices, toml_value, keys) if isinstance(document, dict) else document
+        return to_toml(document).encode("utf-8", "surrogatepass")
+
+    return _either(mutate)
+
+
+def _json(content: bytes, choices: Choices) -> bytes:
+    return to_json(changed(json.loads(content), choices, json_value)).encode("utf-8", "surrogatepass")
+
+
+def _read(file: str) -> Callable[[], Any]:
+    return lambda: repr(sp.read(file))
+
+
+def _onnx(content: bytes, choices: Choices) -> bytes:
+    """A graph with other names, axes, or numbers."""
+    import onnx
+
+    model = onnx.load_from_string(content)
+    action = choices.below(5)
+    if action == 0:
+        return content.replace(b"image", choices.pick((b"\xff\xfe\xfdaa", b"im\0ge", b"image"[::-1])))
+    if action == 1:
+        return content.replace(b"vector", b"\xff\xfe\xfdaaa")
+    dims = model.graph.input[0].type.tensor_type.shape.dim
+    if action == 2:
+        dims[choices.below(4)].dim_value = choices.pick((0, -1, 2**31, 2**40, 1, 100_000))
+    elif action == 3:
+        del dims[choices.below(4)]
+    else:
+        model.graph.input[0].type.tensor_type.elem_type = choices.below(20)
+    return bytes(model.SerializeToString())
+
+
+_CATALOG = "catalog.parquet"
+_ENCODE = ("encode", _CATALOG, "-o", "out/features.parquet", *ALONE, "--cache", "none")
+_DETECT = ("detect", _CATALOG, "-o", "out/attributes.parquet", *ALONE, "--stats")
+_EVALUATE = ("evaluate", "tasks.parquet", "-f", "features.parquet", "-m", "ncc", "-o", "out/results.parquet", *ALONE)
+_SAMPLE = ("sample", _CATALOG, "-o", "out/tasks.parquet", *TASKS, *ALONE)
+_COMPARE = (
+    "compare",
+    "results.parquet",
+    "hard-results.parquet",
+    "--tasks",
+    "tasks.parquet",
+    "--tasks",
+    "hard.parquet",
+    "--catalog",
+    _CATALOG,
+    "--features",
+    "features.parquet",
+    "--halvings",
+    "2",
+    *ALONE,
+)
+_REPORT = (
+    "report",
+    "results.parquet",
+    "hard-results.parquet",
+    "--tasks",
+    "tasks.parquet",
+    "--tasks",
+    "hard.parquet",
+    "--catalog",
+    _CATALOG,
+    "--features",
+    "features.parquet",
+    "--attributes",
+    "attributes.parquet",
+    "--similarity",
+    "similarity.parquet",
+    "--projection",
+    "none",
+    "--interval",
+    "sampler",
+    "--no-placebo",
+    "-o",
+    "out/report.html",
+    *ALONE,
+)
+_EXPLAIN = (
+    "explain",
+    "hard.parquet",
+    "--against",
+    "tasks.parquet",
+    "--attributes",
+    "attributes.parquet",
+    "-f",
+    "features.parquet",
+    "--results",
+    "hard-results.parquet",
+    "--catalog",
+    _CATALOG,
+    "-o",
+    "out/explain.html",
+    *ALONE,
+)
+_TRANSFER = (
+    "transfer",
+    "hard.parquet",
+    "--against",
+    "tasks.parquet",
+    "-f",
+    "features.parquet",
+    "-m",
+    "ncc",
+    "-o",
+    "out",
+    *ALONE,
+)
+_PLAN = ("plan", "results.parquet", "--catalog", _CATALOG, "--split", "test")
+_GEOMETRY = (
+    "geometry",
+    "features.parquet",
+    "--catalog",
+    _CATALOG,
+    "--clean-value",
+    "sea",
+    "-o",
+    "out/geometry.html",
+    *ALONE,
+)
+_REFERENCE = (
+    "geometry",
+    "features.parquet",
+    "--catalog",
+    _CATALOG,
+    "--reference",
+    "features.parquet",
+    "--reference-catalog",
+    _CATALOG,
+    "--permutations",
+    "2",
+    *ALONE,
+)
+_SIMILARITY = (
+    "similarity",
+    _CATALOG,
+    "--features",
+    "features.parquet",
+    "--texts",
+    "texts.parquet",
+    "-o",
+    "out/similarity.html",
+    "--items",
+    "out/similarity.parquet",
+    *ALONE,
+)
+_TRAIN = (
+    "train",
+    _CATALOG,
+    "--objective",
+    "protonet",
+    "--backbone",
+    "conv64f(pools=2, pooling='mean')",
+    "--val-split",
+    "none",
+    "--way",
+    "2",
+    "--shot",
+    "1",
+    "--query",
+    "1",
+    "--epochs",
+    "1",
+    "--tasks",
+    "1",
+    "--set",
+    "size=16",
+    "-o",
+    "out/x.model",
+    *ALONE,
+)
+_MIX = ("mix", "sounds.parquet", "--mapping", "mapping.toml", "--embedding", "none", "-o", "out/mixed", *ALONE)
+_RUN = ("run", "experiment.toml", *ALONE)
+_FROM_TABLE = ("catalog", "table.csv", "--layout", "table", "-o", "out/catalog.parquet", *ALONE)
+
+
+def _resume() -> None:
+    out = Path("out")
+    out.mkdir(exist_ok=True)
+    shutil.copy("failed.model.checkpoint", out / "failed.model.checkpoint")
+    from tests.fuzzing.bench import TRAINING
+
+    with sp.Runtime(workers=1, progress=False):
+        sp.train(
+            sp.Catalog.read(_CATALOG),
+            "protonet",
+            output=out / "failed.model",
+            val_split=None,
+            lr=1e30,
+            resume=True,
+            **{**TRAINING, "epochs": 2},
+        )
+
+
+def _in(*names: str) -> dict[str, Command]:
+    known: dict[str, Command] = {
+        "encode": (*_ENCODE, "--encoder", "pixels(size=2)"),
+        "detect": (*_DETECT, "--detector", "photometric"),
+        "evaluate": _EVALUATE,
+        "evaluate items": (
+            "evaluate",
+            "tasks.parquet",
+            "--catalog",
+            _CATALOG,
+            "--model",
+            "protonet.model",
+            "-m",
+            "finetune(steps=1)",
+            "-o",
+            "out/results.parquet",
+            *ALONE,
+        ),
+        "sample": (*_SAMPLE, "--sampler", "random"),
+        "sample fewstab": (*_SAMPLE, "--sampler", "fewstab", "--attributes", "attributes.parquet"),
+        "sample hardest": (*_SAMPLE, "--sampler", "hardest", "--features", "features.parquet"),
+        "sample like": (
+            "sample",
+            _CATALOG,
+            "-o",
+            "out/tasks.parquet",
+            "--split",
+            "test",
+            "--way",
+            "2",
+            "--shot",
+            "1",
+            "--query",
+            "2",
+            "--sampler",
+            "hardest",
+            "--features",
+            "features.parquet",
+            "--like",
+            "tasks.parquet",
+            *ALONE,
+        ),
+        "sample context": (*_SAMPLE[:2], "-o", "out/tasks", *_SAMPLE[4:], "--query", "1", "--sampler", "context"),
+        "check": ("check", "tasks.parquet", "--catalog", _CATALOG, "--attributes", "attributes.parquet"),
+        "compare": _COMPARE,
+        "report": _REPORT,
+        "explain": _EXPLAIN,
+        "transfer": _TRANSFER,
+        "plan": _PLAN,
+        "geometry": _GEOMETRY,
+        "geometry reference": _REFERENCE,
+        "similarity": _SIMILARITY,
+        "train": _TRAIN,
+        "mix": _MIX,
+        "run": _RUN,
+        "catalog check": ("catalog", _CATALOG, "--check", "--stats", "-o", "out/catalog.parquet", *ALONE),
+        "catalog table": _FROM_TABLE,
+        "detect stats": (
+            "detect",
+            "attributes.parquet",
+            "--catalog",
+            _CATALOG,
+            "--stats",
+            "--against",
+            "attributes.parquet",
+        ),
+    }
+    return {name: known[name] for name in names}
+
+
+_TABLE = _either(tables.changed_table)
+_OF_CATALOG = (
+    "encode",
+    "detect",
+    "sample",
+    "sample fewstab",
+    "sample hardest",
+    "sample context",
+    "check",
+    "compare",
+    "report",
+    "explain",
+    "plan",
+    "geometry",
+    "similarity",
+    "train",
+    "catalog check",
+    "evaluate items",
+)
+
+FORMATS: dict[str, Format] = {
+    "experiment": Format(
+        "experiment.toml",
+        _toml("root", "file", "layout", "mix", "tune_on", "sets", "files", "stages", "model", "models"),
+        {"run": _RUN, "run --dry-run": (*_RUN, "--dry-run"), "sp.read": _read("experiment.toml")},
+    ),
+    "experiment on sounds": Format(
+        "sounding.toml",
+        _toml("mapping", "min_audible", "gain", "dial", "embedding"),
+        {"run": ("run", "sounding.toml", *ALONE)},
+    ),
+    "catalog": Format(_CATALOG, _TABLE, {**_in(*_OF_CATALOG), "sp.read": _read(_CATALOG)}),
+    "catalog of sounds": Format("sounds.parquet", _either(tables.changed_table, tables.with_paths), {"mix": _MIX}),
+    "catalog of recipes": Format(
+        "recipes/catalog.parquet",
+        _either(tables.changed_table, tables.with_paths),
+        {"encode": ("encode", "recipes/catalog.parquet", "-o", "out/features.parquet", "--encoder", "logmel", *ALONE)},
+    ),
+    "paths in catalogs": Format(
+        _CATALOG,
+        tables.with_paths,
+        _in("encode", "detect", "train", "catalog check", "report", "explain", "evaluate items"),
+    ),
+    "attributes": Format(
+        "attributes.parquet",
+        _TABLE,
+        {**_in("sample fewstab", "check", "report", "explain", "detect stats"), "sp.read": _read("attributes.parquet")},
+    ),
+    "features": Format(
+        "features.parquet",
+        _TABLE,
+        {
+            **_in(
+                "evaluate",
+                "sample hardest",
+                "compare",
+                "report",
+                "explain",
+                "transfer",
+                "geometry",
+                "geometry reference",
+                "similarity",
+            ),
+            "encode": (*_ENCODE, "--encoder", "file:features.parquet"),
+            "evaluate centered": (*_EVALUATE, "-t", "center(base='features.parquet')"),
+            "sp.read": _read("features.parquet"),
+        },
+    ),
+    "texts": Format("texts.parquet", _TABLE, _in("similarity")),
+    "tasks": Format(
+        "tasks.parquet",
+        _TABLE,
+        {
+            **_in("evaluate", "evaluate items", "sample like", "check", "compare", "report", "explain", "transfer"),
+            "sp.read": _read("tasks.parquet"),
+        },
+    ),
+    "results": Format(
+        "results.parquet",
+        _TABLE,
+        {
+            **_in("compare", "report", "plan"),
+            "sp.read": _read("results.parquet"),
+            "compare --json": (*_COMPARE, "--json"),
+            "compare --latex": (*_COMPARE, "--latex"),
+        },
+    ),
+    "similarity": Format("similarity.parquet", _TABLE, {**_in("report"), "sp.read": _read("similarity.parquet")}),
+    "run's record": Format(
+        "run/run.json",
+        _either(_json),
+        {
+            "compare": ("compare", "run", *ALONE),
+            "report": ("report", "run", "-o", "out/report.html", "--projection", "none", *ALONE),
+            "explain": ("explain", "run", "-o", "out/explain.html", *ALONE),
+            "plan": ("plan", "run"),
+            "run": ("run", "in-run.toml", *ALONE),
+            "sp.read": _read("run"),
+        },
+    ),
+    "captions, JSON lines": Format(
+        "captions.jsonl",
+        _either(raw.changed_json_lines),
+        {
+            "detect": (*_DETECT, "--detector", "captions(file='captions.jsonl')"),
+            "detect chunks": (*_DETECT, "--detector", "captions(file='captions.jsonl', words='chunks')"),
+        },
+    ),
+    "captions, CSV": Format(
+        "captions.csv", _either(raw.changed_csv), {"detect": (*_DETECT, "--detector", "captions(file='captions.csv')")}
+    ),
+    "captions, Parquet": Format(
+        "captions.parquet", _TABLE, {"detect": (*_DETECT, "--detector", "captions(file='captions.parquet')")}
+    ),
+    "annotations": Format("annotations.csv", _either(raw.changed_csv), {"run": _RUN}),
+    "annotations, wide": Format(
+        "wide.csv", _either(raw.changed_csv), {"detect": (*_DETECT, "--detector", "table(file='wide.csv')")}
+    ),
+    "table of items": Format("table.csv", _either(raw.changed_csv), {"catalog": _FROM_TABLE}),
+    "splits": Format(
+        "splits.csv",
+        _either(raw.changed_csv),
+        {"run": _RUN, "catalog": ("catalog", "images", "--splits", "splits.csv", "-o", "out/catalog.parquet")},
+    ),
+    "names": Format(
+        "names.csv",
+        _either(raw.changed_csv),
+        {"run": _RUN, "catalog": ("catalog", "images", "--names", "names.csv", "-o", "out/catalog.parquet")},
+    ),
+    "names, text": Format(
+        "names.txt",
+        raw.damaged,
+        {"catalog": ("catalog", "images", "--names", "names.txt", "-o", "out/catalog.parquet")},
+    ),
+    **{
+        f"class distances, {file}": Format(
+            file, mutate, {"sample": (*_SAMPLE, "--sampler", f"semantic(class_distances='{file}')")}
+        )
+        for file, mutate in (
+            ("distances.csv", _either(raw.changed_csv)),
+            ("class-attributes.csv", _either(raw.changed_csv)),
+            ("tree.csv", _either(raw.changed_csv)),
+            ("tree.json", _either(_json)),
+            ("tree.toml", _toml()),
+        )
+    },
+    **{
+        f"hierarchy, {file}": Format(
+            file,
+            mutate,
+            {
+                "sample": (
+                    "sample",
+                    _CATALOG,
+                    "-o",
+                    "out/tasks.parquet",
+                    "--split",
+                    "test",
+                    "--tasks",
+                    "2",
+                    "--sampler",
+                    f"meta-dataset(hierarchy='{file}')",
+                    *ALONE,
+                )
+            },
+        )
+        for file, mutate in (
+            ("tree.csv", _either(raw.changed_csv)),
+            ("tree.json", _either(_json)),
+            ("tree.toml", _toml()),
+            ("is_a.txt", raw.damaged),
+        )
+    },
+    "mapping, TOML": Format(
+        "mapping.toml", _toml("pairs", "hard", "splits"), {"mix": _MIX, "run": ("run", "sounding.toml", *ALONE)}
+    ),
+    "mapping, CSV": Format(
+        "mapping.csv", _either(raw.changed_csv), {"mix": (*_MIX[:2], "--mapping", "mapping.csv", *_MIX[4:])}
+    ),
+    "mixing's record": Format("mixed/mix.json", _either(_json), {"mix": (*_MIX[:-5], "-o", "mixed", *ALONE)}),
+    "arrays, npy": Format(
+        "features.npy", _either(raw.changed_npy), {"encode": (*_ENCODE, "--encoder", "file:features.npy")}
+    ),
+    "arrays, npz": Format("features.npz", _either(raw.changed_npz), {"run": _RUN}),
+    "arrays, npz of a catalog": Format(
+        "items.npz", _either(raw.changed_npz), {"encode": (*_ENCODE, "--encoder", "file:items.npz")}
+    ),
+    "ONNX": Format("network.onnx", _either(_onnx), {"encode": (*_ENCODE, "--encoder", "onnx:network.onnx")}),
+    "ONNX's TOML": Format(
+        "network.onnx.toml",
+        _toml("input", "front_end", "rate", "seconds", "size"),
+        {"encode": (*_ENCODE, "--encoder", "onnx:network.onnx")},
+    ),
+    "model": Format(
+        "protonet.model",
+        _either(raw.changed_tensors),
+        {
+            "sp.read": _read("protonet.model"),
+            "encode": (*_ENCODE, "--encoder", "model:protonet.model"),
+            **_in("evaluate items"),
+            "train": (*_TRAIN, "--from", "protonet.model"),
+        },
+    ),
+    "checkpoint": Format("failed.model.checkpoint", _either(raw.changed_tensors), {"train --resume": _resume}),
+    "image": Format(
+        "images/polygon-3/0000.png", raw.damaged, _in("encode", "detect", "catalog check", "train", "report")
+    ),
+    "sound": Format(
+        "sounds/low-bell/0000.flac",
+        raw.damaged,
+        {"mix": _MIX, "encode": ("encode", "sounds.parquet", "-o", "out/f.parquet", "--encoder", "logmel", *ALONE)},
+    ),
+}
