@@ -63,7 +63,7 @@ def test_the_paired_difference_at_other_queries_uses_which_were_missed() -> None
 def test_what_the_record_says_of_the_tasks() -> None:
     table = results_of(answers()).table
     assert Pilot.of(Results(table, ResultsRecord(tasks=TasksRecord(shot=5)))).origin.design.shot == 5
-    for meta in ({}, {"tasks": "unknown"}, {"tasks": {"made_by": None}}):
+    for meta in ({}, {"tasks": None}, {"tasks": {"made_by": None}}):
         assert Pilot.of(Results(table, ResultsRecord.read(meta))).origin.design.shot is None
 
 
