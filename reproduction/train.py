@@ -1,6 +1,6 @@
 """Train the networks of the tables: the commands of `shotproof train`, with their settings in one place.
 
-python -m reproduction.train cub              # the eighteen models of FewSTAB's tables, into reproduction/models
+python -m reproduction.train cub              # the nineteen models of FewSTAB's tables, into reproduction/models
 python -m reproduction.train sounds           # those on mixed ESC-50, into reproduction/sound-models
 python -m reproduction.train sounds --only conv64f-1s  # of these, what a CPU trains in under an hour
 python -m reproduction.train cub --only boil  # models whose name begins so
@@ -27,31 +27,37 @@ SHOTS = (1, 5)
 SOUND_BACKBONES = ("conv64f", "resnet12")
 SOUND_SEEDS = (0, 1, 2)
 
-# A training is what `shotproof train` is told beside the catalog, the output and the shots.
+# A training is what `shotproof train` is told beside the catalog, the output, the shots and what it starts from.
 PARTS = "--set augment=resized-crop(area=0.35)"
-BRIEF = f"{PARTS} --epochs 10 --schedule cosine"  # after the first stage: some thousand tasks, as measured
-SINGLE = "--tasks 240 --tasks-per-update 1"
+BRIEF = f"{PARTS} --epochs 10 --schedule cosine"  # after other stages: some thousand tasks, as measured
+SINGLE = "--tasks 240 --tasks-per-update 1 --optimizer sgd"
+OURS = "ours"  # RFS as its first stage, then Meta-Baseline: what others start from, and RFS's teacher
+FIRST_STAGE = f"{OURS}.stage1"
 
-# Trained once, on the classes. RFS is the start of those on tasks; Baseline++ is by FewSTAB's own settings.
+# Trained once, on the classes. Baseline++ is by FewSTAB's own settings.
 CUB_CLASSES = {
-    "rfs": f"--objective rfs --recipe fewstab-cub --backbone resnet12(warm_up=12000) {PARTS}",
+    OURS: "--recipe shotproof",
+    "rfs": f"--objective rfs(distill=True) --recipe fewstab-cub {PARTS}",
     "baseline++": "--objective baseline++ --recipe fewstab-cub --backbone resnet12",
 }
-# Trained at 1 and at 5 shots, from new weights by FewSTAB's own settings: CAN on all of its 10,000 tasks, ANIL on a
-# twentieth of its 200,000. Epochs are longer and fewer, which changes how often they are validated.
-CUB_TASKS_ANEW = {
+# Trained at 1 and at 5 shots. CAN and ANIL are from new weights by FewSTAB's own settings: CAN on all of its 10,000
+# tasks, ANIL on a twentieth of its 200,000. Epochs are longer and fewer, which changes how often they are validated.
+# The features of the others' start have squared lengths of about 200: at temperature 32 the distances of ProtoNet are
+# as sharp as cosines times 12. Learning rates are not searched for.
+CUB_TASKS = {
     "can": "--objective can --recipe fewstab-cub --backbone resnet12 --epochs 25 --tasks 400",
     "anil": "--objective anil --recipe fewstab-cub --backbone resnet12 --epochs 25 --tasks 400",
-}
-# Trained at 1 and at 5 shots, from the weights of RFS, whose features have squared lengths of about 180: at temperature
-# 32 the distances of ProtoNet are as sharp as cosines times 10. Learning rates are not searched for.
-CUB_TASKS = {
-    "boil": f"--objective boil(rate=0.3) {BRIEF} --tasks 200 --tasks-per-update 4 --lr 0.0003 --set compile=False",
+    "boil": f"--objective boil(rate=0.3) {BRIEF} --tasks 120 --tasks-per-update 4 --lr 0.0003 --set compile=False",
     "leo": f"--objective leo {BRIEF} --tasks 400 --tasks-per-update 4 --lr 0.0005",
     "renet": f"--objective renet(attention_temperature=2) {BRIEF} {SINGLE} --lr 0.005",
-    "protonet": f"--objective protonet(temperature=32) {BRIEF} {SINGLE} --optimizer sgd --lr 0.001",
-    "dn4": f"--objective dn4 {BRIEF} {SINGLE} --optimizer sgd --lr 0.001",
+    "protonet": f"--objective protonet(temperature=32) {BRIEF} {SINGLE} --lr 0.001",
+    "dn4": f"--objective dn4 {BRIEF} {SINGLE} --lr 0.001",
     "r2d2": f"--objective r2d2 {BRIEF} {SINGLE} --lr 0.001",
+}
+CUB_STARTS = {
+    "rfs": FIRST_STAGE,
+    "leo": FIRST_STAGE,  # its backbone stays as it is
+    **dict.fromkeys(("boil", "renet", "protonet", "dn4", "r2d2"), OURS),
 }
 SOUND = "--recipe spuraudio --train-sampler iid"
 SOUND_CLASSES = {
@@ -125,12 +131,16 @@ class Training:
 def cub_trainings(folder: Path = HERE / "models") -> Iterator[Training]:
     """The models on birds, those that others start from first."""
     for name, told in CUB_CLASSES.items():
-        yield Training(folder / f"{name}.model", tuple(told.split()))
-    for name, told in (CUB_TASKS_ANEW | CUB_TASKS).items():
+        yield Training(folder / f"{name}.model", tuple(told.split()), _cub_start(folder, name))
+    for name, told in CUB_TASKS.items():
         for shot in SHOTS:
             arguments = (*told.split(), "--shot", str(shot))
-            start = folder / "rfs.model" if name in CUB_TASKS else None
-            yield Training(folder / f"{name}-{shot}.model", arguments, start)
+            yield Training(folder / f"{name}-{shot}.model", arguments, _cub_start(folder, name))
+
+
+def _cub_start(folder: Path, name: str) -> Path | None:
+    start = CUB_STARTS.get(name)
+    return None if start is None else folder / f"{start}.model"
 
 
 def sound_trainings(folder: Path = HERE / "sound-models") -> Iterator[Training]:
