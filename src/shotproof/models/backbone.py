@@ -24,11 +24,14 @@ class BackboneNetwork(nn.Module, ABC):
     input_shape: channels, height and width of an item
     map_shape: channels, height and width of its last map
     dim: the length of its vector
+    steps_together: whether a GPU takes gradient steps of several tasks through it at a time, in bfloat16. Under `vmap`
+        PyTorch cannot train residual networks so: their steps are taken task by task, in float32
     """
 
     input_shape: Shape
     map_shape: Shape
     dim: int
+    steps_together: bool = False
 
     @abstractmethod
     def stages(self, items: Tensor) -> list[Tensor]:

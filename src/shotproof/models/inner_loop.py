@@ -26,16 +26,17 @@ class Viewed(nn.Module):
     As in `FewShotNetwork`, the backbone computes in bfloat16 on a GPU; under `vmap` no memory format can be asked for.
     """
 
-    def __init__(self, net: FewShotNetwork, logits: bool = False) -> None:
+    def __init__(self, net: FewShotNetwork, logits: bool = False, precise: bool = False) -> None:
         super().__init__()
         self.net = net
         self.logits = logits
+        self.precise = precise  # float32 on a GPU too
 
     def forward(self, items: Tensor) -> Tensor:
         """Items [n, channels, height, width] to vectors [n, dim] or logits [n, classes], as precise as the items."""
         # Of the ways to compute attention, `vmap` knows this one.
         attention = sdpa_kernel(SDPBackend.MATH)
-        with attention, torch.autocast("cuda", torch.bfloat16, enabled=items.is_cuda):
+        with attention, torch.autocast("cuda", torch.bfloat16, enabled=items.is_cuda and not self.precise):
             vectors = self.net.backbone.vectors(items)
         vectors = vectors.to(items.dtype)
         return self.net.head(vectors) if self.logits else vectors
@@ -136,11 +137,15 @@ def adapted_scores(
         batch_norm: which statistics normalize each pass
         at_once: as `over_tasks` takes it
     """
-    viewed = Viewed(net, logits=True)
+    together = net.backbone.steps_together
+    viewed = Viewed(net, logits=True, precise=not together)
     step = gradient_step(viewed, rate, first_order)
+    trains = torch.is_grad_enabled()
+    if trains and not together and at_once is None:
+        at_once = False
     weights: Weights = {name: each for name, each in net.named_parameters() if adapts(name)}
     shared = True  # all tasks begin with the same weights
-    with normalized_by(net, batch_norm, twice=torch.is_grad_enabled() and not first_order):
+    with normalized_by(net, batch_norm, twice=trains and not first_order):
         for _ in range(steps):
             step_of_all = net.compiled(f"step, {shared=}", over_tasks(step, shared, at_once))
             weights = step_of_all(weights, support, labels)

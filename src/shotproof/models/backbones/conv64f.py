@@ -34,6 +34,8 @@ class Conv64F(Backbone):
 
 
 class _Network(BackboneNetwork):
+    steps_together = True
+
     def __init__(self, options: Conv64F, channels: int) -> None:
         super().__init__()
         self.flat = options.pooling == "flat"
