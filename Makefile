@@ -3,7 +3,7 @@ BIN := .venv/bin
 # Everything that decides what is installed: when one of these changes, the environment is made anew.
 STAMP := .venv/.installed
 
-.PHONY: demo test test-browser fuzz lint bench reproduction clean
+.PHONY: demo test test-browser docs fuzz lint bench reproduction clean
 
 demo: $(STAMP)
 	$(BIN)/shotproof demo
@@ -16,6 +16,11 @@ test: $(STAMP)
 
 test-browser: $(STAMP)
 	$(BIN)/pytest -m browser
+
+# The site, into site/; any broken link ends it. `python -m http.server -d site` shows it with its search.
+docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 
 # SECONDS of each format; guided by coverage where atheris is installed (.venv/bin/pip install atheris).
 SECONDS ?= 20
@@ -41,4 +46,4 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 clean:
-	rm -rf .venv build dist src/*.egg-info shotproof-demo
+	rm -rf .venv build dist site src/*.egg-info shotproof-demo

@@ -7,6 +7,7 @@ import posixpath
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,9 @@ from shotproof.core.tables import conform, digest, find_rows, placed, read_table
 from shotproof.core.tabular import Tabular
 from shotproof.media.clip import SOUND_EXTENSIONS
 from shotproof.media.images import IMAGE_EXTENSIONS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 REQUIRED = {"item": "string", "path": "string", "label": "string", "split": "string"}
 OPTIONAL = {"context": "string", "source": "string"}
@@ -65,6 +69,15 @@ class Catalog(Tabular):
         table, record = read_table(path, "catalog", REQUIRED, CatalogRecord)
         with placed(f"{path}: "):
             return cls(table, path.parent, record)
+
+    @classmethod
+    def from_pandas(cls, frame: pd.DataFrame) -> Catalog:
+        """From a data frame with the columns `item` and `label`, and others that there are.
+
+        Without `path` items have no files, which those with features do not need; without `split` all are of one.
+        """
+        absent = {"path": frame.get("item"), "split": "all"}
+        return super().from_pandas(frame.assign(**{name: absent[name] for name in absent if name not in frame}))
 
     def write(self, path: str | Path) -> None:
         """Write catalog.parquet, with the paths made relative to it."""

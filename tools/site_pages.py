@@ -1,0 +1,74 @@
+"""The site's pages that are generated: the command line and the Python interface, from the code itself.
+
+A hook of mkdocs (`make docs`). Links of the pages to files of the repository beside `docs/` become code, since the
+site has no such pages.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+_BESIDE_THE_DOCS = re.compile(r"\[([^\]]+)\]\((?:\.\./)+(?!docs/)[^)]*\)")
+_KINDS = ("Functions", "Objects", "Registries")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the generated pages."""
+    from mkdocs.structure.files import File
+
+    for path, text in {"reference/command-line.md": command_line(), "reference/python.md": python_interface()}.items():
+        files.append(File.generated(config, path, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Name the files that are not part of the site, without a link."""
+    return _BESIDE_THE_DOCS.sub(r"`\1`", markdown)
+
+
+def command_line() -> str:
+    """One section per command: what it does, and its options."""
+    from typer.main import get_command
+
+    from shotproof.cli.app import app
+
+    root: Any = get_command(app)
+    sections = [_command(name, one) for name, one in root.commands.items() if not one.hidden]
+    return "# Command line\n\nEvery command says the same by `--help`.\n\n" + "\n".join(sections)
+
+
+def _command(name: str, command: Any) -> str:
+    told = inspect.cleandoc(command.help or "").replace("\b", "").replace("\f", "")
+    rows = "".join(f"| {' | '.join(row)} |\n" for row in _parameters(command))
+    return f"## {name}\n\n{told}\n\n| given as | what it is |\n|---|---|\n{rows}"
+
+
+def _parameters(command: Any) -> Iterator[tuple[str, str]]:
+    for one in command.params:
+        if getattr(one, "hidden", False):
+            continue
+        spelled = one.name.upper() if one.param_type_name == "argument" else ", ".join(one.opts)
+        told = (getattr(one, "help", None) or "").replace("|", "\\|").replace("\n", " ")
+        yield f"`{spelled}`", told
+
+
+def python_interface() -> str:
+    """Every public name, by kind; mkdocstrings takes the docstrings."""
+    import shotproof
+    from shotproof.core.registry import Registry
+
+    named: dict[str, list[str]] = {kind: [] for kind in _KINDS}
+    for name, home in sorted(shotproof._HOME.items(), key=lambda pair: pair[0].lower()):
+        made = getattr(shotproof, name)
+        kind = "Registries" if isinstance(made, Registry) else "Objects" if isinstance(made, type) else "Functions"
+        named[kind].append(f"::: shotproof.{home}.{name}\n")
+    sections = [f"## {kind}\n\n" + "\n".join(entries) for kind, entries in named.items()]
+    return "# Python\n\n`import shotproof as sp`\n\n" + "\n".join(sections)
