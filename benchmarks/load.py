@@ -36,6 +36,7 @@ class Load:
     count: int
     sizes: Callable[[int], tuple[int, int]]  # classes, and items of each
     commands: Callable[[int], list[str]]
+    write: Callable[[Path, int, int], None] = lambda root, classes, items: _write_drawn(root, classes, items)
 
 
 def _sample(way: int = 5, tasks: int = 600, query: int = 5, sampler: str = "random") -> str:
@@ -50,7 +51,23 @@ def _evaluate(methods: list[str]) -> str:
 
 CHECK = "check tasks.parquet --catalog catalog.parquet --attributes attributes.parquet"
 COMPARE = f"compare results.parquet {DRAWN} --interval sampler"
+EXPLAIN = "explain tasks.parquet --attributes attributes.parquet --features features.parquet"
+CATALOG = "catalog files -o catalog.parquet"
 LOADS = [
+    Load(
+        "empty files", 1_000_000, lambda n: (n // 1000, 1000), lambda n: [CATALOG], lambda *sizes: _write_empty(*sizes)
+    ),
+    Load(
+        "images",
+        20_000,
+        lambda n: (n // 100, 100),
+        lambda n: [
+            CATALOG,
+            "detect catalog.parquet --detector photometric --cache cache -o attributes.parquet",
+            "encode catalog.parquet --encoder pixels(size=4) --cache cache -o features.parquet",
+        ],
+        lambda *sizes: _write_images(*sizes),
+    ),
     Load(
         "items",
         1_000_000,
@@ -61,7 +78,7 @@ LOADS = [
         "tasks",
         100_000,
         lambda n: (50, 100),
-        lambda n: [_sample(tasks=n), CHECK, _evaluate(["ncc", "knn"]), COMPARE, PAGE],
+        lambda n: [_sample(tasks=n), CHECK, _evaluate(["ncc", "knn"]), COMPARE, PAGE, EXPLAIN],
     ),
     Load(
         "classes",
@@ -96,7 +113,7 @@ def main() -> None:
     """Print one row per command: at half the size, at all of it, and how many times as much."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the sizes")
-    parser.add_argument("what", nargs="*", help="items, tasks, classes, methods, ways; default: all")
+    parser.add_argument("what", nargs="*", help="e.g. items, tasks, methods; default: all")
     given = parser.parse_args()
     print("| many | command | half | whole | ratio | memory, half | whole | ratio |\n|---|---|---|---|---|---|---|---|")
     for load in LOADS:
@@ -125,17 +142,35 @@ def _measured(load: Load, count: int) -> dict[str, Measured]:
     found: dict[str, Measured] = {}
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
-        _write(root, *load.sizes(count))
+        load.write(root, *load.sizes(count))
         for line in load.commands(count):
             name = " ".join(line.split()[:1] + [part for part in line.split() if part in ("random", "fewstab")])
             found[name] = _took(line, root)
         page = root / "report.html"
-        found["page, MB"] = Measured(page.stat().st_size / 1e6, 0)
-        found["page opens, s"] = Measured(_opens(page), 0)
+        if page.exists():
+            found["page, MB"] = Measured(page.stat().st_size / 1e6, 0)
+            found["page opens, s"] = Measured(_opens(page), 0)
     return found
 
 
-def _write(root: Path, classes: int, items: int) -> None:
+def _write_empty(root: Path, classes: int, items: int) -> None:
+    for label in range(classes):
+        folder = root / "files" / f"{label}"
+        folder.mkdir(parents=True)
+        for item in range(items):
+            (folder / f"{item}.png").touch()
+
+
+def _write_images(root: Path, classes: int, items: int) -> None:
+    from PIL import Image
+
+    _write_empty(root, classes, items)
+    rng = np.random.default_rng(0)
+    for path in (root / "files").rglob("*.png"):
+        Image.fromarray(rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)).save(path)
+
+
+def _write_drawn(root: Path, classes: int, items: int) -> None:
     catalog, attributes = caption_like(classes, items, 2000, 200, (3, 8))
     catalog.write(root / "catalog.parquet")
     attributes.write(root / "attributes.parquet")
@@ -146,7 +181,7 @@ def _write(root: Path, classes: int, items: int) -> None:
 
 
 def _took(line: str, root: Path) -> Measured:
-    alone = [] if line.startswith("check") else ["--workers", "1"]
+    alone = [] if line.startswith(("check", "catalog")) else ["--workers", "1"]
     command = [sys.executable, "-m", "shotproof", *line.split(), *alone]
     with (root / "said").open("w") as said:
         process = subprocess.Popen(command, cwd=root, stdout=said, stderr=subprocess.STDOUT)
@@ -172,4 +207,5 @@ def _opens(page: Path) -> float:
     return seconds
 
 
-main()
+if __name__ == "__main__":
+    main()

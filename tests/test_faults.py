@@ -16,6 +16,7 @@ def test_twenty_kills_and_one_of_each_other_fault_lose_nothing() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     outcomes = dict(re.findall(r"^\| ([^|]+) \| ([^|]+) \|$", done.stdout, re.MULTILINE))
     assert "killed 20" in outcomes["kill -9"]
+    assert "then the same bytes" in outcomes["a worker killed"]
     refused = ("disk full", "disk read-only", "a write cut off", "folder read-only", "memory runs out")
     assert all("one line" in outcomes[fault] for fault in refused)
     assert "went on" not in outcomes["disk full"]

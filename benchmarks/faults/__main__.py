@@ -9,6 +9,8 @@ from pathlib import Path
 
 from benchmarks.faults.trials import Trials
 
+MEGABYTES = [8, 1, 50, 54, 60, 70]  # of memory: less than commands ask for before they touch a file, and more
+
 
 def main() -> None:
     """Try all faults, print a table, and end with status 1 where something was lost, half-written or not told."""
@@ -27,10 +29,11 @@ def main() -> None:
         trials.kills(given.kills)
         if not given.share:
             trials.commands = [command for command in trials.commands if command.name == "encode"]
+        trials.dead_workers(max(1, given.kills // 50))
         trials.refusals(given.share)
         trials.sizes(given.share)
         trials.read_only_folders()
-        trials.memory([2**20, 2**23, 2**25] if given.share == 1 else [2**23])
+        trials.memory(MEGABYTES if given.share else MEGABYTES[:1])
         trials.altered_bytes()
         trials.clocks()
         trials.two_at_once(max(1, given.kills // 50))

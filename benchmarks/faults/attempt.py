@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno
+import gc
 import importlib
 import os
 import resource
+import select
 import signal
 import sys
 import time
@@ -19,18 +22,32 @@ from benchmarks.faults.commands import Command
 
 CHANGES = ("os.rename", "os.mkdir", "os.chmod")  # audit events of the system calls that change what is on a disk
 IMPORTED = (
+    "jinja2",
+    "multiprocessing.queues",
     "pandas",
     "pyloudnorm",
+    "rich.console",
     "rich.table",
+    "shotproof.cli.app",
+    "shotproof.core.runtime.local",
     "shotproof.evaluation.engine",
+    "shotproof.features.encoders.pixels",
+    "shotproof.methods.heads.inductive.knn",
+    "shotproof.models.backbones.conv64f",
+    "shotproof.models.objectives.protonet",
+    "shotproof.pipeline.components",
     "shotproof.pipeline.report",
     "shotproof.pipeline.run",
     "shotproof.sounds.mix",
     "shotproof.training.train",
     "shotproof.worlds.shapes",
     "shotproof.worlds.sounds",
+    "shotproof.stats.export.tables",
     "torch._dynamo",
+    "typer._adapters",
 )
+HANGS = 120  # seconds after which a command does, and is killed
+WORKER = b"popen_loky"  # in the command line of a worker process
 SEEN = "events"
 SAID = "said"
 
@@ -60,14 +77,46 @@ def attempt(
     """Run a command in a folder, after `before` in the same process; kill it after so many seconds."""
     began = time.monotonic()
     child = begin(command, folder, before)
-    while not (done := os.waitpid(child, os.WNOHANG))[0]:
-        if kill_after is not None and time.monotonic() - began > kill_after:
-            os.kill(child, signal.SIGKILL)
-            done = os.waitpid(child, 0)
-            break
-        time.sleep(0.001)
-    said = (folder.parent / SAID).read_text()
-    return Ended(os.waitstatus_to_exitcode(done[1]), said, time.monotonic() - began, _seen(folder))
+    if not _ends_within(HANGS if kill_after is None else kill_after, child):
+        os.kill(child, signal.SIGKILL)
+    return _ended(child, folder, began)
+
+
+def attempt_without_a_worker(command: Command, folder: Path, kill_after: float) -> Ended | None:
+    """Run a command, and kill one of its worker processes so long after it began; None where it ended before."""
+    began = time.monotonic()
+    child = begin(command, folder)
+    while (worker := _worker_of(child)) is None and not _ends_within(0.01, child):
+        pass
+    if worker is not None and not _ends_within(kill_after, child):
+        os.kill(worker, signal.SIGKILL)
+        return _ended(child, folder, began)
+    _ended(child, folder, began)
+    return None
+
+
+def _ends_within(seconds: float, process: int) -> bool:
+    """Wait until a child has ended, at most so long; whoever waits for it later still learns how."""
+    ends = os.pidfd_open(process)
+    try:
+        return bool(select.select([ends], [], [], seconds)[0])
+    finally:
+        os.close(ends)
+
+
+def _ended(child: int, folder: Path, began: float) -> Ended:
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return Ended(status, (folder.parent / SAID).read_text(), time.monotonic() - began, _seen(folder))
+
+
+def _worker_of(process: int) -> int | None:
+    """One of the worker processes of a process, once it has one."""
+    for of_process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            parent = int((of_process / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == process and WORKER in (of_process / "cmdline").read_bytes():
+                return int(of_process.name)
+    return None
 
 
 def begin(command: Command, folder: Path, before: Callable[[], Any] = lambda: None) -> int:
@@ -113,9 +162,15 @@ def watch() -> None:
 
 
 def import_all() -> None:
-    """Import what takes long and commands import where they need it, so that their forks need not."""
+    """Import and build what takes long and commands do where they need it, so that their forks need not."""
     for name in IMPORTED:
         importlib.import_module(name)
+    importlib.import_module("PIL.Image").init()  # imports what reads each kind of file
+    importlib.import_module("shotproof.cli.app").command()
+    templates = importlib.import_module("shotproof.report.pages.render").environment()
+    for template in templates.list_templates(extensions=["html"]):
+        templates.get_template(template)
+    gc.freeze()  # forks share the memory of what is there, for their garbage collectors never look at it
 
 
 def kill_at(number: int) -> Callable[[], None]:

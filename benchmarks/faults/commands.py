@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import shotproof as sp
@@ -44,6 +44,11 @@ class Command:
         """For `shotproof`."""
         return [self.name, *self.line.split()]
 
+    @property
+    def with_workers(self) -> Command:
+        """The same by two worker processes."""
+        return replace(self, line=f"{self.line} --workers 2")
+
 
 QUIET = "--workers 1 --cache cache"
 COMMANDS = [
@@ -73,6 +78,16 @@ COMMANDS = [
         "results.parquet",
     ),
 ]
+# Those that have enough to do for two worker processes; `evaluate` on features computes in threads.
+IN_WORKERS = [
+    *(command for command in COMMANDS if command.name in ("run", "encode", "train")),
+    Command(
+        "evaluate",
+        "../inputs/tasks.parquet --catalog ../inputs/catalog.parquet --model ../inputs/net.model "
+        f"--method finetune(steps=1) {QUIET} -o results.parquet",
+        "results.parquet",
+    ),
+]
 
 
 def write_inputs(folder: Path) -> None:
@@ -83,6 +98,8 @@ def write_inputs(folder: Path) -> None:
     with sp.runtime(cache=None, workers=1):
         sp.encode(catalog, "pixels(size=4)").write(inputs / "features.parquet")
     sp.sample(catalog, "random", split="test", way=3, shot=1, query=4, tasks=50).write(inputs / "tasks.parquet")
+    network = {"backbone": "conv64f(pools=2)", "way": 3, "shot": 1, "query": 2, "size": 16, "epochs": 1, "tasks": 1}
+    sp.train(catalog, "protonet", output=inputs / "net.model", val_split=None, **network)
     sounds = sp.SoundsWorld(foregrounds=2, backgrounds=2, items=2)
     sounds.write(inputs / "sounds").write(inputs / "sounds.parquet")
     pairs = [f"{front},{back},test" for front, backs in sounds.mapping().pairs.items() for back in backs]

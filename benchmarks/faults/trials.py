@@ -15,13 +15,15 @@ from typing import Any
 
 from benchmarks.faults import attempt as faults
 from benchmarks.faults.attempt import Ended, attempt
-from benchmarks.faults.commands import COMMANDS, EXPERIMENT, Command, write_inputs
+from benchmarks.faults.commands import COMMANDS, EXPERIMENT, IN_WORKERS, Command, write_inputs
 from shotproof.core.whole_files import SUFFIX
 from shotproof.pipeline.steps.steps import MANIFEST
 
 FUTURE, PAST = 4102444800, 86400  # seconds: the year 2100, and 1970
 ALTERED = "a byte altered"
+MOST_KILLS = 4  # before a command may go on
 OLD = b"what was there before"
+WORKS = 0.6  # seconds that a worker process lives, about
 PASSING = (".checkpoint", ".jsonl")  # what a training has beside its model until it ends
 
 
@@ -55,37 +57,48 @@ class Trials:
             write_inputs(folder)
             os._exit(0)
         os.waitpid(child, 0)
-        self.whole = {command.name: self._whole(command) for command in commands}
+        self._wholes: dict[Command, Whole] = {}
 
     def kills(self, count: int) -> None:
         """Kill commands: one half some time after they began, the other before they change something on the disk."""
-        left = [self.commands[number % len(self.commands)] for number in range(count)]
-        while left:
-            command = left.pop(0)
-            trial, killed = self._anew(), 0
-            while killed < 2 and (killed == 0 or command in left):
-                ended = self._killed(command, trial)
-                if ended.status != -signal.SIGKILL:  # it was quicker: what is there is whole, and another is tried
-                    trial = self._anew() if killed == 0 else trial
-                    if killed:
-                        break
-                    continue
-                killed += 1
-                if killed > 1:
-                    left.remove(command)
-                self._count("kill -9", command, "killed")
-            self._goes_on("kill -9", command, trial)
+        for number, command in enumerate(self.commands):
+            left = len(range(number, count, len(self.commands)))
+            while left:
+                trial, killed = self._anew(), 0
+                while killed < min(left, MOST_KILLS) and self._is_killed(command, trial, killed):
+                    self._count("kill -9", command, "killed")
+                    killed += 1
+                left -= killed
+                if killed:  # else it was quicker
+                    self._goes_on("kill -9", command, trial)
 
-    def _killed(self, command: Command, trial: Path) -> Ended:
-        whole = self.whole[command.name]
+    def _is_killed(self, command: Command, trial: Path, before: int) -> bool:
+        """Try to kill a command, the sooner the more often it was killed before and has less to do."""
+        whole, share = self._whole(command), self.draw.random() / (1 + before)
         if self.draw.random() < 0.5:
-            return attempt(command, trial, kill_after=whole.seconds * self.draw.random())
-        return attempt(command, trial, faults.kill_at(self.draw.randint(1, whole.changes)))
+            ended = attempt(command, trial, kill_after=whole.seconds * share)
+        else:
+            ended = attempt(command, trial, faults.kill_at(1 + int(whole.changes * share)))
+        return ended.status == -signal.SIGKILL
+
+    def dead_workers(self, times: int) -> None:
+        """Kill one of two worker processes some time after it began: the command says so, or goes on without it."""
+        what = "a worker killed"
+        names = [command.name for command in self.commands]
+        for command in IN_WORKERS:
+            for _ in range(times if command.name in names else 0):
+                ended = None
+                while ended is None:
+                    trial = self._anew()
+                    delay = WORKS * self.draw.random()
+                    ended = faults.attempt_without_a_worker(command.with_workers, trial, delay)
+                self._refused_or_went_on(what, command, ended)
+                self._goes_on(what, command, trial)
 
     def refusals(self, share: float = 1.0) -> None:
         """Refuse the n-th change of the disk and all after it, for every n or a share of them drawn at random."""
         for command in self.commands:
-            numbers = range(1, self.whole[command.name].changes + 1)
+            numbers = range(1, self._whole(command).changes + 1)
             drawn = sorted(self.draw.sample(numbers, max(1, round(share * len(numbers)))))
             for what, reason in (("disk full", faults.FULL), ("disk read-only", faults.READ_ONLY)):
                 for number in drawn:
@@ -94,7 +107,7 @@ class Trials:
     def sizes(self, share: float = 1.0) -> None:
         """Let no file become as large as one that the command makes, for each of these."""
         for command in self.commands:
-            lengths = sorted({len(content) for content in self.whole[command.name].files.values()})
+            lengths = sorted({len(content) for content in self._whole(command).files.values()})
             for size in self.draw.sample(lengths, max(1, round(share * len(lengths)))):
                 self._refused("a write cut off", command, faults.largest_file(size - 1))
 
@@ -108,14 +121,13 @@ class Trials:
             self._count("folder read-only", command, "one line" if ended.refused else "other", ended)
             self._goes_on("folder read-only", command, trial)
 
-    def memory(self, sizes: Sequence[int]) -> None:
+    def memory(self, megabytes: Sequence[int]) -> None:
         """Let a command have little more memory than it begins with."""
         for command in self.commands:
-            for size in sizes:
+            for size in megabytes:
                 trial = self._anew()
-                ended = attempt(command, trial, faults.more_memory(size))
-                outcome = "one line" if ended.refused else "went on" if ended.status == 0 else "other"
-                self._count("memory runs out", command, outcome, ended)
+                ended = attempt(command, trial, faults.more_memory(size * 2**20))
+                self._refused_or_went_on("memory runs out", command, ended)
                 self._goes_on("memory runs out", command, trial)
 
     def altered_bytes(self) -> None:
@@ -161,21 +173,26 @@ class Trials:
         trial = self._anew()
         if command.output is not None and command.name != "train":  # which goes on from what it finds
             (trial / command.output).write_bytes(OLD)
-        ended = attempt(command, trial, fault)
-        outcome = "one line" if ended.refused else "went on" if ended.status == 0 else "other"
-        self._count(what, command, outcome, ended)
+        self._refused_or_went_on(what, command, attempt(command, trial, fault))
         self._goes_on(what, command, trial)
 
-    def _whole(self, command: Command) -> Whole:
-        trial = self._anew()
-        ended = attempt(command, trial, faults.watch)
-        if ended.status:
-            raise AssertionError(f"{command.name} fails by itself: {ended.said}")
-        return Whole(_content(trial), attempt(command, self._anew()).seconds, len(ended.seen))
+    def _refused_or_went_on(self, what: str, command: Command, ended: Ended) -> None:
+        outcome = "one line" if ended.refused else "went on" if ended.status == 0 else "other"
+        self._count(what, command, outcome, ended)
 
-    def _anew(self) -> Path:
+    def _whole(self, command: Command) -> Whole:
+        """What a command makes when nothing happens."""
+        if command not in self._wholes:
+            trial = self._anew("whole")
+            ended = attempt(command, trial, faults.watch)
+            if ended.status:
+                raise AssertionError(f"{command.name} fails by itself: {ended.said}")
+            self._wholes[command] = Whole(_content(trial), ended.seconds, len(ended.seen))
+        return self._wholes[command]
+
+    def _anew(self, name: str = "trial") -> Path:
         """A new folder to run in."""
-        trial = self.folder / "trial"
+        trial = self.folder / name
         shutil.rmtree(trial, ignore_errors=True)
         trial.mkdir()
         (trial / "experiment.toml").write_text(EXPERIMENT)
@@ -183,7 +200,7 @@ class Trials:
 
     def _goes_on(self, what: str, command: Command, trial: Path) -> None:
         """Whatever is there is whole, and the same command makes what it would have made, and leaves nothing else."""
-        expected = self.whole[command.name].files
+        expected = self._whole(command).files
         for name, content in _content(trial).items():
             passing = name.endswith((*PASSING, SUFFIX, MANIFEST)) or what == ALTERED
             if content not in (expected.get(name), OLD) and not passing:

@@ -109,7 +109,7 @@ def test_thumbnails_are_drawn(page: Page) -> None:
     for summary in page.locator("details.task summary").all()[1:]:
         summary.focus()
         page.keyboard.press("Enter")
-    page.wait_for_function("[...document.images].every(image => image.complete)")
+    page.wait_for_function("() => [...document.images].every(image => image.naturalWidth)")
     widths = page.locator("img").evaluate_all("images => images.map(image => image.naturalWidth)")
     assert set(widths) == {96}
     assert page.locator(".broken").first.inner_text() == "ant/1"

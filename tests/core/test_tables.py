@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from shotproof.core.errors import InputError
 from shotproof.core.records import CatalogRecord, Record
+from shotproof.core.store import Store
 from shotproof.core.tables import METADATA_KEY, digest, read_table, require_unique, write_table
 
 NULLABLE = {
@@ -234,3 +235,36 @@ def test_columns_come_with_our_types_whatever_their_encoding(tmp_path: Path) -> 
 def test_identifiers_are_unique_and_not_empty(values: list[str | None], message: str) -> None:
     with pytest.raises(InputError, match=message):
         require_unique(pa.chunked_array([pa.array(values, pa.string())]), "column 'item'")
+
+
+READING = """
+import os, resource
+from pathlib import Path
+import pyarrow as pa
+from shotproof.core.store import Store
+from shotproof.core.tables import read_parquet
+
+threads = lambda: len(os.listdir("/proc/self/task"))
+before = threads()
+print(read_parquet(Path("x.parquet"), "x").num_rows, threads() - before)
+print(Store(Path("store")).find(pa.array(["a"])).num_rows, threads() - before)
+
+taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (taken + 6 * 2**20, resource.RLIM_INFINITY))
+for read in (lambda: read_parquet(Path("x.parquet"), "x"), lambda: Store(Path("store")).find(pa.array(["a"]))):
+    try:
+        read()
+    except MemoryError:
+        print("memory ran out")
+"""
+
+
+def test_files_are_read_by_one_thread_and_not_where_memory_runs_out(tmp_path: Path) -> None:
+    table = pa.table({"key": ["a", "b"], "value": ["c", "d"]})
+    write_table(tmp_path / "x.parquet", table, "catalog", Record())
+    segment = Store(tmp_path / "store").add(table)
+    command = [sys.executable, "-c", READING]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.splitlines() == ["2 0", "1 0", "memory ran out", "memory ran out"]
+    assert segment is not None
+    assert segment.exists()  # it is not taken for a broken one

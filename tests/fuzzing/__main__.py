@@ -18,6 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 SECONDS = 20.0
+IMPORTING = 600.0  # that a command may take to import its modules: one that was broken off fails at the next time
 LONGEST = 64  # bytes of decisions
 
 
@@ -33,8 +34,9 @@ def fuzz(name: str, seconds: float, counted: Path, folder: Path) -> None:
 
     counts: Counter[str] = Counter()
     commands = list(campaign.FORMATS[name].commands)
-    for command in commands:  # which imports what it needs
-        campaign.tried_content(name, command, (folder / campaign.FORMATS[name].file).read_bytes(), folder)
+    good = (folder / campaign.FORMATS[name].file).read_bytes()
+    for command in commands:  # which imports what it needs, for as long as that takes
+        campaign.tried_content(name, command, good, folder, seconds=IMPORTING)
     ends = time.monotonic() + seconds
 
     def once(data: bytes) -> None:

@@ -15,7 +15,10 @@ import shotproof as sp
 from shotproof.analysis.similarity.similarity import Similarity
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import TrainingFailed
+from tests.chat_servers import chat_server
+from tests.fuzzing.listings import write_listed
 
+KEPT = "kept"  # a cache, which commands are given copies of
 EXPERIMENT = """
 [catalog]
 root = "images"
@@ -108,6 +111,8 @@ def make_bench(folder: Path) -> None:
         _texts(folder)
         _sounds(folder)
         _models(folder)
+        _kept(folder)
+    write_listed(folder)
 
 
 def _images(folder: Path) -> None:
@@ -223,3 +228,20 @@ def _models(folder: Path) -> None:
         sp.train(
             catalog, "protonet", output=folder / "failed.model", val_split=None, lr=1e30, **{**TRAINING, "epochs": 2}
         )
+
+
+def _kept(folder: Path) -> None:
+    """What commands keep for the next time: a segment of features, decoded items, a log of a server's answers."""
+    catalog, tasks = sp.Catalog.read(folder / "catalog.parquet"), sp.TaskSet.read(folder / "tasks.parquet")
+    with sp.Runtime(workers=1, cache=folder / KEPT, progress=False):
+        sp.encode(catalog, "pixels(size=2)")
+        model = sp.Model.read(folder / "protonet.model")
+        sp.evaluate(tasks, model=model, catalog=catalog, methods=["finetune(steps=1)"])
+    (segment,), (items,) = ((folder / KEPT).glob(f"{part}/**/*.*") for part in ("features", "items"))
+    (folder / "segment.parquet").write_bytes(segment.read_bytes())
+    (folder / "items.npy").write_bytes(items.read_bytes())
+    with chat_server() as server:
+        log = folder / "answers.jsonl"
+        sp.evaluate(tasks, catalog=catalog, methods=[f"chat(model='m', url='{server.url}', log='{log}')"])
+    said = {"role": "assistant", "content": "a small bird near the water"}
+    (folder / "answer.json").write_text(json.dumps({"choices": [{"message": said}]}))

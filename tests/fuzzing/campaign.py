@@ -34,12 +34,12 @@ def tried(name: str, command: str, data: bytes, folder: Path, seconds: float = S
         return execute(given.commands[command], folder, seconds)
 
 
-def tried_content(name: str, command: str, content: bytes, folder: Path) -> Execution:
+def tried_content(name: str, command: str, content: bytes, folder: Path, seconds: float = SECONDS) -> Execution:
     """What a command makes of a file of a format with this content."""
     given = FORMATS[name]
     with _put_back(given, folder):
         (folder / given.file).write_bytes(content)
-        return execute(given.commands[command], folder)
+        return execute(given.commands[command], folder, seconds)
 
 
 def corpus() -> list[tuple[str, Path]]:

@@ -11,9 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import shotproof as sp
+from tests.chat_servers import chat_server
 from tests.fuzzing import raw, tables
+from tests.fuzzing.bench import KEPT, TRAINING
 from tests.fuzzing.choices import Choices
 from tests.fuzzing.execute import Command
+from tests.fuzzing.listings import LAYOUTS, LISTED
 from tests.fuzzing.values import changed, json_value, to_json, to_toml, toml_value
 
 Mutate = Callable[[bytes, Choices], bytes]
@@ -232,8 +235,6 @@ def _resume() -> None:
     out = Path("out")
     out.mkdir(exist_ok=True)
     shutil.copy("failed.model.checkpoint", out / "failed.model.checkpoint")
-    from tests.fuzzing.bench import TRAINING
-
     with sp.Runtime(workers=1, progress=False):
         sp.train(
             sp.Catalog.read(_CATALOG),
@@ -244,6 +245,41 @@ def _resume() -> None:
             resume=True,
             **{**TRAINING, "epochs": 2},
         )
+
+
+def _with_kept(file: str, part: str, work: Callable[[sp.Runtime], Any]) -> Callable[[], None]:
+    """Work with a cache in which a file of a part of it has the content of this file."""
+
+    def command() -> None:
+        cache = Path("out", KEPT)
+        shutil.copytree(KEPT, cache)
+        (kept,) = cache.glob(f"{part}/**/*.*")
+        shutil.copy(file, kept)
+        work(sp.Runtime(workers=1, cache=cache, progress=False))
+
+    return command
+
+
+def _encode_again(runtime: sp.Runtime) -> None:
+    found = sp.encode(sp.Catalog.read(_CATALOG), "pixels(size=2)", runtime=runtime)
+    assert found.digest == sp.Features.read("features.parquet").digest, "what was kept is taken for something else"
+
+
+def _adapt_again(runtime: sp.Runtime) -> None:
+    data: dict[str, Any] = {"catalog": sp.Catalog.read(_CATALOG), "model": sp.Model.read("protonet.model")}
+    sp.evaluate(sp.TaskSet.read("tasks.parquet"), methods=["finetune(steps=1)"], runtime=runtime, **data)
+
+
+def _caption() -> None:
+    """All captions by a server that answers with the content of a file."""
+    with chat_server() as server, sp.Runtime(workers=1, cache=None, progress=False):
+        server.faults = ["raw " + Path("answer.json").read_bytes().decode("utf-8", "replace")] * 100
+        sp.detect(sp.Catalog.read(_CATALOG), f"endpoint(model='m', url='{server.url}', retries=0)")
+
+
+def _listing_mutation(file: str) -> Mutate:
+    kinds = {".csv": _either(raw.changed_csv), ".json": _either(_json)}
+    return kinds.get(Path(file).suffix, raw.damaged)
 
 
 def _in(*names: str) -> dict[str, Command]:
@@ -520,6 +556,31 @@ FORMATS: dict[str, Format] = {
         },
     ),
     "checkpoint": Format("failed.model.checkpoint", _either(raw.changed_tensors), {"train --resume": _resume}),
+    "cache segment": Format(
+        "segment.parquet", _TABLE, {"encode": _with_kept("segment.parquet", "features", _encode_again)}
+    ),
+    "decoded items": Format(
+        "items.npy", _either(raw.changed_npy), {"evaluate items": _with_kept("items.npy", "items", _adapt_again)}
+    ),
+    "log of answers": Format(
+        "answers.jsonl",
+        _either(raw.changed_json_lines),
+        {
+            "evaluate": (
+                *("evaluate", "tasks.parquet", "--catalog", _CATALOG, "-o", "out/results.parquet", *ALONE, "-m"),
+                "chat(model='m', url='http://127.0.0.1:9/v1', log='answers.jsonl', max_requests=0)",
+            )
+        },
+    ),
+    "answer of a server": Format("answer.json", _either(_json), {"detect": _caption}),
+    **{
+        f"listing, {layout}, {file}": Format(
+            f"{LAYOUTS}/{layout}/{file}",
+            _listing_mutation(file),
+            {"catalog": ("catalog", f"{LAYOUTS}/{layout}", "--layout", layout, "-o", "out/catalog.parquet")},
+        )
+        for layout, file in [(name, file) for name, listed in LISTED.items() for file in listed.listings]
+    },
     "image": Format(
         "images/polygon-3/0000.png", raw.damaged, _in("encode", "detect", "catalog check", "train", "report")
     ),

@@ -7,13 +7,18 @@ import sys
 from pathlib import Path
 
 import pytest
+from safetensors import safe_open
+from safetensors.torch import load_file, save_file
 
 from shotproof.cli.app import main
 from shotproof.cli.run import asked_trust
 from shotproof.core.trust import NotTrusted
+from shotproof.models.objective import objectives
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.run import run
 from shotproof.worlds.shapes import ShapesWorld
+from tests.models.objectives.untrained_models import model_of
+from tests.small_networks import BACKBONE
 
 EXPERIMENT = """
 [catalog]
@@ -156,3 +161,17 @@ def test_without_a_terminal_a_command_ends_with_one_line_that_names_the_code(
         main()
     assert ended.value.code == 0
     assert (folder / "imported").exists()
+
+
+def test_a_file_of_a_model_that_names_a_backbone_of_another_package_needs_trust(folder: Path) -> None:
+    entries = folder / "stranger-1.0.dist-info" / "entry_points.txt"
+    entries.write_text("[shotproof.backbones]\nstrange = alien:head\n")
+    model = folder / "first.model"
+    model_of(objectives.make("protonet"), seed=0).write(model)
+    with safe_open(model, "pt") as opened:
+        told = {key: value.replace(BACKBONE, "strange") for key, value in opened.metadata().items()}
+    save_file(load_file(model), model, told)
+    file = experiment(folder, '["ncc"]', '["finetune(steps=1)"]\nmodel = "first.model"')
+    with pytest.raises(NotTrusted, match="backbone 'strange' runs the code of the package stranger"):
+        run(file)
+    assert not (folder / "imported").exists()

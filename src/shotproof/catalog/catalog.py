@@ -141,7 +141,11 @@ class Catalog(Tabular):
         names = {label: label for label in pc.unique(labels).to_pylist()}
         if NAME not in self.table.column_names or not pa.types.is_string(self.table.schema.field(NAME).type):
             return names
-        pairs = pa.table({"label": labels, NAME: self.table.column(NAME)}).group_by(["label", NAME]).aggregate([])
+        pairs = (
+            pa.table({"label": labels, NAME: self.table.column(NAME)})
+            .group_by(["label", NAME], use_threads=False)
+            .aggregate([])
+        )
         known = [(row["label"], row[NAME]) for row in pairs.to_pylist() if row[NAME]]
         if len({label for label, _ in known}) < len(known):  # names of items, not of classes
             return names

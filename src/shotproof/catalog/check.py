@@ -81,7 +81,7 @@ def check_catalog(
 def class_sizes(catalog: Catalog) -> pa.Table:
     """One row per class of a split: `split`, `label`, `items`, sorted; items with an empty label are left out."""
     named = catalog.table.filter(pc.invert(_is_empty(catalog.table.column("label"))))
-    counts = named.group_by(["split", "label"]).aggregate([([], "count_all")])
+    counts = named.group_by(["split", "label"], use_threads=False).aggregate([([], "count_all")])
     counts = counts.rename_columns(["split", "label", "items"])
     return counts.sort_by([("split", "ascending"), ("label", "ascending")])
 

@@ -61,7 +61,7 @@ def context_statistics(catalog: Catalog, context_column: str = "context") -> Con
     sizes = [_counted(everything, ["split"]), _counted(table, ["split"]).sort_by("split")]
     concepts = _counted(table, ["split", "concept"]).select(["split", "concept", "contexts", "items"])
     named = table.filter(pc.is_valid(contexts))
-    cells = named.group_by(["concept", "context"]).aggregate([([], "count_all")])
+    cells = named.group_by(["concept", "context"], use_threads=False).aggregate([([], "count_all")])
     return ContextStatistics(
         sizes=pa.concat_tables(sizes[: 2 if len(catalog.splits) > 1 else 1]),
         concepts=concepts.sort_by([("split", "ascending"), ("items", "descending"), ("concept", "ascending")]),
@@ -76,7 +76,9 @@ def context_statistics(catalog: Catalog, context_column: str = "context") -> Con
 def _counted(table: pa.Table, by: list[str]) -> pa.Table:
     """One row per group, with how many concepts, contexts and items it has, less those that it is grouped by."""
     others = [name for name in ("concept", "context") if name not in by]
-    grouped = table.group_by(by).aggregate([*((name, "count_distinct") for name in others), ([], "count_all")])
+    grouped = table.group_by(by, use_threads=False).aggregate(
+        [*((name, "count_distinct") for name in others), ([], "count_all")]
+    )
     return grouped.select([*by, *(f"{name}_count_distinct" for name in others), "count_all"]).rename_columns(
         [*by, *(f"{name}s" for name in others), "items"]
     )

@@ -17,6 +17,7 @@ from shotproof.catalog.layouts.csv_file import read_csv
 from shotproof.catalog.names import apply_names
 from shotproof.catalog.splits import apply_splits
 from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.files import is_regular
 from shotproof.core.options import Component
 from shotproof.core.records import CatalogRecord, Maker
 from shotproof.core.registry import Registry
@@ -147,7 +148,7 @@ def read_listing(path: Path, names: Mapping[str, str]) -> pa.Table:
 
 def require_files(root: Path, paths: Sequence[str], listing: Path, first_line: int) -> None:
     """Refuse a listing, one path per line, that names files which are not below `root`."""
-    missing = [index for index, path in enumerate(paths) if not (root / path).is_file()]
+    missing = [index for index, path in enumerate(paths) if not is_regular(root / path)]
     if missing:
         raise InputError(
             f"{listing}, line {missing[0] + first_line}: {root / paths[missing[0]]} does not exist "

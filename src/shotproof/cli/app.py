@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 
 import typer
+import typer.main
 
 from shotproof.cli.data.catalog import catalog
 from shotproof.cli.data.detect import detect
@@ -64,11 +66,15 @@ def options(
     """Stress-tests few-shot classifiers: builds tasks that expose what an average accuracy hides."""
 
 
+# Typer builds the command anew whenever it is called, which takes longer than a small command.
+command = functools.cache(lambda: typer.main.get_command(app))
+
+
 def main() -> None:
     """Run the command; bad input is one line on standard error and exit status 2."""
     arguments = sys.argv[1:] or ["--help"]
     try:
-        status = app(args=arguments, standalone_mode=False)
+        status = command()(args=arguments, standalone_mode=False)
     except ShotproofError as error:
         _stop(str(error), 2)
     except typer.TyperException as error:

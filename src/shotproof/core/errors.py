@@ -94,7 +94,13 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def is_want_of_memory(error: BaseException) -> bool:
     """Whether an error says that memory ran out; PyTorch, threads and libraries that are loaded say it in words."""
-    words = ("DefaultCPUAllocator", "can't start new thread", "Cannot allocate memory", "failed to map segment")
+    words = (
+        "DefaultCPUAllocator",
+        "could not create a primitive",  # oneDNN
+        "can't start new thread",
+        "Cannot allocate memory",
+        "failed to map segment",
+    )
     return isinstance(error, MemoryError) or any(word in str(error) for word in words)
 
 

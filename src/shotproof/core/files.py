@@ -14,9 +14,12 @@ import stat
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from shotproof.core.errors import InputError, did_you_mean, first_line
+from shotproof.core.headroom import require_headroom
+
+T = TypeVar("T")
 
 LARGEST_TEXT = 2**30  # bytes of a file that is read as text, all at once
 LARGEST_ITEM = 2**31  # bytes of an image or a sound
@@ -82,12 +85,36 @@ def check_regular(path: Path, largest: int | None = None) -> None:
         raise OSError(errno.EFBIG, f"expected at most {largest:,} bytes, found {found.st_size:,}")
 
 
+def is_regular(path: Path) -> bool:
+    """Whether there is a regular file of this name; no where none can be."""
+    try:
+        check_regular(path)
+    except OSError:
+        return False
+    return True
+
+
+def field(entry: Any, name: str, kind: type[T]) -> T:
+    """What a table of a JSON file has under a name.
+
+    Raises:
+        KeyError: it has nothing there.
+        TypeError: it is no table, or has something else there than a value of this type.
+    """
+    value = entry[name]
+    if type(value) is not kind:
+        raise TypeError(f"{name} of another type")
+    return value
+
+
 def require_file(path: Path, what: str, largest: int | None = None) -> None:
     """Refuse what cannot be read as a regular file; of one that is not there, with the nearest name beside it.
 
     Raises:
         InputError: it cannot.
+        MemoryError: there is too little memory to read anything.
     """
+    require_headroom()
     try:
         check_regular(path, largest)
     except (FileNotFoundError, NotADirectoryError) as error:

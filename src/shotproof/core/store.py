@@ -31,6 +31,7 @@ import pyarrow.parquet as pq
 from shotproof.core.errors import InputError, UnreadableItem
 from shotproof.core.file_digest import file_sha256
 from shotproof.core.files import check_path, read_json
+from shotproof.core.headroom import require_headroom
 from shotproof.core.plain_values import typed
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.tables import digest
@@ -214,13 +215,14 @@ def file_digests(paths: Sequence[Path], runtime: Runtime, on_error: OnError = "r
 
 def _read(path: Path, keys: pa.Array | None) -> pa.Table | None:
     """A segment's rows, of these keys or of all; None where there are none or the segment cannot be read."""
+    require_headroom()
     try:
-        with pq.ParquetFile(path) as segment:
-            found = segment.read(["key"]).column("key")
+        with pq.ParquetFile(path, pre_buffer=False) as segment:
+            found = segment.read(["key"], use_threads=False).column("key")
             wanted = pc.is_in(found, value_set=keys) if keys is not None else None
             if wanted is not None and not pc.any(wanted).as_py():
                 return None
-            table = pa.table({"key": found, "value": segment.read(["value"]).column("value")})
+            table = pa.table({"key": found, "value": segment.read(["value"], use_threads=False).column("value")})
         types = {field.type for field in table.schema}
         if digest(table, COLUMNS) != path.stem or pa.binary() in types or table.schema.field("key").type != pa.string():
             raise ValueError("its content is not what its name says")

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from shotproof.core.errors import WriteFailed
+from shotproof.core.headroom import require_headroom
 from shotproof.core.locks import try_lock
 
 PREFIX, SUFFIX = ".shotproof-", ".partial"
@@ -26,7 +27,9 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     Raises:
         WriteFailed: the system does not let it be written.
+        MemoryError: there is too little memory to write anything.
     """
+    require_headroom()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep(path.parent)

@@ -19,6 +19,7 @@ import torch
 from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.devices import choose_devices
+from shotproof.core.runtime.memory import keep_freed_memory
 from shotproof.core.runtime.runtime import Runtime, current_runtime
 from shotproof.core.runtime.threads import threads
 from shotproof.evaluation.batches import Batch, TaskArrays
@@ -85,7 +86,8 @@ def predict_tasks(
         parts = len(workers) * math.ceil(len(members) / (most * len(workers)))
         batches += arrays.batches(members, chunk or math.ceil(len(members) / parts))
     workers = workers[: len(batches)]
-    _keep_freed_memory()
+    if any(device.type == "cpu" for device in devices):
+        keep_freed_memory()
     predicted = np.empty((len(methods), stop - first), dtype=np.int16)
     warned: dict[tuple[int, int], list[str]] = {}
     waiting: queue.SimpleQueue[tuple[int, Batch]] = queue.SimpleQueue()
@@ -118,15 +120,6 @@ def predict_tasks(
                     stopped.set()  # after an error, or where the user breaks off, the others stop at their next batch
     in_order = [[warned[index, number] for number in range(len(batches))] for index in range(len(methods))]
     return predicted, [[message for messages in each for message in messages] for each in in_order]
-
-
-def _keep_freed_memory() -> None:
-    """Let the next arrays have the memory of the last ones.
-
-    The GNU C library gives freed memory back to the system, and takes it again page by page, which is a fifth of the
-    time of some heads, unless a larger piece was freed before, of at most 32 MB: free one.
-    """
-    torch.empty(2**25 - 2**16, dtype=torch.uint8)
 
 
 def _workers(devices: Sequence[torch.device], methods: Sequence[Method], threads: int | None) -> list[torch.device]:

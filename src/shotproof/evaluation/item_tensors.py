@@ -37,6 +37,13 @@ class ItemTensors:
         """Whether the inner products of all items are there, of the features as they are."""
         return None in self._grams
 
+    def centroids_by_gram(self, support: int) -> bool:
+        """Whether products with centroids are sums of inner products: not of more of them than features have numbers.
+
+        As many support rows as classes would make their cost grow with the cube of the ways.
+        """
+        return self.has_gram and support <= self.values.shape[1]
+
     def prepare(self, methods: Sequence[Method]) -> None:
         """Compute what methods share of all items, before threads ask for it."""
         for method in methods:
@@ -56,7 +63,7 @@ class ItemTensors:
         """
         support, query = self._support, self._query
         if isinstance(method, CentroidMethod):
-            saved = 16 * (support + query)
+            saved = 16 * (support + query) * (support <= self.values.shape[1])
         else:
             saved = 2 * (support + query) * (support + query if isinstance(method, PairwiseMethod) else support)
         return len(self.values) <= MOST_GRAM_ITEMS and len(self.values) ** 2 <= int(saved.sum())
@@ -106,7 +113,7 @@ class ItemTensors:
         They are computed in `dtype` where all inner products are not there, and given in float64.
         """
         both, count = torch.cat([support, query], 1), support.shape[1]
-        if self.has_gram:
+        if self.centroids_by_gram(count):
             products = weights @ _pairs(self._grams[None], support, both)
             return products[..., count:], (weights * products[..., :count]).sum(2, keepdim=True)
         products, squares = weights.new_empty(*weights.shape[:2], query.shape[1]), torch.empty_like(weights[..., :1])

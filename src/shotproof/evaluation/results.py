@@ -125,12 +125,12 @@ def _check(table: pa.Table) -> None:
     queries, correct = (table.column(name).to_numpy() for name in ("n_query", "n_correct"))
     if not ((correct >= 0) & (correct <= queries)).all():
         raise InputError("results: expected 0 <= n_correct <= n_query")
-    asked = table.group_by(["method", "task"]).aggregate([("n_query", "sum")])
+    asked = table.group_by(["method", "task"], use_threads=False).aggregate([("n_query", "sum")])
     if pc.min(asked.column("n_query_sum")).as_py() < 1:
         raise InputError("results: expected at least one query in every task")
     if "missed" in table.column_names:
         missed = pc.list_value_length(table.column("missed"))
         if not pc.all(pc.equal(missed, queries - correct)).as_py():
             raise InputError("results, column 'missed': expected n_query - n_correct positions in each row")
-    if table.group_by(["method", "task", "slot"]).aggregate([]).num_rows != table.num_rows:
+    if table.group_by(["method", "task", "slot"], use_threads=False).aggregate([]).num_rows != table.num_rows:
         raise InputError("results: a method has two rows for the same class of a task")

@@ -101,7 +101,8 @@ class Gathered:
 
     def _labels_by(self, method: Method) -> Tensor:
         whole_float32 = torch.get_float32_matmul_precision() == "highest"  # the user may have traded it for speed
-        if not isinstance(method, CentroidMethod) or self.items.has_gram or not whole_float32:
+        by_gram = self.items.centroids_by_gram(self._support.shape[1])
+        if not isinstance(method, CentroidMethod) or by_gram or not whole_float32:
             return predict(self._scores_by(method))
         # Float32 is twice as fast; where its rounding might decide, float64 does.
         scores, error = self._centroid_scores(method, self._support, self._labels, self._query, torch.float32)

@@ -97,7 +97,9 @@ def quality_by(mixed: Catalog, column: str) -> list[dict[str, Any]]:
     table = mixed.table
     table = table.append_column("peak_scaled", pc.cast(pc.not_equal(table.column("peak_scale"), 1), pa.float64()))
     measures = [name for name in MEASURES if name in table.column_names]
-    means = table.group_by(column).aggregate([([], "count_all"), *((name, "mean") for name in measures)])
+    means = table.group_by(column, use_threads=False).aggregate(
+        [([], "count_all"), *((name, "mean") for name in measures)]
+    )
     names = {"count_all": "sounds", **{f"{name}_mean": name for name in measures}}
     means = means.select([column, *names]).rename_columns([column, *names.values()])
     records: list[dict[str, Any]] = means.sort_by(column).to_pylist()

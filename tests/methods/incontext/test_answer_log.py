@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shotproof.core.errors import WriteFailed
+from shotproof.core.errors import InputError, WriteFailed
 from shotproof.methods.incontext.answer_log import AnswerLog
 
 
@@ -40,3 +40,11 @@ def test_a_log_that_cannot_be_written(tmp_path: Path) -> None:
         pytest.raises(WriteFailed, match=r"cannot write .*log.jsonl"),
     ):
         log.add("a", "one")
+
+
+def test_a_file_that_is_no_log_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "thesis.tex"
+    path.write_text("years of work\n")
+    with pytest.raises(InputError, match=r"thesis.tex is no log of answers, and stays as it is: name another file"):
+        AnswerLog(path)
+    assert path.read_text() == "years of work\n"

@@ -41,7 +41,7 @@ def read_csv(path: Path, what: str, is_text: Callable[[str], bool], texts: int =
         table: pa.Table = arrow_csv.read_csv(
             path,
             # One block: types are inferred from the whole file, not from its first megabyte.
-            read_options=arrow_csv.ReadOptions(block_size=min(size + 1, 2**30)),
+            read_options=arrow_csv.ReadOptions(use_threads=False, block_size=min(size + 1, 2**30)),
             parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
             convert_options=arrow_csv.ConvertOptions(
                 column_types={name: pa.string() for place, name in enumerate(header) if is_text(name) or place < texts}

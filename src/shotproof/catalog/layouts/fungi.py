@@ -16,7 +16,7 @@ from shotproof.catalog.layouts.published_splits import (
     splits_of,
 )
 from shotproof.core.errors import InputError
-from shotproof.core.files import read_json
+from shotproof.core.files import field, read_json
 from shotproof.core.options import option
 
 
@@ -43,9 +43,12 @@ class FungiLayout(Layout):
             listing = root / name
             content = read_json(listing, f"the listing of the images {listing}")
             try:
-                names = {one["id"]: f"{one['id']:04}.{one['name']}" for one in content["categories"]}
-                category = {one["image_id"]: one["category_id"] for one in content["annotations"]}
-                files = {one["id"]: one["file_name"] for one in content["images"]}
+                categories, annotations, images = (
+                    field(content, part, list) for part in ("categories", "annotations", "images")
+                )
+                names = {one["id"]: f"{field(one, 'id', int):04}.{field(one, 'name', str)}" for one in categories}
+                category = {field(one, "image_id", int): field(one, "category_id", int) for one in annotations}
+                files = {field(one, "id", int): field(one, "file_name", str) for one in images}
                 labels += [names[category[image]] for image in files]
             except (KeyError, TypeError) as error:
                 raise InputError(

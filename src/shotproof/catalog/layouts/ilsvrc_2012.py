@@ -17,7 +17,7 @@ from shotproof.catalog.layouts.published_splits import (
     splits_of,
 )
 from shotproof.core.errors import InputError
-from shotproof.core.files import read_json
+from shotproof.core.files import field, read_json
 from shotproof.core.options import option
 
 
@@ -49,14 +49,15 @@ class IlsvrcLayout(Layout):
 def _leaves(path: Path) -> tuple[dict[str, str], dict[str, str]]:
     """{synset: split} and {synset: words} of the leaves of a specification's graphs."""
     content = read_json(path, str(path))
-    graphs = content.get("split_subgraphs") if isinstance(content, dict) else None
-    if not isinstance(graphs, dict):
-        raise InputError(f"{path}: expected a specification with split_subgraphs")
     split_of: dict[str, str] = {}
     words: dict[str, str] = {}
-    for split, nodes in graphs.items():
-        for node in nodes:
-            if not node.get("children_ids"):
-                split_of[node["wn_id"]] = NAMES.get(split.lower(), split.lower())
-                words[node["wn_id"]] = node.get("words", node["wn_id"])
+    try:
+        for split, nodes in field(content, "split_subgraphs", dict).items():
+            for node in nodes:
+                if not field(node, "children_ids", list):
+                    synset = field(node, "wn_id", str)
+                    split_of[synset] = NAMES.get(split.lower(), split.lower())
+                    words[synset] = field(node, "words", str) if "words" in node else synset
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path}: expected a specification with split_subgraphs") from error
     return split_of, words

@@ -23,7 +23,7 @@ from shotproof.catalog.layouts.published_splits import (
     splits_of,
 )
 from shotproof.core.errors import InputError
-from shotproof.core.files import read_json
+from shotproof.core.files import field, read_json
 from shotproof.core.options import option
 from shotproof.media.images import open_image
 
@@ -110,9 +110,16 @@ def _objects(root: Path) -> tuple[dict[int, str], list[dict[str, Any]]]:
     listing = root / LISTING if (root / LISTING).is_file() else root / "annotations" / LISTING
     content = read_json(listing, f"COCO's listing of objects {listing}")
     try:
-        return {one["id"]: one["name"] for one in content["categories"]}, content["annotations"]
+        names = {field(one, "id", int): field(one, "name", str) for one in field(content, "categories", list)}
+        annotations = field(content, "annotations", list)
+        for one in annotations:
+            numbers = [field(one, name, int) for name in ("id", "image_id", "category_id")]
+            box = field(one, "bbox", list)
+            if numbers[-1] not in names or len(box) != 4 or not all(type(side) in (int, float) for side in box):
+                raise TypeError("a category that is not there, or a box of another kind")
     except (KeyError, TypeError) as error:
         raise InputError(f"{listing}: expected categories and annotations, as COCO has them") from error
+    return names, annotations
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from shotproof.catalog.layout import Layout, sorted_catalog
 from shotproof.catalog.layouts.class_folders import class_folders
 from shotproof.core.errors import InputError
 from shotproof.core.files import read_json
+from shotproof.core.plain_values import typed
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class ObjectNetLayout(Layout):
         columns["split"] = ["test"] * len(labels)
         mapping = root / "mappings" / "folder_to_objectnet_label.json"
         if mapping.is_file():
-            names = read_json(mapping, str(mapping))
+            names = typed(read_json(mapping, str(mapping)), Mapping[str, str], str(mapping)) or {}
             unknown = next((label for label in labels if label not in names), None)
             if unknown is not None:
                 raise InputError(f"{mapping} has no name for the folder '{unknown}'")

@@ -78,7 +78,7 @@ def _issues(root: Path, videos: set[tuple[str, str]]) -> dict[str, dict[str, Any
             raise InputError(f"{path}: expected what is wrong with each frame, by the frame's name")
         for frame, told in content.items():
             for issue in ISSUES:
-                if told.get(issue) not in (True, False, None):
+                if not isinstance(told.get(issue), bool | None):
                     raise InputError(
                         f"{path}, {frame}: expected {issue} to be true, false or null, found {told[issue]!r}"
                     )

@@ -17,7 +17,8 @@ from shotproof.catalog.layouts.published_splits import (
     split_file,
     splits_of,
 )
-from shotproof.core.errors import InputError
+from shotproof.core.errors import InputError, first_line
+from shotproof.core.files import require_file
 from shotproof.core.options import option
 
 
@@ -44,15 +45,16 @@ class VggFlowerLayout(Layout):
 
         path = split_file(root, self.split_file, "vgg_flower_splits.json")
         listing = root / "imagelabels.mat"
+        require_file(listing, str(listing))
         try:
             numbers = np.asarray(loadmat(listing)["labels"]).ravel().astype(int)
-        except (OSError, KeyError, ValueError) as error:
-            raise InputError(f"{listing} cannot be read as MATLAB's file with labels: {error}") from error
+        except Exception as error:  # SciPy raises whatever a damaged file leads it to
+            raise InputError(f"{listing} cannot be read as MATLAB's file with labels: {first_line(error)}") from error
         split_of: dict[str, str] = {}
         spelled: dict[int, str] = {}
         for label, split in read_class_lists(path).items():
             number = label.partition(".")[0]
-            if not number.isdecimal():
+            if not number.isdecimal() or len(number) > 9:
                 raise InputError(f"{path}: expected classes that begin with their number, found '{label}'")
             spelled[int(number)] = label if "." in label else f"{int(number):03}"
             split_of[spelled[int(number)]] = split

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -18,35 +19,45 @@ from shotproof.version import __version__
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def render(template: str, context: dict[str, Any]) -> str:
-    """A page from one of the templates; items are called by the context's `medium`, where it has one."""
-    environment = jinja2.Environment(
+@functools.cache
+def environment() -> jinja2.Environment:
+    """The templates, each compiled when it is asked for first."""
+    made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
+    made.filters |= {
         "percent": lambda value: wording.typeset(wording.percent(value)),
         "points": lambda difference: wording.typeset(wording.points(difference)),
         "bounds": lambda interval: wording.typeset(wording.bounds(interval)),
         "half": _half_width,
     }
+    return made
+
+
+def render(template: str, context: dict[str, Any]) -> str:
+    """A page from one of the templates; items are called by the context's `medium`, where it has one."""
     style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     policy = (
         f"default-src 'none'; img-src data:; media-src data:; style-src '{_hash(style)}'; "
         f"script-src '{_hash(script)}'; base-uri 'none'; form-action 'none'"
     )
-    page: str = environment.get_template(template).render(
-        context,
-        version=__version__,
-        wording=wording,
-        meaning=meanings(context.get("medium")),
-        items=nouns(context.get("medium")),
-        style=Markup(style),
-        script=Markup(script),
-        policy=policy,
+    page: str = (
+        environment()
+        .get_template(template)
+        .render(
+            context,
+            version=__version__,
+            wording=wording,
+            meaning=meanings(context.get("medium")),
+            items=nouns(context.get("medium")),
+            style=Markup(style),
+            script=Markup(script),
+            policy=policy,
+        )
     )
     return page
 

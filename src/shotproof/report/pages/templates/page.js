@@ -27,9 +27,14 @@ for (const button of document.querySelectorAll("table.sortable .sort")) {
   button.addEventListener("click", () => sortBy(button.closest("table"), button.closest("th").cellIndex));
 }
 
-// Thumbnails: each image is embedded once, however many tasks show it.
+// Thumbnails: each image is embedded once, however many tasks show it, and decoded when its task is opened.
 const images = data("gallery-images");
-for (const image of document.querySelectorAll("img[data-image]")) image.src = images[image.dataset.image];
+const show = (thumbnails) => thumbnails.forEach((image) => { image.src = images[image.dataset.image]; });
+const closed = "details.task:not([open])";
+show([...document.querySelectorAll("img[data-image]")].filter((image) => !image.closest(closed)));
+for (const task of document.querySelectorAll(closed)) {
+  task.addEventListener("toggle", () => show(task.querySelectorAll("img[data-image]")), { once: true });
+}
 
 // Sounds: a press plays a clip from its beginning, another one stops it; one clip plays at a time.
 const sounds = data("gallery-sounds");
