@@ -17,6 +17,8 @@ ALL = [
     "hard_tasks",
     "training",
     "objectives",
+    "explorer",
+    "leaderboard",
 ]
 
 

@@ -73,14 +73,25 @@ if TYPE_CHECKING:
     from shotproof.models.model import Model as Model
     from shotproof.models.objective import Objective as Objective
     from shotproof.models.objective import objectives as objectives
+    from shotproof.pipeline.bundle.bundle import Bundle as Bundle
+    from shotproof.pipeline.bundle.run import run_bundle as run_bundle
+    from shotproof.pipeline.bundle.write import bundle as bundle
+    from shotproof.pipeline.check import check as check
     from shotproof.pipeline.experiment import Experiment as Experiment
+    from shotproof.pipeline.explorer import view as view
+    from shotproof.pipeline.leaderboard import leaderboard as leaderboard
     from shotproof.pipeline.material import read as read
+    from shotproof.pipeline.profile.profile import profile as profile
     from shotproof.pipeline.report import write_report as write_report
     from shotproof.pipeline.run import run as run
     from shotproof.sounds.mapping import read_mapping as read_mapping
     from shotproof.sounds.mix import MixSettings as MixSettings
     from shotproof.sounds.mix import mix as mix
     from shotproof.sounds.quality import Thresholds as Thresholds
+    from shotproof.stats.card.card import Card as Card
+    from shotproof.stats.card.gate import GateLimits as GateLimits
+    from shotproof.stats.card.gate import Limits as Limits
+    from shotproof.stats.card.gate import gate as gate
     from shotproof.stats.comparison import Comparison as Comparison
     from shotproof.stats.planning.pilot import Pilot as Pilot
     from shotproof.stats.planning.plan import ScoreMoments as ScoreMoments
@@ -106,6 +117,8 @@ _HOME = {
     "Adaptation": "methods.adaptation.adaptation",
     "Attributes": "attributes.attributes",
     "Backbone": "models.backbone",
+    "Bundle": "pipeline.bundle.bundle",
+    "Card": "stats.card.card",
     "Catalog": "catalog.catalog",
     "Comparison": "stats.comparison",
     "ContextWorld": "worlds.contexts",
@@ -114,10 +127,12 @@ _HOME = {
     "Encoder": "features.encoder",
     "Experiment": "pipeline.experiment",
     "Features": "features.features",
+    "GateLimits": "stats.card.gate",
     "GaussianWorld": "worlds.gaussian",
     "ItemsMethod": "methods.items",
     "ItemsTask": "methods.items",
     "Layout": "catalog.layout",
+    "Limits": "stats.card.gate",
     "Material": "analysis.reevaluation.material",
     "Method": "methods.method",
     "MixSettings": "sounds.mix",
@@ -135,6 +150,8 @@ _HOME = {
     "Thresholds": "sounds.quality",
     "Transform": "features.transforms",
     "backbones": "models.backbone",
+    "bundle": "pipeline.bundle.write",
+    "check": "pipeline.check",
     "check_catalog": "catalog.check",
     "check_tasks": "tasks.check",
     "compare": "analysis.compare",
@@ -150,19 +167,23 @@ _HOME = {
     "explain": "analysis.explanation.explain",
     "feature_change": "analysis.geometry.change",
     "feature_distances": "analysis.geometry.distribution",
+    "gate": "stats.card.gate",
     "layouts": "catalog.layout",
+    "leaderboard": "pipeline.leaderboard",
     "measure_similarity": "analysis.similarity.similarity",
     "methods": "methods.method",
     "mix": "sounds.mix",
     "objectives": "models.objective",
     "option": "core.options",
     "plan": "stats.planning.plan",
+    "profile": "pipeline.profile.profile",
     "project_task": "analysis.projection",
     "read": "pipeline.material",
     "read_clip": "media.clip",
     "read_layout": "catalog.layout",
     "read_mapping": "sounds.mapping",
     "run": "pipeline.run",
+    "run_bundle": "pipeline.bundle.run",
     "runtime": "core.runtime.runtime",
     "sample": "tasks.sampler",
     "sample_context": "tasks.context.sets",
@@ -173,6 +194,7 @@ _HOME = {
     "transfer": "analysis.transfer",
     "transform": "features.transforms",
     "transforms": "features.transforms",
+    "view": "pipeline.explorer",
     "write_report": "pipeline.report",
 }
 

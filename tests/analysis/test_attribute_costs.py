@@ -59,3 +59,23 @@ def test_replicates_are_taken_together_and_their_tasks_told_apart(tmp_path: Path
         ]
         assert cost.tasks == len(planted)  # an attribute is planted at most once per task
         assert cost.accuracy.mean == pytest.approx(np.mean(planted))
+
+
+def test_against_a_placebo_classes_that_are_hard_anyway_cost_nothing(tmp_path: Path) -> None:
+    tasks = make_tasks(make_catalog(tmp_path), tasks=60)
+    own, sham = (
+        answers_on(tasks, [make_results(tasks, "pixels", {"ncc": right}, seed=seed)])
+        for seed, right in ((0, 0.5), (1, 0.7))
+    )
+    costs = attribute_costs([own], [sham])
+    assert costs.costs
+    lost = sham.accuracy_by_row() - own.accuracy_by_row()
+    words = np.array(tasks.table.column("attribute").to_pylist())
+    for cost in costs.costs:
+        values = lost[words == cost.attribute]  # planted at most once per task
+        assert cost.lost is not None
+        low, high = stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))
+        assert (cost.lost.low, cost.lost.high) == pytest.approx((low, high))
+    ends = [-cost.lost.low for cost in costs.costs if cost.lost]
+    assert ends == sorted(ends)
+    assert attribute_costs([own], [own]).costs == []  # as hard as its placebo

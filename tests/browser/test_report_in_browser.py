@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import soundfile
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.media.clip import RATE
 from shotproof.pipeline.report import write_report
+from shotproof.report.pages.card import write_card_page
 from shotproof.tasks.context.sets import sample_context
+from tests.drawn_cards import make_card, random_axis, stress_axis
 from tests.report_files import make_experiment, make_results
 
 pytestmark = pytest.mark.browser
 
 SCRIPT = "<script>window.broken = true</script>"
 IMAGE = '"><img src=x onerror="window.broken = true">'
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    found = shutil.which("chromium") or shutil.which("google-chrome")
-    assert found, "these tests need chromium"
-    with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
 
 
 @pytest.fixture(scope="module")
@@ -239,3 +233,16 @@ def test_sounds_are_played_and_stopped(browser: Browser, sound_report: Path) -> 
         assert picture.evaluate("image => image.naturalWidth") == 96
         assert picture.get_attribute("alt").startswith("play support 1: ")  # type: ignore[union-attr]
         assert page.locator("#axis-contexts figure svg[role=img]").count() > 0
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_card_fits_the_screen_and_its_labels_run_nothing(browser: Browser, tmp_path: Path, width: int) -> None:
+    card = replace(make_card(random_axis(), replace(stress_axis(), name=SCRIPT)), method=IMAGE, verdict=(SCRIPT,))
+    write_card_page(tmp_path, card)
+    for page in opened_page(browser, tmp_path / "card.html"):
+        page.set_viewport_size({"width": width, "height": 800})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.evaluate("window.broken === undefined")
+        assert page.locator("h1").inner_text() == f"How robust is {IMAGE} on lite0?"
+        page.locator("button.sort").nth(1).press("Enter")
+        assert page.locator("th[aria-sort=ascending], th[aria-sort=descending]").count() == 1

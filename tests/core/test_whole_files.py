@@ -8,7 +8,7 @@ import pytest
 
 from shotproof.core.errors import InputError, WriteFailed
 from shotproof.core.locks import sole_use
-from shotproof.core.whole_files import whole_file, write_text
+from shotproof.core.whole_files import whole_file, whole_folder, write_text
 
 # Is killed while it writes one file of a folder; then another process writes another one.
 KILLED = """
@@ -83,3 +83,37 @@ def test_a_folder_is_used_by_one_at_a_time_and_no_trace_of_it_is_left(tmp_path: 
     (tmp_path / "file").touch()
     with pytest.raises(WriteFailed, match="file"), sole_use(tmp_path / "file"):
         pass
+
+
+def test_a_folder_takes_the_place_of_the_old_one_as_a_whole(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        with whole_folder(tmp_path / "out") as made:
+            write_text(made / name, name)
+        assert names_in(tmp_path / "out") == [name]
+    assert names_in(tmp_path) == ["out"]
+
+
+def test_a_folder_that_fails_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    write_text(tmp_path / "out" / "old", "old")
+
+    def write_half() -> None:
+        with whole_folder(tmp_path / "out") as made:
+            write_text(made / "half", "half")
+            raise InputError("no more")
+
+    with pytest.raises(InputError, match="no more"):
+        write_half()
+    assert (names_in(tmp_path), names_in(tmp_path / "out")) == (["out"], ["old"])
+
+
+def test_what_a_killed_process_left_of_a_folder_is_removed_by_the_next(tmp_path: Path) -> None:
+    killed = (
+        KILLED.replace("whole_file\n", "whole_folder\n")
+        .replace("whole_file(", "whole_folder(")
+        .replace("temporary.write_text", "(temporary / 'a').write_text")
+    )
+    assert python(killed, tmp_path) != 0
+    assert len(names_in(tmp_path)) == 1
+    assert python(NEXT, tmp_path) == 0
+    assert names_in(tmp_path) == ["next.txt"]

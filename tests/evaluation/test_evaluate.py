@@ -43,6 +43,7 @@ def one_by_one(tasks: TaskSet, features: Features, spec: str) -> list[dict[str, 
             missed = [position for position, slot in enumerate(answer) if slot != row["slot"]]
             kept = {name: row[name] for name in ("task", "slot", "label")}
             counts = {"n_query": len(query), "n_correct": len(query) - len(missed), "missed": missed}
+            counts["answered"] = [answer[position] for position in missed]
             rows.append({"method": spec, **kept, **counts})
     return rows
 

@@ -19,6 +19,7 @@ COLUMNS: dict[str, list[Any]] = {
     "n_query": [5, 4, 3, 3],
     "n_correct": [5, 2, 1, 0],
     "missed": [[], [0, 3], [1, 2], [0, 1, 2]],
+    "answered": [[], [0, 2], [1, 1], [0, 1, -1]],
 }
 
 
@@ -49,7 +50,7 @@ def test_reading_gives_what_was_written(tmp_path: Path) -> None:
 
 
 def test_missed_positions_are_optional() -> None:
-    table = pa.table(COLUMNS).drop_columns("missed")
+    table = pa.table(COLUMNS).drop_columns(["missed", "answered"])
     assert Results(table).digest == results().digest
 
 
@@ -62,6 +63,7 @@ def test_missed_positions_are_optional() -> None:
         ({"n_query": [5, 4, 3, None]}, "column 'n_query' has an empty value"),
         ({"missed": [[], [0], [1, 2], [0, 1, 2]]}, "column 'missed': expected n_query - n_correct positions"),
         ({"missed": ["a", "b", "c", "d"]}, "column 'missed': expected list"),
+        ({"answered": [[], [1], [0, 0], [0, 1, -1]]}, "column 'answered': expected n_query - n_correct slots"),
         ({"slot": [0, 0, 0, 0]}, "two rows for the same class of a task"),
         ({"slot": [0, 1, 0, 70000]}, "column 'slot': expected int16"),
         ({"task": ["7", "2", "2", "2"]}, "column 'task': expected int64, found string"),

@@ -16,6 +16,7 @@ from shotproof.analysis.similarity.similarity import Similarity
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import TrainingFailed
 from tests.chat_servers import chat_server
+from tests.drawn_cards import make_card
 from tests.fuzzing.listings import write_listed
 
 KEPT = "kept"  # a cache, which commands are given copies of
@@ -199,6 +200,10 @@ def _texts(folder: Path) -> None:
     in_run = EXPERIMENT.replace('folder = "out"', 'folder = "run"')
     (folder / "in-run.toml").write_text(in_run)
     sp.run(folder / "in-run.toml")
+    sp.bundle(folder / "run", folder / "bundle.zip")
+    for name in ("card", "old-card"):
+        make_card().write(folder / f"{name}.json")
+    (folder / "limits.toml").write_text('only = ["fewstab"]\nmax_gap = 5\n[axes.fewstab]\nmax_skill_lost = 0.1\n')
 
 
 def _sounds(folder: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import tomllib
+import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +63,18 @@ def _toml(*keys: str) -> Mutate:
 
 def _json(content: bytes, choices: Choices) -> bytes:
     return to_json(changed(json.loads(content), choices, json_value)).encode("utf-8", "surrogatepass")
+
+
+def _manifest(content: bytes, choices: Choices) -> bytes:
+    """A bundle whose manifest says something else."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {one.filename: archive.read(one) for one in archive.infolist()}
+    members["manifest.json"] = _json(members["manifest.json"], choices)
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w") as archive:
+        for name, member in members.items():
+            archive.writestr(name, member)
+    return written.getvalue()
 
 
 def _read(file: str) -> Callable[[], Any]:
@@ -228,6 +242,8 @@ _TRAIN = (
 )
 _MIX = ("mix", "sounds.parquet", "--mapping", "mapping.toml", "--embedding", "none", "-o", "out/mixed", *ALONE)
 _RUN = ("run", "experiment.toml", *ALONE)
+_PROFILE = ("--encoder", "pixels(size=2)", "--way", "2", "--query", "1", "--tasks", "2", "-o", "out/profile", *ALONE)
+_MINE = ("--root", "images", "--encoder", "pixels(size=2)", "-o", "out/mine", *ALONE)
 _FROM_TABLE = ("catalog", "table.csv", "--layout", "table", "-o", "out/catalog.parquet", *ALONE)
 
 
@@ -435,6 +451,7 @@ FORMATS: dict[str, Format] = {
         {
             **_in("compare", "report", "plan"),
             "sp.read": _read("results.parquet"),
+            "check": ("check", "results.parquet", "--tasks", "tasks.parquet", "--features", "features.parquet"),
             "compare --json": (*_COMPARE, "--json"),
             "compare --latex": (*_COMPARE, "--latex"),
         },
@@ -449,7 +466,30 @@ FORMATS: dict[str, Format] = {
             "explain": ("explain", "run", "-o", "out/explain.html", *ALONE),
             "plan": ("plan", "run"),
             "run": ("run", "in-run.toml", *ALONE),
+            "view": ("view", "run", "--export", "out/page"),
+            "profile": ("profile", "run", "--split", "test", *_PROFILE),
+            "bundle": ("bundle", "run", "-o", "out/bundle.zip"),
             "sp.read": _read("run"),
+        },
+    ),
+    "card": Format(
+        "card.json",
+        _either(_json),
+        {
+            "gate": ("gate", "card.json", "--max-gap", "5", "--max-skill-lost", "0.1"),
+            "gate --against": ("gate", "old-card.json", "--against", "card.json"),
+            "check": ("check", "card.json", "--tasks", "tasks.parquet"),
+            "sp.read": _read("card.json"),
+        },
+    ),
+    "limits": Format("limits.toml", _toml("axes", "only"), {"gate": ("gate", "card.json", "--limits", "limits.toml")}),
+    "bundle": Format(
+        "bundle.zip",
+        _either(_manifest),
+        {
+            "bundle --verify": ("bundle", "--verify", "bundle.zip"),
+            "run": ("run", "bundle.zip", *_MINE),
+            "sp.read": _read("bundle.zip"),
         },
     ),
     "captions, JSON lines": Format(

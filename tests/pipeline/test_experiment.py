@@ -96,8 +96,13 @@ START = '[catalog]\nroot = "a"\n'
     ("text", "message"),
     [
         ("", r"experiment.toml: expected a section \[catalog\]"),
-        ("[catalog]\n", r"experiment.toml, \[catalog\]: expected either root"),
-        ('[catalog]\nroot = "a"\nfile = "b"\n', "either root"),
+        ("[catalog]\n", r"experiment.toml, \[catalog\]: expected root"),
+        ('[catalog]\nroot = "a"\nfile = "b"\nlayout = "folder"\n', "layout: expected none beside file"),
+        (
+            f'{START}[tasks]\nfiles = ["a.parquet", "b/a.parquet"]\n',
+            "files: expected each once, found 'a.parquet' twice",
+        ),
+        (f"{START}[tasks]\nfiles = 3\n", "files must be list, not 3"),
         ('[catalog]\nfile = "a"\nlable = "b"\n', "unknown key 'lable'"),
         (f"{START}[task]\n", r"unknown section \[task\]: did you mean 'tasks'"),
         (f"{START}[tasks]\nshot = [1]\n", "unknown key 'shot': it is shots, a list of numbers"),

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from shotproof.analysis.compare import compare
-from shotproof.core.errors import InputError
+from shotproof.catalog.catalog import Catalog
+from shotproof.core.errors import InputError, InsufficientData, Mismatch
+from shotproof.evaluation.results import Results
 from shotproof.pipeline.material import read_material
 from shotproof.pipeline.run import run
 from shotproof.tasks.taskset import TaskSet
-from tests.pipeline.shapes_experiment import EXPERIMENT, FILES
+from shotproof.worlds.shapes import ShapesWorld
+from tests.pipeline.shapes_experiment import ENCODER, EXPERIMENT, FILES
 
 PLACEBOS = [name for name in FILES if "placebo-of-" in name]
 
@@ -94,3 +99,51 @@ def test_like_needs_the_same_shots(experiment: Path) -> None:
     experiment.write_text(EXPERIMENT.replace("tasks = 12", f"tasks = 12\n{samplers}"))
     with pytest.raises(InputError, match="sampler 'hardest', like: 'random' has no tasks of 3 shots and seed 0"):
         run(experiment)
+
+
+def test_samplers_whose_tasks_the_data_cannot_give_are_left_out_where_that_is_asked_for(experiment: Path) -> None:
+    ShapesWorld(classes=5, items=10, size=16).catalog(experiment.parent / "world").write(
+        experiment.parent / "c.parquet"
+    )
+    samplers = """samplers = ["random", "fewstab", "iid(context_column='fill')"]"""
+    text = EXPERIMENT.replace('root = "world"', 'file = "c.parquet"').replace("tasks = 12", f"tasks = 4\n{samplers}")
+    experiment.write_text(text.replace("way = 3", "way = 5").replace("[1, 2]", "[5]").replace("query = 4", "query = 5"))
+    with pytest.raises(InsufficientData):
+        run(experiment)
+    found = run(experiment, leave_out=True)
+    assert set(found.left_out) == {"fewstab", "iid(context_column='fill')"}
+    assert "[tasks]" not in found.left_out["iid(context_column='fill')"]  # the reason, without its place in the file
+    assert found.comparison is not None
+    assert [group.label for group in found.comparison.groups] == ["random"]
+    current = json.loads((experiment.parent / "out" / "run.json").read_text())["current"]
+    assert not [name for name in current if "fewstab" in name]
+
+
+def test_task_sets_that_are_there_are_taken_in_place_of_samplers(finished: Path) -> None:
+    before = finished.parent / "out"
+    catalog = 'file = "out/catalog.parquet"\nroot = "moved"'
+    tasks = "tasks-random-3way-1shot.parquet"
+    text = EXPERIMENT.replace('root = "world"', catalog).replace("[tasks]", f'[tasks]\nfiles = ["out/{tasks}"]')
+    finished.write_text(text.replace('folder = "out"', 'folder = "again"'))
+    table = Catalog.read(before / "catalog.parquet")
+    (finished.parent / "world").rename(finished.parent / "moved")
+    # Its paths start from `moved`: what they had above `world` is no longer there.
+    paths = pa.array([path.removeprefix("../world/") for path in table.table.column("path").to_pylist()])
+    moved = table.table.set_column(table.table.column_names.index("path"), "path", paths)
+    Catalog(moved, before, table.record).write(before / "catalog.parquet")
+    found = run(finished)
+    assert [name for name in found.made if name.startswith("tasks")] == [tasks]
+    folder = finished.parent / "again"
+    assert TaskSet.read(folder / tasks).digest == TaskSet.read(before / tasks).digest
+    results = f"results/random-3way-1shot/{ENCODER}/ncc.parquet"
+    assert Results.read(folder / results).digest == Results.read(before / results).digest
+
+
+def test_task_sets_of_another_catalog_are_refused(finished: Path) -> None:
+    ShapesWorld(classes=6, items=10, size=16).write(finished.parent / "other")
+    text = EXPERIMENT.replace('root = "world"', 'root = "other"').replace('folder = "out"', 'folder = "again"')
+    tasks = '[tasks]\nfiles = ["out/tasks-random-3way-1shot.parquet"]'
+    finished.write_text(text.replace("[tasks]", tasks))
+    with pytest.raises(Mismatch, match=r"\[tasks\], files: the tasks of .* were drawn from catalog"):
+        run(finished)
+    assert not (finished.parent / "again").exists()

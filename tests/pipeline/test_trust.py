@@ -11,7 +11,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
 from shotproof.cli.app import main
-from shotproof.cli.run import asked_trust
+from shotproof.cli.run import with_trust
 from shotproof.core.trust import NotTrusted
 from shotproof.models.objective import objectives
 from shotproof.pipeline.experiment import Experiment
@@ -134,10 +134,10 @@ def test_a_terminal_is_asked_for_each_and_no_is_the_default(
     file = experiment(folder, '"ncc"', '"python:alien:head", "alien.py:head"')
     monkeypatch.setattr(sys, "stdin", Terminal("\n"))
     with pytest.raises(NotTrusted):
-        asked_trust(file)
+        with_trust(file, False, lambda trust: Experiment.read(file, trust))
     assert not (folder / "imported").exists()
     monkeypatch.setattr(sys, "stdin", Terminal("y\ny\n"))
-    assert len(asked_trust(file)) == 2
+    assert len(with_trust(file, False, lambda trust: Experiment.read(file, trust)).methods) == 2
     told = capsys.readouterr()
     asked = told.out + told.err
     assert asked.count("[y/N]") == 3

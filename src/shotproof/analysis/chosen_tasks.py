@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shotproof.core.arrays import FloatArray, IntArray
 from shotproof.evaluation.answers import AnsweredTasks
 
 
@@ -30,13 +31,19 @@ class ChosenTask:
         return range(int(starts[self.position]), int(starts[self.position + 1]))
 
 
+def hardest_first(accuracy: FloatArray) -> IntArray:
+    """The places of tasks by rising accuracy; equally hard tasks are in the order of the file."""
+    order: IntArray = np.argsort(accuracy.round(9), kind="stable")  # equal means may differ by rounding
+    return order
+
+
 def choose_tasks(answered: AnsweredTasks, count: int) -> list[ChosenTask]:
     """At most `count` tasks, evenly spaced from the hardest to the easiest; for one, the median.
 
     A task is as hard as its mean accuracy over all classifiers; equally hard tasks are in the order of the file.
     """
     accuracy = answered.accuracy_by_task()
-    order = np.argsort(accuracy.round(9), kind="stable")  # equal means may differ by rounding
+    order = hardest_first(accuracy)
     count = min(count, len(order))
     spaced = [0.5] if count == 1 else np.linspace(0, 1, count)
     ranks = [round(float(place) * (len(order) - 1)) for place in spaced]

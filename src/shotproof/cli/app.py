@@ -9,21 +9,26 @@ import sys
 import typer
 import typer.main
 
+from shotproof.cli.bundle import bundle
 from shotproof.cli.data.catalog import catalog
 from shotproof.cli.data.detect import detect
 from shotproof.cli.data.encode import encode
 from shotproof.cli.data.mix import mix
 from shotproof.cli.data.train import train
 from shotproof.cli.demo import demo
+from shotproof.cli.gate import gate
 from shotproof.cli.list import list_components
+from shotproof.cli.profile import profile
 from shotproof.cli.replaced import replacement
 from shotproof.cli.results.compare import compare
 from shotproof.cli.results.explain import explain
 from shotproof.cli.results.geometry import geometry
+from shotproof.cli.results.leaderboard import leaderboard
 from shotproof.cli.results.plan import plan
 from shotproof.cli.results.report import report
 from shotproof.cli.results.similarity import similarity
 from shotproof.cli.results.transfer import transfer
+from shotproof.cli.results.view import view
 from shotproof.cli.run import run
 from shotproof.cli.show import show
 from shotproof.cli.tasks.check import check
@@ -39,10 +44,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 PANELS = {
-    "Start here": (demo, run),
+    "Start here": (demo, run, profile),
     "Data": (catalog, mix, detect, train, encode),
     "Tasks": (sample, check, evaluate),
-    "Results": (compare, report, explain, transfer, plan, geometry, similarity),
+    "Results": (compare, report, leaderboard, view, gate, bundle, explain, transfer, plan, geometry, similarity),
     "What there is": (list_components, show),
 }
 for panel, verbs in PANELS.items():

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
 
 if TYPE_CHECKING:
+    from shotproof.core.runtime.runtime import Runtime
     from shotproof.core.trust import Trust
+    from shotproof.pipeline.profile.profile import Profile
+
+T = TypeVar("T")
 
 
 def run(
     experiment: Annotated[
-        Path | None, typer.Argument(help="experiment.toml, or a folder of images or sounds in class folders.")
+        Path | None,
+        typer.Argument(help="experiment.toml, a folder of images or sounds in class folders, or a bundle (.zip)."),
+    ] = None,
+    root: Annotated[Path | None, typer.Option(help="Of a bundle: the folder of the data.")] = None,
+    encoder: Annotated[
+        str | None, typer.Option(help="Of a bundle: your encoder, e.g. lite0, model:FILE or file:FEATURES.")
+    ] = None,
+    method: Annotated[str | None, typer.Option(help="Of a bundle: your method. Default: the bundle's first.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Of a bundle: the folder to write. Default: its name.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show which files would be made; make none.")] = False,
     placebo: Annotated[
@@ -41,6 +55,8 @@ def run(
     shotproof run experiment.toml
 
     Of a folder: shotproof run birds/ writes birds-results/experiment.toml, to change later, and runs it.
+
+    Of a bundle: shotproof run birds.zip --root images/ --encoder lite0 -o mine runs its tasks on your encoder.
     """
     from shotproof.cli.console import print_json, told_notes
     from shotproof.cli.results.report import print_comparison
@@ -59,12 +75,20 @@ def run(
         return
     if experiment is None:
         raise InputError("expected an experiment file or a folder: shotproof run experiment.toml")
+    if experiment.suffix == ".zip":
+        runtime = make_runtime(workers, device, cache, progress, engine)
+        _run_bundle(experiment, root, encoder, method, output, trust, as_json, runtime)
+        return
+    if (root, encoder, method, output) != (None,) * 4:
+        raise InputError(
+            "--root, --encoder, --method and --output are of a bundle: write them into the experiment file"
+        )
     if is_folder(experiment):
         folder, experiment = experiment, Path(f"{experiment.resolve().name}-results") / "experiment.toml"
         experiment_of_folder(folder, experiment)
         typer.echo(f"the experiment: {experiment}", err=True)
-    trusted: Trust = trust or asked_trust(experiment)
-    read = Experiment.read(experiment, trusted)
+    file = experiment
+    read, trusted = with_trust(file, trust, lambda agreed: (Experiment.read(file, agreed), agreed))
     if placebo is not None:
         read = replace(read, placebo=placebo)
     with placed(read, "[runtime]"):
@@ -83,22 +107,61 @@ def run(
         typer.echo(f"report: {outcome.report}")
 
 
-def asked_trust(experiment: Path) -> list[str]:
-    """What a user at a terminal agrees to of the code and the servers that a file names: one question for each.
+def _run_bundle(
+    file: Path,
+    root: Path | None,
+    encoder: str | None,
+    method: str | None,
+    output: Path | None,
+    trust: bool,
+    as_json: bool,
+    runtime: Runtime,
+) -> None:
+    from shotproof.cli.console import print_json, told_notes
+    from shotproof.cli.profile import print_card
+    from shotproof.core.errors import InputError
+    from shotproof.pipeline.bundle.hub import HUB, download_bundle
+    from shotproof.pipeline.bundle.run import run_bundle
+
+    if encoder is None:
+        raise InputError(f"expected your encoder: shotproof run {file} --root DATA --encoder lite0")
+    folder = output or Path(f"{file.stem}-results")
+    there = download_bundle(str(file)) if str(file).startswith(HUB) else file
+
+    def act(agreed: Trust) -> Profile:
+        return run_bundle(
+            there,
+            root,
+            encoder=encoder,
+            output=folder,
+            method=method,
+            trust=agreed,
+            tell=lambda line: typer.echo(line, err=True),
+            runtime=runtime,
+        )
+
+    with runtime, told_notes():
+        found = with_trust(file, trust, act)
+    if as_json:
+        print_json(found.card.to_json())
+    else:
+        print_card(found.card)
+        typer.echo(f"card: {found.page}")
+
+
+def with_trust(file: Path, trust: bool, act: Callable[[Trust], T]) -> T:
+    """Do something with what a user at a terminal agrees to of the code and servers that a file names, one by one.
 
     Raises:
         NotTrusted: the answer is no, or nobody can be asked.
     """
     from shotproof.core.trust import NotTrusted
-    from shotproof.pipeline.experiment import Experiment
 
     agreed: list[str] = []
     while True:
         try:
-            Experiment.read(experiment, agreed)
+            return act(trust or agreed)
         except NotTrusted as refused:
-            if not sys.stdin.isatty() or not typer.confirm(f"{experiment}: {refused.what}. Go on?", err=True):
+            if not sys.stdin.isatty() or not typer.confirm(f"{file}: {refused.what}. Go on?", err=True):
                 raise
             agreed.append(refused.what)
-        else:
-            return agreed

@@ -143,6 +143,15 @@ def read_text(path: Path, what: str, *, encoding: str = "utf-8") -> str:
         raise InputError(f"{what} is not text in UTF-8: {error}") from error
 
 
+def read_bytes(path: Path, what: str) -> bytes:
+    """All of a file as it is."""
+    require_file(path, what, LARGEST_TEXT)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{what} cannot be read: {error.strerror or error}") from error
+
+
 def read_toml(path: Path, what: str) -> dict[str, Any]:
     """What a TOML file holds."""
     return parse_toml(read_text(path, what), what)

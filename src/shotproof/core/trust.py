@@ -6,7 +6,7 @@ The question is asked where code is loaded, and not where a file is read: no spe
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextvars import ContextVar
 
 from shotproof.core.errors import InputError
@@ -52,3 +52,16 @@ def require_trust(what: str) -> None:
     trust = _trust.get()
     if trust is not True and (trust is False or what not in trust):
         raise NotTrusted(what)
+
+
+def needs_trust(load: Callable[[], object]) -> list[str]:
+    """What has to be trusted for something to be loaded, which is loaded: of what a user has typed."""
+    agreed: list[str] = []
+    while True:
+        try:
+            with trusting(agreed):
+                load()
+        except NotTrusted as refused:
+            agreed.append(refused.what)
+        else:
+            return agreed

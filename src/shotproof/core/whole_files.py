@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, also where a process is killed while it writes.
+"""Files and folders that appear whole or not at all, also where a process is killed while it writes.
 
 A file is written under a temporary name beside its own, and locked as long as it is written. A process that is killed
 leaves it there, without the lock: whoever writes into the folder next removes it.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from shotproof.core.headroom import require_headroom
 from shotproof.core.locks import try_lock
 
 PREFIX, SUFFIX = ".shotproof-", ".partial"
+LOCK = "lock"  # the file of a temporary folder that is locked as long as the folder is written
 
 _swept: set[Path] = set()  # the folders that this process has looked through
 
@@ -50,6 +52,38 @@ def whole_file(path: Path) -> Iterator[Path]:
         raise WriteFailed(f"cannot write {path}: {error.strerror or error}") from error
 
 
+@contextlib.contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """Give an empty folder; when the block ends well it takes the place of the one at `path`, as a whole.
+
+    When the block does not end well, all stays as it was.
+
+    Raises:
+        WriteFailed: the system does not let it be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(path.parent)
+        with tempfile.TemporaryDirectory(SUFFIX, PREFIX, path.parent, ignore_cleanup_errors=True) as name:
+            made, before = Path(name) / "made", Path(name) / "before"
+            handle = os.open(Path(name) / LOCK, os.O_CREAT | os.O_RDWR)
+            try:
+                try_lock(handle)
+                made.mkdir()
+                yield made
+                if path.exists():
+                    path.replace(before)
+                made.replace(path)
+            except OSError:
+                if before.exists() and not path.exists():
+                    before.replace(path)
+                raise
+            finally:
+                os.close(handle)
+    except OSError as error:
+        raise WriteFailed(f"cannot write {path}: {error.strerror or error}") from error
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file, whole or not at all."""
     with whole_file(path) as temporary:
@@ -73,9 +107,16 @@ def _sweep(folder: Path) -> None:
     _swept.add(folder.absolute())
     for left in folder.glob(f"{PREFIX}*{SUFFIX}"):
         with contextlib.suppress(OSError):  # gone already, or not ours
-            handle = os.open(left, os.O_RDONLY)
+            handle = os.open(left / LOCK if left.is_dir() else left, os.O_RDONLY)
             try:
                 if try_lock(handle):
-                    left.unlink()
+                    _remove(left)
             finally:
                 os.close(handle)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink()

@@ -23,11 +23,13 @@ class Answers:
     """One classifier's answers; every array has one value per row of the task set.
 
     missed: the positions of the queries that were labeled wrongly; None where the results do not tell
+    answered: the slots that these were given; None where the results do not tell
     """
 
     classifier: Classifier
     counts: Counts
     missed: pa.ChunkedArray | None
+    answered: pa.ChunkedArray | None = None
 
     def missed_at(self, row: int) -> list[int] | None:
         """The missed queries of one row; None where the results do not tell."""
@@ -100,7 +102,8 @@ def _aligned(tasks: TaskSet, results: Results, classifier: Classifier) -> Answer
             f"the results of method '{classifier.method}' name the task set {tasks.digest}, but have other tasks and "
             "slots"
         )
-    missed = None
-    if "missed" in rows.column_names and pa.types.is_list(rows.schema.field("missed").type):
-        missed = rows.column("missed")
-    return Answers(classifier, results.counts(classifier.method), missed)
+    missed, answered = (
+        rows.column(name) if name in rows.column_names and pa.types.is_list(rows.schema.field(name).type) else None
+        for name in ("missed", "answered")
+    )
+    return Answers(classifier, results.counts(classifier.method), missed, answered)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.core import draws
-from shotproof.core.arrays import BoolArray, IntArray
+from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
 from shotproof.core.plain_values import plain
 from shotproof.core.records import FeaturesRecord, MethodRecord, ResultsRecord, Source
@@ -155,7 +155,7 @@ def evaluate(
         ),
         seed=seed,
     )
-    return Results(_count(tasks, names, query.count, predicted != query.slot), record)
+    return Results(_count(tasks, names, query, predicted), record)
 
 
 Predictions = tuple[Part, npt.NDArray[Any], list[list[str]]]
@@ -236,14 +236,15 @@ def require_unseen(labels: Iterable[str], trained_on: Sequence[str], whose: str)
         )
 
 
-def _count(tasks: TaskSet, names: list[str], queries: IntArray, wrong: BoolArray) -> pa.Table:
-    """Counts and missed positions from `wrong` [methods, all queries] and the number of queries of each row."""
+def _count(tasks: TaskSet, names: list[str], query: Part, predicted: npt.NDArray[Any]) -> pa.Table:
+    """Counts, missed positions and what was answered there, from the labels `predicted` [methods, all queries]."""
+    queries, wrong = query.count, predicted != query.slot
     rows, methods = len(queries), len(names)
     first = np.cumsum(queries) - queries
     until = np.concatenate([np.zeros((methods, 1), np.int64), np.cumsum(wrong, axis=1)], axis=1)
     n_wrong = (until[:, first + queries] - until[:, first]).ravel()  # a class may have no query
     position = np.arange(wrong.shape[1]) - np.repeat(first, queries)
-    offsets = np.concatenate([[0], np.cumsum(n_wrong)])
+    offsets = pa.array(np.concatenate([[0], np.cumsum(n_wrong)]), pa.int32())
     missed = np.broadcast_to(position, wrong.shape)[wrong]
     columns = {
         "method": np.repeat(np.asarray(names, dtype=object), rows),
@@ -252,7 +253,8 @@ def _count(tasks: TaskSet, names: list[str], queries: IntArray, wrong: BoolArray
         "label": pa.chunked_array(tasks.table.column("label").chunks * methods),
         "n_query": np.tile(queries, methods),
         "n_correct": np.tile(queries, methods) - n_wrong,
-        "missed": pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), pa.array(missed, pa.int32())),
+        "missed": pa.ListArray.from_arrays(offsets, pa.array(missed, pa.int32())),
+        "answered": pa.ListArray.from_arrays(offsets, pa.array(predicted[wrong], pa.int16())),
     }
     return pa.table(columns).cast(SCHEMA)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -149,6 +149,19 @@ def design_of(tasks: TasksRecord, way: int | None, query: int | None) -> Design:
         query=query,
         dial=dial if isinstance(dial, int | float) else None,
     )
+
+
+def design_name(design: Design, among: Sequence[Design]) -> str:
+    """E.g. `5-way 1-shot`, with the data set, the queries and the split where they tell these designs apart."""
+    names = {other.data_set for other in among}
+    extras: list[tuple[Callable[[Design], Any], str]] = [
+        (lambda d: d.query, "queries that vary" if design.query is None else f"{design.query} queries"),
+        (lambda d: d.dial, f"a = {design.dial:g}" if design.dial is not None else "not mixed"),
+        (lambda d: d.split, f"split {design.split or UNKNOWN}"),
+    ]
+    differing = [text for value, text in extras if len({value(other) for other in among}) > 1]
+    data_set = [design.data_set] if len(names) > 1 and design.data_set else []
+    return ", ".join([*data_set, design.shape, *differing])
 
 
 def labels_of(origins: Sequence[Origin]) -> list[str]:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError, UnknownName
 from shotproof.core.records import ResultsRecord
 from shotproof.core.tables import cast_columns, conform, digest, placed, read_table, whole_column, write_table
@@ -33,6 +34,7 @@ SCHEMA = pa.schema(
         ("n_query", pa.int32()),
         ("n_correct", pa.int32()),
         ("missed", pa.list_(pa.int32())),  # positions in the task set's query list that were labeled wrongly
+        ("answered", pa.list_(pa.int16())),  # the slot that each of them was given; -1 is none of the classes
     ]
 )
 
@@ -123,14 +125,27 @@ def _check(table: pa.Table) -> None:
         if table.column(name).null_count:
             raise InputError(f"results, column '{name}' has an empty value")
     queries, correct = (table.column(name).to_numpy() for name in ("n_query", "n_correct"))
-    if not ((correct >= 0) & (correct <= queries)).all():
-        raise InputError("results: expected 0 <= n_correct <= n_query")
+    possible = (correct >= 0) & (correct <= queries)
+    if not possible.all():
+        row = table.slice(int(np.argmin(possible)), 1).to_pylist()[0]
+        raise InputError(
+            f"results: expected 0 <= n_correct <= n_query, found {row['n_correct']} of {row['n_query']}: method "
+            f"'{row['method']}', task {row['task']}, class '{row['label']}'"
+        )
     asked = table.group_by(["method", "task"], use_threads=False).aggregate([("n_query", "sum")])
     if pc.min(asked.column("n_query_sum")).as_py() < 1:
         raise InputError("results: expected at least one query in every task")
-    if "missed" in table.column_names:
-        missed = pc.list_value_length(table.column("missed"))
-        if not pc.all(pc.equal(missed, queries - correct)).as_py():
-            raise InputError("results, column 'missed': expected n_query - n_correct positions in each row")
+    for name, what in (("missed", "positions"), ("answered", "slots")):
+        if name in table.column_names:
+            column = whole_column(table.column(name))
+            lengths, values = pc.list_value_length(column), column.flatten()
+            if not pc.all(pc.equal(lengths, queries - correct), skip_nulls=False).as_py() or values.null_count:
+                raise InputError(f"results, column '{name}': expected n_query - n_correct {what} in each row")
+            if name == "missed" and not _within(values.to_numpy(), np.repeat(queries, queries - correct)):
+                raise InputError("results, column 'missed': expected positions among the n_query queries of the row")
     if table.group_by(["method", "task", "slot"], use_threads=False).aggregate([]).num_rows != table.num_rows:
         raise InputError("results: a method has two rows for the same class of a task")
+
+
+def _within(positions: IntArray, ends: IntArray) -> bool:
+    return bool(((positions >= 0) & (positions < ends)).all())

@@ -53,7 +53,8 @@ def read_draws(read: TableReader, encoders: Sequence[Encoder], sets: Sequence[st
         InputError: an entry cannot be; the message says where.
     """
     draws: list[Draw] = []
-    for entry in read.items("tasks", "samplers", (str, dict), ["random", "fewstab"]):
+    usual = [] if "files" in read.content.get("tasks", {}) else ["random", "fewstab"]
+    for entry in read.items("tasks", "samplers", (str, dict), usual):
         table = dict(entry) if isinstance(entry, dict) else {"name": entry}
         own = {key: value for key, value in table.items() if key not in SAMPLER_KEYS}
         hint = {"shot": "shots", "seed": "seeds", "queries": "query", "ways": "way"}

@@ -1,7 +1,7 @@
 """The file that describes a whole experiment: TOML, every key checked, every path relative to the file.
 
 [catalog]
-root = "birds/"                # or: file = "catalog.parquet"
+root = "birds/"                # or: file = "catalog.parquet", with root where its paths start elsewhere
 layout = "folder"
 splits = "splits.csv"
 names = "names.csv"            # what pages call the classes: label,name
@@ -28,6 +28,7 @@ query = 15
 tasks = 600
 seeds = [0]
 samplers = ["random", "fewstab", { name = "hardest(effort='high')", like = "random", shots = [5] }]
+# files = ["tasks.parquet"]     # task sets drawn before, beside those of samplers or in their place
 
 [evaluate]
 methods = ["ncc", "cosine", "logistic", "ridge", "knn"]
@@ -77,7 +78,7 @@ SECTIONS: dict[str, tuple[str, ...]] = {
     "mix": MIX_KEYS,
     "attributes": ("detectors", "sets", "file", "files"),
     "features": ("encoders", "stages", "transforms", "on_error"),
-    "tasks": ("split", "way", "shots", "query", "tasks", "seed", "seeds", "samplers", "placebo"),
+    "tasks": ("split", "way", "shots", "query", "tasks", "seed", "seeds", "samplers", "files", "placebo"),
     "evaluate": ("methods", "model", "models", "tune_on", "allow_seen", "seed"),
     "runtime": ("engine", "workers", "device", "batch_size", "cache"),
     "output": ("folder", "title", "intervals", "metric", "projection", "mismatch"),
@@ -107,10 +108,12 @@ class Experiment:
     """A whole experiment, every part of it a record.
 
     folder: where its files go; file: the experiment's own, for messages
-    root, layout, splits, catalog_file: where the data is; names, name: what pages call its classes, and itself
+    root, layout, splits, catalog_file: where the data is; of a catalog's file, root is where its paths start
+    names, name: what pages call its classes, and itself
     only_split: the one split that anything is made of; None: all
     mix: how recordings are mixed with backgrounds first; None: the data is as it is
     detectors: by the name of the set of attributes that they make together; attribute_files: attributes made before
+    draws: the task sets that are drawn; task_files: task sets drawn before
     uses: the methods, each with the encoders or models and the shots that it is evaluated on
     models: files of models, or names of pretrained backbones, each of which methods that adapt a network adapt
     tune_on: on which validation tasks their learning rates are chosen; None: they are as given
@@ -139,6 +142,7 @@ class Experiment:
     transforms: tuple[Transform, ...] = ()
     on_error: OnError = "raise"
     draws: tuple[Draw, ...] = ()
+    task_files: tuple[Path, ...] = ()
     uses: tuple[MethodUse, ...] = ()
     models: tuple[str | Path, ...] = ()
     tune_on: TuneOn | None = None
@@ -188,11 +192,11 @@ class Experiment:
         _check_keys(content)
         read = TableReader(content, folder)
         catalog = dict(content["catalog"])
-        if ("root" in catalog) == ("file" in catalog):
-            raise InputError(", [catalog]: expected either root (a data folder) or file (a catalog)")
+        if not {"root", "file"} & set(catalog):
+            raise InputError(", [catalog]: expected root (a data folder) or file (a catalog)")
         own = {key: value for key, value in catalog.items() if key not in SECTIONS["catalog"]}
         layout = None
-        if "root" in catalog:
+        if "file" not in catalog:
             layout = read.make("catalog", "layout", catalog.get("layout", "folder"), layouts, own)
         elif own or "layout" in catalog:
             key = next(iter(own), "layout")
@@ -207,6 +211,8 @@ class Experiment:
         models = _models(read, methods)
         sets, files = _attribute_sets(read)
         on_error = read.choice("features", "on_error", ON_ERROR)
+        task_files = tuple(read.joined("tasks", "files", one) for one in read.items("tasks", "files", str, []))
+        read.refuse_repeated("tasks", "files", [one.name for one in task_files])
         draws = read_draws(read, chosen, [*sets, *files])
         return cls(
             folder=read.path("output", "folder") or folder / default_folder,
@@ -224,6 +230,7 @@ class Experiment:
             transforms=read.components("features", "transforms", [], transforms),
             on_error=on_error,  # type: ignore[arg-type]
             draws=draws,
+            task_files=task_files,
             uses=read_uses(read, entries, chosen, models, [shot for draw in draws for shot in draw.shots]),
             models=models,
             tune_on=read_tune_on(read, methods),

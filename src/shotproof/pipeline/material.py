@@ -10,23 +10,23 @@ from shotproof.analysis.reevaluation.material import Material
 from shotproof.analysis.similarity.similarity import Similarity
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.errors import InputError
 from shotproof.core.files import is_folder
-from shotproof.core.plain_values import typed
-from shotproof.core.records import Header
-from shotproof.core.tables import placed, read_meta, read_parquet_schema
 from shotproof.core.trust import Trust
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.features.transforms import Transform, transform
+from shotproof.pipeline.bundle.bundle import Bundle
 from shotproof.pipeline.experiment import Experiment
-from shotproof.pipeline.steps.steps import read_manifest
+from shotproof.pipeline.run_files import files_of, kind_of
+from shotproof.stats.card.card import Card
 from shotproof.tasks.taskset import TaskSet
 
 if TYPE_CHECKING:
     from shotproof.models.model import Model  # imported where one is read: it needs PyTorch
 
-Readable = Union[Catalog, Attributes, Features, TaskSet, Results, Similarity, Experiment, "Model", Material]
+Readable = Union[
+    Catalog, Attributes, Features, TaskSet, Results, Similarity, Experiment, "Model", Card, Bundle, Material
+]
 
 MODEL_SUFFIXES = (".model", ".safetensors")
 _KINDS: dict[str, Any] = {
@@ -37,15 +37,6 @@ _KINDS: dict[str, Any] = {
     "results": Results,
     "similarity": Similarity,
 }
-# What tells files apart that somebody made with a script of their own.
-_COLUMNS = {
-    "results": {"method", "task", "slot", "n_correct"},
-    "tasks": {"task", "slot", "support", "query"},
-    "features": {"item", "feature"},
-    "catalog": {"item", "path", "label"},
-    "attributes": {"item", "attributes"},
-    "similarity": {"item", "m_ce", "m_te"},
-}
 
 
 def read(path: str | Path, *, trust: Trust = False) -> Readable:
@@ -53,12 +44,12 @@ def read(path: str | Path, *, trust: Trust = False) -> Readable:
 
     Args:
         path: a catalog, attributes, features, tasks, results or similarity file, an experiment (.toml), a model
-            (.model or .safetensors), or a folder
+            (.model or .safetensors), a robustness card (.json), a bundle (.zip), or a folder
         trust: of an experiment, whether code that it names may be imported
 
     Returns:
-        A `Catalog`, `Attributes`, `Features`, `TaskSet`, `Results`, `Similarity`, `Experiment` or `Model`; of a folder,
-        the `Material` of its run, which `compare` and `write_report` take.
+        A `Catalog`, `Attributes`, `Features`, `TaskSet`, `Results`, `Similarity`, `Experiment`, `Model`, `Card` or
+        `Bundle`; of a folder, the `Material` of its run, which `compare` and `write_report` take.
 
     Raises:
         InputError: there is no such file, or it is none of these.
@@ -79,6 +70,10 @@ def read(path: str | Path, *, trust: Trust = False) -> Readable:
         return Model.read(path)
     if path.suffix == ".toml":
         return Experiment.read(path, trust)
+    if path.suffix == ".json":
+        return Card.read(path)
+    if path.suffix == ".zip":
+        return Bundle.read(path)
     found: Readable = _KINDS[kind_of(path)].read(path)
     return found
 
@@ -106,7 +101,7 @@ def read_material(
     """
     found: dict[str, dict[str, Any]] = {kind: {} for kind in _KINDS}
     named = {"tasks": tasks, "catalog": catalogs, "features": features, "attributes": attributes}
-    wanted: list[tuple[str | None, Path]] = [(None, file) for path in paths for file in _files(Path(path))]
+    wanted: list[tuple[str | None, Path]] = [(None, file) for path in paths for file in files_of(Path(path))]
     wanted += [(kind, Path(path)) for kind, given in named.items() for path in given]
     for kind, path in wanted:
         kind = kind or kind_of(path)
@@ -121,28 +116,3 @@ def read_material(
         attributes=of["attributes"],
         halvings=halvings,
     )
-
-
-def kind_of(path: Path) -> str:
-    """What a file holds: by its metadata, or else by its columns."""
-    schema = read_parquet_schema(path, str(path))
-    with placed(f"{path}, metadata, "):
-        header: Header = typed(read_meta(schema, str(path)), Header)
-    if header.kind in _KINDS:
-        return header.kind
-    for name, columns in _COLUMNS.items():
-        if columns <= set(schema.names):
-            return name
-    listed = ", ".join(schema.names[:8])
-    raise InputError(f"{path} is none of our files: expected {', '.join(_KINDS)}; it has the columns {listed}")
-
-
-def _files(path: Path) -> list[Path]:
-    """A file itself; of a folder, the files of its last run, or else all Parquet files below it."""
-    if not is_folder(path):
-        return [path]
-    current = read_manifest(path).current
-    files = [path / name for name in current] if current else sorted(path.rglob("*.parquet"))
-    if not files:
-        raise InputError(f"{path} has no run in it: expected a folder that shotproof run has written, or Parquet files")
-    return files

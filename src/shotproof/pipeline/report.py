@@ -22,6 +22,7 @@ from shotproof.analysis.projection import NO_PROJECTION, check_projection
 from shotproof.analysis.reevaluation.material import Material
 from shotproof.analysis.shift_projections import shift_projections
 from shotproof.analysis.similarity.similarity import Similarity
+from shotproof.analysis.task_sources import catalog_of
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
@@ -122,7 +123,7 @@ def write_report(
             hard = explanation.sets[0].tasks
             design, label = _place(comparison, hard)
             name = f"{label}, {comparison.design_name(design)}"
-            explained.append(_explained(name, explanation, words, _catalog_of(hard, material.catalogs)))
+            explained.append(_explained(name, explanation, words, catalog_of(hard, material.catalogs)))
         content = PageContent(
             title=title or TITLE,
             comparison=comparison,
@@ -156,7 +157,7 @@ def write_explanations(
     """
     check_page_name(Path(path))
     parts = [
-        _explained(one.sets[0].name, one, attributes, _catalog_of(one.sets[0].tasks, catalogs))
+        _explained(one.sets[0].name, one, attributes, catalog_of(one.sets[0].tasks, catalogs))
         for one, attributes in explained
     ]
     write_explanation_page(Path(path), parts)
@@ -208,7 +209,7 @@ def _gallery(sets: Sequence[_AnsweredSet], catalogs: Sequence[Catalog]) -> list[
 
     Of replicates, those of the first seed.
     """
-    shown = [(one, catalog) for one in sets if (catalog := _catalog_of(one.replicates[0].tasks, catalogs)) is not None][
+    shown = [(one, catalog) for one in sets if (catalog := catalog_of(one.replicates[0].tasks, catalogs)) is not None][
         :GALLERY_TASKS
     ]
     return [
@@ -221,12 +222,6 @@ def _gallery(sets: Sequence[_AnsweredSet], catalogs: Sequence[Catalog]) -> list[
 def _explained(name: str, explanation: Explanation, attributes: Attributes, catalog: Catalog | None) -> ExplainedTasks:
     examples = [] if catalog is None else mismatch_examples(explanation, attributes)
     return ExplainedTasks(name, explanation, examples, catalog)
-
-
-def _catalog_of(tasks: TaskSet, catalogs: Sequence[Catalog]) -> Catalog | None:
-    """The catalog that the tasks were drawn from; where only one was given, that one."""
-    own = next((one for one in catalogs if one.digest == tasks.record.source("catalog")), None)
-    return catalogs[0] if own is None and len(catalogs) == 1 else own
 
 
 def _key(tasks: TaskSet) -> tuple[str, str | None]:

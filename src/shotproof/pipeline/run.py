@@ -6,7 +6,8 @@ one file per task set, encoder and method, so that a method that is added is the
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import read_layout
 from shotproof.catalog.names import apply_names
 from shotproof.catalog.splits import apply_splits
+from shotproof.core.errors import InsufficientData, Mismatch
+from shotproof.core.files import is_there
 from shotproof.core.runtime.runtime import Runtime, current_runtime
 from shotproof.core.runtime.runtime import runtime as current_with
 from shotproof.core.trust import Trust, trusting
@@ -29,25 +32,37 @@ from shotproof.features.transforms import transform
 from shotproof.pipeline.checks import check_draws, check_models, check_surroundings, check_tuning, placed, with_stages
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.models import read_models
-from shotproof.pipeline.steps.drawn_sets import DrawnSets
+from shotproof.pipeline.steps.drawn_sets import DrawnSet, DrawnSets
 from shotproof.pipeline.steps.evaluated_files import EvaluatedFiles
 from shotproof.pipeline.steps.stamps import catalog_stamp, file_stamps
 from shotproof.pipeline.steps.steps import Steps, Tell, file_name
 from shotproof.sounds.mix import expected_mixtures, mix
 from shotproof.stats.comparison import Comparison
+from shotproof.tasks.sampler import samplers
+from shotproof.tasks.shape import TaskShape
+from shotproof.tasks.taskset import TaskSet
 
 if TYPE_CHECKING:
     from shotproof.models.model import Model
 
 
+SIZES = ("way", "shot", "query")
+
+
 @dataclass(frozen=True)
 class Run:
-    """What a run gave: the comparison (None in a dry run), the page, and which files were made and which reused."""
+    """What a run gave: the comparison (None in a dry run), the page, and which files were made and which reused.
+
+    material: all that was compared; None in a dry run
+    left_out: why the data could not give the tasks of a sampler, by its spelling, where that was no error
+    """
 
     comparison: Comparison | None
     report: Path
     made: list[str]
     reused: list[str]
+    material: Material | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
 
 
 def run(
@@ -55,6 +70,8 @@ def run(
     *,
     dry_run: bool = False,
     trust: Trust = False,
+    leave_out: bool = False,
+    halvings: int | None = None,
     tell: Tell = lambda line: None,
     runtime: Runtime | None = None,
 ) -> Run:
@@ -65,6 +82,9 @@ def run(
         dry_run: make and write nothing, and tell what would be made
         trust: whether code that the file names (`heads.py:Head`, `python:`, what other packages have registered) may be
             imported, and servers that it names be asked; or which, as `NotTrusted` tells it
+        leave_out: leave out samplers, other than the first, whose tasks the data cannot give; these are an error
+            otherwise
+        halvings: how often the data is halved at random, for intervals that re-evaluate
         tell: receives one line per step
         runtime: how to compute; what the file says goes before what is current
 
@@ -91,7 +111,26 @@ def run(
     with placed(experiment, "[runtime]"):
         runtime = runtime or current_with(**experiment.runtime)
     with runtime, trusting(trust), Steps(experiment.folder, dry_run, tell) as steps:
-        return _Running(experiment, steps).run()
+        return _Running(experiment, steps, leave_out, halvings).run()
+
+
+def read_catalog(experiment: Experiment) -> Catalog:
+    """The data of an experiment, before anything is mixed: looked at anew, so that changed files are seen."""
+    given = experiment
+    if given.catalog_file is not None:
+        catalog = Catalog.read(given.catalog_file)
+        catalog = catalog if given.root is None else Catalog(catalog.table, given.root, catalog.record)
+        catalog = catalog if given.splits is None else apply_splits(catalog, given.splits)
+        catalog = catalog if given.names is None or given.mix else apply_names(catalog, given.names)
+        if not catalog.record.name or given.name:
+            named = given.name or given.catalog_file.stem
+            catalog = Catalog(catalog.table, catalog.root, replace(catalog.record, name=named))
+    else:
+        assert given.root is not None
+        assert given.layout is not None
+        names = None if given.mix else given.names  # of mixtures, they are given to these
+        catalog = read_layout(given.root, given.layout, splits=given.splits, names=names, name=given.name)
+    return catalog if given.only_split is None or given.mix else catalog.in_split(given.only_split)
 
 
 @dataclass
@@ -100,6 +139,9 @@ class _Running:
 
     experiment: Experiment
     steps: Steps
+    leave_out: bool = False
+    halvings: int | None = None
+    left_out: dict[str, str] = field(default_factory=dict)
 
     def run(self) -> Run:
         with placed(self.experiment, "[evaluate], model"):
@@ -108,12 +150,12 @@ class _Running:
         attributes = self._attributes(catalog)
         features = {str(encoder): self._features(catalog, encoder) for encoder in self.experiment.encoders}
         catalog = self._readable(catalog, features)
-        tasks = DrawnSets(self.experiment, self.steps, catalog, attributes, features).by_file()
+        tasks = self._drawn(DrawnSets(self.experiment, self.steps, catalog, attributes, features))
         results = EvaluatedFiles(self.experiment, self.steps, catalog, features, models).on(tasks)
         page = self.experiment.folder / "report.html"
         if self.steps.dry_run:
             self.steps.tell(f"would write  {page.name}")
-            return Run(None, page, self.steps.made, self.steps.reused)
+            return Run(None, page, self.steps.made, self.steps.reused, left_out=self.left_out)
         from shotproof.pipeline.report import write_report
 
         self.steps.finish()
@@ -123,6 +165,7 @@ class _Running:
             catalogs=[catalog],
             features=[one for one in features.values() if one is not None],
             attributes=[one for one in attributes.values() if one is not None],
+            halvings=self.halvings,
         )
         given = self.experiment
         comparison = write_report(
@@ -136,7 +179,57 @@ class _Running:
             mismatch=given.mismatch,
             experiment=given.file.name if given.file else None,
         )
-        return Run(comparison, page, self.steps.made, self.steps.reused)
+        return Run(comparison, page, self.steps.made, self.steps.reused, material, self.left_out)
+
+    def _drawn(self, sets: DrawnSets) -> dict[str, DrawnSet]:
+        """Task sets drawn before, and those of every draw; without those that the data cannot give, where left out."""
+        found = {}
+        for name, given in self._task_files(sets.catalog).items():
+            kept = self.steps.step(TaskSet, name, [given], None, lambda given=given: given)  # type: ignore[misc]
+            shape = TaskShape(**{key: size for key, size in zip(SIZES, given.common_sizes(), strict=True) if size})
+            found[name] = DrawnSet(kept, shape)
+        for number, draw in enumerate(self.experiment.draws):
+            files = list(self.steps.files)
+            try:
+                found |= sets.of_draw(draw)
+            except InsufficientData as error:
+                if not self.leave_out or number == 0:
+                    raise
+                self.steps.files[:] = files
+                self.left_out[str(draw.sampler)] = str(error)
+        return found
+
+    def _task_files(self, catalog: Catalog) -> dict[str, TaskSet]:
+        """The task sets that were drawn before, by the names of their files in the run's folder."""
+        found = {}
+        for file in self.experiment.task_files:
+            with placed(self.experiment, "[tasks], files"):
+                tasks = _with_files_beside(TaskSet.read(file), file.parent)
+                drawn_from = tasks.record.source("catalog")
+                if drawn_from not in (None, catalog.digest):
+                    raise Mismatch(
+                        f"the tasks of {file} were drawn from catalog {drawn_from}, not from {catalog.digest}"
+                    )
+                for side in ("support", "query"):
+                    catalog.rows_of(pc.list_flatten(tasks.table.column(side)), f"the tasks of {file}")
+            found[file.name if file.name.startswith("tasks-") else f"tasks-{file.name}"] = tasks
+        return found
+
+    def _check_draws(self, catalog: Catalog) -> None:
+        """Refuse, or leave out, what the data cannot give."""
+        self._task_files(catalog)
+        attributes = self._attribute_files()
+        kept = []
+        for number, draw in enumerate(self.experiment.draws):
+            try:
+                check_draws(replace(self.experiment, draws=(draw,)), catalog, attributes)
+            except InsufficientData as error:
+                if not self.leave_out or number == 0:
+                    raise
+                self.left_out[str(draw.sampler)] = str(error.__cause__ or error)  # without its place in the file
+            else:
+                kept.append(draw)
+        self.experiment = replace(self.experiment, draws=tuple(kept))
 
     def _kept(self, catalog: Catalog) -> Catalog:
         """The catalog as its file has it."""
@@ -149,11 +242,12 @@ class _Running:
         given = self.experiment
         check_surroundings(given, current_runtime().device)
         with placed(given, "[catalog]"):
-            recordings = catalog = self._catalog()
+            recordings = catalog = read_catalog(given)
         if given.mix is not None:
             with placed(given, "[mix]"):
                 catalog = self._mixtures(recordings, make=False)
-        check_draws(given, catalog, self._attribute_files())
+        self._check_draws(catalog)
+        given = self.experiment
         check_models(given, models, catalog)
         check_tuning(given, models, catalog)
         given = self.experiment = with_stages(given, catalog)
@@ -170,7 +264,7 @@ class _Running:
             with placed(given, "[mix]"):
                 mixed = self._mixtures(recordings, make=True)
             if mixed.digest != catalog.digest:  # some were left out, for silence or by a threshold
-                check_draws(given, mixed, self._attribute_files())
+                self._check_draws(mixed)
             return mixed
         return catalog
 
@@ -190,23 +284,6 @@ class _Running:
             mixed = expected_mixtures(recordings, mapping, given.folder / folder, settings)
         mixed = mixed if given.names is None else apply_names(mixed, given.names)
         return mixed if given.only_split is None else mixed.in_split(given.only_split)
-
-    def _catalog(self) -> Catalog:
-        """The data is looked at in every run: new or changed files must be seen."""
-        given = self.experiment
-        if given.catalog_file is not None:
-            catalog = Catalog.read(given.catalog_file)
-            catalog = catalog if given.splits is None else apply_splits(catalog, given.splits)
-            catalog = catalog if given.names is None or given.mix else apply_names(catalog, given.names)
-            if not catalog.record.name or given.name:
-                named = given.name or given.catalog_file.stem
-                catalog = Catalog(catalog.table, catalog.root, replace(catalog.record, name=named))
-        else:
-            assert given.root is not None
-            assert given.layout is not None
-            names = None if given.mix else given.names  # of mixtures, they are given to these
-            catalog = read_layout(given.root, given.layout, splits=given.splits, names=names, name=given.name)
-        return catalog if given.only_split is None or given.mix else catalog.in_split(given.only_split)
 
     def _attribute_files(self) -> dict[str, Attributes]:
         """The sets of attributes that were made before, by name."""
@@ -271,3 +348,16 @@ def _attributes_file(name: str) -> str:
 
 def _named(attributes: Attributes, name: str) -> Attributes:
     return Attributes(attributes.table, replace(attributes.record, name=name))
+
+
+def _with_files_beside(tasks: TaskSet, folder: Path) -> TaskSet:
+    """The task set, with files that its sampler's options name and that lie beside it: intervals draw it anew."""
+    made = tasks.record.sampler
+    if made is None or made.name not in samplers:
+        return tasks
+    named = {each.name: made.options.get(each.name) for each in samplers.get(made.name).options() if each.path}
+    beside = {
+        key: str(folder / name) for key, name in named.items() if isinstance(name, str) and is_there(folder / name)
+    }
+    record = replace(tasks.record, sampler=replace(made, options={**made.options, **beside}))
+    return TaskSet(tasks.table, record) if beside else tasks

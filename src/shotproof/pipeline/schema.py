@@ -60,7 +60,7 @@ def experiment_schema() -> dict[str, Any]:
             "type": "object",
             "properties": {
                 "root": {**_TEXT, "description": "The data's folder."},
-                "file": {**_TEXT, "description": "A catalog that is there, instead of root."},
+                "file": {**_TEXT, "description": "A catalog that is there; its paths start from root, or its folder."},
                 "layout": _component(known["layouts"]),
                 "splits": {**_TEXT, "description": "A CSV with the columns label and split."},
                 "split": {**_TEXT, "description": "The one split to use: nothing is made of the others."},
@@ -112,6 +112,12 @@ def experiment_schema() -> dict[str, Any]:
                     "description": "Draw the placebo of each task set that attributes or contexts decide.",
                 },
                 "samplers": {"type": "array", "items": _component(known["samplers"], sampler), "minItems": 1},
+                "files": {
+                    "type": "array",
+                    "items": _TEXT,
+                    "minItems": 1,
+                    "description": "Task sets drawn before; with these, none are drawn unless samplers are given.",
+                },
             }
         ),
         "evaluate": _section(

@@ -26,6 +26,7 @@ Quantity = Literal["accuracy", "gap", "placebo", "excess", "skill"]
 
 Estimates = dict[tuple[Metric, Covers], dict[Classifier, Estimate]]
 Differences = dict[tuple[Metric, Covers], dict[tuple[str, str], Estimate]]
+ByTask = Mapping[tuple[str, ...], FloatArray]  # values [tasks], by what the tasks are matched by
 
 _TITLES: dict[Quantity, str] = {
     **{"accuracy": "", "gap": "gap, ", "placebo": "gap of the placebo, ", "excess": "gap beyond the placebo, "},
@@ -84,6 +85,8 @@ class Group:
         `depletion` were asked for and could be given
     values: the accuracies on each task, in percent; of what is lost, empty
     estimates, differences: of each classifier and each pair, by metric and interval, before they became intervals
+    by_task: where pairs were left out, what they can be made from: of each classifier the values whose means add up to
+        its own, apart for tasks that are not matched
     """
 
     label: str
@@ -101,6 +104,7 @@ class Group:
     values: dict[Classifier, dict[Metric, FloatArray]] = field(default_factory=dict, compare=False, repr=False)
     estimates: Estimates = field(default_factory=dict, compare=False, repr=False)
     differences: Differences = field(default_factory=dict, compare=False, repr=False)
+    by_task: dict[Metric, dict[Classifier, ByTask]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:

@@ -16,8 +16,10 @@ from shotproof.evaluation.origin import PLACEBO, RANDOM, Design
 from shotproof.stats.block import (
     NOTHING_TO_LOSE,
     Block,
+    ByTask,
     Concluded,
     DetectorAgreement,
+    Differences,
     Group,
     Loss,
     Quantity,
@@ -53,6 +55,7 @@ def compare_sets(
     level: float = 0.95,
     metric: Metric = "acc",
     correct: bool = True,
+    pairs: bool = True,
     reevaluated: Mapping[Design, Reevaluated] | None = None,
     detection: Mapping[Design, Detection] | None = None,
 ) -> Comparison:
@@ -64,6 +67,7 @@ def compare_sets(
         level: of the intervals
         metric: what ranks are by
         correct: by Holm for the number of pairs, within a metric and an interval
+        pairs: compare all pairs of classifiers; of thousands, leave it to whoever reads `Group.by_task`
         reevaluated: what intervals other than `sampler` need, by design
         detection: how far one detector finds the words of another, by design
 
@@ -73,7 +77,7 @@ def compare_sets(
     Raises:
         Mismatch: matched task sets have unequal numbers of tasks, or no classifier was evaluated on all seeds.
     """
-    comparing = _Comparing(covers, level, correct)
+    comparing = _Comparing(covers, level, correct, pairs)
     blocks: list[Block] = []
     notes: list[str] = []
     encoders = short_encoder_names(classifier.encoder for one in sets for classifier in one.values)
@@ -115,6 +119,7 @@ class _Comparing:
     covers: tuple[Covers, ...]
     level: float
     correct: bool
+    pairs: bool
 
     def block(self, design: Design, evidence: Evidence, detection: Detection) -> Block:
         replicates = evidence.replicates
@@ -180,7 +185,14 @@ class _Comparing:
             for metric in METRICS
             for covers in self.covers
         }
-        differences = {key: _differences(evidence, classifiers, combine, *key) for key in estimates}
+        differences: Differences = {}
+        by_task: dict[Metric, dict[Classifier, ByTask]] = {}
+        if self.pairs:
+            differences = {key: _differences(evidence, classifiers, combine, *key) for key in estimates}
+        else:
+            by_task = {
+                m: {one: evidence.by_task(combine(one, m, "sampler").terms) for one in classifiers} for m in METRICS
+            }
         pairs = compared_pairs(estimates, differences, self.level, self.correct)
         seeds = {
             one: {m: _by_seed(of[:2], one, m) if quantity in ("accuracy", "gap") else {} for m in METRICS}
@@ -203,6 +215,7 @@ class _Comparing:
             values={} if is_lost else {one: of[0].all_values(one) for one in classifiers},
             estimates=estimates,
             differences=differences,
+            by_task=by_task,
         )
 
     def _triples(

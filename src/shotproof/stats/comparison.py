@@ -5,16 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from shotproof.core.records import UNKNOWN
 from shotproof.evaluation.encoder_names import short_encoder_names
 from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
 from shotproof.evaluation.metrics import average_drop, rank_correlation
-from shotproof.evaluation.origin import RANDOM, REFERENCES, Design
+from shotproof.evaluation.origin import RANDOM, REFERENCES, Design, design_name
 from shotproof.stats.block import Block, Group
 from shotproof.stats.data_sets import AcrossDataSets, across_data_sets
 from shotproof.stats.intervals import Covers, Interval
@@ -207,15 +206,7 @@ class Comparison:
 
     def design_name(self, design: Design) -> str:
         """E.g. `5-way 1-shot`, with the data set, the queries and the split where they tell designs apart."""
-        names = {other.data_set for other in self.designs}
-        extras: list[tuple[Callable[[Design], Any], str]] = [
-            (lambda d: d.query, "queries that vary" if design.query is None else f"{design.query} queries"),
-            (lambda d: d.dial, f"a = {design.dial:g}" if design.dial is not None else "not mixed"),
-            (lambda d: d.split, f"split {design.split or UNKNOWN}"),
-        ]
-        differing = [text for value, text in extras if len({value(other) for other in self.designs}) > 1]
-        data_set = [design.data_set] if len(names) > 1 and design.data_set else []
-        return ", ".join([*data_set, design.shape, *differing])
+        return design_name(design, self.designs)
 
     def verdict(self) -> list[str]:
         """What was measured and what came out, in at most five sentences: nothing that an interval does not support."""

@@ -182,6 +182,10 @@ class Evidence:
         """The weighted sum on the tasks given."""
         return _over_tasks([(self._values(*key), weight) for key, weight in terms.items()]).mean
 
+    def by_task(self, terms: Terms) -> dict[tuple[str, ...], FloatArray]:
+        """The weighted sum task by task, apart for tasks that are not matched: it is the sum of their means."""
+        return _by_match([(self._values(*key), weight) for key, weight in terms.items()])
+
     def _values(self, number: int, classifier: Classifier, metric: Metric) -> dict[str, FloatArray]:
         return self.replicates[number].values(classifier, metric)
 
@@ -246,16 +250,23 @@ def _over_tasks(terms: Sequence[tuple[Mapping[str, FloatArray], float]]) -> Esti
 
     Each term has its values by what the tasks are matched by, with its weight.
     """
+    estimate = None
+    for part in _by_match(terms).values():
+        estimate = estimate.minus(Estimate.over_tasks(-part)) if estimate else Estimate.over_tasks(part)
+    assert estimate is not None  # there is a term, and it has tasks
+    return estimate
+
+
+def _by_match(terms: Sequence[tuple[Mapping[str, FloatArray], float]]) -> dict[tuple[str, ...], FloatArray]:
+    """The weighted sum task by task, apart for tasks that are not matched, by what these are matched by."""
     shared: dict[tuple[int, ...], list[str]] = {}
     for key in dict.fromkeys(key for values, _ in terms for key in values):
         shared.setdefault(tuple(n for n, (values, _) in enumerate(terms) if key in values), []).append(key)
-    estimate = None
+    found = {}
     for numbers, keys in shared.items():
         parts = []
         for values, weight in (terms[number] for number in numbers):
             part = np.concatenate([values[key] for key in keys])
             parts.append(weight * len(part) / sum(map(len, values.values())) * part)
-        of_shared = np.sum(parts, axis=0)
-        estimate = estimate.minus(Estimate.over_tasks(-of_shared)) if estimate else Estimate.over_tasks(of_shared)
-    assert estimate is not None  # there is a term, and it has tasks
-    return estimate
+        found[tuple(keys)] = np.sum(parts, axis=0)
+    return found

@@ -14,12 +14,13 @@ from shotproof.stats.pairs import Pair, compare_pairs, ranks
 def compared_pairs(
     estimates: Estimates, differences: Differences, level: float, correct: bool
 ) -> dict[tuple[Metric, Covers], list[Pair]]:
-    """All pairs of classifiers, by metric and interval; corrected within each."""
+    """All pairs of classifiers, by metric and interval; corrected within each. None where there are no differences."""
     return {
         key: compare_pairs(
             differences[key], key[1], level, correct, {str(one): estimate for one, estimate in of_key.items()}
         )
         for key, of_key in estimates.items()
+        if key in differences
     }
 
 

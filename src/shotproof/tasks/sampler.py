@@ -7,6 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import pyarrow as pa
@@ -110,6 +111,11 @@ class Sampler(Component, ABC):
 
         It is asked before these are made. Samplers that can use classes of any size leave it as it is.
         """
+
+    def files(self) -> list[Path]:
+        """The files that its tasks are drawn by, beside the data: those that its options name."""
+        named = (getattr(self, each.name) for each in self.options() if each.path)
+        return [Path(value) for value in named if value is not None]
 
     def sets(self, catalog: Catalog | None = None) -> dict[str, Sampler]:
         """The samplers that this one stands for, by name: itself, unless it draws several matched sets."""

@@ -132,3 +132,23 @@ def test_bad_input_is_named(data: Data, make_data: Callable[..., Data]) -> None:
     lacking = Features(features.table.filter(pa.array([False] + [True] * (len(features) - 1))))
     with pytest.raises(Mismatch, match="the features lack"):
         means_on_halves([tasks], catalog, [("drawn", lacking, ["ncc"])], "images", halvings=2)
+
+
+def test_a_set_whose_features_are_not_there_is_refused_and_the_others_are_not(data: Data) -> None:
+    catalog, _ = data
+    features, tasks = features_for(catalog), sample(catalog, "random", **DESIGN)
+    searched = sample(catalog, "hardest", like=tasks, features=features_for(catalog, seed=1), **DESIGN)
+    found = means_on_halves(
+        [tasks, searched],
+        catalog,
+        [("drawn", features, ["ncc"])],
+        "images",
+        halvings=2,
+        material=Material(tasks=[tasks], features=[features]),
+    )
+    assert {digest for digest, *_ in found.names} == {tasks.digest}  # type: ignore[misc]
+    assert "tasks were drawn with the features" in found.refused[searched.digest]
+    gone = replace(tasks.record, sampler=Maker("semantic", "semantic", {"class_distances": "gone.csv"}))
+    lacking = TaskSet(searched.table, gone)
+    found = means_on_halves([tasks, lacking], catalog, [("drawn", features, ["ncc"])], "images", halvings=2)
+    assert found.refused[lacking.digest] == "the semantic tasks were drawn with the file gone.csv, which is not here"

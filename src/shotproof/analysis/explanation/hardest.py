@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
-import pyarrow.compute as pc
+from collections.abc import Sequence
 
 from shotproof.analysis.explanation.explain import Explanation, explain
 from shotproof.analysis.explanation.mismatch import Pooling
 from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.task_sources import attributes_of
 from shotproof.attributes.attributes import Attributes
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import Runtime
@@ -36,7 +35,7 @@ def explain_hardest(
     return [
         explain_by_material(hard, others, material, mismatch=mismatch, level=level, runtime=runtime)
         for hard, *others in _groups(material)
-        if _attributes_of(hard, material.attributes) is not None
+        if attributes_of(hard, material.attributes) is not None
     ]
 
 
@@ -65,7 +64,7 @@ def explain_by_material(
     Raises:
         InputError: no attributes know the items.
     """
-    attributes = _attributes_of(tasks, material.attributes)
+    attributes = attributes_of(tasks, material.attributes)
     if attributes is None:
         raise InputError("no attributes say which words hold of the items of these tasks")
     used = {given.record.features_digest for given in results_on(tasks, material.results)}
@@ -109,17 +108,6 @@ def _without_replicates(tasks: Sequence[TaskSet]) -> list[TaskSet]:
         key = (_design(one), str(one.record.sampler or one.digest), one.record.source("attributes"))
         chosen.setdefault(key, one)
     return [one for one in tasks if any(one is kept for kept in chosen.values())]
-
-
-def _attributes_of(tasks: TaskSet, attributes: Sequence[Attributes]) -> Attributes | None:
-    """Those that the tasks were drawn with, or that are of the same catalog, or that know the first item."""
-    item, catalog = tasks.table.column("support")[0][0], tasks.record.source("catalog")
-    rules: list[Callable[[Attributes], bool]] = [
-        lambda one: one.digest == tasks.record.source("attributes"),
-        lambda one: catalog is not None and one.record.source("catalog") == catalog,
-        lambda one: pc.index(one.table.column("item"), item).as_py() >= 0,
-    ]
-    return next((one for fits in rules for one in attributes if fits(one)), None)
 
 
 def _accuracy(tasks: TaskSet, results: Sequence[Results]) -> float:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from shotproof.analysis.reevaluation.material import Material, with_digest
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, Mismatch
+from shotproof.core.files import is_there
 from shotproof.tasks.sampler import Sampler, samplers
 from shotproof.tasks.shape import TaskShape
 from shotproof.tasks.taskset import TaskSet
@@ -66,6 +67,9 @@ class Drawing:
                 f"the {record.sampler} tasks were drawn by another version, and cannot be drawn anew on halves of the "
                 f"data: {error}; draw them again"
             ) from error
+        missing = next((file for file in sampler.files() if not is_there(file)), None)
+        if missing is not None:
+            raise Mismatch(f"{drawn} file {missing}, which is not here")
         sizes = [record.way, record.shot, record.query]
         return cls(
             sampler,

@@ -134,17 +134,27 @@ def means_on_halves(
 
     Raises:
         InsufficientData: the data is too small for halves.
+        Mismatch: none of the task sets can be drawn anew, since what it was drawn with is not there.
     """
     material = material or Material()
     seed = material.seed if seed is None else seed
     made = [(name, features, [make_method(one) for one in methods]) for name, features, methods in classifiers]
     known: dict[str, Drawing] = {}
-    drawings = {one.digest: Drawing.of(one, material, known) for one in task_sets}
+    drawings: dict[str, Drawing] = {}
+    lacking: dict[str, Mismatch] = {}
+    for one in task_sets:
+        try:
+            drawings[one.digest] = Drawing.of(one, material, known)
+        except Mismatch as error:
+            lacking[one.digest] = error
+    if not drawings:
+        raise next(iter(lacking.values()))
     kept = _used(catalog, task_sets)
     pool = ItemPool.of(kept)
     called = nouns(catalog.medium) if units == "images" else units
     refused = {digest: _too_small(pool, units, called, one.shape) for digest, one in drawings.items() if one.shape}
     refused = {digest: reason for digest, reason in refused.items() if reason}
+    refused |= {digest: str(error) for digest, error in lacking.items()}
     drawn = [digest for digest in drawings if digest not in refused]
     if not drawn:
         raise InsufficientData(next(iter(refused.values())) or "")
@@ -159,8 +169,8 @@ def means_on_halves(
     work = _Work(kept, made, [drawings[one] for one in drawn], sides, _by_row(pool, unit_of_item), tasks, seed)
     blocks = [range(start, min(start + _BLOCK, halvings)) for start in range(0, halvings, _BLOCK)]
     done = list(resolve(runtime).map(work.block, blocks, what=f"evaluating on halves of the {called}", steps=len))
-    for _, lacking in done:
-        for number, reason in lacking.items():
+    for _, too_little in done:
+        for number, reason in too_little.items():
             refused.setdefault(drawn[number], f"a half of the {called} is too little: {reason}")
     given = [number for number, digest in enumerate(drawn) if digest not in refused]
     if not given:

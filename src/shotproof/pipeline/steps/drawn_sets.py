@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from shotproof.attributes.attributes import Attributes
@@ -35,25 +35,28 @@ class DrawnSets:
     catalog: Catalog
     attributes: dict[str, Attributes | None]
     features: dict[str, Features | None]
+    of_sampler: dict[tuple[str, int, int], TaskSet | None] = field(default_factory=dict)  # by sampler, shots and seed
 
-    def by_file(self) -> dict[str, DrawnSet]:
-        """One for each sampler, set of attributes, number of shots and seed."""
+    def of_draw(self, draw: Draw) -> dict[str, DrawnSet]:
+        """One for each sampler, set of attributes, number of shots and seed, by file; those that it is like before it.
+
+        Raises:
+            InsufficientData: the data cannot give such tasks.
+        """
         found: dict[str, DrawnSet] = {}
-        of_sampler: dict[tuple[str, int, int], TaskSet | None] = {}
-        for draw in self.experiment.draws:
-            for sampler in draw.sampler.sets(self.catalog).values():
-                for words in self._attribute_names(draw, sampler):
-                    for shot in draw.shots:
-                        for seed in draw.seeds:
-                            data = self._data(draw, sampler, words, (shot, seed), of_sampler)
-                            name = self._task_file(draw, sampler, words, shot, seed)
-                            drawn = self._task_set(name, draw, sampler, shot, seed, data)
-                            found[name] = DrawnSet(drawn, TaskShape(draw.way, shot, draw.query))
-                            of_sampler.setdefault((str(draw.sampler), shot, seed), drawn)
-                            if self.experiment.placebo and sampler.has_placebo:
-                                sham = name.replace("tasks-", "tasks-placebo-of-", 1)
-                                placebo = self._task_set(sham, draw, Placebo(), shot, seed, {"like": drawn})
-                                found[sham] = DrawnSet(placebo, found[name].shape)
+        for sampler in draw.sampler.sets(self.catalog).values():
+            for words in self._attribute_names(draw, sampler):
+                for shot in draw.shots:
+                    for seed in draw.seeds:
+                        data = self._data(draw, sampler, words, (shot, seed))
+                        name = self._task_file(draw, sampler, words, shot, seed)
+                        drawn = self._task_set(name, draw, sampler, shot, seed, data)
+                        found[name] = DrawnSet(drawn, TaskShape(draw.way, shot, draw.query))
+                        self.of_sampler.setdefault((str(draw.sampler), shot, seed), drawn)
+                        if self.experiment.placebo and sampler.has_placebo:
+                            sham = name.replace("tasks-", "tasks-placebo-of-", 1)
+                            placebo = self._task_set(sham, draw, Placebo(), shot, seed, {"like": drawn})
+                            found[sham] = DrawnSet(placebo, found[name].shape)
         return found
 
     def _task_set(
@@ -85,7 +88,6 @@ class DrawnSets:
         sampler: Sampler,
         words: str | None,
         place: tuple[int, int],
-        drawn: dict[tuple[str, int, int], TaskSet | None],
     ) -> dict[str, Any]:
         """What a sampler takes beside the catalog; None in a dry run where it is not there yet."""
         data: dict[str, Any] = {}
@@ -94,7 +96,7 @@ class DrawnSets:
         if "features" in sampler.takes:
             data["features"] = self.features[draw.encoder or next(iter(self.features))]
         if draw.like is not None:
-            data["like"] = drawn[draw.like, *place]
+            data["like"] = self.of_sampler[draw.like, *place]
         return data
 
     def _task_file(self, draw: Draw, sampler: Sampler, words: str | None, shot: int, seed: int) -> str:

@@ -75,7 +75,7 @@ class Album:
     def has_room_for(self, items: Sequence[str], catalog: Catalog) -> bool:
         """Whether the page stays small with these."""
         clips = self._clips_of(catalog)
-        of_sounds = bool(clips) and _is_sound(clips[0])
+        of_sounds = bool(clips) and is_sound(clips[0])
         return len({*self._shown, *((catalog.digest, item) for item in items)}) <= (
             MAX_SOUNDS if of_sounds else MAX_IMAGES
         )
@@ -83,16 +83,16 @@ class Album:
     def _embed(self, item: str, row: int, catalog: Catalog) -> Thumbnail:
         clip, sound = self._clips_of(catalog)[row], None
         try:
-            if _is_sound(clip):
+            if is_sound(clip):
                 samples = read_clip(clip)
                 image, sound = spectrogram(samples), len(self.sounds)
-                self.sounds.append(playable(samples))
+                self.sounds.append(_data_uri("audio/mpeg", playable(samples)))
             else:
                 image = thumbnail(catalog.paths[row])
         except UnreadableItem:
             self.unreadable.append(item)
             return Thumbnail(item, None, None, item)
-        self.images.append(image)
+        self.images.append(_data_uri("image/jpeg", image))
         return Thumbnail(item, len(self.images) - 1, sound, item)
 
     def _clips_of(self, catalog: Catalog) -> list[Clip]:
@@ -101,15 +101,15 @@ class Album:
         return self._clips[catalog.digest]
 
 
-def thumbnail(path: Path) -> str:
-    """A JPEG of at most 96 x 96 pixels as a data URI."""
+def thumbnail(path: Path, side: int = THUMBNAIL_SIDE) -> bytes:
+    """A JPEG of at most `side` x `side` pixels."""
     image = open_image(path)
-    image.thumbnail((THUMBNAIL_SIDE, THUMBNAIL_SIDE), Image.Resampling.LANCZOS)
+    image.thumbnail((side, side), Image.Resampling.LANCZOS)
     return _jpeg(image)
 
 
-def spectrogram(samples: Samples) -> str:
-    """The log-mel spectrogram of a clip [n], low frequencies at the bottom, as a data URI."""
+def spectrogram(samples: Samples, side: int = THUMBNAIL_SIDE) -> bytes:
+    """The log-mel spectrogram of a clip [n], low frequencies at the bottom, as a JPEG of `side` x `side` pixels."""
     import torch
 
     from shotproof.media.spectrogram import log_mel
@@ -120,14 +120,14 @@ def spectrogram(samples: Samples) -> str:
     shades = np.array(SHADES, dtype=np.float64)
     colors = np.stack([np.interp(share[::-1], steps, shades[:, channel]) for channel in range(3)], axis=-1)
     image = Image.fromarray(colors.round().astype(np.uint8))
-    return _jpeg(image.resize((THUMBNAIL_SIDE, THUMBNAIL_SIDE), Image.Resampling.LANCZOS))
+    return _jpeg(image.resize((side, side), Image.Resampling.LANCZOS))
 
 
-def playable(samples: Samples) -> str:
-    """A clip [n] as a data URI that every browser plays: 25 kB for 5 seconds."""
+def playable(samples: Samples) -> bytes:
+    """A clip [n] as an MP3 file: 25 kB for 5 seconds."""
     encoded = io.BytesIO()
     soundfile_module().write(encoded, samples, RATE, format="MP3", subtype="MPEG_LAYER_III", compression_level=0.5)
-    return "data:audio/mpeg;base64," + base64.b64encode(encoded.getvalue()).decode()
+    return encoded.getvalue()
 
 
 def _told(shown: Thumbnail, catalog: Catalog, row: int, column: str) -> Thumbnail:
@@ -140,11 +140,16 @@ def _told(shown: Thumbnail, catalog: Catalog, row: int, column: str) -> Thumbnai
     return replace(shown, about=f"{name} in {context}" if context else name, context=context)
 
 
-def _is_sound(clip: Clip) -> bool:
+def is_sound(clip: Clip) -> bool:
+    """Whether it is one, by how its file's name ends."""
     return not isinstance(clip, Path) or clip.suffix.lower().removeprefix(".") in SOUND_EXTENSIONS
 
 
-def _jpeg(image: Image.Image) -> str:
+def _jpeg(image: Image.Image) -> bytes:
     encoded = io.BytesIO()
     image.save(encoded, "JPEG", quality=JPEG_QUALITY, optimize=True)
-    return "data:image/jpeg;base64," + base64.b64encode(encoded.getvalue()).decode()
+    return encoded.getvalue()
+
+
+def _data_uri(kind: str, content: bytes) -> str:
+    return f"data:{kind};base64,{base64.b64encode(content).decode()}"

@@ -21,7 +21,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @functools.cache
 def environment() -> jinja2.Environment:
-    """The templates, each compiled when it is asked for first."""
+    """The templates, with the filters by which pages show numbers; whatever text is put into them is escaped."""
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,

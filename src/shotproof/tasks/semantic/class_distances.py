@@ -149,10 +149,15 @@ def _texts(table: pa.Table, name: str, path: Path) -> list[str | None]:
     return texts
 
 
+def names_beside(path: Path) -> Path | None:
+    """The file with the names of the classes, where class distances are CUB's and it is there."""
+    files = [folder / _CUB_NAMES for folder in path.resolve().parents[:2] if path.suffix == ".txt"]
+    return next((file for file in files if file.is_file()), None)
+
+
 def _cub_table(path: Path, what: str) -> dict[str, FloatArray]:
     """One line per class, numbers only; `classes.txt` names the classes by the number of their line."""
-    files = [folder / _CUB_NAMES for folder in path.resolve().parents[:2]]
-    found = next((file for file in files if file.is_file()), None)
+    found = names_beside(path)
     if found is None:
         raise InputError(
             f"class distances: {path} needs a {_CUB_NAMES} in its folder or the one above, with one line per class"

@@ -22,7 +22,7 @@ from shotproof.core.records import Meta
 from shotproof.features.features import Features
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import Axis, BoundSampler, SamplerInputs
-from shotproof.tasks.semantic.class_distances import euclidean, read_class_distances
+from shotproof.tasks.semantic.class_distances import euclidean, names_beside, read_class_distances
 from shotproof.tasks.taskset import TaskSet
 from shotproof.tasks.uniform.random import BoundRandom, Random
 
@@ -56,6 +56,11 @@ class Semantic(Random):
         if given is not None:
             object.__setattr__(self, "takes", ())  # the file says it all: features would be recorded in vain
         super().__post_init__()
+
+    def files(self) -> list[Path]:
+        """The file of class distances, and the names of its classes where these are in another."""
+        given = super().files()
+        return given + [names for names in map(names_beside, given) if names is not None]
 
     def bound(self, inputs: SamplerInputs) -> BoundSampler[Random]:
         """Tasks of classes near each other."""

@@ -1,0 +1,154 @@
+"""5,000 classifiers on a leaderboard: made, written, and how fluid its page is in a browser (needs chromium)."""
+
+from __future__ import annotations
+
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from playwright.sync_api import Page, sync_playwright
+
+from shotproof.core.records import Source
+from shotproof.pipeline.leaderboard import write_site
+from shotproof.stats.card.card import Card, CardAxis, CardNumber, CardTasks
+from shotproof.stats.leaderboard.leaderboard import make_leaderboard
+from shotproof.stats.leaderboard.measured import measured_of_card
+
+CLASSIFIERS, ENCODERS = 5_000, 25
+FIRST_PAINT, SORTED = 2.0, 0.2  # seconds that it may take
+TASKS, FREEDOM = 600, 60
+# From a press on a column's head to the next frame that has the new rows.
+SORT = """async (place) => {
+  const rows = document.getElementById("rows");
+  const changed = new Promise((done) => new MutationObserver(done).observe(rows, { childList: true }));
+  const start = performance.now();
+  document.querySelectorAll("#columns .sort")[place].click();
+  await changed;
+  await new Promise(requestAnimationFrame);
+  return performance.now() - start;
+}"""
+SEARCH = """async (text) => {
+  const [rows, search] = [document.getElementById("rows"), document.getElementById("search")];
+  const changed = new Promise((done) => new MutationObserver(done).observe(rows, { childList: true }));
+  const start = performance.now();
+  search.value = text;
+  search.dispatchEvent(new Event("input"));
+  await changed;
+  await new Promise(requestAnimationFrame);
+  return performance.now() - start;
+}"""
+FRAMES = """async (seconds) => {
+  const box = document.getElementById("table");
+  const times = [];
+  let last = performance.now();
+  const start = last;
+  while (last - start < 1000 * seconds) {
+    const now = await new Promise(requestAnimationFrame);
+    times.push(now - last);
+    last = now;
+    box.scrollTop = (box.scrollHeight - box.clientHeight) * (now - start) / (1000 * seconds);
+  }
+  return times.slice(1);
+}"""
+PAINTED = 'performance.getEntriesByName("first-contentful-paint")[0]?.startTime'
+ROWS = """() => new Promise((done) => {
+  const look = () => document.querySelector("#rows a") ? done(performance.now()) : requestAnimationFrame(look);
+  look();
+})"""
+
+
+def run() -> None:
+    """Make the leaderboard and look at it; fails where a figure is beyond its limit."""
+    random = np.random.default_rng(0)
+    start = time.process_time()
+    measured = [
+        one for number in range(CLASSIFIERS) for one in measured_of_card(_card(number, random), f"{number}.json")
+    ]
+    board = make_leaderboard(measured)
+    print(f"{len(board.entries):,} classifiers, {len(board.columns)} columns: ranked in ", end="")
+    print(f"{time.process_time() - start:.0f} s of one core", flush=True)
+    with tempfile.TemporaryDirectory() as name:
+        site = Path(name) / "site"
+        start = time.process_time()
+        write_site(board, "Made up", site)
+        size = sum(file.stat().st_size for file in site.rglob("*") if file.is_file()) / 1e6
+        data = (site / "data.js").stat().st_size / 1e6
+        print(f"written in {time.process_time() - start:.0f} s: {size:.0f} MB, data.js {data:.1f} MB", flush=True)
+        beyond = _look((site / "index.html").as_uri())
+    if beyond:
+        sys.exit(f"too slow: {', '.join(beyond)}")
+
+
+def _look(address: str) -> list[str]:
+    found = shutil.which("chromium") or shutil.which("google-chrome")
+    with sync_playwright() as playwright:
+        page = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"]).new_page()
+        page.goto(address, wait_until="commit")
+        rows = page.evaluate(ROWS) / 1000
+        page.wait_for_timeout(1000)
+        painted = page.evaluate(PAINTED) / 1000
+        print(f"opened as a file: first paint after {painted:.2f} s, first rows after {rows:.2f} s")
+        columns = page.locator("#columns .sort").count()
+        times = [_settled(page, SORT, place) for place in range(columns)]
+        print(f"sorted by {columns} columns: median {statistics.median(times):.3f} s, the longest {max(times):.3f} s")
+        searches = [_settled(page, SEARCH, text) for text in ("m", "method-12", "encoder-7", "")]
+        print(f"searched: median {statistics.median(searches):.3f} s, the longest {max(searches):.3f} s")
+        frames = page.evaluate(FRAMES, 4)
+        print(f"scrolling through all in 4 s: {len(frames) / 4:.0f} frames per second, ", end="")
+        print(f"95% of frames within {np.quantile(frames, 0.95):.0f} ms, the longest {max(frames):.0f} ms")
+        print(f"{page.evaluate('document.querySelectorAll(`*`).length'):,} elements")
+    limits = {"first paint": (max(painted, rows), FIRST_PAINT), "sorting": (max(times), SORTED)}
+    return [f"{what} {took:.2f} s" for what, (took, limit) in limits.items() if took > limit]
+
+
+def _settled(page: Page, script: str, given: int | str) -> float:
+    """Seconds that it took, after what went before has been drawn."""
+    page.wait_for_timeout(300)
+    took: float = page.evaluate(script, given) / 1000
+    return took
+
+
+def _card(number: int, random: np.random.Generator) -> Card:
+    accuracy, lost = random.normal(70, 8), random.uniform(0, 60, 3)
+    axes = [_axis(f"random-{shot}-shot", accuracy + change, shot, None) for shot, change in ((1, -12), (5, 0), (10, 4))]
+    axes += [
+        _axis(name, accuracy - 0.5 * share, 5, share)
+        for name, share in zip(("fewstab", "hard-ood", "semantic"), lost, strict=True)
+    ]
+    return Card(
+        name="birds",
+        sources={"catalog": Source("made up")},
+        encoder=f"encoder-{number % ENCODERS}",
+        method=f"method-{number}",
+        medium="image",
+        axes=tuple(axes),
+    )
+
+
+def _axis(name: str, accuracy: float, shot: int, lost: float | None) -> CardAxis:
+    return CardAxis(
+        name=name,
+        axis="shots" if lost is None else "attributes",
+        way=5,
+        shot=shot,
+        query=15,
+        tasks=CardTasks(name, f"made up {name}", TASKS),
+        accuracy={"acc": _number(min(accuracy, 98.0)), "wacc": _number(max(accuracy - 20, 2.0))},
+        chance={"acc": 20.0},
+        rank={},
+        verdict=f"Made up, on {name} tasks.",
+        reference=None if lost is None else CardTasks("random", "made up random-5-shot", TASKS),
+        skill_lost={} if lost is None else {"acc": _number(lost), "wacc": _number(lost + 5)},
+    )
+
+
+def _number(mean: float) -> CardNumber:
+    return CardNumber(mean, mean - 2, mean + 2, "images", 0.95, None, 1.0, 2.0 / FREEDOM, 0.0, 0.5)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,280 @@
+"""From a comparison to the robustness card of one of its classifiers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from shotproof.analysis.attribute_costs import attribute_costs
+from shotproof.analysis.reevaluation.material import Material
+from shotproof.core.errors import InputError
+from shotproof.core.records import UNKNOWN, Source
+from shotproof.evaluation.answers import AnsweredTasks, answers_on
+from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
+from shotproof.evaluation.origin import RANDOM
+from shotproof.stats.block import Block, ClassifierRow, Group, Loss
+from shotproof.stats.card.advice import advice_on_axis, advice_on_cost
+from shotproof.stats.card.card import (
+    BY_TASK_DIGITS,
+    Card,
+    CardAxis,
+    CardBaseline,
+    CardCost,
+    CardExample,
+    CardNumber,
+    CardRank,
+    CardTasks,
+    MissingAxis,
+)
+from shotproof.stats.card.names import SHOTS, axis_name, without_folders
+from shotproof.stats.card.sentences import axis_sentence, card_sentences
+from shotproof.stats.comparison import Comparison
+from shotproof.stats.intervals import Covers, Interval
+
+SHOWN_COSTS = 3
+SHOWN_ITEMS = 5
+_COSTLY = ("attributes", "contexts")  # axes whose tasks name what is planted
+
+
+def make_card(
+    comparison: Comparison,
+    material: Material,
+    classifier: Classifier,
+    *,
+    missing: Sequence[MissingAxis] = (),
+    quick: bool = False,
+) -> Card:
+    """The card of one classifier of a comparison; the others are what it is ranked among.
+
+    Args:
+        comparison: of all classifiers on all task sets
+        material: the task sets and results, for what costs most
+        classifier: the one whose card it is
+        missing: axes that could not be measured
+        quick: whether the tasks were few
+
+    Returns:
+        The card.
+
+    Raises:
+        InputError: the comparison does not have the classifier.
+    """
+    blocks = [block for block in comparison.blocks if classifier in block.classifiers]
+    if not blocks:
+        known = ", ".join(
+            str(one) for one in dict.fromkeys(c for block in comparison.blocks for c in block.classifiers)
+        )
+        raise InputError(f"no results of {classifier}: expected one of {known}")
+    making = _Making(comparison, material, classifier)
+    alone = [axis for block in blocks for axis in making.random_axes(block)]
+    stressed = [
+        making.stress_axis(block, loss) for block in blocks for loss in block.losses if loss.gap.row(classifier)
+    ]
+    design = blocks[0].design
+    features = next((one for one in material.features if one.record.classifier == classifier.encoder), None)
+    sources = {"catalog": Source(design.catalog or UNKNOWN, design.data_set)}
+    if features is not None:
+        sources["features"] = Source(features.digest, comparison.encoder_names[classifier.encoder])
+    card = Card(
+        name=design.data_set,
+        sources=sources,
+        encoder=comparison.encoder_names[classifier.encoder],
+        method=without_folders(classifier.method),
+        split=design.split,
+        medium=comparison.medium,
+        quick=quick,
+        metric=comparison.metric,
+        level=comparison.level,
+        covers=comparison.first_covers,
+        context=comparison.context,
+        axes=(*alone, *stressed),
+        missing=tuple(missing),
+        notes=tuple(comparison.notes),
+    )
+    return replace(card, verdict=tuple(card_sentences(card)))
+
+
+class _Making:
+    """How the axes of a card are made."""
+
+    def __init__(self, comparison: Comparison, material: Material, classifier: Classifier) -> None:
+        self.comparison, self.material, self.classifier = comparison, material, classifier
+        self.metric: Metric = comparison.metric
+
+    def random_axes(self, block: Block) -> Iterator[CardAxis]:
+        """The classifier on random tasks of one size."""
+        for group in block.groups:
+            row = group.row(self.classifier)
+            if group.label == RANDOM and row is not None:
+                design = block.design
+                axis = CardAxis(
+                    name=axis_name(group.label, None, design.shot),
+                    axis=SHOTS,
+                    way=design.way or 0,
+                    shot=design.shot or 0,
+                    query=design.query or 0,
+                    tasks=self._tasks(group),
+                    accuracy=self._numbers(group),
+                    by_task=self._by_task(group),
+                    chance={"acc": 100 / design.way} if design.way else {},
+                    rank={"accuracy": self._rank(group, row, lowest_first=False)},
+                    verdict="",
+                    baselines=self._baselines(group, None),
+                )
+                yield replace(axis, verdict=axis_sentence(axis, self.metric, self.comparison.medium))
+
+    def stress_axis(self, block: Block, loss: Loss) -> CardAxis:
+        """The classifier on tasks that stress something, against their reference and their placebo."""
+        reference, group, design = block.group(loss.reference), block.group(loss.label), block.design
+        row, lost = group.row(self.classifier), loss.skill.row(self.classifier)
+        assert row is not None
+        assert lost is not None
+        sham = None
+        if loss.placebo is not None:
+            sham = next((one for one in block.groups if one.label == f"placebo of {loss.label}"), None)
+        covers = _first(loss.lost.row(self.classifier), self.metric)
+        concluded = loss.concluded[self.metric, covers][self.classifier]
+        axis = CardAxis(
+            name=axis_name(loss.label, loss.axis, design.shot),
+            axis=loss.axis,
+            way=design.way or 0,
+            shot=design.shot or 0,
+            query=design.query or 0,
+            tasks=self._tasks(group),
+            accuracy=self._numbers(group),
+            by_task=self._by_task(group),
+            chance={metric: loss.chance[metric] for metric in METRICS},
+            rank={
+                "accuracy": self._rank(group, row, lowest_first=False),
+                "skill_lost": self._rank(loss.skill, lost, lowest_first=True),
+            },
+            verdict="",
+            baselines=self._baselines(group, loss.skill),
+            reference=self._tasks(reference),
+            placebo=None if sham is None else self._tasks(sham),
+            reference_accuracy=self._numbers(reference),
+            gap=self._numbers(loss.gap),
+            placebo_gap={} if loss.placebo is None else self._numbers(loss.placebo),
+            excess={} if loss.excess is None else self._numbers(loss.excess),
+            skill_lost=self._numbers(loss.skill),
+            conclusion=concluded.conclusion,
+            advice=advice_on_axis(loss.axis, concluded.conclusion, self.comparison.context, self.comparison.medium),
+            costs=tuple(self._costs(loss, group, sham)) if loss.axis in _COSTLY else (),
+        )
+        told = axis_sentence(axis, self.metric, self.comparison.medium, self.comparison.context, concluded.needed)
+        return replace(axis, verdict=told)
+
+    def _numbers(self, group: Group) -> dict[str, CardNumber]:
+        row = group.row(self.classifier)
+        assert row is not None
+        return {metric: self._number(group, row, metric) for metric in METRICS}
+
+    def _by_task(self, group: Group) -> dict[str, tuple[float, ...]]:
+        values = group.values[self.classifier]
+        return {metric: tuple(values[metric].round(BY_TASK_DIGITS).tolist()) for metric in METRICS}
+
+    def _number(self, group: Group, row: ClassifierRow, metric: Metric) -> CardNumber:
+        covers = _first(row, metric)
+        interval, estimate = row.intervals[metric][covers], group.estimates[metric, covers][self.classifier]
+        by_tasks = group.estimates.get((metric, "sampler"), {}).get(self.classifier)
+        spread = estimate.spread
+        return replace(
+            _card_number(interval),
+            variance=None if spread is None else spread.variance,
+            uncertainty=None if spread is None else spread.uncertainty,
+            third=None if spread is None else spread.third,
+            task_variance=None if by_tasks is None or by_tasks.spread is None else by_tasks.spread.variance,
+        )
+
+    def _rank(self, group: Group, row: ClassifierRow, lowest_first: bool) -> CardRank:
+        """Behind all that are conclusively better, and before all that are conclusively worse."""
+        own, ahead = str(self.classifier), "-" if lowest_first else "+"
+        ranked = [one for one in group.rows if not math.isnan(one.means[self.metric])]
+        better = worse = 0
+        for pair in group.pairs[self.metric, _first(row, self.metric)]:
+            # As the other classifier sees it: whether it is above this one.
+            seen = pair if pair.b == own else pair.turned() if pair.a == own else None
+            if seen is not None and seen.conclusion != "0":
+                better += seen.conclusion == ahead
+                worse += seen.conclusion != ahead
+        return CardRank(1 + better, max(len(ranked), 1) - worse, max(len(ranked), 1))
+
+    def _baselines(self, group: Group, skill: Group | None) -> tuple[CardBaseline, ...]:
+        found = []
+        for row in group.rows:
+            if row.classifier != self.classifier:
+                lost = skill and skill.row(row.classifier)
+                shares: dict[str, float] = {}
+                if lost:
+                    shares = {m: lost.means[m] for m in METRICS if not math.isnan(lost.means[m])}
+                accuracy: dict[str, float] = {m: row.means[m] for m in METRICS}
+                encoder = self.comparison.encoder_names[row.classifier.encoder]
+                found.append(CardBaseline(encoder, without_folders(row.classifier.method), accuracy, shares))
+        return tuple(found)
+
+    def _tasks(self, group: Group) -> CardTasks:
+        digest = group.digests[0]
+        searched = None
+        for one in self.material.tasks:
+            if one.digest == digest:
+                searched = one.record.source("features")
+        seed = group.seeds[0] if group.seeds else None
+        return CardTasks(group.label, digest or UNKNOWN, group.tasks, seed, searched)
+
+    def _costs(self, loss: Loss, group: Group, sham: Group | None) -> Iterator[CardCost]:
+        """The attributes, or the contexts of supports, that cost this classifier most: against the placebo, if any."""
+        own, placebo = self._answered(group), None if sham is None else self._answered(sham)
+        if own is None:
+            return
+        costs = attribute_costs([own], None if placebo is None else [placebo])
+        for cost in costs.costs[:SHOWN_COSTS]:
+            yield CardCost(
+                cost.attribute,
+                _card_number(cost.accuracy),
+                costs.overall,
+                cost.tasks,
+                cost.labels,
+                advice_on_cost(loss.axis, cost.attribute, self.comparison.medium),
+                tuple(_examples(own, cost.attribute)),
+                None if cost.lost is None else _card_number(cost.lost),
+            )
+
+    def _answered(self, group: Group) -> AnsweredTasks | None:
+        """The answers of this classifier; None where the task set is not there."""
+        tasks = next((one for one in self.material.tasks if one.digest == group.digests[0]), None)
+        if tasks is None:
+            return None
+        answers = answers_on(tasks, self.material.results).answers
+        return AnsweredTasks(tasks, [one for one in answers if one.classifier == self.classifier])
+
+
+def _examples(own: AnsweredTasks, attribute: str) -> Iterator[CardExample]:
+    """The class with this attribute in its support that does worst."""
+    planted = own.tasks.table.column("attribute").to_pylist()
+    rows = [row for row, word in enumerate(planted) if word == attribute]
+    accuracy = own.accuracy_by_row()[rows]
+    if not rows or np.isnan(accuracy).all():
+        return
+    row = rows[int(np.nanargmin(accuracy))]
+    shown: dict[str, Any] = own.tasks.table.slice(row, 1).to_pylist()[0]
+    missed = own.answers[0].missed_at(row)
+    queries = shown["query"] if missed is None else [shown["query"][place] for place in missed]
+    yield CardExample(
+        shown["task"], shown["label"], tuple(shown["support"][:SHOWN_ITEMS]), tuple(queries[:SHOWN_ITEMS])
+    )
+
+
+def _card_number(interval: Interval) -> CardNumber:
+    mean, low, high = (None if math.isnan(one) else one for one in (interval.mean, interval.low, interval.high))
+    return CardNumber(mean, low, high, interval.covers, interval.level, interval.refused)
+
+
+def _first(row: ClassifierRow | None, metric: Metric) -> Covers:
+    """The first interval that could be given, or else the first."""
+    assert row is not None
+    given = [covers for covers, one in row.intervals[metric].items() if not one.refused]
+    return given[0] if given else next(iter(row.intervals[metric]))

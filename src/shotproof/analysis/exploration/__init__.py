@@ -1,0 +1,1 @@
+"""Task sets of any size as arrays, to be looked at in parts."""

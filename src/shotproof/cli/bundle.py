@@ -1,0 +1,61 @@
+"""`shotproof bundle`: a benchmark as one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from shotproof.pipeline.bundle.bundle import Bundle
+
+
+def bundle(
+    given: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run or profile; to verify, a zip.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The zip to write. Default: RUN's name with .zip.")
+    ] = None,
+    root: Annotated[
+        Path | None, typer.Option(help="The folder that the catalog's paths start from. Default: the deepest of all.")
+    ] = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Verify a bundle, and write nothing.")] = False,
+    upload: Annotated[
+        str | None, typer.Option(help="Put it into this data set of the Hugging Face Hub, e.g. me/birds.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
+) -> None:
+    """Write the benchmark of a run as one zip, which others run on their own encoder: tasks, catalog, attributes, card.
+
+    shotproof bundle birds-profile -o birds.zip
+
+    shotproof run birds.zip --root CUB_200_2011/images --encoder lite0
+    """
+    from shotproof.cli.console import print_json
+    from shotproof.core.errors import InputError
+    from shotproof.pipeline.bundle.bundle import Bundle
+    from shotproof.pipeline.bundle.hub import upload_bundle
+    from shotproof.pipeline.bundle.write import bundle as write
+
+    made = given.suffix == ".zip"
+    if verify and not made:
+        raise InputError(f"--verify {given}: expected a file that ends in .zip")
+    if made and (output is not None or root is not None):
+        raise InputError(f"{given} is a bundle already: expected neither --output nor --root")
+    file = given if made else output or Path(f"{given.resolve().name}.zip")
+    found = Bundle.read(file) if made else write(given, file, root=root, tell=lambda line: typer.echo(line, err=True))
+    where = None if upload is None else upload_bundle(file, upload)
+    if as_json:
+        print_json(found.to_json())
+    else:
+        _tell(file, found, made)
+        if where is not None:
+            typer.echo(f"uploaded: {where}")
+
+
+def _tell(file: Path, found: Bundle, verified: bool) -> None:
+    for name, one in found.files.items():
+        typer.echo(f"{one.sha256[:16]}  {one.bytes:>12,}  {name}")
+    what = f"{len(found.names('tasks'))} task sets of {found.name}, methods {', '.join(found.methods)}"
+    typer.echo(f"{file}: {what}{'; every digest holds' if verified else ''}")
+    typer.echo(f"data: the folder '{found.paths_from}'; license: {found.license or 'unknown'}")

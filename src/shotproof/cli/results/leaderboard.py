@@ -1,0 +1,56 @@
+"""`shotproof leaderboard`: cards and results of many classifiers as a static site."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+SHOWN = 10
+
+
+def leaderboard(
+    folder: Annotated[
+        Path, typer.Argument(help="A folder with cards and results, and with the task files that they must be on.")
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The folder of the site, replaced as a whole. Default: site in FOLDER."),
+    ] = None,
+    interval: Annotated[
+        str | None,
+        typer.Option(help="What ranks are by: images or sampler. Default: on each axis images where all have it."),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    metric: Annotated[str, typer.Option(help="What is shown first: acc or wacc.")] = "acc",
+    title: Annotated[str, typer.Option(help="Of the site.")] = "Leaderboard",
+) -> None:
+    """Rank all classifiers of a folder on the same task sets, and write a site that opens as a file.
+
+    Submitting is adding a file. One on other task sets is refused by name.
+
+    Example: shotproof leaderboard submissions/ -o site
+    """
+    from shotproof.cli.console import print_table
+    from shotproof.pipeline.leaderboard import leaderboard as rank
+    from shotproof.stats.export.numbers import bounds, percent
+
+    output = folder / "site" if output is None else output
+    board = rank(folder, output, interval=interval, level=level, metric=metric, title=title)
+    for data_set in board.data_sets:
+        column = next(
+            one for one in board.columns if board.axes[one.axis].data_set == data_set and one.metric == board.metric
+        )
+        ranked = [(place, one) for place, one in enumerate(column.intervals) if one is not None]
+        ranked.sort(key=lambda one: -one[1].mean)
+        rows = [
+            [str(column.ranks[place] or "n/a"), str(board.entries[place].classifier), percent(one.mean), bounds(one)]
+            for place, one in ranked[:SHOWN]
+        ]
+        name = f"{board.axes[column.axis].name}{f', {data_set}' if data_set else ''}"
+        typer.echo(f"{name}: the first {len(rows)} of {len(ranked):,}")
+        print_table("", ["rank", "classifier", board.metric, column.covers], rows)
+    for note in board.notes:
+        typer.echo(note)
+    typer.echo(f"{output}: {len(board.entries):,} classifiers; open {output / 'index.html'}")

@@ -1,0 +1,73 @@
+"""An experiment that was put together, as the text of its file: TOML, with paths from its folder."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from shotproof.core.options import Component
+
+
+def experiment_text(content: Mapping[str, Any], about: str) -> str:
+    """The file of an experiment.
+
+    Args:
+        content: its tables
+        about: the comment that it begins with
+
+    Example:
+        >>> print(experiment_text({"catalog": {"root": "birds"}}, "Birds."))
+        # Birds.
+        <BLANKLINE>
+        [catalog]
+        root = "birds"
+        <BLANKLINE>
+    """
+    lines = [f"# {about}"]
+    for section, values in content.items():
+        lines += ["", f"[{section}]", *(f"{key} = {_toml(value)}" for key, value in values.items())]
+    return "\n".join(lines) + "\n"
+
+
+def path_from(folder: Path, path: Path) -> str:
+    """A path as it is written in an experiment of this folder."""
+    return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
+
+
+def spelling_from(folder: Path, component: Component) -> str:
+    """The spelling of a component, with files that its options name as paths from the experiment's folder."""
+    moved: dict[str, Any] = {}
+    for option in component.options():
+        value = getattr(component, option.name)
+        if option.path and isinstance(value, str | Path) and Path(value).exists():
+            moved[option.name] = type(value)(path_from(folder, Path(value)))
+    return (replace(component, **moved) if moved else component).spelling  # type: ignore[type-var]
+
+
+def method_from(folder: Path, given: str) -> str:
+    """A method as a user spells it, with the file that it names as a path from the experiment's folder."""
+    file, colon, rest = given.partition(".py:")
+    if colon and Path(f"{file}.py").is_file():
+        return f"{path_from(folder, Path(f'{file}.py'))}:{rest}"
+    kind, colon, rest = given.partition(":")
+    return f"{kind}:{path_from(folder, Path(rest))}" if kind == "model" and colon else given
+
+
+def _toml(value: Any) -> str:
+    """A value as TOML: text as JSON writes it, tables inline."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_key(key)} = {_toml(one)}" for key, one in value.items()) + " }"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        inner = [_toml(one) for one in value]
+        if any(isinstance(one, Mapping) for one in value):
+            return "[\n" + "".join(f"    {one},\n" for one in inner) + "]"
+        return f"[{', '.join(inner)}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _key(key: str) -> str:
+    return key if key.replace("-", "").replace("_", "").isalnum() and key.isascii() else json.dumps(key)

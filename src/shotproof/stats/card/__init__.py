@@ -1,0 +1,1 @@
+"""The robustness card of one classifier, and the gate that holds it against limits."""

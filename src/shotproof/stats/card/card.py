@@ -1,0 +1,269 @@
+"""The robustness card: what was measured of one classifier on every axis, as a versioned record that tools read.
+
+Accuracies are in percent, gaps in points, skill lost in percent of the accuracy above chance. What is by metric is by
+`acc` and by `wacc`, the accuracy on the worst class of a task.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shotproof.core.errors import InputError
+from shotproof.core.files import is_folder, read_json
+from shotproof.core.json_records import as_json, from_json
+from shotproof.core.records import Source
+from shotproof.core.tables import placed
+from shotproof.core.whole_files import write_text
+from shotproof.stats.intervals import Estimate, Interval, Spread
+from shotproof.stats.pairs import Conclusion
+from shotproof.version import __version__
+
+KIND, FORMAT = "card", 1
+CARD_FILE = "card.json"
+BY_TASK_DIGITS = 4  # of the accuracies of single tasks
+
+
+@dataclass(frozen=True)
+class CardNumber:
+    """A number with its interval, and what the interval is made from, so that it can be held against any limit.
+
+    mean: None where there is no number, such as a share of skill that is not there
+    low, high: None where the interval is refused; `refused` says why
+    covers: what would be drawn again: `images`, `sampler`, ...
+    variance, uncertainty, third: of the mean under this interval: its variance, how well that is known, its skew
+    task_variance: the part of the variance that more tasks would lower
+    """
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    covers: str
+    level: float
+    refused: str | None = None
+    variance: float | None = None
+    uncertainty: float | None = None
+    third: float | None = None
+    task_variance: float | None = None
+
+    @property
+    def interval(self) -> Interval:
+        """As an interval, which has NaN for what is not there."""
+        mean, low, high = (float("nan") if one is None else one for one in (self.mean, self.low, self.high))
+        return Interval(mean, low, high, self.covers, self.level, self.refused)
+
+    @property
+    def estimate(self) -> Estimate:
+        """As an estimate, which can be combined with others; refused where there is no variance."""
+        mean = float("nan") if self.mean is None else self.mean
+        if self.variance is None or self.uncertainty is None:
+            return Estimate(mean, None, self.refused or "the card has no variance of it")
+        return Estimate(mean, Spread(self.variance, self.uncertainty, self.third or 0.0))
+
+    @property
+    def over_tasks(self) -> Estimate:
+        """The same with the variance that more tasks would lower, alone."""
+        mean = float("nan") if self.mean is None else self.mean
+        if self.task_variance is None:
+            return Estimate(mean, None, self.refused or "the card has no variance of it")
+        return Estimate(mean, Spread(self.task_variance, 0.0))
+
+
+@dataclass(frozen=True)
+class CardTasks:
+    """A task set: two cards are of the same tasks where the digests are the same.
+
+    searched_in: the digest of the features that the tasks were searched in; None where no features decide them
+    """
+
+    sampler: str
+    digest: str
+    tasks: int
+    seed: int | None = None
+    searched_in: str | None = None
+
+
+@dataclass(frozen=True)
+class CardRank:
+    """The rank among all classifiers of the card, as far as the interval tells: from `best` to `worst`, 1 is best."""
+
+    best: int
+    worst: int
+    of: int
+
+    def __str__(self) -> str:
+        among = f"{self.best}" if self.best == self.worst else f"{self.best} to {self.worst}"
+        return f"{among} of {self.of}"
+
+
+@dataclass(frozen=True)
+class CardBaseline:
+    """A classifier that was measured beside, on the same tasks; mean accuracy and skill lost, by metric."""
+
+    encoder: str
+    method: str
+    accuracy: Mapping[str, float]
+    skill_lost: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CardExample:
+    """One class of one task: its support, and queries that were missed, by the catalog's items."""
+
+    task: int
+    label: str
+    support: tuple[str, ...]
+    missed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CardCost:
+    """What it costs that an attribute is planted in a class's support, or that the support is in a context.
+
+    accuracy: of such classes, in percent; `overall` is that of all classes of the task set
+    lost: points below the placebo, which has the same classes of the same tasks with other items; None without one
+    labels: how many classes it was planted in
+    advice: what to do about it
+    """
+
+    attribute: str
+    accuracy: CardNumber
+    overall: float
+    tasks: int
+    labels: int
+    advice: str
+    examples: tuple[CardExample, ...] = ()
+    lost: CardNumber | None = None
+
+
+@dataclass(frozen=True)
+class CardAxis:
+    """The classifier on one task set: alone, or against its own reference and its placebo.
+
+    name: what it is called, also by a gate: `fewstab`, `hard-ood`, `hardest`, `random-5-shot`
+    axis: what the tasks stress: attributes, contexts, difficulty, classes, queries; `shots` of random tasks
+    tasks, reference, placebo: the task sets
+    accuracy, reference_accuracy: by metric
+    by_task: the accuracy on each task, in the order of the task set, by metric; rounded to BY_TASK_DIGITS digits
+    gap: the reference minus the task set, in points; placebo_gap: likewise of the placebo; excess: the gap minus the
+        placebo's; skill_lost: what is lost (beyond the placebo, where there is one) of the accuracy above chance
+    rank: among all classifiers, by `accuracy` and by `skill_lost`, in the card's metric
+    conclusion: whether something is lost (+), gained (-) or neither can be told (0), after Holm's correction
+    verdict, advice: in plain words
+    costs: the attributes or contexts that cost most
+    """
+
+    name: str
+    axis: str
+    way: int
+    shot: int
+    query: int
+    tasks: CardTasks
+    accuracy: Mapping[str, CardNumber]
+    chance: Mapping[str, float]
+    rank: Mapping[str, CardRank]
+    verdict: str
+    by_task: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    baselines: tuple[CardBaseline, ...] = ()
+    reference: CardTasks | None = None
+    placebo: CardTasks | None = None
+    reference_accuracy: Mapping[str, CardNumber] = field(default_factory=dict)
+    gap: Mapping[str, CardNumber] = field(default_factory=dict)
+    placebo_gap: Mapping[str, CardNumber] = field(default_factory=dict)
+    excess: Mapping[str, CardNumber] = field(default_factory=dict)
+    skill_lost: Mapping[str, CardNumber] = field(default_factory=dict)
+    conclusion: Conclusion | None = None
+    advice: str = ""
+    costs: tuple[CardCost, ...] = ()
+
+
+@dataclass(frozen=True)
+class MissingAxis:
+    """An axis that was not measured, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """The robustness card of one classifier.
+
+    name: of the data set; sources: the digests of the catalog and of the features
+    encoder, method: the classifier, as tables call it; files by their names
+    metric: what statements and ranks are by; level, covers: of the intervals
+    verdict: in plain words; nothing that an interval does not support
+    version: of Shotproof
+
+    Example:
+        >>> card = Card(name="birds", encoder="lite0", method="cosine", version="1")
+        >>> Card.from_json(card.to_json()) == card
+        True
+    """
+
+    name: str = ""
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    encoder: str = ""
+    method: str = ""
+    split: str | None = None
+    medium: str | None = None
+    quick: bool = False
+    metric: str = "acc"
+    level: float = 0.95
+    covers: str = "images"
+    context: str = "context"
+    axes: tuple[CardAxis, ...] = ()
+    missing: tuple[MissingAxis, ...] = ()
+    verdict: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    version: str = __version__
+
+    @property
+    def title(self) -> str:
+        """The method and its encoder, as in a sentence."""
+        return f"{self.method} on {self.encoder}" if self.encoder else self.method
+
+    @property
+    def stresses(self) -> list[CardAxis]:
+        """The axes that have a reference."""
+        return [one for one in self.axes if one.reference is not None]
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values, by the JSON Schema of cards; every field is there, null where there is no value."""
+        return {"kind": KIND, "format": FORMAT, **as_json(self)}
+
+    @classmethod
+    def from_json(cls, content: Any) -> Card:
+        """From what `to_json` gave.
+
+        Raises:
+            InputError: it is no card, of a newer format, or a value is of another type; the message says which.
+        """
+        if not isinstance(content, Mapping) or content.get("kind") != KIND:
+            raise InputError(f'expected a robustness card, with "kind": "{KIND}"')
+        if content.get("format") != FORMAT:
+            raise InputError(f"format: expected {FORMAT}, found {content.get('format')!r}: made by another version")
+        given = {key: value for key, value in content.items() if key not in ("kind", "format")}
+        read: Card = from_json(given, cls)
+        return read
+
+    @classmethod
+    def read(cls, path: str | Path) -> Card:
+        """Read card.json, or that of a profile's folder.
+
+        Raises:
+            InputError: there is no such file, or it is no card.
+        """
+        path = Path(path)
+        path = path / CARD_FILE if is_folder(path) else path
+        what = f"card {path}"
+        content = read_json(path, what)
+        with placed(f"{what}: "):
+            return cls.from_json(content)
+
+    def write(self, path: str | Path) -> None:
+        """Write card.json."""
+        write_text(Path(path), json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")

@@ -1,0 +1,81 @@
+"""From a comparison to a card: contexts, ranks as far as pairs tell, and what costs most."""
+
+from __future__ import annotations
+
+import pytest
+
+from shotproof.analysis.card import make_card
+from shotproof.analysis.compare import compare
+from shotproof.analysis.placebo import with_placebos
+from shotproof.analysis.reevaluation.material import Material
+from shotproof.core.errors import InputError
+from shotproof.evaluation.evaluate import evaluate
+from shotproof.evaluation.evaluated import Classifier
+from shotproof.features.encoder import encode
+from shotproof.stats.card.card import Card, MissingAxis
+from shotproof.tasks.context.sets import sample_context
+from shotproof.worlds.contexts import ContextWorld
+
+METHODS = ["cosine", "ncc", "knn"]
+
+
+@pytest.fixture(scope="module")
+def material(tmp_path_factory: pytest.TempPathFactory) -> Material:
+    """Small pictures of concepts in contexts, whose pixels tell the context rather than the concept."""
+    world = ContextWorld(concepts=4, contexts=4, figures=12, size=16)
+    catalog = world.write(tmp_path_factory.mktemp("contexts"))
+    features = encode(catalog, "pixels(size=4)")
+    sets = list(sample_context(catalog, way=3, shot=2, query=4, tasks=40).values())
+    results = [evaluate(tasks, features, METHODS) for tasks in sets]
+    return with_placebos(Material(results=results, tasks=sets, catalogs=[catalog], features=[features])).material
+
+
+@pytest.fixture(scope="module")
+def card(material: Material) -> Card:
+    comparison = compare(material, intervals=["sampler"])
+    own = next(one for one in comparison.blocks[0].classifiers if one.method == "cosine")
+    return make_card(comparison, material, own, missing=[MissingAxis("semantic", "no hierarchy")])
+
+
+def test_contexts_are_measured_against_iid_tasks_and_their_placebo(card: Card) -> None:
+    axis = {one.name: one for one in card.axes}["hard-ood"]
+    assert axis.reference is not None
+    assert axis.placebo is not None
+    assert (axis.reference.sampler, axis.axis) == ("iid", "contexts")
+    assert axis.conclusion == "+"
+    assert axis.verdict.startswith("It leans on the context")
+    lost = axis.reference_accuracy["acc"].interval.mean - axis.accuracy["acc"].interval.mean
+    assert axis.gap["acc"].mean == pytest.approx(lost)
+    assert axis.excess["acc"].mean == pytest.approx(lost - axis.placebo_gap["acc"].interval.mean)
+
+
+def test_the_contexts_that_cost_most_come_with_an_example_of_missed_queries(card: Card, material: Material) -> None:
+    axis = {one.name: one for one in card.axes}["hard-ood"]
+    contexts = set(material.catalogs[0].table.column("context").to_pylist())
+    assert 1 <= len(axis.costs) <= 3
+    for cost in axis.costs:
+        assert cost.attribute in contexts
+        assert cost.lost is not None  # against the placebo
+        assert cost.lost.interval.mean > 0
+        assert cost.attribute in cost.advice
+        assert all(item.split("/")[1] == cost.attribute for item in cost.examples[0].support)
+
+
+def test_ranks_are_behind_what_is_conclusively_better_and_before_what_is_worse(card: Card, material: Material) -> None:
+    comparison = compare(material, intervals=["sampler"])
+    for axis in card.axes:
+        group = next(one for one in comparison.groups if one.label == axis.name)
+        own = next(row.classifier for row in group.rows if row.classifier.method == "cosine")
+        signs = [
+            one.conclusion
+            for pair in group.pairs["acc", "sampler"]
+            for one in (pair, pair.turned())
+            if one.a == str(own)
+        ]
+        rank = axis.rank["accuracy"]
+        assert (rank.best, rank.worst, rank.of) == (1 + signs.count("-"), 3 - signs.count("+"), 3)
+
+
+def test_a_classifier_that_was_not_evaluated_is_refused(material: Material) -> None:
+    with pytest.raises(InputError, match="no results of svm on lite0: expected one of cosine on "):
+        make_card(compare(material, intervals=["sampler"]), material, Classifier("lite0", "svm"))

@@ -1,0 +1,81 @@
+"""Small robustness cards with numbers of one's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from shotproof.core.records import Source
+from shotproof.stats.card.card import Card, CardAxis, CardBaseline, CardNumber, CardRank, CardTasks, MissingAxis
+from shotproof.stats.intervals import Estimate, Spread
+
+LEVEL = 0.95
+MANY = 1e9  # degrees of freedom: as good as a known variance
+
+
+def card_number(mean: float, error: float, task_error: float | None = None) -> CardNumber:
+    """A number with this standard error, of which `task_error` comes of the tasks; all of it unless given."""
+    spread = Spread(error**2, 2 * error**4 / MANY)
+    interval = Estimate(mean, spread).interval("images", LEVEL)
+    of_tasks = error if task_error is None else task_error
+    return CardNumber(
+        mean,
+        interval.low,
+        interval.high,
+        "images",
+        LEVEL,
+        variance=spread.variance,
+        uncertainty=spread.uncertainty,
+        third=0.0,
+        task_variance=of_tasks**2,
+    )
+
+
+def random_axis(shot: int = 5, accuracy: float = 80.0, error: float = 1.0) -> CardAxis:
+    """Random tasks, which have no reference."""
+    return CardAxis(
+        name=f"random-{shot}-shot",
+        axis="shots",
+        way=5,
+        shot=shot,
+        query=15,
+        tasks=CardTasks("random", f"digest of random {shot}", 600, 0),
+        accuracy={"acc": card_number(accuracy, error), "wacc": card_number(accuracy - 20, error)},
+        chance={"acc": 20.0},
+        rank={"accuracy": CardRank(1, 2, 3)},
+        verdict="On random tasks.",
+        baselines=(CardBaseline("pixels", "ncc", {"acc": 40.0, "wacc": 10.0}),),
+    )
+
+
+def stress_axis(name: str = "fewstab", lost: float = 10.0, error: float = 1.0) -> CardAxis:
+    """An axis on which this share of the skill is lost, in percent; 60 points of skill are there."""
+    gap = card_number(0.6 * lost, 0.6 * error)
+    return replace(
+        random_axis(accuracy=80.0 - 0.6 * lost, error=error),
+        name=name,
+        axis={"fewstab": "attributes", "hardest": "difficulty", "hard-ood": "contexts"}[name],
+        tasks=CardTasks(name, f"digest of {name}", 600, 0),
+        reference=CardTasks("random", "digest of random 5", 600, 0),
+        reference_accuracy=random_axis().accuracy,
+        gap={"acc": gap, "wacc": gap},
+        excess={"acc": gap, "wacc": gap},
+        skill_lost={"acc": card_number(lost, error), "wacc": card_number(lost, error)},
+        rank={"accuracy": CardRank(1, 2, 3), "skill_lost": CardRank(2, 2, 3)},
+        conclusion="+" if lost > 2 * error else "0",
+        baselines=(CardBaseline("pixels", "ncc", {"acc": 30.0, "wacc": 5.0}, {"acc": 50.0}),),
+        verdict=f"On {name} tasks.",
+    )
+
+
+def make_card(*axes: CardAxis) -> Card:
+    """A card of these axes, by default of random and of FewSTAB's tasks."""
+    return Card(
+        name="birds",
+        sources={"catalog": Source("digest of the catalog", "birds")},
+        encoder="lite0",
+        method="cosine",
+        medium="image",
+        axes=axes or (random_axis(), stress_axis()),
+        missing=(MissingAxis("contexts", "no column looks like contexts"),),
+        verdict=("cosine on lite0 was tested.",),
+    )
