@@ -3,7 +3,7 @@ BIN := .venv/bin
 # Everything that decides what is installed: when one of these changes, the environment is made anew.
 STAMP := .venv/.installed
 
-.PHONY: demo test test-browser docs fuzz lint bench reproduction clean
+.PHONY: demo test test-browser test-scale docs fuzz lint bench reproduction clean
 
 demo: $(STAMP)
 	$(BIN)/shotproof demo
@@ -16,6 +16,11 @@ test: $(STAMP)
 
 test-browser: $(STAMP)
 	$(BIN)/pytest -m browser
+
+# A Ray cluster of three nodes on this machine, each with one core and one thread.
+test-scale: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray]'
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -m scale
 
 # The site, into site/; any broken link ends it. `python -m http.server -d site` shows it with its search.
 docs: $(STAMP)

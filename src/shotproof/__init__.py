@@ -106,6 +106,8 @@ if TYPE_CHECKING:
     from shotproof.tasks.sampler import samplers as samplers
     from shotproof.tasks.taskset import TaskSet as TaskSet
     from shotproof.training.train import train as train
+    from shotproof.training.trials import Trial as Trial
+    from shotproof.training.trials import train_trials as train_trials
     from shotproof.worlds.contexts import ContextWorld as ContextWorld
     from shotproof.worlds.dial import DialEncoder as DialEncoder
     from shotproof.worlds.gaussian import GaussianWorld as GaussianWorld
@@ -191,6 +193,8 @@ _HOME = {
     "stage_curves": "stats.stages",
     "tasks_needed": "stats.planning.statistical_power",
     "train": "training.train",
+    "Trial": "training.trials",
+    "train_trials": "training.trials",
     "transfer": "analysis.transfer",
     "transform": "features.transforms",
     "transforms": "features.transforms",

@@ -14,7 +14,7 @@ from shotproof.core.errors import InputError
 from shotproof.core.runtime.local import LocalEngine
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.batches import TaskArrays
-from shotproof.evaluation.engine import predict_tasks
+from shotproof.evaluation.engine import items_on, predict_tasks
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.methods.heads.transductive.bpa import Bpa
 from shotproof.methods.method import Method, make_method
@@ -48,8 +48,10 @@ def arrays_and_seeds(tasks: int = 60) -> tuple[TaskArrays, np.ndarray]:
 def test_devices_share_the_work_and_change_nothing(chunk: int | None) -> None:
     arrays, seeds = arrays_and_seeds()
     methods = [make_method("ncc"), make_method("sklearn:sklearn.tree.DecisionTreeClassifier()"), Hungry(100)]
-    alone, warned = predict_tasks(arrays, methods, seeds, [CPU], Runtime(), chunk)
-    together, warned_together = predict_tasks(arrays, methods, seeds, [CPU] * 3, Runtime(), chunk)
+    alone, warned = predict_tasks(arrays, methods, seeds, items_on([CPU], arrays, methods), Runtime(), chunk)
+    together, warned_together = predict_tasks(
+        arrays, methods, seeds, items_on([CPU] * 3, arrays, methods), Runtime(), chunk
+    )
     assert np.array_equal(alone, together)
     assert warned == warned_together
     assert [len(messages) for messages in warned] == [0, 0, len(arrays.way)]
@@ -67,10 +69,10 @@ def three_threads() -> Iterator[None]:
 def test_threads_share_the_work_and_change_nothing() -> None:
     arrays, seeds = arrays_and_seeds()
     methods = [make_method("ncc"), make_method("pt-map(steps=2)"), make_method("tim(steps=3)"), Hungry(100)]
-    shared, warned = predict_tasks(arrays, methods, seeds, [CPU], Runtime(), chunk=4)
+    shared, warned = predict_tasks(arrays, methods, seeds, items_on([CPU], arrays, methods), Runtime(), chunk=4)
     assert torch.get_num_threads() == 3
     torch.set_num_threads(1)
-    alone, warned_alone = predict_tasks(arrays, methods, seeds, [CPU], Runtime(), chunk=4)
+    alone, warned_alone = predict_tasks(arrays, methods, seeds, items_on([CPU], arrays, methods), Runtime(), chunk=4)
     assert np.array_equal(shared, alone)
     assert warned == warned_alone
     assert [len(messages) for messages in warned] == [0, 0, 0, len(arrays.way)]

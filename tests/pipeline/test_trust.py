@@ -88,6 +88,7 @@ NAMED = [
     ('"random"', '{ name = "strange" }', "sampler 'strange' runs the code of the package stranger"),
     ('"ncc"', '"strange"', "method 'strange' runs the code of the package stranger"),
     ('"local"', '"strange"', "engine 'strange' runs the code of the package stranger"),
+    ('"local"', '"ray://there.example:10001"', "engine 'ray://there.example:10001' sends items and your environment"),
     (
         '"ncc"',
         "\"chat(model='m', url='https://there.example/v1')\"",

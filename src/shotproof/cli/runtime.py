@@ -35,7 +35,12 @@ BatchSize = Annotated[
     int | None,
     typer.Option("--batch-size", min=1, help="Items that a network takes at once.", rich_help_panel=PANEL),
 ]
-EngineName = Annotated[str | None, typer.Option("--engine", help="Where work is done: local.", rich_help_panel=PANEL)]
+EngineName = Annotated[
+    str | None,
+    typer.Option(
+        "--engine", help="Where work is done: local, ray, ray:HOST:PORT, ray://HOST:PORT.", rich_help_panel=PANEL
+    ),
+]
 
 
 def make_runtime(

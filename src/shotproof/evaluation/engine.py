@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import queue
 import threading
@@ -41,16 +42,28 @@ class Evaluation:
 
     def __call__(self, tasks: range) -> tuple[Predicted, list[list[str]]]:
         """As `predict_tasks`."""
-        runtime = current_runtime()
-        devices = choose_devices(runtime.device)
-        return predict_tasks(self.arrays, self.methods, self.seeds, devices, runtime, self.chunk, tasks)
+        return predict_tasks(self.arrays, self.methods, self.seeds, self._items, current_runtime(), self.chunk, tasks)
+
+    @functools.cached_property
+    def _items(self) -> list[ItemTensors]:
+        """Made once for all ranges."""
+        devices = choose_devices(current_runtime().device)
+        return items_on(devices, self.arrays, self.methods)
+
+
+def items_on(devices: Sequence[torch.device], arrays: TaskArrays, methods: Sequence[Method]) -> list[ItemTensors]:
+    """The items on each device, with what methods share of them."""
+    made = {device: ItemTensors(arrays, device) for device in devices}
+    for items in made.values():
+        items.prepare(methods)
+    return [made[device] for device in devices]
 
 
 def predict_tasks(
     arrays: TaskArrays,
     methods: Sequence[Method],
     seeds: IntArray,
-    devices: Sequence[torch.device],
+    items: Sequence[ItemTensors],
     runtime: Runtime,
     chunk: int | None = None,
     tasks: range | None = None,
@@ -61,8 +74,8 @@ def predict_tasks(
         arrays: the tasks, and the features of their items
         methods: what to evaluate
         seeds: for methods that draw, [tasks]
-        devices: what shares the batches; on a CPU as many threads do as PyTorch would use for one operation, which is
-            too small to be shared
+        items: on each device that shares the batches; on a CPU as many threads do as PyTorch would use for one
+            operation, which is too small to be shared
         runtime: threads and progress
         chunk: tasks per batch (default: by memory)
         tasks: which ones (default: all)
@@ -72,10 +85,7 @@ def predict_tasks(
     """
     tasks = range(len(arrays.way)) if tasks is None else tasks
     first, stop = arrays.query.first[[tasks.start, tasks.stop]]
-    shared = {device: ItemTensors(arrays, device) for device in devices}
-    for items in shared.values():
-        items.prepare(methods)
-    workers = [shared[device] for device in _workers(devices, methods, runtime.workers)]
+    workers = _workers(items, methods, runtime.workers)
     batches: list[Batch] = []
     for shape, of_shape in arrays.by_shape():
         members = of_shape[(of_shape >= tasks.start) & (of_shape < tasks.stop)]
@@ -86,7 +96,7 @@ def predict_tasks(
         parts = len(workers) * math.ceil(len(members) / (most * len(workers)))
         batches += arrays.batches(members, chunk or math.ceil(len(members) / parts))
     workers = workers[: len(batches)]
-    if any(device.type == "cpu" for device in devices):
+    if any(one.device.type == "cpu" for one in items):
         keep_freed_memory()
     predicted = np.empty((len(methods), stop - first), dtype=np.int16)
     warned: dict[tuple[int, int], list[str]] = {}
@@ -122,12 +132,12 @@ def predict_tasks(
     return predicted, [[message for messages in each for message in messages] for each in in_order]
 
 
-def _workers(devices: Sequence[torch.device], methods: Sequence[Method], threads: int | None) -> list[torch.device]:
-    """The device of each thread: one for each GPU, on a CPU one for each core; one in all for methods in order."""
+def _workers(items: Sequence[ItemTensors], methods: Sequence[Method], threads: int | None) -> list[ItemTensors]:
+    """The items of each thread: one for each GPU, on a CPU one for each core; one in all for methods in order."""
     if any(method.in_order for method in methods):
-        return [devices[0]]
-    alone = len(devices) == 1 and devices[0].type == "cpu"
-    return [*devices] * ((threads or torch.get_num_threads()) if alone else 1)
+        return [items[0]]
+    alone = len(items) == 1 and items[0].device.type == "cpu"
+    return [*items] * ((threads or torch.get_num_threads()) if alone else 1)
 
 
 def _answers(method: Method, gathered: Gathered, batch: Batch) -> Iterator[tuple[Batch, npt.NDArray[Any]]]:

@@ -171,7 +171,9 @@ def _on_features(
         beside.submit(lambda: (tasks.digest, features.digest))  # for the record; to hash leaves the others a core
         arrays = TaskArrays.of(tasks, features, methods)
     _warn_of_zeros(arrays, features)
-    shards = list(runtime.map(Evaluation(arrays, methods, seeds, chunk), runtime.shards(len(tasks)), what=None))
+    whole = any(method.in_order for method in methods)
+    evaluation = Evaluation(arrays, methods, seeds, chunk)
+    shards = list(runtime.map_ranges(evaluation, len(tasks), what="evaluating", whole=whole))
     predicted = np.concatenate([labels for labels, _ in shards], axis=1)
     warned = [[one for _, of_methods in shards for one in of_methods[index]] for index in range(len(methods))]
     return arrays.query, predicted, warned

@@ -88,6 +88,8 @@ class Filter(Sampler):
 class BoundFilter(BoundSampler[Filter]):
     """Draws candidates and keeps one per task."""
 
+    on_device = True
+
     def __init__(self, sampler: Filter, inputs: SamplerInputs) -> None:
         super().__init__(sampler, inputs)
         assert inputs.features is not None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +16,8 @@ from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.devices import choose_device
 from shotproof.core.runtime.memory import keep_freed_memory
-from shotproof.core.runtime.runtime import Runtime
+from shotproof.core.runtime.packed import compute_in_threads
+from shotproof.core.runtime.runtime import Runtime, current_runtime
 from shotproof.evaluation.batches import Batch, Part, TaskArrays, items_of, parts_of
 from shotproof.evaluation.engine import out_of_memory
 from shotproof.methods.adaptation.adaptation import Adaptation, DecodedTasks
@@ -30,7 +33,7 @@ MOST_TASKS = 64
 
 
 class NetworkEvaluation:
-    """Tasks on a model's network: the items that occur, decoded once, and the network on its device."""
+    """Tasks on a model's network: the items that occur, decoded once, and the network on the device of who works."""
 
     def __init__(self, tasks: TaskSet, catalog: Catalog, model: Model, seeds: IntArray, runtime: Runtime) -> None:
         rows = catalog.rows_of(items_of(tasks), "tasks")
@@ -39,11 +42,30 @@ class NetworkEvaluation:
         support, query = parts_of(tasks, position)
         self.model, self.runtime, self.seeds = model, runtime, seeds
         self.arrays = TaskArrays(np.diff(tasks.starts), support, query, np.empty((0, 0)))
-        self.device = choose_device(runtime.device)
+        self.threads = torch.get_num_threads()  # of every worker: scores may depend on it in their last digits
+        if not runtime.remote:
+            choose_device(runtime.device)  # before anything is decoded
+        self.store = ItemStore.of(items, model.preprocessing, runtime)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("device", "items", "net")}
+
+    @cached_property
+    def device(self) -> torch.device:
+        """Where the network runs."""
+        return choose_device(current_runtime().device)
+
+    @cached_property
+    def items(self) -> ResidentItems:
+        """The decoded items, on the device if they fit."""
+        return self.store.tensor(self.device)
+
+    @cached_property
+    def net(self) -> FewShotNetwork:
+        """The network on the device."""
         if self.device.type == "cpu":
             keep_freed_memory()
-        self.items: ResidentItems = ItemStore.of(items, model.preprocessing, runtime).tensor(self.device)
-        self.net: FewShotNetwork = model.network().to(self.device)
+        return self.model.network().to(self.device)
 
     @property
     def query(self) -> Part:
@@ -52,23 +74,31 @@ class NetworkEvaluation:
 
     def labels(self, methods: Sequence[Adaptation], chunk: int | None = None) -> npt.NDArray[np.int64]:
         """The label that each method gives to each query, [methods, queries]."""
-        predicted = np.empty((len(methods), len(self.query.slot)), dtype=np.int64)
-        batches = [
-            batch for shape, of_shape in self.arrays.by_shape() for batch in self._batches(shape, of_shape, chunk)
-        ]
-        with self.runtime.progress_bar("adapting", len(self.seeds) * len(methods)) as advance:
+        work = partial(self._labels_of, methods, chunk)
+        return np.concatenate([*self.runtime.map_ranges(work, len(self.seeds), what="adapting")], axis=1)
+
+    def _labels_of(self, methods: Sequence[Adaptation], chunk: int | None, tasks: range) -> npt.NDArray[np.int64]:
+        """The labels of the queries of some tasks, [methods, queries]."""
+        compute_in_threads(self.threads)
+        first, stop = self.query.first[[tasks.start, tasks.stop]]
+        predicted = np.empty((len(methods), stop - first), dtype=np.int64)
+        batches: list[Batch] = []
+        for shape, of_shape in self.arrays.by_shape():
+            members = of_shape[(of_shape >= tasks.start) & (of_shape < tasks.stop)]
+            batches += self._batches(shape, members, chunk)
+        with current_runtime().progress_bar("adapting", len(tasks) * len(methods)) as advance:
             for index, method in enumerate(methods):
                 for batch in batches:
                     for part, labels in self._answers(method, batch):
-                        predicted[index, part.query] = labels
+                        predicted[index, part.query - first] = labels
                         advance(len(part.tasks))
         return predicted
 
-    def accuracy(self, method: Adaptation) -> float:
-        """The mean over tasks of the share of queries that a method labels correctly."""
-        correct = self.labels([method])[0] == self.query.slot
-        counts = np.diff(self.query.first)
-        return float((np.add.reduceat(correct, self.query.first[:-1]) / counts).mean())
+    def accuracies(self, methods: Sequence[Adaptation]) -> list[float]:
+        """The mean over tasks of the share of queries that each method labels correctly."""
+        correct = self.labels(methods) == self.query.slot
+        shares = np.add.reduceat(correct, self.query.first[:-1], axis=1) / np.diff(self.query.first)
+        return [float(of_tasks.mean()) for of_tasks in shares]
 
     def _batches(self, shape: IntArray, members: IntArray, chunk: int | None) -> Iterator[Batch]:
         return self.arrays.batches(members, chunk or self._tasks_at_a_time(int(shape[1] + shape[2])))

@@ -53,7 +53,8 @@ def tuned_methods(
     chosen = []
     for method in methods:
         tried = [method.with_rate(rate) for rate in sorted(rates or method.rates)]
-        chosen.append(max(tried, key=evaluation.accuracy))  # the first of equals
+        accuracies = evaluation.accuracies(tried)
+        chosen.append(tried[accuracies.index(max(accuracies))])  # the first of equals
     return chosen
 
 

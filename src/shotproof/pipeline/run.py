@@ -240,7 +240,8 @@ class _Running:
     def _checked_catalog(self, models: dict[str, Model]) -> Catalog:
         """The data, and nothing made of it before all that is asked for was seen to be possible."""
         given = self.experiment
-        check_surroundings(given, current_runtime().device)
+        runtime = current_runtime()
+        check_surroundings(given, None if runtime.remote else runtime.device)  # other machines have other devices
         with placed(given, "[catalog]"):
             recordings = catalog = read_catalog(given)
         if given.mix is not None:

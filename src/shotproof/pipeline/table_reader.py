@@ -15,6 +15,7 @@ from shotproof.core.registry import Registry
 from shotproof.core.runtime.engine import engines
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.spelling import parse_spelling
+from shotproof.core.trust import NotTrusted, require_trust
 from shotproof.features.encoder import Encoder, encoders
 from shotproof.methods.method import Method
 from shotproof.stats.intervals import Covers, check_intervals
@@ -158,7 +159,13 @@ class TableReader:
         if isinstance(given.get("cache"), str):
             given["cache"] = self.joined("runtime", "cache", given["cache"])
         if isinstance(given.get("engine"), str):
-            self.make("runtime", "engine", given["engine"], engines, {})  # refuses one that is not there or not trusted
+            engine = self.make("runtime", "engine", given["engine"], engines, {})  # refuses what is not there
+            if engine.sends_to is not None:
+                what = f"engine '{engine}' sends items and your environment to that cluster, and unpickles its answers"
+                try:
+                    require_trust(what)
+                except NotTrusted as error:
+                    raise error.placed(", [runtime], engine: ") from error
         try:
             Runtime(**given)
         except InputError as error:

@@ -18,6 +18,7 @@ from shotproof.core.errors import InputError
 from shotproof.core.options import Component
 from shotproof.core.records import Maker, Meta, Source, TasksRecord
 from shotproof.core.registry import Registry
+from shotproof.core.runtime.engine import Needs
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.features.features import Features
 from shotproof.tasks.shape import TaskShape
@@ -142,6 +143,8 @@ class BoundSampler(ABC, Generic[SamplerType]):
     data is filled in.
     """
 
+    on_device: ClassVar[bool] = False  # whether `draw` uses a GPU where there is one
+
     def __init__(self, sampler: SamplerType, inputs: SamplerInputs) -> None:
         self.sampler = sampler
         self.shape = inputs.shape
@@ -249,7 +252,9 @@ def sample(
     available = bound.available()
     tasks = (tasks or TASKS) if available is None else min(tasks or available, available)
     blocks = [range(start, min(start + BLOCK, tasks)) for start in range(0, tasks, BLOCK)]
-    drawn = resolve(runtime).map(bound.draw, blocks, what=f"sampling {sampler.name} tasks", steps=len)
+    what = f"sampling {sampler.name} tasks"
+    needs: Needs = "share" if bound.on_device else "core"
+    drawn = resolve(runtime).map(bound.draw, blocks, what=what, steps=len, needs=needs)
     table = pa.concat_tables(drawn).combine_chunks()
     sizes = bound.common_sizes()
     record = TasksRecord(

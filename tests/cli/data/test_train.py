@@ -49,6 +49,19 @@ def test_it_writes_the_model_that_the_function_gives_and_says_how_good_it_is(cat
     assert [json.loads(row) for row in rows] == list(model.record.curve)
 
 
+def test_several_seeds_are_several_models(catalog: Path) -> None:
+    folder = catalog.parent
+    few = ("--objective", "protonet", "--seed", "0", "--seed", "3", "--epochs", "1")
+    named = run(catalog, *few)
+    assert "expected {seed} in its name" in str(named.exception)
+    done = run(catalog, *few, "-o", str(folder / "{objective}-{seed}.model"))
+    assert done.exit_code == 0, done.output
+    assert [sp.Model.read(folder / f"protonet-{seed}.model").record.seed for seed in (0, 3)] == [0, 3]
+    alone = run(catalog, "--objective", "protonet", "--seed", "3", "--epochs", "1")
+    assert alone.exit_code == 0, alone.output
+    assert (folder / "some.model").read_bytes() == (folder / "protonet-3.model").read_bytes()
+
+
 def test_a_finished_training_says_so_and_does_nothing(catalog: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert run(catalog, "--objective", "protonet").exit_code == 0
     file = catalog.parent / "some.model"

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from shotproof.core.errors import InputError, UnknownName
-from shotproof.core.runtime.engine import Engine, engines
+from shotproof.core.runtime.engine import Engine, Needs, engines
 from shotproof.core.runtime.local import LocalEngine
 from shotproof.core.runtime.runtime import Runtime
 
@@ -13,7 +13,7 @@ class Backwards(Engine):
     """Computes from the end, and gives the outputs in order."""
 
     def map(
-        self, work: Callable[[Any], Any], inputs: Sequence[Any], workers: int | None, chunk: int
+        self, work: Callable[[Any], Any], inputs: Sequence[Any], workers: int | None, chunk: int, needs: Needs = "core"
     ) -> Generator[Any, None, None]:
         yield from reversed([work(value) for value in reversed(inputs)])
 
@@ -30,7 +30,7 @@ def test_a_second_engine_is_one_registration(backwards: str) -> None:
     assert list(Runtime(engine=backwards).map(lambda x: seen.append(x) or x, [1, 2, 3], what="looking")) == [1, 2, 3]
     assert seen == [3, 2, 1]
     assert list(Runtime(engine=Backwards()).map(abs, [-1], what="looking")) == [1]
-    assert engines.names() == ["backwards", "local"]
+    assert engines.names() == ["backwards", "local", "ray"]
 
 
 def test_names_are_unique_and_known(backwards: str) -> None:

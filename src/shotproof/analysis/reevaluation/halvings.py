@@ -168,7 +168,8 @@ def means_on_halves(
     sides = _sides(pool, unit_of_item, units, halvings, seed)
     work = _Work(kept, made, [drawings[one] for one in drawn], sides, _by_row(pool, unit_of_item), tasks, seed)
     blocks = [range(start, min(start + _BLOCK, halvings)) for start in range(0, halvings, _BLOCK)]
-    done = list(resolve(runtime).map(work.block, blocks, what=f"evaluating on halves of the {called}", steps=len))
+    what = f"evaluating on halves of the {called}"
+    done = list(resolve(runtime).map(work.block, blocks, what=what, steps=len, needs="share"))
     for _, too_little in done:
         for number, reason in too_little.items():
             refused.setdefault(drawn[number], f"a half of the {called} is too little: {reason}")

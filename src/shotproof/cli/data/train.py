@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
+
+if TYPE_CHECKING:
+    from shotproof.models.objective import Objective
+    from shotproof.training.trials import Trial
 
 NO_SPLIT = "none"
 UNLESS = "Default: the recipe's, or else the objective's."
@@ -15,12 +19,17 @@ UNLESS = "Default: the recipe's, or else the objective's."
 
 def train(
     catalog: Annotated[Path, typer.Argument(help="catalog.parquet")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The model to write, e.g. protonet.model.")],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "--output", "-o", help="The model to write, e.g. protonet.model; of several, '{objective}-{seed}.model'."
+        ),
+    ],
     objective: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             help="What training minimizes, NAME or NAME(option=value); see shotproof list objectives. "
-            "A recipe that has objectives of its own goes without."
+            "A recipe that has objectives of its own goes without. May be repeated: one model each."
         ),
     ] = None,
     backbone: Annotated[
@@ -56,7 +65,13 @@ def train(
         list[str] | None,
         typer.Option("--set", help="Any other setting, NAME=VALUE, e.g. weight_decay=0.001; may be repeated."),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Which start, which tasks, which random changes.")] = 0,
+    seed: Annotated[
+        list[int] | None,
+        typer.Option(
+            help="Which start, which tasks, which random changes. Default: 0. May be repeated: one model each.",
+            show_default=False,
+        ),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted training stopped.")] = False,
     workers: Workers = None,
     device: Device = None,
@@ -68,6 +83,9 @@ def train(
 
     shotproof train catalog.parquet --split train --val-split val --objective protonet --backbone resnet12 --shot 5
     -o protonet.model
+
+    Several objectives or seeds, one model each, one per device with --engine ray:
+    --seed 0 --seed 1 -o '{objective}-{seed}.model'; the same command continues.
     """
     import time
 
@@ -77,35 +95,58 @@ def train(
     from shotproof.features.features import Features
     from shotproof.models.objective import objectives
     from shotproof.training.train import train as train_model
+    from shotproof.training.trials import train_trials
 
     started = time.monotonic()
-    made = None if objective is None else objectives.make(objective)  # misspelled: told before any file is read
+    made = [objectives.make(one) for one in objective or []]  # misspelled: told before any file is read
+    trials = _trials(made, seed or [0], output)
     named: dict[str, Any] = {"way": way, "shot": shot, "query": query, "epochs": epochs, "tasks": tasks}
     named |= {"tasks_per_update": tasks_per_update, "batch": batch, "optimizer": optimizer, "lr": lr}
     named |= {"schedule": schedule, "train_sampler": train_sampler}
-    model = train_model(
-        Catalog.read(catalog),
-        made,
-        backbone=backbone,
-        split=split,
-        val_split=None if val_split == NO_SPLIT else val_split,
-        recipe=recipe,
-        from_model=start,
-        seed=seed,
-        output=output,
-        resume=resume,
-        attributes=None if attributes is None else Attributes.read(attributes),
-        features=None if features is None else Features.read(features),
-        runtime=make_runtime(workers, device, cache, progress, engine),
-        **(_settings(setting or []) | {name: value for name, value in named.items() if value is not None}),
-    )
-    last = model.record.curve[-1]
-    best = next(row for row in model.record.curve if row["epoch"] == model.record.best)
-    validated = "" if best["accuracy"] is None else f", validation {best['accuracy']:.2f}%"
-    typer.echo(
-        f"{output}: {model.name}, {len(model.record.classes)} classes, epoch {best['epoch']} of {last['epoch']}"
-        f"{validated}, loss {best['loss']:.3f}; {time.monotonic() - started:.1f} s"
-    )
+    options = {
+        "backbone": backbone,
+        "split": split,
+        "val_split": None if val_split == NO_SPLIT else val_split,
+        "recipe": recipe,
+        "from_model": start,
+        "attributes": None if attributes is None else Attributes.read(attributes),
+        "features": None if features is None else Features.read(features),
+        "runtime": make_runtime(workers, device, cache, progress, engine),
+        **_settings(setting or []),
+        **{name: value for name, value in named.items() if value is not None},
+    }
+    items = Catalog.read(catalog)
+    if len(trials) == 1:
+        only = trials[0]
+        models = [train_model(items, only.objective, seed=only.seed, output=only.output, resume=resume, **options)]
+    else:
+        models = train_trials(items, trials, **options)
+    for trial, model in zip(trials, models, strict=True):
+        last = model.record.curve[-1]
+        best = next(row for row in model.record.curve if row["epoch"] == model.record.best)
+        validated = "" if best["accuracy"] is None else f", validation {best['accuracy']:.2f}%"
+        typer.echo(
+            f"{trial.output}: {model.name}, {len(model.record.classes)} classes, epoch {best['epoch']} of "
+            f"{last['epoch']}{validated}, loss {best['loss']:.3f}; {time.monotonic() - started:.1f} s"
+        )
+
+
+def _trials(made: list[Objective[Any]], seeds: list[int], output: Path) -> list[Trial]:
+    """One for each objective and seed, whose names take the places of `{objective}` and `{seed}` in the output."""
+    from shotproof.core.errors import InputError
+    from shotproof.pipeline.steps.steps import file_name
+    from shotproof.training.trials import Trial
+
+    for name, several in {"{objective}": len(made) > 1, "{seed}": len(seeds) > 1}.items():
+        if several and name not in output.name:
+            raise InputError(f"--output {output}: of several models, expected {name} in its name")
+
+    def written(objective: Objective[Any] | None, seed: int) -> Path:
+        spelled = "" if objective is None else file_name(str(objective))
+        return output.with_name(output.name.replace("{objective}", spelled).replace("{seed}", str(seed)))
+
+    chosen: list[Objective[Any] | None] = [*made] or [None]
+    return [Trial(one, seed, written(one, seed)) for one in chosen for seed in seeds]
 
 
 def _settings(given: list[str]) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import pickle
 import tempfile
 import time
 from collections import deque
@@ -15,11 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from shotproof.core.errors import InputError, ShotproofError, WriteFailed, first_line
+from shotproof.core.errors import ShotproofError, WriteFailed, first_line
 from shotproof.core.options import option
-from shotproof.core.runtime.carried import carried_states
-from shotproof.core.runtime.engine import Engine
+from shotproof.core.runtime.engine import Engine, Needs
 from shotproof.core.runtime.failure import Failure
+from shotproof.core.runtime.packed import CannotTravel, pack
 from shotproof.core.runtime.pool import borrow_pool, discard
 from shotproof.core.runtime.worker import do_block, in_worker
 
@@ -47,14 +46,20 @@ class LocalEngine(Engine):
     cores: int | None = option(None, "workers where nobody says how many; None: one per core that may be used", least=1)
 
     def map(
-        self, work: Callable[[Input], Output], inputs: Sequence[Input], workers: int | None = None, chunk: int = 1
+        self,
+        work: Callable[[Input], Output],
+        inputs: Sequence[Input],
+        workers: int | None = None,
+        chunk: int = 1,
+        needs: Needs = "core",
     ) -> Generator[Output, None, None]:
         """Do the work on each input, as `Engine.map` says.
 
-        With `workers` None it begins in this process, and goes on in one worker per core where that pays off.
+        With `workers` None it begins in this process, and goes on in one worker per core where that pays off. What
+        needs a whole device is done in this process.
         """
-        if in_worker():
-            workers = 1  # the others have the cores already
+        if in_worker() or needs == "device":
+            workers = 1  # the others have the cores already, or the work takes them
         if workers is None:
             return self._as_many_as_pay_off(work, inputs, chunk)
         if min(workers, _blocks(inputs, chunk)) <= 1:
@@ -145,22 +150,16 @@ def _what_broke(error: BrokenProcessPool) -> str:
     return f"an output of a worker process cannot be unpickled here: {reason}; expected one that can, or workers=1"
 
 
-class CannotTravel(InputError):
-    """Work that cannot be pickled, so that it can be done in this process only."""
-
-
 @contextlib.contextmanager
 def _file_of(work: Callable[[Input], Output]) -> Iterator[Path]:
     """Give a private file that holds the carried states and the work, for any number of workers to load."""
-    import cloudpickle
     from loky.backend import resource_tracker
 
     try:
         with tempfile.NamedTemporaryFile(prefix="shotproof-work-", delete=False) as file:
             path = Path(file.name)
             try:
-                cloudpickle.dump(carried_states(), file)
-                cloudpickle.dump(work, file)
+                pack(work, file)
             except BaseException:
                 path.unlink()
                 raise
@@ -168,9 +167,6 @@ def _file_of(work: Callable[[Input], Output]) -> Iterator[Path]:
         folder = tempfile.gettempdir()
         reason = f"{first_line(error)}; expected room for it there, or in a folder that TMPDIR names"
         raise WriteFailed(f"the work for worker processes cannot be written to {folder}: {reason}") from error
-    except (pickle.PicklingError, TypeError, AttributeError, NotImplementedError, RecursionError) as error:
-        reason = f"{first_line(error)}; expected what can be pickled, or workers=1"
-        raise CannotTravel(f"this work cannot be sent to worker processes: {reason}") from error
     resource_tracker.register(str(path), "file")  # removes it should this process be killed
     try:
         yield path

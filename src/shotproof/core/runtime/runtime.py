@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.options import Checked, option
 from shotproof.core.runtime.cache import default_cache
-from shotproof.core.runtime.engine import Engine, engines
+from shotproof.core.runtime.engine import Engine, Needs, engines
 from shotproof.core.runtime.progress import Advance, progress_bar
 
 Input = TypeVar("Input")
@@ -72,6 +72,7 @@ class Runtime(Checked):
         what: str | None,
         steps: Callable[[Input], int] | None = None,
         chunk: int = 1,
+        needs: Needs = "core",
     ) -> Generator[Output, None, None]:
         """Do the work on each input, with a progress bar. Within the work, this runtime is the current one.
 
@@ -81,6 +82,7 @@ class Runtime(Checked):
             what: The title of the bar; None shows none, where the work shows its own.
             steps: By how much an input advances the bar; None is by one.
             chunk: How many inputs travel at a time.
+            needs: What one input takes of a machine: a `core`, a core and a `share` of a GPU, or a whole `device`.
 
         Returns:
             The outputs in order of the inputs, whatever the number of workers. What nobody takes is not computed.
@@ -94,7 +96,8 @@ class Runtime(Checked):
         """
         if chunk < 1:
             raise InputError(f"chunk={chunk!r}: expected a whole number from 1")
-        return self._map(work, inputs, what, steps or (lambda _: 1), chunk)
+        needs = "core" if needs == "share" and self.device == "cpu" else needs
+        return self._map(work, inputs, what, steps or (lambda _: 1), chunk, needs)
 
     def _map(
         self,
@@ -103,17 +106,40 @@ class Runtime(Checked):
         what: str | None,
         steps: Callable[[Input], int],
         chunk: int,
+        needs: Needs,
     ) -> Generator[Output, None, None]:
-        outputs = engines.make(self.engine).map(_Within(self, work), inputs, self.workers, chunk)
+        outputs = engines.make(self.engine).map(_Within(self, work, needs), inputs, self.workers, chunk, needs)
         shown = False if what is None else self.progress
         with contextlib.closing(outputs), progress_bar(what or "", sum(map(steps, inputs)), shown) as advance:
             for value, output in zip(inputs, outputs, strict=True):
                 advance(steps(value))
                 yield output
 
-    def shards(self, count: int) -> list[range]:
-        """Into which ranges the engine cuts work whose parts share a machine's memory and devices."""
-        return engines.make(self.engine).shards(count)
+    def map_ranges(
+        self, work: Callable[[range], Output], count: int, *, what: str, whole: bool = False
+    ) -> Generator[Output, None, None]:
+        """Do work that takes a whole device on ranges of so many inputs: on all at once, or cut for many machines.
+
+        Args:
+            work: As in `map`; done here, it shows its own bar.
+            count: How many inputs there are, at least 1.
+            what: The title of the bar.
+            whole: Whether it must not be cut.
+
+        Returns:
+            The outputs, in order of the ranges.
+
+        Example:
+            >>> list(Runtime().map_ranges(len, 600, what="counting"))
+            [600]
+        """
+        ranges = [range(count)] if whole else engines.make(self.engine).shards(count)
+        return self.map(work, ranges, what=what if len(ranges) > 1 else None, steps=len, needs="device")
+
+    @property
+    def remote(self) -> bool:
+        """Whether work goes to other machines: then networks go along, to the devices there."""
+        return engines.make(self.engine).remote
 
     def progress_bar(self, what: str, total: int | None) -> AbstractContextManager[Advance]:
         """Give a function that advances a bar by so many steps.
@@ -132,16 +158,20 @@ class Runtime(Checked):
 class _Within(Generic[Input, Output]):
     """Work under a runtime; in a worker, under one that stays in its process and shows nothing."""
 
-    def __init__(self, runtime: Runtime, work: Callable[[Input], Output]) -> None:
+    def __init__(self, runtime: Runtime, work: Callable[[Input], Output], needs: Needs) -> None:
         self.runtime = runtime
         self.work = work
+        self.needs = needs
 
     def __call__(self, value: Input) -> Output:
         with self.runtime:
             return self.work(value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Within, (replace(self.runtime, engine="local", workers=1, progress=False), self.work)
+        there = replace(self.runtime, engine="local", workers=None if self.needs == "device" else 1, progress=False)
+        if self.runtime.remote and (there.device or "").startswith("cuda:"):
+            there = replace(there, device="cuda")  # which of them is free, the engine knows
+        return _Within, (there, self.work, self.needs)
 
 
 def current_runtime() -> Runtime:

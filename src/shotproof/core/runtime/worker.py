@@ -9,7 +9,6 @@ import math
 import os
 import pickle
 import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from shotproof.core.runtime.failure import Failure
+from shotproof.core.runtime.packed import compute_in_threads, unpack
 
 _SECONDS_BETWEEN_LOOKS = 0.5  # at whether the parent lives
 
@@ -29,14 +29,19 @@ def in_worker() -> bool:
     return _begun
 
 
+def become_worker() -> None:
+    """Note that this process is a worker."""
+    global _begun
+    _begun = True
+
+
 def begin(parent: int) -> None:
     """Prepare this process as a worker of another one, which it does not outlive.
 
     Args:
         parent: The id of the process that it works for.
     """
-    global _begun
-    _begun = True
+    become_worker()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the parent, which ends its workers
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     import loky.process_executor
@@ -73,11 +78,8 @@ def _load(work_file: str) -> Callable[[Any], Any]:
             if not Path(other).exists():
                 del _works[other]
         with Path(work_file).open("rb") as file:
-            for set_state, state in pickle.load(file):
-                set_state(state)
-            _works[work_file] = pickle.load(file)
-    if "torch" in sys.modules:
-        sys.modules["torch"].set_num_threads(1)
+            _works[work_file] = unpack(file)
+    compute_in_threads(1)
     return _works[work_file]
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -18,7 +20,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, UnreadableItem
 from shotproof.core.records import FeaturesRecord
 from shotproof.core.runtime.devices import choose_device, one_thread_per_operation
-from shotproof.core.runtime.runtime import Runtime
+from shotproof.core.runtime.runtime import Runtime, current_runtime
 from shotproof.core.store import OnError, Store, Writer, feature_store, file_digests
 from shotproof.features.encoder import Encoder
 from shotproof.features.features import Features, Tally
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 
 SEGMENT_ROWS = 512
 FILES_PER_CHUNK = 8
+FILES_PER_BLOCK = 64  # that are decoded and encoded together on another machine
 EXTENSIONS = {"image": IMAGE_EXTENSIONS, "sound": SOUND_EXTENSIONS}
 EXAMPLES = {"image": "lite0 or hf:NAME", "sound": "logmel, birdnet or hf-audio:NAME"}
 
@@ -144,13 +147,25 @@ class NetworkEncoder(Encoder):
         self, files: Mapping[str, Any], store: Store, runtime: Runtime, on_error: OnError
     ) -> list[pa.Table]:
         """Files by digest to tables of `key` (the digest) and `value` (the feature), one table per batch."""
+        tables: list[pa.Table] = []
+        encode = self._encoded_elsewhere if runtime.remote else self.encoded
+        with closing(encode(files, runtime, on_error)) as encoded, Writer(store, SEGMENT_ROWS) as writer:
+            for digests, values in encoded:
+                if self.keeps_shape and not tables:
+                    store.keep_shape(self.shape_of(values))
+                feature = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values[0].size)
+                tables.append(pa.table({"key": pa.array(digests, pa.string()), "value": feature}))
+                writer.add(tables[-1])
+        return tables
+
+    def encoded(self, files: Mapping[str, Any], runtime: Runtime, on_error: OnError) -> Generator[_Batch, None, None]:
+        """The digests and the features of files by digest, batch by batch, by the network in this process."""
         if not files:
-            return []
+            return
         import torch
 
         wanted = choose_device(runtime.device)
         device = self.move(wanted)
-        batch_size = runtime.batch_size or (4 if wanted.type == "cpu" else 64)
         size = torch.get_num_threads() if wanted.type == "cpu" else 1
 
         def features(batch: Sequence[_Decoded]) -> npt.NDArray[Any]:
@@ -158,26 +173,27 @@ class NetworkEncoder(Encoder):
                 tensor = torch.from_numpy(self._stack([one.array for one in batch])).to(device)
                 return self._checked(self.compute(tensor), [files[one.digest] for one in batch])
 
-        tables: list[pa.Table] = []
         decoded = runtime.map(self._decode, list(files.values()), what=f"encoding by {self}", chunk=FILES_PER_CHUNK)
         # Each thread has a batch of its own. One that several threads share makes them wait for each other at every
         # layer, for long on a busy machine, and its features would depend on their number.
-        with (
-            closing(decoded),
-            Writer(store, SEGMENT_ROWS) as writer,
-            _full_precision(),
-            one_thread_per_operation(),
-            ThreadPoolExecutor(size) as threads,
-        ):
+        with closing(decoded), _full_precision(), one_thread_per_operation(), ThreadPoolExecutor(size) as threads:
+            batch_size = runtime.batch_size or (4 if wanted.type == "cpu" else 64)
             batches = _batches(zip(files, decoded, strict=True), batch_size, on_error)
             for batch, values in _in_order(threads, features, batches, ahead=2 * size):
-                if self.keeps_shape and not tables:
-                    store.keep_shape(self.shape_of(values))
-                feature = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), values[0].size)
-                keys = pa.array([one.digest for one in batch], pa.string())
-                tables.append(pa.table({"key": keys, "value": feature}))
-                writer.add(tables[-1])
-        return tables
+                yield [one.digest for one in batch], values
+
+    def _encoded_elsewhere(
+        self, files: Mapping[str, Any], runtime: Runtime, on_error: OnError
+    ) -> Generator[_Batch, None, None]:
+        """The same by networks on other machines, each of which decodes its files too."""
+        size = (runtime.batch_size or 1) * math.ceil(FILES_PER_BLOCK / (runtime.batch_size or 1))  # of whole batches
+        numbered = list(files.items())
+        blocks = [dict(numbered[start : start + size]) for start in range(0, len(numbered), size)]
+        work = EncodedBlock(self, on_error)
+        for batches, unreadable in runtime.map(work, blocks, what=f"encoding by {self}", steps=len, needs="share"):
+            yield from batches
+            if unreadable is not None:
+                raise unreadable
 
     def _decode(self, path: Any) -> npt.NDArray[Any] | UnreadableItem:
         """What `load` gives; of an unreadable file its error, so that it keeps its place."""
@@ -206,6 +222,27 @@ class NetworkEncoder(Encoder):
             path = paths[int(np.argmax(broken))]
             raise InputError(f"encoder '{self.name}': the feature of {path} has a value that is not finite")
         return values
+
+
+_Batch = tuple[list[str], npt.NDArray[Any]]  # digests, and the features of these
+
+
+@dataclass(frozen=True)
+class EncodedBlock:
+    """Encodes some files where it is: what is done before an unreadable one, and that."""
+
+    encoder: NetworkEncoder
+    on_error: OnError
+
+    def __call__(self, files: Mapping[str, Any]) -> tuple[list[_Batch], UnreadableItem | None]:
+        """Files by digest to batches."""
+        done: list[_Batch] = []
+        try:
+            for batch in self.encoder.encoded(files, current_runtime(), self.on_error):
+                done.append(batch)  # noqa: PERF402 - what comes before an error counts
+        except UnreadableItem as error:
+            return done, error
+        return done, None
 
 
 class Encoded(NamedTuple):

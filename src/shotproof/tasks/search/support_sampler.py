@@ -77,6 +77,8 @@ class BoundSupportSampler(BoundSampler[SupportSamplerType], Generic[SupportSampl
     The candidates of a class are all its items but those of a source that the task's queries have.
     """
 
+    on_device = True
+
     def __init__(self, sampler: SupportSamplerType, inputs: SamplerInputs) -> None:
         super().__init__(sampler, inputs)
         assert inputs.features is not None

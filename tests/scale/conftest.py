@@ -1,0 +1,88 @@
+"""A Ray cluster of three nodes on this machine, that listens on the loopback interface alone."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from shotproof.cli.app import app
+
+NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "include_dashboard": False}
+# A node that died is known to be dead after two seconds, and not after a quarter of a minute; a slow one is not dead.
+NOTICED_SOON = {
+    "health_check_initial_delay_ms": 1000,
+    "health_check_period_ms": 500,
+    "health_check_timeout_ms": 60_000,
+    "health_check_failure_threshold": 4,
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """All tests of this folder need Ray."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.scale)
+
+
+class Nodes:
+    """A cluster, and nodes that come and go."""
+
+    def __init__(self) -> None:
+        from ray.cluster_utils import Cluster
+
+        self.cluster = Cluster(initialize_head=True, head_node_args={**NODE, "_system_config": NOTICED_SOON})
+        self.engine = f"ray:{self.cluster.address}"
+        for _ in range(2):
+            self.add()
+
+    def add(self, **resources: Any) -> Any:
+        """One more node."""
+        node = self.cluster.add_node(**{**NODE, **resources})
+        self.cluster.wait_for_nodes()
+        return node
+
+    def remove(self, node: Any) -> None:
+        """Kill a node, as a machine dies: nothing is said, and what it was doing is lost."""
+        self.cluster.remove_node(node, allow_graceful=False)
+        self.cluster.wait_for_nodes()
+
+    def kill_once_at_work(self, node: Any, log: Path) -> threading.Thread:
+        """Kill a node as soon as it has written its name to a log of who works."""
+
+        def watch() -> None:
+            while not (log.is_file() and node.node_id in log.read_text()):
+                if done.wait(0.02):
+                    return
+            self.remove(node)
+
+        done = threading.Event()
+        thread = threading.Thread(target=watch, daemon=True)
+        thread.start()
+        return thread
+
+
+@pytest.fixture(scope="session")
+def nodes() -> Iterator[Nodes]:
+    os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # the loopback interface
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    import ray
+
+    logging.getLogger("ray").setLevel(logging.ERROR)
+    made = Nodes()
+    yield made
+    ray.shutdown()
+    made.cluster.shutdown()
+
+
+def shotproof(*arguments: str | Path) -> str:
+    """What a command prints, run in this process, which stays connected from one to the next."""
+    done = CliRunner().invoke(app, [str(one) for one in arguments])
+    assert done.exit_code == 0, (arguments, done.output, done.exception)
+    return done.stdout

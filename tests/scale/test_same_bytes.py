@@ -1,0 +1,91 @@
+"""Every command writes and prints the same with one worker, with two, and on three machines."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.worlds.shapes import ShapesWorld
+from shotproof.worlds.sounds import SoundsWorld
+from tests.pipeline.shapes_experiment import EXPERIMENT, bytes_of
+from tests.scale.conftest import Nodes, shotproof
+from tests.small_networks import BACKBONE, SIDE
+
+SHAPE = ("--way", "3", "--shot", "2", "--query", "4")
+TASKS = ("--split", "test", *SHAPE, "--tasks", "80")
+STAMPS = "out/run.json"  # of a run: where its inputs lie
+TRAINING = f"--way 3 --shot 2 --query 3 --epochs 2 --tasks 4 --set size={SIDE} --val-split none".split()
+
+
+@pytest.fixture(scope="module")
+def worlds(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("worlds")
+    shapes = ShapesWorld(classes=8, items=14, size=SIDE, train_classes=4).write(folder / "shapes")
+    splits = {f"{row['label']},{row['split']}" for row in shapes.table.select(["label", "split"]).to_pylist()}
+    (folder / "splits.csv").write_text("\n".join(["label,split", *sorted(splits)]))
+    sounds = SoundsWorld(foregrounds=2, backgrounds=2, items=3)
+    sounds.write(folder / "sounds").write(folder / "sounds.parquet")
+    pairs = [f"'{one}' = {list(backgrounds)}" for one, backgrounds in sounds.mapping().pairs.items()]
+    (folder / "mapping.toml").write_text("\n".join(["[pairs]", *pairs]))
+    return folder
+
+
+def flow(worlds: Path, folder: Path, *runtime: str) -> dict[str, bytes | str]:
+    """What every command that computes writes to a folder, and what it prints."""
+    folder.mkdir()
+    printed: dict[str, str] = {}
+
+    def call(name: str, *arguments: str | Path, cached: bool = True) -> None:
+        cache = ["--cache", "none"] if cached else []
+        printed[name] = re.sub(r"[\d.]+ s\b", "", shotproof(*arguments, *cache, *runtime)).replace(str(folder), "")
+
+    files = ("catalog", "attributes", "features", "random", "fewstab", "hardest", "results", "adapted", "ncc")
+    made = {name: folder / f"{name}.parquet" for name in files}
+    check = ("--splits", worlds / "splits.csv", "--check", *SHAPE)
+    call("catalog", "catalog", worlds / "shapes", *check, "-o", made["catalog"])
+    call("detect", "detect", made["catalog"], "--detector", "photometric", "-o", made["attributes"])
+    call("encode", "encode", made["catalog"], "--encoder", "pixels(size=4)", "-o", made["features"])
+    mixed = folder / "mixed"
+    call("mix", "mix", worlds / "sounds.parquet", "--mapping", worlds / "mapping.toml", "-o", mixed, "--format", "wav")
+    for sampler in ("random", "fewstab", "hardest"):
+        given = {"fewstab": ["--attributes", made["attributes"]], "hardest": ["--features", made["features"]]}
+        arguments = ["--sampler", sampler, *TASKS, *given.get(sampler, []), "-o", made[sampler]]
+        call(sampler, "sample", made["catalog"], *arguments, cached=False)
+    methods = ("--method", "ncc", "--method", "logistic", "--method", "pt-map")
+    call("evaluate", "evaluate", made["hardest"], "--features", made["features"], *methods, "-o", made["results"])
+    models = folder / "model-{seed}.model"
+    seeds = ("--seed", "0", "--seed", "1", "--backbone", BACKBONE)
+    call("train", "train", made["catalog"], "--objective", "protonet", *seeds, *TRAINING, "-o", models)
+    network = ("--catalog", made["catalog"], "--model", folder / "model-1.model", "--method", "finetune(steps=1)")
+    call("adapt", "evaluate", made["random"], *network, "-o", made["adapted"])
+    call("ncc", "evaluate", made["random"], "--features", made["features"], "--method", "ncc", "-o", made["ncc"])
+    material = ("--tasks", made["random"], "--catalog", made["catalog"], "--features", made["features"])
+    call("compare", "compare", made["ncc"], *material, "--halvings", "10", "--json")
+    words = ("--attributes", made["attributes"], "--features", made["features"])
+    call("explain", "explain", made["hardest"], "--against", made["random"], *words, "--json")
+    (folder / "experiment.toml").write_text(EXPERIMENT.replace('root = "world"', f"root = '{worlds / 'shapes'}'"))
+    call("run", "run", folder / "experiment.toml")
+    return {**printed, **bytes_of(folder)}
+
+
+@pytest.fixture(scope="module")
+def alone(worlds: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes | str]:
+    return flow(worlds, tmp_path_factory.mktemp("alone") / "made", "--workers", "1")
+
+
+def differing(found: dict[str, bytes | str], expected: dict[str, bytes | str]) -> list[str]:
+    return sorted(name for name in {*found, *expected} - {STAMPS} if found.get(name) != expected.get(name))
+
+
+def test_two_workers_write_the_same_bytes(worlds: Path, alone: dict[str, bytes | str], tmp_path: Path) -> None:
+    assert differing(flow(worlds, tmp_path / "made", "--workers", "2"), alone) == []
+
+
+def test_three_machines_write_the_same_bytes(
+    worlds: Path, alone: dict[str, bytes | str], nodes: Nodes, tmp_path: Path
+) -> None:
+    assert differing(flow(worlds, tmp_path / "made", "--engine", nodes.engine), alone) == []
+    assert len(Catalog.read(tmp_path / "made" / "catalog.parquet")) == 8 * 14
