@@ -17,9 +17,9 @@ test: $(STAMP)
 test-browser: $(STAMP)
 	$(BIN)/pytest -m browser
 
-# A Ray cluster of three nodes on this machine, each with one core and one thread.
+# A Ray cluster of three nodes on this machine, each with one core and one thread, and an S3 server.
 test-scale: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray,stores]'
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -m scale
 
 # The site, into site/; any broken link ends it. `python -m http.server -d site` shows it with its search.
@@ -47,7 +47,7 @@ reproduction: $(STAMP)
 $(STAMP): pyproject.toml constraints.txt
 	rm -rf .venv
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,browser]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,browser,stores]'
 	touch $(STAMP)
 
 clean:

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from shotproof.features.encoder import encoders as encoders
     from shotproof.features.encoders.staged import encode_stages as encode_stages
     from shotproof.features.features import Features as Features
+    from shotproof.features.parts import encode_parts as encode_parts
     from shotproof.features.transforms import Transform as Transform
     from shotproof.features.transforms import transform as transform
     from shotproof.features.transforms import transforms as transforms
@@ -162,6 +163,7 @@ _HOME = {
     "detection_accuracy": "attributes.statistics",
     "detectors": "attributes.detector",
     "encode": "features.encoder",
+    "encode_parts": "features.parts",
     "encode_stages": "features.encoders.staged",
     "encoders": "features.encoder",
     "estimate_moments": "stats.planning.plan",

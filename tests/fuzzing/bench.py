@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,9 @@ def _images(folder: Path) -> None:
     attributes.write(folder / "attributes.parquet")
     features = sp.encode(catalog, "pixels(size=2)")
     features.write(folder / "features.parquet")
+    features.write(folder / "features.parts")
+    for kind in ("zip", "tar"):
+        shutil.make_archive(str(folder / "images"), kind, folder / "images")
     test = catalog.in_split("test")
     random = sp.sample(test, "random", way=2, shot=1, query=2, tasks=4)
     random.write(folder / "tasks.parquet")

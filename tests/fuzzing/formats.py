@@ -436,6 +436,25 @@ FORMATS: dict[str, Format] = {
             "sp.read": _read("features.parquet"),
         },
     ),
+    **{
+        f"features in parts, {file}": Format(
+            f"features.parts/{file}",
+            mutate,
+            {
+                "evaluate": ("evaluate", "tasks.parquet", "-f", "features.parts", *_EVALUATE[4:]),
+                "sp.read": _read("features.parts"),
+            },
+        )
+        for file, mutate in (("whole.json", _either(_json)), ("part-00000.parquet", _TABLE))
+    },
+    **{
+        f"archive, {kind}": Format(
+            f"images.{kind}",
+            raw.damaged,
+            {"catalog check": ("catalog", f"images.{kind}", "--check", "-o", "out/catalog.parquet", *ALONE)},
+        )
+        for kind in ("zip", "tar")
+    },
     "texts": Format("texts.parquet", _TABLE, _in("similarity")),
     "tasks": Format(
         "tasks.parquet",

@@ -1,4 +1,4 @@
-"""A Ray cluster of three nodes on this machine, that listens on the loopback interface alone."""
+"""A Ray cluster of three nodes, and an object store, on the loopback interface of this machine alone."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from shotproof.cli.app import app
 
+SECRET = "never-to-be-shown"
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "include_dashboard": False}
 # A node that died is known to be dead after two seconds, and not after a quarter of a minute; a slow one is not dead.
 NOTICED_SOON = {
@@ -86,3 +87,32 @@ def shotproof(*arguments: str | Path) -> str:
     done = CliRunner().invoke(app, [str(one) for one in arguments])
     assert done.exit_code == 0, (arguments, done.output, done.exception)
     return done.stdout
+
+
+@pytest.fixture(scope="session")
+def endpoint() -> Iterator[str]:
+    """The address of an S3 server, which ends with the session."""
+    from moto.server import ThreadedMotoServer
+
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # it would tell every request
+    server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The URL of an empty bucket, which credentials of the environment open."""
+    import boto3
+
+    monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "somebody")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    store = boto3.resource("s3").Bucket("shotproof-tests")
+    store.create()
+    yield "s3://shotproof-tests"
+    store.objects.all().delete()
+    store.delete()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import posixpath
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,11 @@ import pyarrow.compute as pc
 
 from shotproof.core.errors import InputError, UnknownName
 from shotproof.core.nouns import Medium
+from shotproof.core.places import absolute, joined, shown, store_of, url_of
 from shotproof.core.records import CatalogRecord
 from shotproof.core.tables import conform, digest, find_rows, placed, read_table, require_unique, write_table
 from shotproof.core.tabular import Tabular
+from shotproof.core.url_text import NO_SECRETS, SECRET
 from shotproof.media.clip import SOUND_EXTENSIONS
 from shotproof.media.images import IMAGE_EXTENSIONS
 
@@ -59,6 +62,8 @@ class Catalog(Tabular):
         for name in ("path", *further):
             if pc.any(pc.match_substring(table.column(name), "\0")).as_py():
                 raise InputError(f"catalog, column '{name}': a path has a NUL character")
+            if pc.any(pc.match_substring_regex(table.column(name), SECRET)).as_py():
+                raise InputError(f"catalog, column '{name}': {NO_SECRETS}")
         labels = pc.fill_null(table.column("label"), "")
         object.__setattr__(self, "table", table.set_column(table.column_names.index("label"), "label", labels))
 
@@ -122,17 +127,18 @@ class Catalog(Tabular):
     @cached_property
     def paths(self) -> list[Path]:
         """The items' files, each joined to the root where it is relative."""
-        return [self.root / path for path in self.table.column("path").to_pylist()]
+        return [joined(self.root, path) for path in self.table.column("path").to_pylist()]
 
     @cached_property
     def medium(self) -> Medium | None:
         """What its files hold, by how their names end; None where they hold both, or neither."""
-        paths = self.table.column("path").to_pylist()
-        ends = {posixpath.splitext(path)[1].lower().removeprefix(".") for path in paths if path}
-        mixed = not all(paths) and "foreground" in self.table.column_names  # sounds that are made when they are read
-        if (ends or mixed) and ends <= {*SOUND_EXTENSIONS} and (mixed or all(paths)):
+        paths = self.table.column("path")
+        named = paths.filter(pc.not_equal(paths, ""))
+        every = len(named) == len(paths)
+        mixed = not every and "foreground" in self.table.column_names  # sounds that are made when they are read
+        if (len(named) or mixed) and (mixed or every) and _end_in(named, SOUND_EXTENSIONS):
             return "sound"
-        return "image" if ends and ends <= {*IMAGE_EXTENSIONS} and all(paths) else None
+        return "image" if len(named) and every and _end_in(named, IMAGE_EXTENSIONS) else None
 
     @cached_property
     def class_names(self) -> dict[str, str]:
@@ -175,22 +181,31 @@ class Catalog(Tabular):
 
     def _with_paths_from(self, folder: Path) -> pa.Table:
         """The table with its relative paths rewritten to start from another folder."""
-        if os.path.realpath(folder) == os.path.realpath(self.root):
+        old, new = absolute(self.root), absolute(folder)
+        if old == new:
             return self.table
-        old, new = Path(os.path.realpath(self.root)), os.path.realpath(folder)
+        together = store_of(old) == store_of(new)
 
-        @cache  # a catalog of a million items has far fewer folders
         def moved(parent: str) -> str:
-            return parent if Path(parent).is_absolute() else Path(os.path.relpath(old / parent, new)).as_posix()
-
-        def relative(path: str | None) -> str | None:
-            if not path:  # no file: an item that is made when it is read
-                return path
-            parent, name = posixpath.split(path)
-            return posixpath.normpath(posixpath.join(moved(parent), name))
+            """What stands before the name of a file, given what stood there."""
+            if not parent.startswith("/") and not url_of(parent):
+                parent = os.path.relpath(old / parent, new) if together else (old / parent).as_posix()
+            parent = shown(posixpath.normpath(parent))
+            return "" if parent == "." else f"{parent.rstrip('/')}/"
 
         table = self.table
         for column in self.path_columns:
-            paths = pa.array([relative(path) for path in table.column(column).to_pylist()], pa.string())
-            table = table.set_column(table.column_names.index(column), column, paths)
+            # Folder by folder: a catalog of ten million items has far fewer of them.
+            paths = table.column(column).combine_chunks()
+            folders = pc.replace_substring_regex(paths, r"[^/]*$", "").dictionary_encode()
+            starts = pa.array([moved(one) for one in folders.dictionary.to_pylist()], pa.string()).take(folders.indices)
+            names = pc.replace_substring_regex(paths, r"(?s)^.*/", "")
+            # Without a path there is no file: an item that is made when it is read.
+            rewritten = pc.if_else(pc.equal(paths, ""), "", pc.binary_join_element_wise(starts, names, ""))
+            table = table.set_column(table.column_names.index(column), column, rewritten)
         return table
+
+
+def _end_in(paths: pa.ChunkedArray, extensions: Iterable[str]) -> bool:
+    """Whether all paths end in one of the extensions."""
+    return bool(pc.all(pc.match_substring_regex(paths, rf"(?i)[^/]\.({'|'.join(extensions)})$"), min_count=0).as_py())

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
+from shotproof.core.places import joined
 from shotproof.core.plain_values import shown
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.store import OnError, file_digests
@@ -39,11 +40,11 @@ def clips_of(catalog: Catalog) -> list[Clip]:
                 raise InputError(f"catalog, column '{name}': expected {known}, found {shown(row[name])}")
     root = catalog.root
     return [
-        root / path
+        joined(root, path)
         if path
         else Mixture(
-            root / row["foreground"],
-            None if row["background"] is None else root / row["background"],
+            joined(root, row["foreground"]),
+            None if row["background"] is None else joined(root, row["background"]),
             0.0 if row["gain_db"] is None else row["gain_db"],
             **{name: row[name] for name in further},
         )

@@ -17,8 +17,9 @@ from shotproof.catalog.layouts.csv_file import read_csv
 from shotproof.catalog.names import apply_names
 from shotproof.catalog.splits import apply_splits
 from shotproof.core.errors import InputError, did_you_mean
-from shotproof.core.files import is_regular
+from shotproof.core.files import find, is_regular
 from shotproof.core.options import Component
+from shotproof.core.places import ARCHIVES, absolute, url_of
 from shotproof.core.records import CatalogRecord, Maker
 from shotproof.core.registry import Registry
 from shotproof.core.tables import conform
@@ -35,6 +36,10 @@ class Layout(Component, ABC):
     dataset: ClassVar[str] = ""
     license: ClassVar[str | None] = None
     citation: ClassVar[str | None] = None
+
+    def place(self) -> Path | None:
+        """Where the data lies if nobody says; None where somebody has to."""
+        return None
 
     @abstractmethod
     def read(self, root: Path) -> Catalog:
@@ -70,12 +75,14 @@ layouts: Registry[Layout] = Registry(
         "cifar-fs": "shotproof.catalog.layouts.cifar_fs:CifarFsLayout",
         "fc100": "shotproof.catalog.layouts.fc100:Fc100Layout",
         "table": "shotproof.catalog.layouts.table:TableLayout",
+        "hf": "shotproof.catalog.layouts.hugging_face:HuggingFaceLayout",
+        "webdataset": "shotproof.catalog.layouts.web_dataset:WebDatasetLayout",
     },
 )
 
 
 def read_layout(
-    root: str | Path,
+    root: str | Path | None,
     layout: str | Mapping[str, Any] | Layout = "folder",
     *,
     splits: str | Path | None = None,
@@ -85,7 +92,7 @@ def read_layout(
     """Read data as it lies on disk.
 
     Args:
-        root: the folder of the data, or the table
+        root: the folder of the data, a URL of one, an archive, or the table; None where the layout knows, as `hf:NAME`
         layout: a spelling such as `nico(version='nico++')`, a table such as {"name": "nico", ...}, or a layout
         splits: a CSV with the columns label and split, which replaces the splits that the layout found
         names: a CSV with the columns label and name: what pages and tables call the classes
@@ -108,9 +115,16 @@ def read_layout(
         ['jay']
     """
     made = layouts.make(layout)
-    root = Path(root)
+    given = made.place() if root is None else root
+    if given is None:
+        raise InputError(f"layout '{made.name}' needs the place of the data: a folder, a table, an archive or a URL")
+    root = Path(given)
     try:
-        root.stat()
+        is_file_itself = find(root).kind == "file"
+        named = root.stem if is_file_itself else absolute(root).name
+        if is_file_itself and root.suffix in ARCHIVES:
+            root = root.with_name(f"{root.name}!")
+            find(root)  # refuses what is no archive
     except (FileNotFoundError, NotADirectoryError) as error:
         raise InputError(f"{root} does not exist{_similar_names(root)}") from error
     except OSError as error:
@@ -118,7 +132,7 @@ def read_layout(
     catalog = made.read(root)
     record = replace(
         catalog.record,
-        name=name or catalog.record.name or made.dataset or (root.stem if root.is_file() else root.resolve().name),
+        name=name or catalog.record.name or made.dataset or named,
         layout=Maker.of(made),
         license=catalog.record.license or made.license,
         citation=catalog.record.citation or made.citation,
@@ -157,6 +171,6 @@ def require_files(root: Path, paths: Sequence[str], listing: Path, first_line: i
 
 
 def _similar_names(path: Path) -> str:
-    if not path.parent.is_dir():
+    if url_of(path) or not path.parent.is_dir():
         return ""
     return did_you_mean(path.name, (other.name for other in path.parent.iterdir() if not other.name.startswith(".")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,19 @@ from shotproof.catalog.layouts.csv_file import read_csv
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.file_digest import file_sha256
 from shotproof.core.tables import conform
+
+_SPLITS = re.compile(r"(?:^|[^a-z])(train|training|val|valid|validation|dev|test)(?=$|[^a-z])", re.IGNORECASE)
+
+
+def split_in_name(name: str) -> str | None:
+    """The split that a file's name has in it as a word; None where it has none.
+
+    Example:
+        >>> split_in_name("data/train-00000-of-00005.parquet"), split_in_name("birds-000012.tar")
+        ('train', None)
+    """
+    found = _SPLITS.findall(name)
+    return found[-1].lower() if found else None
 
 
 def apply_splits(catalog: Catalog, path: Path) -> Catalog:

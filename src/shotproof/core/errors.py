@@ -20,11 +20,16 @@ import difflib
 from collections.abc import Iterable
 from typing import Any, Self, TypeVar
 
+from shotproof.core.url_text import told
+
 E = TypeVar("E", bound="ShotproofError")
 
 
 class ShotproofError(Exception):
     """An error with a message for the user; the command line prints it without a traceback."""
+
+    def __str__(self) -> str:
+        return told(super().__str__())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (type(self), str(self)), vars(self)  # as it is, whatever its class takes to make one

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from shotproof.core.files import check_regular
+from shotproof.core.files import check_regular, open_file
 
 LARGEST_DIGESTED = 2**40  # bytes
 
@@ -17,5 +17,5 @@ def file_sha256(path: Path) -> str:
         OSError: it cannot be read, is no regular file, or is larger than LARGEST_DIGESTED.
     """
     check_regular(path, LARGEST_DIGESTED)
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    with open_file(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]

@@ -7,17 +7,19 @@ message begins with `what`, the kind of file and its path.
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import re
-import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import IO, Any, TypeVar
 
+from shotproof.core import located
 from shotproof.core.errors import InputError, did_you_mean, first_line
 from shotproof.core.headroom import require_headroom
+from shotproof.core.places import Found, in_archive, url_of
 
 T = TypeVar("T")
 
@@ -26,13 +28,6 @@ LARGEST_ITEM = 2**31  # bytes of an image or a sound
 DEEPEST = 100  # lists and tables within each other
 LONGEST_NAME, LONGEST_PATH = 255, 4095  # bytes, as most systems have it
 
-_KINDS = {
-    stat.S_ISDIR: "a folder",
-    stat.S_ISCHR: "a device",
-    stat.S_ISBLK: "a device",
-    stat.S_ISFIFO: "a pipe",
-    stat.S_ISSOCK: "a socket",
-}
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -51,19 +46,65 @@ def check_path(path: str | Path) -> None:
         )
 
 
+def find(path: str | Path) -> Found:
+    """What lies at a place: on disk, at a URL, or in an archive.
+
+    Raises:
+        OSError: nothing does, or none can; `strerror` says why.
+    """
+    check_path(path)
+    place = in_archive(Path(path))
+    if place is None:
+        return located.find(Path(path))
+    from shotproof.core import item_archives  # which need Arrow
+
+    return item_archives.find_member(place)
+
+
+def open_file(path: Path) -> IO[bytes]:
+    """A file to be read, from disk, a URL or an archive; OSError where it cannot."""
+    place = in_archive(path)
+    if place is None:
+        return located.open_file(path)
+    from shotproof.core import item_archives
+
+    return item_archives.open_member(place)
+
+
+def source_of(path: Path) -> Any:
+    """What a library reads a file from: its path, or the open file where it is not on disk."""
+    return path if url_of(path) is None and in_archive(path) is None else open_file(path)
+
+
+def names_below(folder: Path) -> Iterator[str]:
+    """The files below a folder, on disk, of a store or an archive, as relative paths; OSError where none are told."""
+    place, url = in_archive(folder), url_of(folder)
+    if place is not None:
+        from shotproof.core import item_archives
+
+        return item_archives.members_below(place)
+    if url is not None:
+        from shotproof.core import object_stores
+
+        return object_stores.names_below(url)
+    return (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+
+
 def is_there(path: str | Path) -> bool:
     """Whether there is a file or folder of this name; no where none can be."""
-    try:
-        check_path(path)
-        Path(path).stat()
-    except OSError:
-        return False
-    return True
+    return _kind(path) is not None
 
 
 def is_folder(path: Path) -> bool:
     """Whether there is a folder of this name; no where none can be."""
-    return is_there(path) and path.is_dir()
+    return _kind(path) == "folder"
+
+
+def _kind(path: str | Path) -> str | None:
+    try:
+        return find(path).kind
+    except OSError:
+        return None
 
 
 def check_regular(path: Path, largest: int | None = None) -> None:
@@ -76,13 +117,12 @@ def check_regular(path: Path, largest: int | None = None) -> None:
     Raises:
         OSError: it is not there, no regular file, or larger; `strerror` says which.
     """
-    check_path(path)
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode):
-        kind = next((name for test, name in _KINDS.items() if test(found.st_mode)), "something else")
+    found = find(path)
+    if found.kind != "file":
+        kind = found.kind if found.kind.startswith("something") else f"a {found.kind}"
         raise OSError(errno.EINVAL, f"expected a regular file, found {kind}")
-    if largest is not None and found.st_size > largest:
-        raise OSError(errno.EFBIG, f"expected at most {largest:,} bytes, found {found.st_size:,}")
+    if largest is not None and found.size > largest:
+        raise OSError(errno.EFBIG, f"expected at most {largest:,} bytes, found {found.size:,}")
 
 
 def is_regular(path: Path) -> bool:
@@ -125,6 +165,8 @@ def require_file(path: Path, what: str, largest: int | None = None) -> None:
 
 def similar_files(path: Path) -> str:
     """The end of a message about a file that is not there: the nearest name in its folder."""
+    if url_of(path) is not None or in_archive(path) is not None:
+        return ""
     try:
         names = [one.name for one in path.parent.iterdir() if one.suffix == path.suffix]
     except OSError:
@@ -136,7 +178,8 @@ def read_text(path: Path, what: str, *, encoding: str = "utf-8") -> str:
     """All of a text file."""
     require_file(path, what, LARGEST_TEXT)
     try:
-        return path.read_text(encoding=encoding)
+        with io.TextIOWrapper(open_file(path), encoding=encoding) as file:
+            return file.read()
     except OSError as error:
         raise InputError(f"{what} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shotproof.core.errors import InputError, did_you_mean, first_line
-from shotproof.core.files import require_file
+from shotproof.core.files import find, open_file, require_file
 
 MOST_UNPACKED = 200  # times its size in the archive that an array may have, beyond SMALL bytes
 SMALL = 2**26
@@ -50,8 +50,8 @@ def read_npy(path: Path, what: str) -> npt.NDArray[Any]:
     """
     require_file(path, what)
     try:
-        with path.open("rb") as file:
-            return _array(file, path.stat().st_size)
+        with open_file(path) as file:
+            return _array(file, find(path).size)
     except BROKEN as error:
         raise InputError(f"{what} is not readable as npy of plain arrays: {first_line(error)}") from error
 
@@ -69,7 +69,7 @@ def read_npz(path: Path, what: str, names: Sequence[str]) -> Mapping[str, npt.ND
     """
     require_file(path, what)
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_file(path) as file, zipfile.ZipFile(file) as archive:
             found = {one.filename.removesuffix(".npy"): one for one in archive.infolist()}
             missing = next((name for name in names if name not in found), None)
             if missing is not None:

@@ -229,7 +229,8 @@ class Component(Checked):
             for each in self.options()
             if each.recorded and not each.argument and (each.required or getattr(self, each.name) != each.default)
         }
-        argument = "".join(f":{getattr(self, each.name)}" for each in self.options() if each.argument)
+        arguments = [getattr(self, each.name) for each in self.options() if each.argument]
+        argument = "".join(f":{value}" for value in arguments if value != "")
         return write_call(f"{self.name}{argument}", differing)
 
     def parameters(self) -> dict[str, Any]:

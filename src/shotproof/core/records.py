@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from shotproof.core.file_digest import file_sha256
+from shotproof.core.files import is_regular
 from shotproof.core.options import Component
 from shotproof.core.plain_values import default_of, plain, typed
 from shotproof.core.spelling import write_call
@@ -71,7 +72,7 @@ def sources_of(component: Component) -> dict[str, Source]:
     """The files that a component's options name, with their digests, by the component's name."""
     sources = {}
     for value in (getattr(component, each.name) for each in component.options() if each.path):
-        if isinstance(value, Path) and value.is_file():
+        if isinstance(value, Path) and is_regular(value):
             sources[component.name] = Source(file_sha256(value)[:32], value.name)
     return sources
 

@@ -30,8 +30,9 @@ import pyarrow.parquet as pq
 
 from shotproof.core.errors import InputError, UnreadableItem
 from shotproof.core.file_digest import file_sha256
-from shotproof.core.files import check_path, read_json
+from shotproof.core.files import find, read_json
 from shotproof.core.headroom import require_headroom
+from shotproof.core.places import Found, url_of
 from shotproof.core.plain_values import typed
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.tables import digest
@@ -197,8 +198,8 @@ def file_digests(paths: Sequence[Path], runtime: Runtime, on_error: OnError = "r
     """
     store = Store(runtime.cache / "digests" if runtime.cache else None)
     settled = time.time_ns() - 2 * 10**9
-    stats = [_stat(path) for path in paths]
-    keys = [_stat_key(path, stat) for path, stat in zip(paths, stats, strict=True)]
+    files = [_found(path) for path in paths]
+    keys = [_file_key(path, file) for path, file in zip(paths, files, strict=True)]
     digests: dict[Any, str | None] = store.known(keys)
     unread = [row for row, key in enumerate(keys) if key is None or key not in digests]
     with Writer(store, every=16_384) as writer:
@@ -208,7 +209,7 @@ def file_digests(paths: Sequence[Path], runtime: Runtime, on_error: OnError = "r
                 raise found
             digests[keys[row]] = value = None if isinstance(found, UnreadableItem) else found
             # A file changed a moment ago may change again without a new time or size: do not trust its key.
-            if value and (key := keys[row]) and (stat := stats[row]) and stat.st_mtime_ns < settled:
+            if value and (key := keys[row]) and (file := files[row]) and (file.changed or settled) < settled:
                 writer.add_value(key, value)
     return pa.array([digests[key] for key in keys], pa.string())
 
@@ -241,17 +242,16 @@ def _told(shape: Sequence[int]) -> str:
     return hashlib.sha256(json.dumps(list(shape)).encode()).hexdigest()
 
 
-def _stat(path: Path) -> os.stat_result | None:
+def _found(path: Path) -> Found | None:
     with contextlib.suppress(OSError):
-        check_path(path)
-        return path.stat()
+        return find(path)
     return None  # whoever reads it says what is wrong
 
 
-def _stat_key(path: Path, stat: os.stat_result | None) -> str | None:
-    if stat is None:
+def _file_key(path: Path, found: Found | None) -> str | None:
+    if found is None:
         return None
-    text = f"{path.absolute()}\0{stat.st_size}\0{stat.st_mtime_ns}"
+    text = f"{url_of(path) or path.absolute()}\0{found.size}\0{found.changed}"
     return hashlib.sha256(os.fsencode(text)).hexdigest()
 
 

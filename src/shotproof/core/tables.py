@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,8 +16,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from shotproof.core.errors import InputError, Mismatch, did_you_mean, first_line
-from shotproof.core.files import LONGEST_NAME, check_path, parse_json, require_file
-from shotproof.core.plain_values import typed
+from shotproof.core.files import LONGEST_NAME, check_path, parse_json, require_file, source_of
+from shotproof.core.parts import in_parts, part_path, part_paths, read_whole, take_apart, write_whole
+from shotproof.core.places import require_writable, url_of
+from shotproof.core.plain_values import plain, typed
 from shotproof.core.records import Header, Meta, Record
 from shotproof.core.whole_files import whole_file
 from shotproof.version import __version__
@@ -27,6 +29,7 @@ R = TypeVar("R", bound=Record)
 METADATA_KEY = b"shotproof"
 FORMAT = 2
 MOST_ROWS = 2**31
+ROWS_PER_PART = 2**20
 
 # What a column of a kind becomes, and the types that it may have in a file.
 _COLUMN_KINDS = {
@@ -51,6 +54,10 @@ def check_output(path: Path, *, folder: bool = False) -> None:
         check_path(path)
     except OSError as error:
         raise InputError(f"cannot write {str(path)[:LONGEST_NAME]}: {error.strerror}") from error
+    url = url_of(path)
+    if url is not None:
+        return require_writable(url)
+    folder = folder or in_parts(path)
     if path.is_dir() and not folder:
         raise InputError(f"{path} is a folder, expected the name of a file")
     for place in [*([path] if folder else []), *path.parents]:
@@ -64,18 +71,47 @@ def write_table(
     """Write a Parquet file with a record as its `shotproof` metadata; the same table and record give the same bytes.
 
     Args:
-        path: where to
+        path: where to; of a name that ends in `.parts`, a folder of parts
         table: the rows
         kind: of file, e.g. `tasks`
         record: what it was made from
         digest: of its content
-        group_rows: rows per row group (default: a million)
+        group_rows: rows per row group, or part (default: a million)
     """
-    stamped = {"format": FORMAT, "shotproof": __version__, "kind": kind, "digest": digest, **record.to_meta()}
-    text = json.dumps(stamped, sort_keys=True, ensure_ascii=False)
+    meta = stamped(kind, record, digest)
+    if in_parts(path):
+        return _write_parts(path, table, meta, group_rows or ROWS_PER_PART)
+    text = json.dumps(meta, sort_keys=True, ensure_ascii=False)
     stored = table.replace_schema_metadata({METADATA_KEY: text.encode()})
     with whole_file(path) as temporary:
-        pq.write_table(stored, temporary, compression="zstd", row_group_size=group_rows, write_page_checksum=True)
+        pq.write_table(
+            stored,
+            temporary,
+            compression="zstd",
+            # Numbers hardly repeat: looking for those that do takes longer than all else.
+            use_dictionary=[field.name for field in table.schema if not pa.types.is_fixed_size_list(field.type)],
+            row_group_size=group_rows,
+            write_page_checksum=True,
+        )
+
+
+def stamped(kind: str, record: Record, digest: str | None) -> Meta:
+    """The metadata of a file."""
+    return {"format": FORMAT, "shotproof": __version__, "kind": kind, "digest": digest, **record.to_meta()}
+
+
+def _write_parts(folder: Path, table: pa.Table, meta: Meta, rows: int) -> None:
+    """Write a table in parts; those that are there already, of the same content, are left as they are."""
+    starts = range(0, max(len(table), 1), rows)
+    take_apart(folder)
+    for number, start in enumerate(starts):
+        part, path = table.slice(start, rows), part_path(folder, number)
+        own = digest(part, part.column_names)
+        with contextlib.suppress(InputError):
+            if read_meta(read_parquet_schema(path, f"part {path}"), f"part {path}").get("digest") == own:
+                continue
+        write_table(path, part, meta["kind"], Record(), own)
+    write_whole(folder, [len(table.slice(start, rows)) for start in starts], meta)
 
 
 def read_table(
@@ -118,13 +154,24 @@ def read_parquet(path: Path, what: str, columns: Sequence[str] | None = None) ->
     Arrow reads it in this thread alone, as everywhere: where there is no memory for the stacks of its others, it would
     wait for them for ever. On files of a million rows they gained nothing.
     """
+    if in_parts(path):
+        paths, schema = part_paths(path, what), read_parquet_schema(path, what)
+        try:
+            tables = [read_parquet(one, f"{what}, {one.name}", columns) for one in paths]
+            joined = pa.concat_tables(tables)
+        except pa.ArrowException as error:
+            raise InputError(f"{what}: its parts have different columns: {first_line(error)}") from error
+        for one, table, rows in zip(paths, tables, read_whole(path, what).rows, strict=True):
+            if len(table) != rows:
+                raise InputError(f"{what}, {one.name}: expected {rows:,} rows, found {len(table):,}")
+        return joined.replace_schema_metadata(schema.metadata)
     schema = read_parquet_schema(path, what)
     wanted = schema.names if columns is None else list(columns)
     twice = next((name for name in wanted if wanted.count(name) > 1 or schema.names.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"{what} has {schema.names.count(twice)} columns named '{twice}', expected each once")
     try:
-        with pq.ParquetFile(path, pre_buffer=False, page_checksum_verification=True) as file:
+        with pq.ParquetFile(source_of(path), pre_buffer=False, page_checksum_verification=True) as file:
             table = file.read(columns, use_threads=False)
         table.validate(full=True)  # text that is not UTF-8 would fail later, and anywhere
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -134,9 +181,15 @@ def read_parquet(path: Path, what: str, columns: Sequence[str] | None = None) ->
 
 def read_parquet_schema(path: Path, what: str) -> pa.Schema:
     """The columns and metadata of a Parquet file."""
+    if in_parts(path):
+        whole = read_whole(path, what)
+        if sum(whole.rows) > MOST_ROWS:
+            raise InputError(f"{what}: expected at most {MOST_ROWS:,} rows, found {sum(whole.rows):,}")
+        schema = read_parquet_schema(part_path(path, 0), what)
+        return schema.with_metadata({METADATA_KEY: json.dumps(plain(whole.meta)).encode()})
     require_file(path, what)
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(source_of(path)) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{what} is not readable as Parquet: {first_line(error)}") from error
@@ -240,10 +293,32 @@ def require_no_nulls(column: pa.ChunkedArray, what: str) -> None:
 def digest(table: pa.Table, columns: Sequence[str]) -> str:
     """A digest of the content of some columns, the same whatever the chunking or encoding of the table."""
     hasher = hashlib.sha256()
-    for name in columns:
-        hasher.update(f"{name}:{table.num_rows};".encode())
-        _hash_array(hasher, whole_column(table.column(name)))
+    hash_columns(hasher, table, columns)
     return hasher.hexdigest()[:32]
+
+
+def hash_columns(hasher: Any, table: pa.Table, columns: Sequence[str]) -> None:
+    """Feed the content of some columns to the hasher."""
+    for name in columns:
+        column = table.column(name)
+        hasher.update(f"{name}:{table.num_rows};".encode())
+        if _is_full(column):
+            hash_lists(hasher, column.type.list_size, column.chunks)
+        else:
+            _hash_array(hasher, whole_column(column))
+
+
+def hash_lists(hasher: Any, size: int, chunks: Iterable[pa.FixedSizeListArray]) -> None:
+    """Feed lists of numbers to the hasher, chunk by chunk: they need not be in memory together."""
+    hasher.update(str(size).encode())
+    for chunk in chunks:
+        _hash_array(hasher, list_values(chunk))
+
+
+def _is_full(column: pa.ChunkedArray) -> bool:
+    """Whether a column holds lists of one length, with no null."""
+    lists = pa.types.is_fixed_size_list(column.type)
+    return lists and not any(chunk.null_count or list_values(chunk).null_count for chunk in column.chunks)
 
 
 def _hash_array(hasher: Any, array: Any) -> None:

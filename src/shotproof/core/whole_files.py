@@ -16,6 +16,7 @@ from pathlib import Path
 from shotproof.core.errors import WriteFailed
 from shotproof.core.headroom import require_headroom
 from shotproof.core.locks import try_lock
+from shotproof.core.places import require_writable, url_of
 
 PREFIX, SUFFIX = ".shotproof-", ".partial"
 LOCK = "lock"  # the file of a temporary folder that is locked as long as the folder is written
@@ -32,6 +33,11 @@ def whole_file(path: Path) -> Iterator[Path]:
         MemoryError: there is too little memory to write anything.
     """
     require_headroom()
+    url = url_of(path)
+    if url is not None:
+        with _put(url) as temporary:
+            yield temporary
+        return
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep(path.parent)
@@ -50,6 +56,21 @@ def whole_file(path: Path) -> Iterator[Path]:
             os.close(handle)
     except OSError as error:
         raise WriteFailed(f"cannot write {path}: {error.strerror or error}") from error
+
+
+@contextlib.contextmanager
+def _put(url: str) -> Iterator[Path]:
+    """The same for an object of a store, which takes whole objects: written here, and put there at the end."""
+    from shotproof.core import object_stores  # which needs Arrow
+
+    require_writable(url)
+    try:
+        with tempfile.TemporaryDirectory(prefix=PREFIX) as folder:
+            temporary = Path(folder) / "object"
+            yield temporary
+            object_stores.put(temporary, url)
+    except OSError as error:
+        raise WriteFailed(f"cannot write {url}: {error.strerror or error}") from error
 
 
 @contextlib.contextmanager

@@ -29,7 +29,7 @@ from shotproof.core.tables import (
     write_table,
 )
 from shotproof.core.tabular import Tabular
-from shotproof.features.mapped import is_large, map_features
+from shotproof.features.mapped import Mapped, is_large, map_features
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,6 +60,7 @@ class Features(Tabular):
     table: pa.Table
     record: FeaturesRecord = field(default_factory=FeaturesRecord)
     tally: Tally | None = field(default=None, compare=False)
+    mapped: Mapped | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         columns = REQUIRED | ({TEXT: "floats"} if TEXT in self.table.column_names else {})
@@ -125,9 +126,18 @@ class Features(Tabular):
         conform(schema.empty_table(), REQUIRED, f"features file {path}")
         texts = [TEXT] if TEXT in schema.names else []
         small, record = read_table(path, "features", {"item": "string"}, FeaturesRecord, columns=["item", *texts])
-        columns = {"item": small.column("item"), "feature": map_features(path)}
         with placed(f"{path}: "):
-            return cls(pa.table(columns | {name: small.column(name) for name in texts}), record)
+            return cls._of_mapped(small, record, map_features(path))
+
+    @classmethod
+    def _of_mapped(cls, others: pa.Table, record: FeaturesRecord, mapped: Mapped) -> Features:
+        """Features whose numbers are mapped, from their other columns."""
+        return cls(others.add_column(1, "feature", mapped.column()), record, mapped=mapped)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self.mapped is None:
+            return Features, (self.table, self.record, self.tally)
+        return Features._of_mapped, (self.table.drop_columns(["feature"]), self.record, self.mapped)
 
     def write(self, path: str | Path) -> None:
         """Write features.parquet."""

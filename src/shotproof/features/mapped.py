@@ -2,47 +2,93 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
+import os
 import tempfile
+import weakref
 from pathlib import Path
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shotproof.core.errors import InputError, first_line
+from shotproof.core.files import source_of
+from shotproof.core.parts import in_parts, part_paths
+from shotproof.core.places import absolute
 
 LARGE = 2**28  # bytes beyond which features are mapped
 BATCH_ROWS = 2**14
 
 
-def is_large(path: Path) -> bool:
-    """Whether a Parquet file unpacks to more than should be read at once; no where it is no such file."""
-    try:
-        meta = pq.read_metadata(path)
-    except (pa.ArrowException, OSError):
-        return False
-    return bool(sum(meta.row_group(group).total_byte_size for group in range(meta.num_row_groups)) > LARGE)
+class Mapped:
+    """Numbers in a file without a name in the folder for temporary files, which is gone when nobody has it open.
 
-
-def map_features(path: Path) -> pa.Array:
-    """The column `feature` of a Parquet file, fixed-size lists of numbers, as one array on disk.
-
-    It lies in a file without a name in the folder for temporary files, and is gone when the process ends.
+    It travels by reference: a process of the same machine maps the same file, another unpacks the features anew.
     """
-    kind = pq.read_schema(path).field("feature").type
+
+    def __init__(self, path: Path, file: IO[bytes], kind: pa.DataType) -> None:
+        self.path = path  # of the features
+        self.file = file
+        self.kind = kind
+        weakref.finalize(self, file.close)
+
+    def column(self) -> pa.FixedSizeListArray:
+        """The lists of numbers, one array."""
+        buffer = pa.py_buffer(mmap.mmap(self.file.fileno(), 0, access=mmap.ACCESS_READ))
+        numbers = buffer.size * 8 // self.kind.value_type.bit_width
+        values = pa.Array.from_buffers(self.kind.value_type, numbers, [None, buffer])
+        return pa.FixedSizeListArray.from_arrays(values, self.kind.list_size)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        status = os.fstat(self.file.fileno())
+        shared = Path(f"/proc/{os.getpid()}/fd/{self.file.fileno()}")
+        return _mapped_again, (absolute(self.path), shared, (status.st_dev, status.st_ino), self.kind)
+
+
+def _mapped_again(path: Path, shared: Path, identity: tuple[int, int], kind: pa.DataType) -> Mapped:
+    with contextlib.suppress(OSError):
+        file = shared.open("rb")
+        status = os.fstat(file.fileno())
+        if (status.st_dev, status.st_ino) == identity:
+            return Mapped(path, file, kind)
+        file.close()
+    return map_features(path)
+
+
+def is_large(path: Path) -> bool:
+    """Whether Parquet files unpack to more than should be read at once; no where they are no such files."""
+    try:
+        return sum(_unpacked_size(one) for one in _files(path)) > LARGE
+    except (pa.ArrowException, OSError, InputError):
+        return False
+
+
+def map_features(path: Path) -> Mapped:
+    """The column `feature` of a Parquet file or of parts, fixed-size lists of numbers, on disk."""
+    kind = pq.read_schema(source_of(_files(path)[0])).field("feature").type
     # Buffered, as a row group may be the whole file.
     buffered = {"buffer_size": 2**20, "pre_buffer": False, "page_checksum_verification": True}
-    with pq.ParquetFile(path, **buffered) as source, tempfile.TemporaryFile() as unpacked:
+    unpacked = Mapped(path, tempfile.TemporaryFile(), kind)  # noqa: SIM115 - closed when nobody has it
+    for one in _files(path):
         try:
-            for batch in source.iter_batches(BATCH_ROWS, columns=["feature"], use_threads=False):
-                column = batch.column(0)
-                if column.null_count or column.flatten().null_count:
-                    raise InputError(f"features file {path}, column 'feature' has an empty value")
-                unpacked.write(column.flatten().to_numpy().data)
-            unpacked.flush()
-            values = mmap.mmap(unpacked.fileno(), 0, access=mmap.ACCESS_READ)
+            with pq.ParquetFile(source_of(one), **buffered) as source:
+                for batch in source.iter_batches(BATCH_ROWS, columns=["feature"], use_threads=False):
+                    column = batch.column(0)
+                    if column.type != kind or column.null_count or column.flatten().null_count:
+                        raise InputError(f"features file {one}, column 'feature' has an empty value, or another type")
+                    unpacked.file.write(column.flatten().to_numpy().data)
+            unpacked.file.flush()
         except (pa.ArrowException, OSError) as error:
-            raise InputError(f"features file {path} cannot be unpacked: {first_line(error)}") from error
-    buffer = pa.py_buffer(values)
-    numbers = pa.Array.from_buffers(kind.value_type, buffer.size * 8 // kind.value_type.bit_width, [None, buffer])
-    return pa.FixedSizeListArray.from_arrays(numbers, kind.list_size)
+            raise InputError(f"features file {one} cannot be unpacked: {first_line(error)}") from error
+    return unpacked
+
+
+def _files(path: Path) -> list[Path]:
+    return part_paths(path, f"features file {path}") if in_parts(path) else [path]
+
+
+def _unpacked_size(path: Path) -> int:
+    meta = pq.read_metadata(source_of(path))
+    return sum(meta.row_group(group).total_byte_size for group in range(meta.num_row_groups))

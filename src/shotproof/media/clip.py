@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from shotproof.core.errors import MissingExtra, UnreadableItem, first_line
-from shotproof.core.files import LARGEST_ITEM, check_regular
+from shotproof.core.files import LARGEST_ITEM, check_regular, open_file, source_of
 from shotproof.core.whole_files import whole_file
 
 Samples = npt.NDArray[np.float32]
@@ -135,7 +136,7 @@ def _opened(path: Path) -> Iterator[Any]:
     soundfile = soundfile_module()
     try:
         check_regular(path, LARGEST_ITEM)
-        with soundfile.SoundFile(path) as file:
+        with soundfile.SoundFile(source_of(path)) as file:
             if file.samplerate not in RATES:
                 raise ValueError(f"{file.samplerate:,} samples per second, expected {RATES[0]:,} to {RATES[-1]:,}")
             yield file
@@ -144,13 +145,13 @@ def _opened(path: Path) -> Iterator[Any]:
     except OSError as error:
         raise UnreadableItem(f"sound {path} cannot be read: {error.strerror or error}") from error
     except (soundfile.SoundFileError, RuntimeError, ValueError, TypeError) as error:
-        message = first_line(error).removeprefix(f"Error opening {str(path)!r}: ")
+        message = re.sub(r"^Error opening .*[>']: ", "", first_line(error))
         raise UnreadableItem(f"sound {path} cannot be read: {message}") from error
 
 
 def _is_cut_off(path: Path) -> bool:
     """Whether the file ends before its own format says; the decoder takes a short WAV, AIFF or Ogg file as it is."""
-    with path.open("rb") as file:
+    with open_file(path) as file:
         head = file.read(12)
         size = file.seek(0, 2)
         file.seek(max(0, size - 2**17))  # an Ogg page is shorter than 2**16 bytes

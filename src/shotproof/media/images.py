@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from shotproof.core.errors import UnreadableItem
-from shotproof.core.files import LARGEST_ITEM, check_regular
+from shotproof.core.files import LARGEST_ITEM, check_regular, source_of
 
 MAX_PIXELS = 100_000_000
 IMAGE_EXTENSIONS = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm")
@@ -38,7 +38,7 @@ def open_image(path: Path, max_pixels: int = MAX_PIXELS) -> Image.Image:
         # Pillow warns of large images by itself; our own limit, checked before any pixel is decoded, decides.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            with Image.open(path, formats=FORMATS) as image:
+            with Image.open(source_of(path), formats=FORMATS) as image:
                 width, height = image.size
                 if width * height > max_pixels:
                     raise UnreadableItem(f"image {path} has {width} x {height} pixels, more than {max_pixels:,}")

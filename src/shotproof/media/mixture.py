@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from shotproof.core.files import find
+from shotproof.core.places import Found
 from shotproof.media.clip import Samples, Short, UnwrittenClip, read_clip
 from shotproof.media.mixing import Peak, amplified, from_pcm, mix_clips
 
@@ -43,12 +45,12 @@ Clip = Path | Mixture
 def _clip(path: Path, short: Short) -> Samples:
     """A recording as a clip; decoded anew where its file has changed."""
     try:
-        status = path.stat()
+        found = find(path)
     except (OSError, ValueError):
         return read_clip(path)  # which says what is wrong
-    return _decoded(path, short, status.st_mtime_ns, status.st_size)
+    return _decoded(path, short, found)
 
 
 @lru_cache(maxsize=CLIPS_KEPT)
-def _decoded(path: Path, short: Short, changed: int, size: int) -> Samples:
+def _decoded(path: Path, short: Short, found: Found) -> Samples:
     return read_clip(path, short=short)

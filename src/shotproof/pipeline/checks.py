@@ -13,6 +13,7 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.options import Component
+from shotproof.core.places import url_of
 from shotproof.core.runtime.devices import choose_devices
 from shotproof.core.tables import check_output
 from shotproof.evaluation.evaluate import require_unseen
@@ -52,6 +53,8 @@ def check_surroundings(experiment: Experiment, device: str | None) -> None:
     """
     with placed(experiment, "[output], folder"):
         check_output(experiment.folder, folder=True)
+        if url_of(experiment.folder):
+            raise InputError("expected a folder on disk: a run locks it, and looks at it often")
     with placed(experiment, "[runtime], device"):
         choose_devices(device)
     with placed(experiment, "[output], projection"):

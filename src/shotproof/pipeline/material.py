@@ -11,6 +11,8 @@ from shotproof.analysis.similarity.similarity import Similarity
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.files import is_folder
+from shotproof.core.parts import in_parts
+from shotproof.core.places import absolute
 from shotproof.core.trust import Trust
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
@@ -62,7 +64,7 @@ def read(path: str | Path, *, trust: Trust = False) -> Readable:
         <Catalog: world of shapes, 6 items of 2 classes, splits all>
     """
     path = Path(path)
-    if is_folder(path):
+    if is_folder(path) and not in_parts(path):
         return read_material([path])
     if path.suffix in MODEL_SUFFIXES:
         from shotproof.models.model import Model
@@ -106,7 +108,7 @@ def read_material(
     for kind, path in wanted:
         kind = kind or kind_of(path)
         one = _KINDS[kind].read(path)
-        found[kind][f"{path.resolve()}"] = one
+        found[kind][f"{absolute(path)}"] = one
     of = {kind: list(each.values()) for kind, each in found.items()}
     return Material(
         results=of["results"],

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from shotproof.core.errors import InputError
-from shotproof.core.files import is_folder
+from shotproof.core.files import is_folder, names_below
+from shotproof.core.parts import in_parts, own_name
 from shotproof.core.plain_values import typed
 from shotproof.core.records import Header
 from shotproof.core.tables import placed, read_meta, read_parquet_schema
@@ -38,10 +39,11 @@ def kind_of(path: Path) -> str:
 
 def files_of(path: Path) -> list[Path]:
     """A file itself; of a folder, the files of its last run, or else all Parquet files below it."""
-    if not is_folder(path):
+    if in_parts(path) or not is_folder(path):
         return [path]
     current = read_manifest(path).current
-    files = [path / name for name in current] if current else sorted(path.rglob("*.parquet"))
+    names = current or sorted({own_name(name) for name in names_below(path) if name.endswith(".parquet")})
+    files = [path / name for name in names]
     if not files:
         raise InputError(f"{path} has no run in it: expected a folder that shotproof run has written, or Parquet files")
     return files

@@ -10,6 +10,7 @@ from typing import Any
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.files import check_path, is_there
 from shotproof.core.options import Component
+from shotproof.core.places import joined
 from shotproof.core.plain_values import shown
 from shotproof.core.registry import Registry
 from shotproof.core.runtime.engine import engines
@@ -86,10 +87,10 @@ class TableReader:
         try:
             if not isinstance(value, str):
                 raise InputError(f"{self.place(section, key)}expected a path, found {shown(value)}")
-            check_path(self.folder / value)
+            check_path(joined(self.folder, value))
         except OSError as error:
             raise InputError(f"{self.place(section, key)}{shown(value)} is no path: {error.strerror}") from error
-        return self.folder / value
+        return joined(self.folder, value)
 
     def choice(self, section: str, key: str, choices: Sequence[str]) -> str:
         """One of these; the first where there is none."""

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,8 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.layout import read_layout
 from shotproof.catalog.layouts.folder import FolderLayout
 from shotproof.core.errors import InputError
+from shotproof.media.images import open_image
+from shotproof.worlds.shapes import ShapesWorld
 
 
 def grow(root: Path, *files: str) -> Path:
@@ -154,3 +158,17 @@ def test_a_name_that_is_not_utf8_is_one_clear_error(tmp_path: Path) -> None:
     (tmp_path / "a" / os.fsdecode(b"caf\xe9.png")).touch()
     with pytest.raises(InputError, match="is not UTF-8: rename it"):
         FolderLayout().read(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_an_archive_is_read_like_the_folder_in_it(tmp_path: Path, kind: str) -> None:
+    local = ShapesWorld(classes=2, items=3).write(tmp_path / "birds")
+    archive = Path(shutil.make_archive(str(tmp_path / "birds"), kind, tmp_path / "birds"))
+    catalog = read_layout(archive)
+    assert catalog.record.name == "birds"
+    assert catalog.items == read_layout(tmp_path / "birds").items
+    catalog.write(tmp_path / "elsewhere/catalog.parquet")
+    again = Catalog.read(tmp_path / "elsewhere/catalog.parquet")
+    assert again.table.column("path")[0].as_py() == f"../birds.{kind}!/{catalog.items[0]}"
+    pixels = {path.relative_to(tmp_path / "birds").as_posix(): open_image(path).tobytes() for path in local.paths}
+    assert [open_image(path).tobytes() for path in again.paths] == [pixels[item] for item in again.items]

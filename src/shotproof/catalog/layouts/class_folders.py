@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from shotproof.core.errors import InputError
+from shotproof.core.files import is_folder, names_below
+from shotproof.core.places import in_archive, url_of
 from shotproof.media.clip import SOUND_EXTENSIONS
 from shotproof.media.images import IMAGE_EXTENSIONS
 
@@ -27,7 +29,7 @@ def item_paths(root: Path, extensions: Iterable[str] = EXTENSIONS) -> tuple[list
     Raises:
         InputError: there is no item, or a link leads in a circle.
     """
-    if not root.is_dir():
+    if not is_folder(root):
         raise InputError(f"{root} is not a folder")
     suffixes = tuple(f".{extension.lower().lstrip('.')}" for extension in extensions)
     files = list(_files_below(root))
@@ -66,12 +68,14 @@ def unreadable_path(path: str | os.PathLike[str], error: OSError) -> InputError:
 
 
 def _is_item(path: str, suffixes: tuple[str, ...]) -> bool:
-    name = path.rpartition("/")[2]
-    return name.lower().endswith(suffixes) and not name.startswith(".")
+    return path.lower().endswith(suffixes) and not any(name.startswith(".") for name in path.split("/"))
 
 
 def _files_below(folder: Path, prefix: str = "", above: frozenset[tuple[int, int]] = frozenset()) -> Iterator[str]:
     """The files below a folder, as relative paths with `/`; a hidden folder is one entry, not entered."""
+    if url_of(folder) or in_archive(folder):
+        yield from names_below(folder)
+        return
     try:
         status = folder.stat()
         entries = list(os.scandir(folder))

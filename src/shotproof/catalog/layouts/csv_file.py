@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from shotproof.core.errors import InputError
-from shotproof.core.files import LARGEST_TEXT, require_file
+from shotproof.core.files import LARGEST_TEXT, find, open_file, require_file, source_of
 from shotproof.core.tables import read_parquet
 
 
@@ -27,9 +28,9 @@ def read_csv(path: Path, what: str, is_text: Callable[[str], bool], texts: int =
     """Read a CSV file; columns that `is_text` accepts, and the first `texts`, stay text, other types are inferred."""
     require_file(path, what, LARGEST_TEXT)
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with io.TextIOWrapper(open_file(path), encoding="utf-8-sig", newline="") as file:
             header = next(csv.reader(file), [])
-        size = path.stat().st_size
+        size = find(path).size
     except OSError as error:
         raise InputError(f"{what} cannot be read: {error.strerror or error}") from error
     except (UnicodeDecodeError, csv.Error) as error:
@@ -39,7 +40,7 @@ def read_csv(path: Path, what: str, is_text: Callable[[str], bool], texts: int =
             raise InputError(f"{what} has {count} columns named '{name}'")
     try:
         table: pa.Table = arrow_csv.read_csv(
-            path,
+            source_of(path),
             # One block: types are inferred from the whole file, not from its first megabyte.
             read_options=arrow_csv.ReadOptions(use_threads=False, block_size=min(size + 1, 2**30)),
             parse_options=arrow_csv.ParseOptions(newlines_in_values=True),

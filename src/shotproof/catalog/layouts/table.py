@@ -14,6 +14,8 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import Layout, sorted_catalog
 from shotproof.catalog.layouts.csv_file import read_csv_or_parquet
 from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.files import is_regular
+from shotproof.core.places import shown, url_of
 from shotproof.core.tables import conform, require_unique
 
 # What a column may be called, in any case; the first name wins over the others.
@@ -40,7 +42,7 @@ class TableLayout(Layout):
     def read(self, root: Path) -> Catalog:
         """The items of the table in the file `root`."""
         what = f"table {root}"
-        if not root.is_file():
+        if not is_regular(root):
             raise InputError(f"{root} is not a file: the layout 'table' expects a CSV or Parquet file")
         table = _with_our_names(read_csv_or_parquet(root, what, is_text=_has_our_name), what)
         table = conform(table, {name: "string" for name in NAMES if name in table.column_names}, what)
@@ -92,6 +94,8 @@ def _refuse_empty(column: pa.ChunkedArray, what: str) -> None:
 
 def _item(path: str, folder: Path) -> str:
     """A path as it is on every machine: from the table's folder where it lies below it, with `/`."""
+    if url_of(path):
+        return shown(path)
     place = Path(path)
     if place.is_absolute() and place.is_relative_to(folder.absolute()):
         place = place.relative_to(folder.absolute())

@@ -21,7 +21,13 @@ SHOWN_PER_KIND = 10
 
 
 def catalog(
-    root: Annotated[Path, typer.Argument(help="The data: a folder, or a table; with --check also a catalog.parquet.")],
+    root: Annotated[
+        Path | None,
+        typer.Argument(
+            help="The data: a folder, a URL of one, an archive, or a table; with --check also a catalog.parquet. "
+            "None with --layout hf:NAME."
+        ),
+    ] = None,
     layout: Annotated[
         str,
         typer.Option(
@@ -65,12 +71,13 @@ def catalog(
     from shotproof.catalog.names import apply_names
     from shotproof.catalog.splits import apply_splits
     from shotproof.cli.data.context_tables import print_context_statistics
-    from shotproof.core.files import is_there
+    from shotproof.core.files import is_regular
+    from shotproof.core.places import ARCHIVES
 
     if output is None and not check and not stats:
         raise InputError("nothing to do: give --output FILE, --check, or --stats")
     # The layout 'folder' cannot read a file, so a file is a catalog that exists already.
-    if layout == "folder" and is_there(root) and root.is_file():
+    if layout == "folder" and root is not None and is_regular(root) and root.suffix not in ARCHIVES:
         made = Catalog.read(root)
         made = made if splits is None else apply_splits(made, splits)
         made = made if names is None else apply_names(made, names)

@@ -84,12 +84,13 @@ def detect(
 
 
 def _output(output: Path | None, source: Path) -> Path:
+    from shotproof.core.places import absolute
     from shotproof.core.tables import check_output
 
     if output is None:
         raise InputError("name the file to write: --output attributes.parquet")
     check_output(output)
-    if output.exists() and source.exists() and output.samefile(source):
+    if absolute(output) == absolute(source):
         raise InputError(f"--output {output} is the catalog itself")
     return output
 

@@ -51,10 +51,12 @@ def encode(
 
     from shotproof.catalog.catalog import Catalog
     from shotproof.core.errors import InputError
+    from shotproof.core.parts import in_parts
     from shotproof.core.tables import check_output
     from shotproof.features.encoder import encode as encode_items
     from shotproof.features.encoder import encoders
     from shotproof.features.encoders.staged import StagedEncoder, encode_stages, no_stages
+    from shotproof.features.parts import encode_parts
 
     started = time.perf_counter()
     chosen = encoders.make(encoder)
@@ -68,6 +70,14 @@ def encode(
     runtime = make_runtime(workers, device, cache, progress, engine, batch_size=batch_size)
     items = Catalog.read(catalog)
     items = items if split is None else items.in_split(split)
+    if in_parts(output) and stage != ALL:
+        parts = encode_parts(items, chosen, output, on_error=on_error, runtime=runtime)
+        for item in parts.record.skipped:
+            typer.echo(f"skipped  {item}: cannot be read", err=True)
+        done = f"{parts.tally.encoded:,} encoded, {parts.tally.reused:,} from the cache, {parts.kept:,} parts kept"
+        size = f"{parts.size:,} numbers each by {chosen}"
+        typer.echo(f"{output}: {parts.items:,} items, {size}; {done}, {time.perf_counter() - started:.1f} s")
+        return
     if stage == ALL:
         made = encode_stages(items, chosen, on_error=on_error, runtime=runtime)
         width = len(str(len(made)))

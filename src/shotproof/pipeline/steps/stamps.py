@@ -9,6 +9,7 @@ from typing import Any
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.clips import clips_of
+from shotproof.core.files import find
 from shotproof.core.options import Component
 from shotproof.media.mixture import Mixture
 
@@ -16,10 +17,10 @@ from shotproof.media.mixture import Mixture
 def stamp(path: Path) -> list[int]:
     """Size and time of a file."""
     try:
-        status = path.stat()
+        found = find(path)
     except OSError:
         return [-1, -1]  # whoever needs the file says that it is missing
-    return [status.st_size, status.st_mtime_ns]
+    return [found.size, found.changed or 0]
 
 
 def file_stamps(component: Component) -> list[Any]:
