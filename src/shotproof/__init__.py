@@ -112,6 +112,7 @@ if TYPE_CHECKING:
     from shotproof.worlds.contexts import ContextWorld as ContextWorld
     from shotproof.worlds.dial import DialEncoder as DialEncoder
     from shotproof.worlds.gaussian import GaussianWorld as GaussianWorld
+    from shotproof.worlds.scenes import ScenesWorld as ScenesWorld
     from shotproof.worlds.shapes import ShapesWorld as ShapesWorld
     from shotproof.worlds.sounds import SoundsWorld as SoundsWorld
 
@@ -146,6 +147,7 @@ _HOME = {
     "Results": "evaluation.results",
     "Runtime": "core.runtime.runtime",
     "Sampler": "tasks.sampler",
+    "ScenesWorld": "worlds.scenes",
     "ShapesWorld": "worlds.shapes",
     "ShotproofError": "core.errors",
     "SoundsWorld": "worlds.sounds",

@@ -1,4 +1,4 @@
-"""The demo that trains networks, with fewer and smaller trainings: what it shows is in docs/training.md."""
+"""The demos that train networks, with fewer and smaller trainings."""
 
 from __future__ import annotations
 
@@ -31,6 +31,27 @@ def test_networks_are_trained_at_each_degree_and_compared(tmp_path: Path, monkey
         assert f"ncc on {name}" in done.stdout
         assert name in (tmp_path / "out" / "report.html").read_text()
     assert {"fewstab", "hard-ood"} <= {one.record.sampler.name for one in sp.read(tmp_path / "out").tasks}  # type: ignore[union-attr]
+
+
+def test_the_demo_says_in_words_who_leans_on_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demo, "_TESTED_WORLD", {"items": 10, "size": 16})
+    monkeypatch.setattr(demo, "_TRAINING_WORLD", {"items": 2, "size": 16})
+    monkeypatch.setattr(demo, "_SCENES_TRAINING", {**demo._SCENES_TRAINING, "size": 16, "epochs": 1, "tasks": 2})
+    smaller = demo._EXPERIMENT.replace("tasks = 300", "tasks = 20") + 'intervals = ["sampler"]\n'
+    monkeypatch.setattr(demo, "_EXPERIMENT", smaller)
+    where = ["-o", str(tmp_path / "out"), "--cache", str(tmp_path / "cache"), "--workers", "1", "--device", "cpu"]
+    done = CliRunner().invoke(app, ["demo", *where], catch_exceptions=False)
+    assert done.exit_code == 0
+    report = (tmp_path / "out" / "report.html").read_text()
+    for name in ("everywhere", "at-home"):
+        assert f"- {name}, trained on other animals" in done.stdout
+        assert name in report
+    # Colors alone tell the places apart: networks that have hardly learned anything go by them.
+    assert "It leans on the background: that costs" in done.stdout
+    assert "called" in done.stdout
+    assert "95% sampler interval" in done.stdout
+    assert "shotproof run FOLDER" in done.stdout
+    assert "Fooled by the background" in report
 
 
 def test_two_demos_at_a_time_are_refused() -> None:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+
+if TYPE_CHECKING:
+    from shotproof.analysis.reevaluation.material import Material
+    from shotproof.catalog.catalog import Catalog
+    from shotproof.stats.comparison import Comparison
 
 _EXPERIMENT = """\
 # The demo's experiment. Change it and run it again: shotproof run experiment.toml
@@ -17,28 +22,41 @@ _EXPERIMENT = """\
 [catalog]
 file = "world/catalog.parquet"
 
-[attributes]
-detectors = ["table(file='world/attributes.parquet')"]
-
 [features]
-# Three synthetic encoders that see the shape (the class) and its surroundings in different proportions.
-encoders = ["dial(share=0.1)", "dial(share=0.4)", "dial(share=0.7)"]
+# The same small network, trained on twelve other animals: in one case in every place, in the other mostly where
+# they live, so that the background gave them away.
+encoders = ["model:everywhere.model", "model:at-home.model"]
 
 [tasks]
 way = 5
-shots = [1, 5]
-query = 15
-tasks = 600
+shots = [5]
+query = 5
+tasks = 300
 seed = 0
-samplers = ["random", "fewstab"]
+# Matched sets: each animal is shown on one background, and asked for on the same one (iid), on others (ood), or on
+# those on which the other animals were shown (hard-ood).
+samplers = ["context(context_column='background')"]
 
 [evaluate]
-methods = ["ncc", "cosine", "ridge", "knn"]
+methods = ["ncc"]
 
 [output]
 folder = "."
-title = "Shotproof demo: shapes with planted shortcuts"
+title = "Shotproof demo: does it know the cow, or the meadow?"
 """
+# Which share of a training animal's pictures is where it lives rather than elsewhere, and that in words.
+_NETWORKS = {"everywhere": (0.0, "in every place"), "at-home": (0.86, "mostly where they live")}
+_TESTED_WORLD: dict[str, Any] = {"items": 24}
+_TRAINING_WORLD: dict[str, Any] = {"items": 7, "size": 48}
+_SCENES_TRAINING: dict[str, Any] = {
+    "way": 5,
+    "shot": 5,
+    "query": 5,
+    "size": 24,
+    "epochs": 4,
+    "tasks": 36,
+    "tasks_per_update": 2,
+}
 
 
 _SOUND_EXPERIMENT = """\
@@ -119,7 +137,7 @@ def demo(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The folder to write. Default: shotproof-demo[-sound|-train].")
     ] = None,
-    sound: Annotated[bool, typer.Option("--sound", help="Sounds with backgrounds instead of shapes.")] = False,
+    sound: Annotated[bool, typer.Option("--sound", help="Sounds with backgrounds instead of pictures.")] = False,
     train: Annotated[
         bool, typer.Option("--train", help="Networks trained on classes with a shortcut, to four degrees.")
     ] = False,
@@ -129,9 +147,10 @@ def demo(
     progress: Progress = None,
     engine: EngineName = None,
 ) -> None:
-    """Make a world with planted shortcuts and measure how far classifiers lean on them: shapes, or with --sound sounds.
+    """Draw animals in places, train two small networks, and measure how far each leans on the background.
 
-    With --train networks are trained first, on shapes whose background gives the class away to a set degree.
+    With --sound, sounds are mixed with backgrounds. With --train, networks are trained on shapes whose background gives
+    the class away to a set degree.
 
     shotproof demo
     """
@@ -145,7 +164,7 @@ def demo(
         elif sound:
             _sounds(output or Path("shotproof-demo-sound"))
         else:
-            _shapes(output or Path("shotproof-demo"))
+            _scenes(output or Path("shotproof-demo"))
 
 
 def _sounds(output: Path) -> None:
@@ -180,7 +199,6 @@ def _networks(output: Path) -> None:
     from shotproof.cli.results.report import print_comparison
     from shotproof.core.whole_files import write_text
     from shotproof.pipeline.run import run
-    from shotproof.training.train import train
     from shotproof.worlds.shapes import ShapesWorld
 
     world = ShapesWorld(**_TRAINED_WORLD)
@@ -196,15 +214,7 @@ def _networks(output: Path) -> None:
         count = round(degree * world.train_classes)
         typer.echo(f"training {output / name}: {count} of {world.train_classes} classes have a shortcut", err=True)
         tied = replace(world, items=40, shortcut_classes=count)
-        train(
-            tied.write(folder, "train"),
-            "protonet(temperature=16)",
-            backbone="conv64f(pools=2)",
-            val_split=None,
-            output=output / name,
-            augment="none",
-            **_TRAINING,
-        )
+        _train(tied.write(folder, "train"), output / name, _TRAINING)
     models = ", ".join(f'"model:{name}"' for name in names)
     write_text(output / "experiment.toml", _TRAINED_EXPERIMENT.replace("MODELS", models))
     outcome = run(output / "experiment.toml", tell=lambda line: typer.echo(line, err=True))
@@ -213,20 +223,81 @@ def _networks(output: Path) -> None:
     typer.echo(f"report: {outcome.report}")
 
 
-def _shapes(output: Path) -> None:
-    """Draw shapes, and measure three encoders and five methods on them."""
-    from shotproof.cli.results.report import print_comparison
-    from shotproof.core.whole_files import write_text
-    from shotproof.pipeline.run import run
-    from shotproof.worlds.shapes import ShapesWorld
+def _train(seen: Catalog, model: Path, settings: dict[str, Any]) -> None:
+    """Train a small network by tasks of its training classes."""
+    from shotproof.training.train import train
 
-    typer.echo(f"drawing a world of shapes into {output / 'world'}", err=True)
-    world = ShapesWorld()
-    world.write(output / "world").write(output / "world" / "catalog.parquet")
-    world.attributes().write(output / "world" / "attributes.parquet")
+    train(
+        seen,
+        "protonet(temperature=16)",
+        backbone="conv64f(pools=2)",
+        val_split=None,
+        output=model,
+        resume=True,
+        augment="none",
+        **settings,
+    )
+
+
+def _scenes(output: Path) -> None:
+    """Draw animals, train two small networks on some of them, and measure on the others who leans on the background."""
+    from shotproof.core.whole_files import write_text
+    from shotproof.pipeline.material import read_material
+    from shotproof.pipeline.run import run
+    from shotproof.worlds.scenes import ScenesWorld
+
+    typer.echo(f"drawing animals into {output / 'world'}", err=True)
+    tested = ScenesWorld(**_TESTED_WORLD).write(output / "world", "test")
+    tested.write(output / "world" / "catalog.parquet")
+    for name, (share, where) in _NETWORKS.items():
+        typer.echo(f"training {output / name}.model on twelve other animals {where}", err=True)
+        seen = ScenesWorld(**_TRAINING_WORLD, at_home=share).write(output / "training" / name, "train")
+        _train(seen, output / f"{name}.model", _SCENES_TRAINING)
     write_text(output / "experiment.toml", _EXPERIMENT)
     outcome = run(output / "experiment.toml", tell=lambda line: typer.echo(line, err=True))
     assert outcome.comparison is not None  # it is no dry run
-    print_comparison(outcome.comparison)
-    typer.echo(f"report: {outcome.report}")
-    typer.echo(f"the experiment: {output / 'experiment.toml'}, to change and run again with shotproof run")
+    _print_found(outcome.comparison, read_material([output]))
+    typer.echo(f"""
+Pictures that fooled them are at the top of {outcome.report}.
+Next, on your own images, one folder per class:
+    pip install 'shotproof[lite]'
+    shotproof run FOLDER
+Or change this experiment: edit {output / "experiment.toml"}, then shotproof run {output / "experiment.toml"}""")
+
+
+def _print_found(comparison: Comparison, material: Material) -> None:
+    """Say in words how far each network leans on the background, as far as the interval allows, with an example."""
+    from shotproof.analysis.fooled import find_fooled
+    from shotproof.stats.export.numbers import bounds, level, percent
+    from shotproof.stats.intervals import meanings
+    from shotproof.stats.verdicts import verdicts
+
+    typer.echo(
+        "Two small networks were shown 5 pictures of each of 5 animals that were new to them, each animal on a "
+        "background\nof its own. Then they had to name more pictures of these animals."
+    )
+    (block,) = comparison.blocks
+    *_, found = verdicts(comparison.blocks, comparison.covers, comparison.metric)  # the last set is hard-ood
+    right = {group.label: {row.classifier: row.means["acc"] for row in group.rows} for group in block.groups}
+    lost = {row.classifier: row.intervals[found.metric][found.covers] for row in found.loss.skill.rows}
+    for one in block.classifiers:
+        name = comparison.encoder_names[one.encoder]
+        same, swapped = (percent(right[label][one]) for label in (found.loss.reference, found.loss.label))
+        typer.echo(
+            f"- {name}, trained on other animals {_NETWORKS[name][1]}: {same}% right on the same backgrounds,\n"
+            f"  {swapped}% right on those of the other animals."
+        )
+        if one in found.losing:
+            share = f"{percent(lost[one].mean)}% {bounds(lost[one])}"
+            typer.echo(f"  It leans on the background: that costs {share} of its accuracy above chance.")
+        else:
+            typer.echo("  Whether it leans on the background cannot be told.")
+    if fooled := find_fooled(comparison, material):
+        query = fooled.examples[0]
+        typer.echo(
+            f"- E.g. {query.label} in the {query.called_cue}, called {query.called}: {query.called} was shown in the "
+            f"{query.called_cue}, {query.label} in the {query.own_cue}."
+        )
+    covered = meanings(comparison.medium)[found.covers].removesuffix(".")
+    covered = covered[0].lower() + covered[1:]
+    typer.echo(f"Brackets: {level(comparison.level)} {found.covers} interval ({covered}).")

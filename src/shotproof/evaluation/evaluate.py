@@ -20,7 +20,7 @@ from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
 from shotproof.core.plain_values import plain
 from shotproof.core.records import FeaturesRecord, MethodRecord, ResultsRecord, Source
-from shotproof.core.runtime.runtime import Runtime, resolve
+from shotproof.core.runtime.runtime import Runtime, current_runtime, resolve
 from shotproof.evaluation.batches import Part, TaskArrays
 from shotproof.evaluation.collapse import TOLD, collapsed_tasks
 from shotproof.evaluation.results import SCHEMA, Results
@@ -100,7 +100,7 @@ def evaluate(
         for method in made:
             method.require_features(features.record)
     runtime = resolve(runtime)
-    seeds = (draws.bits(seed, tasks.task_of_row[tasks.starts[:-1]]) >> np.uint64(33)).astype(np.int64)
+    seeds = _seeds(tasks, seed)
     if features is not None:
         query, predicted, warned = _on_features(tasks, features, made, seeds, chunk, runtime)
         sources = {"features": Source(features.digest, features.name)}
@@ -156,6 +156,36 @@ def evaluate(
         seed=seed,
     )
     return Results(_count(tasks, names, query, predicted), record)
+
+
+def predict_queries(tasks: TaskSet, features: Features, method: AnyMethod, *, seed: int = 0) -> list[list[int]]:
+    """The slot of the class that a method names for each query of each row, as `evaluate` counts it.
+
+    Args:
+        tasks: what to predict
+        features: of all of their items
+        method: one method
+        seed: as `evaluate` takes it
+
+    Returns:
+        One list per row of the task set, in the order of its queries.
+
+    Example:
+        >>> import shotproof as sp
+        >>> catalog = sp.ShapesWorld(classes=6, items=8).catalog()
+        >>> tasks = sp.sample(catalog, "random", way=2, shot=1, query=2, tasks=1)
+        >>> predict_queries(tasks, sp.encode(catalog, "dial(share=0, noise=0)"), "ncc")
+        [[0, 0], [1, 1]]
+    """
+    query, predicted, _ = _on_features(
+        tasks, features, [make_method(method)], _seeds(tasks, seed), None, current_runtime()
+    )
+    return [part.tolist() for part in np.split(predicted[0], np.cumsum(query.count)[:-1])]
+
+
+def _seeds(tasks: TaskSet, seed: int) -> IntArray:
+    """One per task, for methods that draw."""
+    return (draws.bits(seed, tasks.task_of_row[tasks.starts[:-1]]) >> np.uint64(33)).astype(np.int64)
 
 
 Predictions = tuple[Part, npt.NDArray[Any], list[list[str]]]

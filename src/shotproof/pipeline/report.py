@@ -17,6 +17,7 @@ from shotproof.analysis.explanation.examples import mismatch_examples
 from shotproof.analysis.explanation.explain import Explanation, check_mismatch
 from shotproof.analysis.explanation.hardest import explain_hardest
 from shotproof.analysis.explanation.mismatch import Pooling
+from shotproof.analysis.fooled import find_fooled
 from shotproof.analysis.plan_curve import plan_curves
 from shotproof.analysis.projection import NO_PROJECTION, check_projection
 from shotproof.analysis.reevaluation.material import Material
@@ -134,6 +135,7 @@ def write_report(
             explained=explained,
             projections=[] if projection == NO_PROJECTION else shift_projections(material, projection),
             similarity=similarity,
+            fooled=find_fooled(comparison, material),
             experiment=experiment,
         )
         write_page(Path(path), content)

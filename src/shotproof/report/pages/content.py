@@ -9,6 +9,7 @@ from shotproof.analysis.attribute_costs import AttributeCosts
 from shotproof.analysis.chosen_tasks import ChosenTask
 from shotproof.analysis.explanation.examples import MismatchExample
 from shotproof.analysis.explanation.explain import Explanation
+from shotproof.analysis.fooled import Fooled
 from shotproof.analysis.plan_curve import PlanCurve
 from shotproof.analysis.projection import Projection
 from shotproof.analysis.reevaluation.material import Material
@@ -60,4 +61,5 @@ class PageContent:
     explained: Sequence[ExplainedTasks] = ()
     projections: Sequence[Projection] = ()
     similarity: Similarity | None = None
+    fooled: Fooled | None = None
     experiment: str | None = None

@@ -22,6 +22,7 @@ from shotproof.report.pages.axes import alone_rows, axis_sections
 from shotproof.report.pages.content import PageContent, SetCosts
 from shotproof.report.pages.detectors import detector_tables
 from shotproof.report.pages.explanation import explanation_part
+from shotproof.report.pages.fooled import fooled_part
 from shotproof.report.pages.gallery import make_gallery
 from shotproof.report.pages.matrix import group_name, matrices, triple_matrices
 from shotproof.report.pages.provenance import encoder_notes, notes_of, provenance
@@ -39,6 +40,7 @@ SHOWN_ATTRIBUTES = 10
 def write_page(path: Path, content: PageContent) -> None:
     """Write the page. What it lacks for a section, the section says."""
     comparison, material, album = thinned(content.comparison), content.material, Album()
+    fooled = None if content.fooled is None else fooled_part(content.fooled, comparison, album)
     # The gallery comes before the explanations: it may fill the page, of which their examples take little.
     shown = {row.classifier for group in comparison.groups for row in group.rows}
     gallery = make_gallery(content.gallery, album, shown) if content.gallery else None
@@ -48,6 +50,7 @@ def write_page(path: Path, content: PageContent) -> None:
         "medium": comparison.medium,
         "headline": [wording.typeset(sentence) for sentence in content.comparison.verdict()],
         "left_out": _left_out(comparison, content.comparison),
+        "fooled": fooled,
         "steps": next_steps(content.comparison, content.experiment),
         "data_sets": [one for one in comparison.data_sets if one.mean.quantity in ("accuracy", "gap", "skill")],
         "seeds": seeds_rows(comparison),

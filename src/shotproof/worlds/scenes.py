@@ -1,0 +1,104 @@
+"""A world of scenes: drawn animals in drawn places. The class is the animal, the background is context.
+
+Twelve animals, two per place, are for training: everywhere, or all at home, so that the background gives them away.
+Eight others are for testing, everywhere: knowing a place is of no use for knowing them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from PIL import Image, ImageDraw
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.core.draws import bits, uniform
+from shotproof.core.options import Checked, option
+from shotproof.core.records import CatalogRecord
+from shotproof.worlds.animals import ANIMALS, Stance
+from shotproof.worlds.painter import save_pictures
+from shotproof.worlds.pen import Pen
+from shotproof.worlds.places import PLACES, THINGS
+
+HOMES = {
+    **{"sheep": "meadow", "goat": "meadow", "swan": "water", "crocodile": "water", "bear": "snow", "penguin": "snow"},
+    **{"deer": "forest", "fox": "forest", "camel": "sand", "turtle": "sand", "mouse": "city", "pigeon": "city"},
+}
+BACKGROUND = "background"  # the column with the place
+
+_OVERSIZE = 3  # painted larger and reduced at the end, which smooths the edges
+_ANIMAL, _PLACE = range(2)  # what a random number is drawn for
+
+
+@dataclass(frozen=True)
+class ScenesWorld(Checked):
+    """`items` pictures of each animal per place, of `size` x `size` pixels; the seed decides the rest.
+
+    Of a training animal, the share `at_home` of the pictures that would be elsewhere are in its own place.
+
+    Example:
+        >>> catalog = ScenesWorld(items=1).catalog()
+        >>> catalog.splits, catalog.in_split("test").items[0]
+        (['test', 'train'], 'cow/meadow/0000')
+    """
+
+    items: int = option(18, least=1)
+    size: int = option(96, least=16)
+    at_home: float = option(0.0, least=0, most=1)
+    seed: int = 0
+
+    def catalog(self, root: Path | None = None) -> Catalog:
+        """The table of items with the column `background`; draws no picture."""
+        rows = [
+            (f"{animal}/{place}/{number:04d}", animal, place)
+            for animal in ANIMALS
+            for place, count in self._places_of(animal).items()
+            for number in range(count)
+        ]
+        columns = {
+            "item": [item for item, _, _ in rows],
+            "path": [f"{item}.png" for item, _, _ in rows],
+            "label": [animal for _, animal, _ in rows],
+            "split": ["train" if animal in HOMES else "test" for _, animal, _ in rows],
+            BACKGROUND: [place for _, _, place in rows],
+        }
+        table = pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
+        record = CatalogRecord("world of scenes", notes={"world": "scenes", **asdict(self)})
+        return Catalog(table, root or Path(), record)
+
+    def write(self, folder: str | Path, split: str) -> Catalog:
+        """Draw the pictures of one split into animal folders with place folders in them, and return their catalog."""
+        catalog = self.catalog(Path(folder)).in_split(split)
+        save_pictures(catalog.paths, self._pictures(catalog))
+        return catalog
+
+    def _places_of(self, animal: str) -> dict[str, int]:
+        """Where an animal is, and in how many pictures."""
+        if animal not in HOMES:
+            return dict.fromkeys(PLACES, self.items)
+        elsewhere = round(self.items * (1 - self.at_home))
+        home = self.items * len(PLACES) - elsewhere * (len(PLACES) - 1)
+        return {place: home if place == HOMES[animal] else elsewhere for place in PLACES}
+
+    def _pictures(self, catalog: Catalog) -> Iterator[Image.Image]:
+        for row in catalog.table.select(["item", "label", BACKGROUND]).to_pylist():
+            number = int(row["item"].rpartition("/")[2])
+            animal, place = list(ANIMALS).index(row["label"]), list(PLACES).index(row[BACKGROUND])
+            counters = (self.seed, animal, place, number)
+            pose = uniform(bits(*counters, _ANIMAL, np.arange(7)), 24)
+            about = uniform(bits(*counters, _PLACE, np.arange(THINGS)[:, None], np.arange(3)), 24)
+            yield self._picture(row["label"], row[BACKGROUND], pose.tolist(), about)
+
+    def _picture(self, animal: str, place: str, pose: list[float], about: np.ndarray) -> Image.Image:
+        across, down, scale, side, *stance = pose
+        canvas = self.size * _OVERSIZE
+        image = Image.new("RGB", (canvas, canvas))
+        draw = ImageDraw.Draw(image)
+        PLACES[place](Pen(draw, (0, 0), canvas), about)
+        feet = (canvas * (0.5 + 0.16 * (across - 0.5)), canvas * (0.86 + 0.1 * (down - 0.5)))
+        size = canvas * (0.3 + 0.08 * (scale - 0.5))
+        ANIMALS[animal](Pen(draw, feet, size, flip=1 if side < 0.5 else -1), Stance(*stance))
+        return image.reduce(_OVERSIZE)

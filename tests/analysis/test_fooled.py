@@ -1,0 +1,96 @@
+"""What fooled a classifier that sees nothing but the context, and that nothing is shown where nobody leans on it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shotproof.analysis.compare import compare
+from shotproof.analysis.fooled import EXAMPLES, Fooled, find_fooled
+from shotproof.analysis.reevaluation.material import Material
+from shotproof.attributes.attributes import Attributes
+from shotproof.catalog.catalog import Catalog
+from shotproof.core.records import AttributesRecord
+from shotproof.evaluation.evaluate import evaluate
+from shotproof.features.features import Features
+from shotproof.pipeline.report import write_report
+from shotproof.tasks.context.sets import sample_context
+from shotproof.tasks.sampler import sample
+from shotproof.tasks.taskset import TaskSet
+from shotproof.worlds.scenes import ScenesWorld
+from tests.html_page import Page
+
+SIZE = {"way": 4, "shot": 2, "query": 3, "tasks": 40}
+
+
+def features_by(catalog: Catalog, *columns: str) -> Features:
+    """A code of each column's value, with noise so that nothing ties."""
+    codes = [catalog.table.column(name).dictionary_encode().combine_chunks().indices.to_numpy() for name in columns]
+    values = np.concatenate([np.eye(code.max() + 1)[code] for code in codes], axis=1)
+    return Features.from_array(catalog.items, values + 0.3 * np.random.default_rng(0).normal(size=values.shape))
+
+
+def material_of(catalog: Catalog, sets: list[TaskSet], features: Features) -> Material:
+    results = [evaluate(tasks, features, ["ncc"]) for tasks in sets]
+    return Material(results, sets, [catalog], [features])
+
+
+@pytest.fixture
+def catalog() -> Catalog:
+    return ScenesWorld(items=5).catalog().in_split("test")
+
+
+def context_sets(catalog: Catalog) -> list[TaskSet]:
+    options = {"name": "context", "context_column": "background"}
+    return [*sample_context(catalog, options, **SIZE).values()]
+
+
+def found_in(material: Material) -> Fooled | None:
+    return find_fooled(compare(material, intervals="sampler"), material)
+
+
+def test_queries_that_went_by_their_context(catalog: Catalog) -> None:
+    material = material_of(catalog, context_sets(catalog), features_by(catalog, "background"))
+    found = found_in(material)
+    assert found is not None
+    assert found.label in ("ood", "hard-ood")
+    assert found.cue == "background"
+    results = next(one for one in material.results if one.record.tasks.sampler_name == found.label)
+    counts = results.counts("ncc")
+    assert found.wrong == int((counts.n_query - counts.n_correct).sum())
+    assert 0.9 * found.wrong < found.by_cue <= found.wrong
+    assert len(found.examples) == EXAMPLES
+    background = dict(zip(catalog.items, catalog.table.column("background").to_pylist(), strict=True))
+    for one in found.examples:
+        assert one.label != one.called
+        assert background[one.item] == one.called_cue != one.own_cue
+        assert {background[item] for item in one.own_support} == {one.own_cue}
+        assert {background[item] for item in one.called_support} == {one.called_cue}
+    assert len({one.label for one in found.examples}) == len({one.task for one in found.examples}) == EXAMPLES
+
+
+def test_nothing_is_shown_of_a_classifier_that_knows_the_animal(catalog: Catalog) -> None:
+    assert found_in(material_of(catalog, context_sets(catalog), features_by(catalog, "label"))) is None
+
+
+def test_queries_that_went_by_an_attribute(catalog: Catalog) -> None:
+    backgrounds = zip(catalog.items, catalog.table.column("background").to_pylist(), strict=True)
+    attributes = Attributes.from_words({item: [place] for item, place in backgrounds}, AttributesRecord())
+    sets = [sample(catalog, "random", **SIZE), sample(catalog, "fewstab", attributes=attributes, **SIZE)]
+    given = material_of(catalog, sets, features_by(catalog, "label", "background"))
+    found = found_in(Material(given.results, given.tasks, given.catalogs, given.features, [attributes]))
+    assert found is not None
+    assert (found.label, found.cue) == ("fewstab", "attribute")
+    assert found.examples
+    assert found_in(given) is None  # without the attributes there is no placebo
+
+
+def test_the_page_begins_with_them(tmp_path: Path) -> None:
+    catalog = ScenesWorld(items=5, size=16).write(tmp_path, "test")
+    material = material_of(catalog, context_sets(catalog), features_by(catalog, "background"))
+    write_report(tmp_path / "page.html", material, intervals="sampler", projection="none")
+    page = Page(tmp_path / "page.html")
+    assert page.text.index("Fooled by the background") < page.text.index("<nav")
+    assert len(page.find("figure", **{"class": "panel fooled"})) == EXAMPLES
