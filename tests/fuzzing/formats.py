@@ -498,6 +498,7 @@ FORMATS: dict[str, Format] = {
             "gate": ("gate", "card.json", "--max-gap", "5", "--max-skill-lost", "0.1"),
             "gate --against": ("gate", "old-card.json", "--against", "card.json"),
             "check": ("check", "card.json", "--tasks", "tasks.parquet"),
+            "leaderboard": ("leaderboard", ".", "-o", "out/site"),
             "sp.read": _read("card.json"),
         },
     ),

@@ -94,7 +94,7 @@ NAMED = [
         "\"chat(model='m', url='https://there.example/v1')\"",
         r"sends items, and the key in \$OPENAI_API_KEY, to",
     ),
-    ('"ncc"', "\"chat(model='m', url='http://localhost@there.example')\"", r"to http://localhost@there\.example"),
+    ('"ncc"', "\"chat(model='m', url='http://localhost@there.example')\"", r"to http://there\.example"),
     ('"ncc"', "\"chat(model='m', api_key_variable='HOME')\"", r"sends \$HOME as the key of a server"),
     ('"photometric"', "\"endpoint(model='m', url='https://there.example')\"", "sends items"),
 ]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +17,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from shotproof.core.errors import InputError, WriteFailed, first_line
-from shotproof.core.files import is_there, parse_json, require_file
+from shotproof.core.files import parse_json, require_file
+from shotproof.core.places import url_of
 from shotproof.core.plain_values import plain, typed
 from shotproof.core.records import Header, Maker, ModelRecord
 from shotproof.core.tables import FORMAT, placed
@@ -96,8 +99,11 @@ class Model:
             InputError: it is neither.
         """
         named = str(model)
+        # `hf:/folder` is a backbone in a folder of this machine, `hf://...` a file of the hub.
+        is_elsewhere = url_of(named) is not None and not re.match("hf:/(?!/)", named)
         is_backbone = named in backbones or any(mark in named for mark in ":(")
-        return cls.pretrained(named) if is_backbone and not is_there(model) else cls.read(model)
+        is_file = is_elsewhere or os.path.lexists(named) or not is_backbone
+        return cls.read(model) if is_file else cls.pretrained(named)
 
     def write(self, path: str | Path) -> None:
         """Write the model, whole or not at all; the same model gives the same bytes."""

@@ -38,6 +38,8 @@ class Similarity:
         for name in MEASURES:
             if name not in self.table.column_names or not pa.types.is_floating(self.table.schema.field(name).type):
                 raise InputError(f"similarity: expected a column '{name}' of numbers")
+        if not len(self.table) or self.table.column("m_ce").null_count:
+            raise InputError("similarity, column 'm_ce': expected a number in every row, and at least one row")
 
     @classmethod
     def read(cls, path: str | Path) -> Similarity:
