@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Everything that decides what is installed: when one of these changes, the environment is made anew.
 STAMP := .venv/.installed
 
-.PHONY: install demo test test-browser test-package test-scale docs fuzz lint bench reproduction clean
+.PHONY: install demo test test-slow test-browser test-package test-scale docs fuzz lint bench reproduction clean
 
 install: $(STAMP)
 
@@ -16,6 +16,10 @@ demo: $(STAMP)
 # COVERAGE=1 measures and prints the lines that tests reach, which takes a fifth longer.
 test: $(STAMP)
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist worksteal $(if $(COVERAGE),--cov --cov-report=term:skip-covered)
+
+# Processes that are killed, interrupted or installed, demos, and simulations: what takes many seconds each.
+test-slow: $(STAMP)
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -m slow -n auto --dist worksteal
 
 test-browser: $(STAMP)
 	$(BIN)/pytest -m browser

@@ -8,7 +8,10 @@ import sys
 from pathlib import Path
 
 import nbformat
+import pytest
 from nbclient import NotebookClient
+
+pytestmark = pytest.mark.slow
 
 # Appends to a file what it has done: a worker that ran the script again would append it again.
 SCRIPT = """

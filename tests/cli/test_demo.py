@@ -12,6 +12,8 @@ from shotproof.cli import demo
 from shotproof.cli.app import app
 from shotproof.core.errors import InputError
 
+pytestmark = pytest.mark.slow
+
 
 def test_networks_are_trained_at_each_degree_and_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(demo, "_DEGREES", (0.0, 1.0))

@@ -8,7 +8,11 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.drawn_tasks import draw_task_set
+
+pytestmark = pytest.mark.slow
 
 # Ends by itself long after anybody would have waited for it.
 SLOW = """

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from shotproof.analysis.compare import compare
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
@@ -12,6 +14,8 @@ from shotproof.pipeline.report import write_report
 from shotproof.sounds.mix import MixSettings, mix
 from shotproof.tasks.context.sets import sample_context
 from shotproof.worlds.sounds import SoundsWorld
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_loss_to_other_backgrounds_grows_with_their_loudness_from_zero(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from shotproof.methods.method import make_method
 from shotproof.tasks.sampler import sample
 from shotproof.worlds.gaussian import DrawnItems, GaussianWorld, as_files
 
+pytestmark = pytest.mark.slow
+
 SHAPE = Shape(way=3, shot=2, query=5)
 
 

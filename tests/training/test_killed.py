@@ -8,8 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import shotproof as sp
 from tests.small_networks import SMALL, write_world
+
+pytestmark = pytest.mark.slow
 
 # Torch is imported once; every attempt is a fork of this process. It is killed soon after it has written some
 # checkpoints, at a moment that nobody chose: in an update, a validation, a write.

@@ -15,6 +15,8 @@ from benchmarks.calibration import Reading, calibrate
 from shotproof.tasks.sampler import sample
 from shotproof.worlds.shapes import ShapesWorld
 
+pytestmark = pytest.mark.slow
+
 # Sampler: what it needs beside the catalog.
 EXPOSING: dict[str, Callable[[ShapesWorld], dict[str, Any]]] = {
     "fewstab": lambda world: {"attributes": world.attributes()},

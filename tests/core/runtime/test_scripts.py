@@ -18,6 +18,8 @@ import pytest
 
 from tests.core.runtime.conftest import RunScript
 
+pytestmark = pytest.mark.slow
+
 UNGUARDED = """
 from dataclasses import dataclass
 from shotproof.core.runtime.runtime import runtime

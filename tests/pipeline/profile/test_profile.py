@@ -21,6 +21,8 @@ from shotproof.pipeline.profile.profile import Profile, profile
 from shotproof.stats.card.card import Card
 from shotproof.worlds.shapes import ShapesWorld
 
+pytestmark = pytest.mark.slow
+
 app = typer.Typer()
 app.command()(profile_verb)
 app.command()(gate_verb)
