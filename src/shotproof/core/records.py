@@ -283,7 +283,7 @@ class TasksRecord(Record):
     def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
         made_by = _table(meta, "made_by")
         fields = super()._upgraded(meta) | {key: meta.get(key) for key in ("seed", "match", "summary", "mix")}
-        if "sampler" in made_by:
+        if made_by.get("sampler") is not None:
             options = {_RENAMED.get(key, key): one for key, one in _without(made_by, "sampler", *_DESIGN).items()}
             if options.get("base") == "meta_dataset":  # names were spelled with underscores
                 options["base"] = "meta-dataset"

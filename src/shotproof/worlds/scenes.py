@@ -69,9 +69,10 @@ class ScenesWorld(Checked):
         record = CatalogRecord("world of scenes", notes={"world": "scenes", **asdict(self)})
         return Catalog(table, root or Path(), record)
 
-    def write(self, folder: str | Path, split: str) -> Catalog:
-        """Draw the pictures of one split into animal folders with place folders in them, and return their catalog."""
-        catalog = self.catalog(Path(folder)).in_split(split)
+    def write(self, folder: str | Path, split: str | None = None) -> Catalog:
+        """Draw the pictures, of one split or of all, into animal folders with place folders; return their catalog."""
+        catalog = self.catalog(Path(folder))
+        catalog = catalog if split is None else catalog.in_split(split)
         save_pictures(catalog.paths, self._pictures(catalog))
         return catalog
 

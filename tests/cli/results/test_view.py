@@ -33,6 +33,7 @@ def test_it_serves_until_it_is_interrupted(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # ignored where tests run unseen
     ) as server:
         assert server.stdout is not None
         url = server.stdout.readline().split()[0]

@@ -53,4 +53,6 @@ def leaderboard(
         print_table("", ["rank", "classifier", board.metric, column.covers], rows)
     for note in board.notes:
         typer.echo(note)
-    typer.echo(f"{output}: {len(board.entries):,} classifiers; open {output / 'index.html'}")
+    typer.echo(
+        f"{output}: {len(board.entries):,} classifier{'s' * (len(board.entries) != 1)}; open {output / 'index.html'}"
+    )
