@@ -204,7 +204,7 @@ class FeaturesRecord(Record):
     def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
         made_by = _table(meta, "made_by")
         fields = super()._upgraded(meta) | {"shape": meta.get("shape"), "fingerprint": meta.get("fingerprint")}
-        if "encoder" in made_by:
+        if made_by.get("encoder") is not None:
             spelled, *steps = typed(made_by["encoder"], str, "made_by.encoder").split(" > ")
             options = _without(made_by, "encoder", "transforms")
             fields["encoder"] = {"name": spelled.partition("(")[0], "spelling": spelled, "options": options}
