@@ -1,4 +1,4 @@
-"""The site's pages that are generated: the command line and the Python interface, from the code itself.
+"""The site's pages that are generated: the command line and the Python interface from the code, notebooks by running.
 
 A hook of mkdocs (`make docs`). Links of the pages to files of the repository beside `docs/` become code, since the
 site has no such pages.
@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import inspect
 import re
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -26,12 +28,30 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
     for path, text in {"reference/command-line.md": command_line(), "reference/python.md": python_interface()}.items():
         files.append(File.generated(config, path, content=text))
+    for notebook in sorted((Path(config.docs_dir) / "notebooks").glob("*.py")):
+        for path, content in rendered(notebook).items():
+            files.append(File.generated(config, path, content=content))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Name the files that are not part of the site, without a link."""
     return _BESIDE_THE_DOCS.sub(r"`\1`", markdown)
+
+
+def rendered(path: Path) -> dict[str, str | bytes]:
+    """A notebook as a page with what it has shown, and the pictures of it, by their places in the site."""
+    import jupytext
+    from nbclient import NotebookClient
+    from nbconvert import MarkdownExporter
+
+    notebook = jupytext.read(path)
+    with tempfile.TemporaryDirectory() as folder:
+        NotebookClient(notebook, timeout=600, resources={"metadata": {"path": folder}}).execute()
+    naming = {"output_files_dir": f"{path.stem}-files", "unique_key": "picture"}
+    text, resources = MarkdownExporter().from_notebook_node(notebook, resources=naming)
+    beside = {f"notebooks/{name}": content for name, content in resources["outputs"].items()}
+    return {f"notebooks/{path.stem}.md": text, **beside}
 
 
 def command_line() -> str:

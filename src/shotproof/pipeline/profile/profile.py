@@ -5,6 +5,7 @@ sp.profile("birds/", encoder="lite0", method="cosine", output="birds-profile")
 
 from __future__ import annotations
 
+import base64
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +44,8 @@ class Profile:
         return self.folder / PAGE_FILE
 
     def _repr_html_(self) -> str:
-        return (self.folder / FIGURE_FILE).read_text(encoding="utf-8")
+        drawn = base64.b64encode((self.folder / FIGURE_FILE).read_bytes()).decode()
+        return f'<img alt="the card" src="data:image/svg+xml;base64,{drawn}">'  # its style stays its own
 
 
 def profile(

@@ -1,0 +1,23 @@
+# %% [markdown]
+# # Sounds and contexts
+#
+# Does a classifier know a sound by the background behind it? A small world of synthetic sounds is mixed with backgrounds, so
+# that the context of each is known.
+
+# %%
+import shotproof as sp
+
+world = sp.SoundsWorld(foregrounds=8, backgrounds=6, items=12)
+recordings = world.write("sounds")
+catalog = sp.mix(recordings, world.mapping(), "mixed", sp.MixSettings(on_the_fly=True))
+catalog
+
+# %% [markdown]
+# Matched tasks: the same classes and the same supports, with queries in the same background (`iid`), in others (`ood`), and in those of
+# the other classes (`hard-ood`).
+
+# %%
+features = sp.encode(catalog, "logmel")
+sets = sp.sample_context(catalog, shot=3, query=5, tasks=200, seed=0)
+results = [sp.evaluate(tasks, features, ["ncc", "ridge"]) for tasks in sets.values()]
+sp.compare(results).to_pandas("gaps")

@@ -1,0 +1,30 @@
+# %% [markdown]
+# # Comparing two methods so that a reviewer believes it
+#
+# Both on the same tasks, the difference taken task by task, under the interval that answers the question, and with as many tasks as it takes.
+
+# %%
+import shotproof as sp
+
+catalog = sp.ShapesWorld(classes=12, items=50, size=32).write("compared")
+features = sp.encode(catalog, "pixels(size=8)")
+tasks = sp.sample(catalog, "random", shot=5, query=10, tasks=300, seed=0)
+results = sp.evaluate(tasks, features, ["ncc", "cosine", "ridge"])
+
+# %% [markdown]
+# `sampler` says whether it would hold for other tasks of these very images; `images`, whether it would for other images of these classes.
+
+# %%
+material = sp.Material([results], tasks=[tasks], catalogs=[catalog], features=[features])
+comparison = sp.compare(material, intervals=["sampler", "images"])
+comparison.to_pandas("pairs")[["a", "b", "metric", "interval", "difference", "low", "high"]]
+
+# %%
+comparison.plot("intervals")
+
+# %% [markdown]
+# How many tasks would tell two methods apart that differ by half a point, where the differences of tasks vary as they do here?
+
+# %%
+accuracies = {method: results.counts(method).accuracy_by_task() for method in ("ncc", "ridge")}
+sp.tasks_needed(0.5, (accuracies["ncc"] - accuracies["ridge"]).var(ddof=1))
