@@ -17,22 +17,10 @@ from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 import shotproof as sp
+from benchmarks.scrolling import FRAMES
 
 TASKS, CLASSES, ITEMS, WORDS = 100_000, 100, 60, 40
 METHODS = ["ncc", "cosine", "ridge", "knn"]
-FRAMES = """async (seconds) => {
-  const list = document.getElementById("list");
-  const times = [];
-  let last = performance.now();
-  const start = last;
-  while (last - start < 1000 * seconds) {
-    const now = await new Promise(requestAnimationFrame);
-    times.push(now - last);
-    last = now;
-    list.scrollTop = (list.scrollHeight - list.clientHeight) * (now - start) / (1000 * seconds);
-  }
-  return times.slice(1);
-}"""
 # The largest gap in which nothing of the new rows was in the document.
 BLANK = """() => {
   const box = document.getElementById("list").getBoundingClientRect();
@@ -70,7 +58,7 @@ def _look(url: str) -> None:
         page.goto(url)
         page.wait_for_selector(".row")
         print(f"page: first rows after {time.perf_counter() - start:.2f} s")
-        frames = page.evaluate(FRAMES, 4)
+        frames = page.evaluate(FRAMES, ["list", 4])
         page.wait_for_timeout(50)
         assert not page.evaluate(BLANK), "no row is in sight after scrolling"
         print(f"scrolling through all tasks in 4 s: {len(frames) / 4:.0f} frames per second, ", end="")

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
+from benchmarks.scrolling import FRAMES
 from shotproof.core.records import Source
 from shotproof.pipeline.leaderboard import write_site
 from shotproof.stats.card.card import Card, CardAxis, CardNumber, CardTasks
@@ -40,19 +41,6 @@ SEARCH = """async (text) => {
   await changed;
   await new Promise(requestAnimationFrame);
   return performance.now() - start;
-}"""
-FRAMES = """async (seconds) => {
-  const box = document.getElementById("table");
-  const times = [];
-  let last = performance.now();
-  const start = last;
-  while (last - start < 1000 * seconds) {
-    const now = await new Promise(requestAnimationFrame);
-    times.push(now - last);
-    last = now;
-    box.scrollTop = (box.scrollHeight - box.clientHeight) * (now - start) / (1000 * seconds);
-  }
-  return times.slice(1);
 }"""
 PAINTED = 'performance.getEntriesByName("first-contentful-paint")[0]?.startTime'
 ROWS = """() => new Promise((done) => {
@@ -97,7 +85,7 @@ def _look(address: str) -> list[str]:
         print(f"sorted by {columns} columns: median {statistics.median(times):.3f} s, the longest {max(times):.3f} s")
         searches = [_settled(page, SEARCH, text) for text in ("m", "method-12", "encoder-7", "")]
         print(f"searched: median {statistics.median(searches):.3f} s, the longest {max(searches):.3f} s")
-        frames = page.evaluate(FRAMES, 4)
+        frames = page.evaluate(FRAMES, ["table", 4])
         print(f"scrolling through all in 4 s: {len(frames) / 4:.0f} frames per second, ", end="")
         print(f"95% of frames within {np.quantile(frames, 0.95):.0f} ms, the longest {max(frames):.0f} ms")
         print(f"{page.evaluate('document.querySelectorAll(`*`).length'):,} elements")

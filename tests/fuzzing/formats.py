@@ -17,14 +17,33 @@ from tests.chat_servers import chat_server
 from tests.fuzzing import raw, tables
 from tests.fuzzing.bench import KEPT, TRAINING
 from tests.fuzzing.choices import Choices
+from tests.fuzzing.commands import (
+    ALONE,
+    CATALOG,
+    COMPARE,
+    DETECT,
+    ENCODE,
+    EVALUATE,
+    EXPLAIN,
+    FROM_TABLE,
+    GEOMETRY,
+    MINE,
+    MIX,
+    PLAN,
+    PROFILE,
+    REFERENCE,
+    REPORT,
+    RUN,
+    SAMPLE,
+    SIMILARITY,
+    TRAIN,
+    TRANSFER,
+)
 from tests.fuzzing.execute import Command
 from tests.fuzzing.listings import LAYOUTS, LISTED
 from tests.fuzzing.values import changed, json_value, to_json, to_toml, toml_value
 
 Mutate = Callable[[bytes, Choices], bytes]
-
-ALONE = ("--workers", "1", "--no-progress")
-TASKS = ("--way", "2", "--shot", "1", "--query", "2", "--tasks", "2", "--split", "test")
 
 
 @dataclass(frozen=True)
@@ -101,159 +120,13 @@ def _onnx(content: bytes, choices: Choices) -> bytes:
     return bytes(model.SerializeToString())
 
 
-_CATALOG = "catalog.parquet"
-_ENCODE = ("encode", _CATALOG, "-o", "out/features.parquet", *ALONE, "--cache", "none")
-_DETECT = ("detect", _CATALOG, "-o", "out/attributes.parquet", *ALONE, "--stats")
-_EVALUATE = ("evaluate", "tasks.parquet", "-f", "features.parquet", "-m", "ncc", "-o", "out/results.parquet", *ALONE)
-_SAMPLE = ("sample", _CATALOG, "-o", "out/tasks.parquet", *TASKS, *ALONE)
-_COMPARE = (
-    "compare",
-    "results.parquet",
-    "hard-results.parquet",
-    "--tasks",
-    "tasks.parquet",
-    "--tasks",
-    "hard.parquet",
-    "--catalog",
-    _CATALOG,
-    "--features",
-    "features.parquet",
-    "--halvings",
-    "2",
-    *ALONE,
-)
-_REPORT = (
-    "report",
-    "results.parquet",
-    "hard-results.parquet",
-    "--tasks",
-    "tasks.parquet",
-    "--tasks",
-    "hard.parquet",
-    "--catalog",
-    _CATALOG,
-    "--features",
-    "features.parquet",
-    "--attributes",
-    "attributes.parquet",
-    "--similarity",
-    "similarity.parquet",
-    "--projection",
-    "none",
-    "--interval",
-    "sampler",
-    "--no-placebo",
-    "-o",
-    "out/report.html",
-    *ALONE,
-)
-_EXPLAIN = (
-    "explain",
-    "hard.parquet",
-    "--against",
-    "tasks.parquet",
-    "--attributes",
-    "attributes.parquet",
-    "-f",
-    "features.parquet",
-    "--results",
-    "hard-results.parquet",
-    "--catalog",
-    _CATALOG,
-    "-o",
-    "out/explain.html",
-    *ALONE,
-)
-_TRANSFER = (
-    "transfer",
-    "hard.parquet",
-    "--against",
-    "tasks.parquet",
-    "-f",
-    "features.parquet",
-    "-m",
-    "ncc",
-    "-o",
-    "out",
-    *ALONE,
-)
-_PLAN = ("plan", "results.parquet", "--catalog", _CATALOG, "--split", "test")
-_GEOMETRY = (
-    "geometry",
-    "features.parquet",
-    "--catalog",
-    _CATALOG,
-    "--clean-value",
-    "sea",
-    "-o",
-    "out/geometry.html",
-    *ALONE,
-)
-_REFERENCE = (
-    "geometry",
-    "features.parquet",
-    "--catalog",
-    _CATALOG,
-    "--reference",
-    "features.parquet",
-    "--reference-catalog",
-    _CATALOG,
-    "--permutations",
-    "2",
-    *ALONE,
-)
-_SIMILARITY = (
-    "similarity",
-    _CATALOG,
-    "--features",
-    "features.parquet",
-    "--texts",
-    "texts.parquet",
-    "-o",
-    "out/similarity.html",
-    "--items",
-    "out/similarity.parquet",
-    *ALONE,
-)
-_TRAIN = (
-    "train",
-    _CATALOG,
-    "--objective",
-    "protonet",
-    "--backbone",
-    "conv64f(pools=2, pooling='mean')",
-    "--val-split",
-    "none",
-    "--way",
-    "2",
-    "--shot",
-    "1",
-    "--query",
-    "1",
-    "--epochs",
-    "1",
-    "--tasks",
-    "1",
-    "--set",
-    "size=16",
-    "-o",
-    "out/x.model",
-    *ALONE,
-)
-_MIX = ("mix", "sounds.parquet", "--mapping", "mapping.toml", "--embedding", "none", "-o", "out/mixed", *ALONE)
-_RUN = ("run", "experiment.toml", *ALONE)
-_PROFILE = ("--encoder", "pixels(size=2)", "--way", "2", "--query", "1", "--tasks", "2", "-o", "out/profile", *ALONE)
-_MINE = ("--root", "images", "--encoder", "pixels(size=2)", "-o", "out/mine", *ALONE)
-_FROM_TABLE = ("catalog", "table.csv", "--layout", "table", "-o", "out/catalog.parquet", *ALONE)
-
-
 def _resume() -> None:
     out = Path("out")
     out.mkdir(exist_ok=True)
     shutil.copy("failed.model.checkpoint", out / "failed.model.checkpoint")
     with sp.Runtime(workers=1, progress=False):
         sp.train(
-            sp.Catalog.read(_CATALOG),
+            sp.Catalog.read(CATALOG),
             "protonet",
             output=out / "failed.model",
             val_split=None,
@@ -277,12 +150,12 @@ def _with_kept(file: str, part: str, work: Callable[[sp.Runtime], Any]) -> Calla
 
 
 def _encode_again(runtime: sp.Runtime) -> None:
-    found = sp.encode(sp.Catalog.read(_CATALOG), "pixels(size=2)", runtime=runtime)
+    found = sp.encode(sp.Catalog.read(CATALOG), "pixels(size=2)", runtime=runtime)
     assert found.digest == sp.Features.read("features.parquet").digest, "what was kept is taken for something else"
 
 
 def _adapt_again(runtime: sp.Runtime) -> None:
-    data: dict[str, Any] = {"catalog": sp.Catalog.read(_CATALOG), "model": sp.Model.read("protonet.model")}
+    data: dict[str, Any] = {"catalog": sp.Catalog.read(CATALOG), "model": sp.Model.read("protonet.model")}
     sp.evaluate(sp.TaskSet.read("tasks.parquet"), methods=["finetune(steps=1)"], runtime=runtime, **data)
 
 
@@ -290,7 +163,7 @@ def _caption() -> None:
     """All captions by a server that answers with the content of a file."""
     with chat_server() as server, sp.Runtime(workers=1, cache=None, progress=False):
         server.faults = ["raw " + Path("answer.json").read_bytes().decode("utf-8", "replace")] * 100
-        sp.detect(sp.Catalog.read(_CATALOG), f"endpoint(model='m', url='{server.url}', retries=0)")
+        sp.detect(sp.Catalog.read(CATALOG), f"endpoint(model='m', url='{server.url}', retries=0)")
 
 
 def _listing_mutation(file: str) -> Mutate:
@@ -300,14 +173,14 @@ def _listing_mutation(file: str) -> Mutate:
 
 def _in(*names: str) -> dict[str, Command]:
     known: dict[str, Command] = {
-        "encode": (*_ENCODE, "--encoder", "pixels(size=2)"),
-        "detect": (*_DETECT, "--detector", "photometric"),
-        "evaluate": _EVALUATE,
+        "encode": (*ENCODE, "--encoder", "pixels(size=2)"),
+        "detect": (*DETECT, "--detector", "photometric"),
+        "evaluate": EVALUATE,
         "evaluate items": (
             "evaluate",
             "tasks.parquet",
             "--catalog",
-            _CATALOG,
+            CATALOG,
             "--model",
             "protonet.model",
             "-m",
@@ -316,12 +189,12 @@ def _in(*names: str) -> dict[str, Command]:
             "out/results.parquet",
             *ALONE,
         ),
-        "sample": (*_SAMPLE, "--sampler", "random"),
-        "sample fewstab": (*_SAMPLE, "--sampler", "fewstab", "--attributes", "attributes.parquet"),
-        "sample hardest": (*_SAMPLE, "--sampler", "hardest", "--features", "features.parquet"),
+        "sample": (*SAMPLE, "--sampler", "random"),
+        "sample fewstab": (*SAMPLE, "--sampler", "fewstab", "--attributes", "attributes.parquet"),
+        "sample hardest": (*SAMPLE, "--sampler", "hardest", "--features", "features.parquet"),
         "sample like": (
             "sample",
-            _CATALOG,
+            CATALOG,
             "-o",
             "out/tasks.parquet",
             "--split",
@@ -340,26 +213,26 @@ def _in(*names: str) -> dict[str, Command]:
             "tasks.parquet",
             *ALONE,
         ),
-        "sample context": (*_SAMPLE[:2], "-o", "out/tasks", *_SAMPLE[4:], "--query", "1", "--sampler", "context"),
-        "check": ("check", "tasks.parquet", "--catalog", _CATALOG, "--attributes", "attributes.parquet"),
-        "compare": _COMPARE,
-        "report": _REPORT,
-        "explain": _EXPLAIN,
-        "transfer": _TRANSFER,
-        "plan": _PLAN,
-        "geometry": _GEOMETRY,
-        "geometry reference": _REFERENCE,
-        "similarity": _SIMILARITY,
-        "train": _TRAIN,
-        "mix": _MIX,
-        "run": _RUN,
-        "catalog check": ("catalog", _CATALOG, "--check", "--stats", "-o", "out/catalog.parquet", *ALONE),
-        "catalog table": _FROM_TABLE,
+        "sample context": (*SAMPLE[:2], "-o", "out/tasks", *SAMPLE[4:], "--query", "1", "--sampler", "context"),
+        "check": ("check", "tasks.parquet", "--catalog", CATALOG, "--attributes", "attributes.parquet"),
+        "compare": COMPARE,
+        "report": REPORT,
+        "explain": EXPLAIN,
+        "transfer": TRANSFER,
+        "plan": PLAN,
+        "geometry": GEOMETRY,
+        "geometry reference": REFERENCE,
+        "similarity": SIMILARITY,
+        "train": TRAIN,
+        "mix": MIX,
+        "run": RUN,
+        "catalog check": ("catalog", CATALOG, "--check", "--stats", "-o", "out/catalog.parquet", *ALONE),
+        "catalog table": FROM_TABLE,
         "detect stats": (
             "detect",
             "attributes.parquet",
             "--catalog",
-            _CATALOG,
+            CATALOG,
             "--stats",
             "--against",
             "attributes.parquet",
@@ -392,22 +265,22 @@ FORMATS: dict[str, Format] = {
     "experiment": Format(
         "experiment.toml",
         _toml("root", "file", "layout", "mix", "tune_on", "sets", "files", "stages", "model", "models"),
-        {"run": _RUN, "run --dry-run": (*_RUN, "--dry-run"), "sp.read": _read("experiment.toml")},
+        {"run": RUN, "run --dry-run": (*RUN, "--dry-run"), "sp.read": _read("experiment.toml")},
     ),
     "experiment on sounds": Format(
         "sounding.toml",
         _toml("mapping", "min_audible", "gain", "dial", "embedding"),
         {"run": ("run", "sounding.toml", *ALONE)},
     ),
-    "catalog": Format(_CATALOG, _TABLE, {**_in(*_OF_CATALOG), "sp.read": _read(_CATALOG)}),
-    "catalog of sounds": Format("sounds.parquet", _either(tables.changed_table, tables.with_paths), {"mix": _MIX}),
+    "catalog": Format(CATALOG, _TABLE, {**_in(*_OF_CATALOG), "sp.read": _read(CATALOG)}),
+    "catalog of sounds": Format("sounds.parquet", _either(tables.changed_table, tables.with_paths), {"mix": MIX}),
     "catalog of recipes": Format(
         "recipes/catalog.parquet",
         _either(tables.changed_table, tables.with_paths),
         {"encode": ("encode", "recipes/catalog.parquet", "-o", "out/features.parquet", "--encoder", "logmel", *ALONE)},
     ),
     "paths in catalogs": Format(
-        _CATALOG,
+        CATALOG,
         tables.with_paths,
         _in("encode", "detect", "train", "catalog check", "report", "explain", "evaluate items"),
     ),
@@ -431,8 +304,8 @@ FORMATS: dict[str, Format] = {
                 "geometry reference",
                 "similarity",
             ),
-            "encode": (*_ENCODE, "--encoder", "file:features.parquet"),
-            "evaluate centered": (*_EVALUATE, "-t", "center(base='features.parquet')"),
+            "encode": (*ENCODE, "--encoder", "file:features.parquet"),
+            "evaluate centered": (*EVALUATE, "-t", "center(base='features.parquet')"),
             "sp.read": _read("features.parquet"),
         },
     ),
@@ -441,7 +314,7 @@ FORMATS: dict[str, Format] = {
             f"features.parts/{file}",
             mutate,
             {
-                "evaluate": ("evaluate", "tasks.parquet", "-f", "features.parts", *_EVALUATE[4:]),
+                "evaluate": ("evaluate", "tasks.parquet", "-f", "features.parts", *EVALUATE[4:]),
                 "sp.read": _read("features.parts"),
             },
         )
@@ -471,8 +344,8 @@ FORMATS: dict[str, Format] = {
             **_in("compare", "report", "plan"),
             "sp.read": _read("results.parquet"),
             "check": ("check", "results.parquet", "--tasks", "tasks.parquet", "--features", "features.parquet"),
-            "compare --json": (*_COMPARE, "--json"),
-            "compare --latex": (*_COMPARE, "--latex"),
+            "compare --json": (*COMPARE, "--json"),
+            "compare --latex": (*COMPARE, "--latex"),
         },
     ),
     "similarity": Format("similarity.parquet", _TABLE, {**_in("report"), "sp.read": _read("similarity.parquet")}),
@@ -486,7 +359,7 @@ FORMATS: dict[str, Format] = {
             "plan": ("plan", "run"),
             "run": ("run", "in-run.toml", *ALONE),
             "view": ("view", "run", "--export", "out/page"),
-            "profile": ("profile", "run", "--split", "test", *_PROFILE),
+            "profile": ("profile", "run", "--split", "test", *PROFILE),
             "bundle": ("bundle", "run", "-o", "out/bundle.zip"),
             "sp.read": _read("run"),
         },
@@ -508,7 +381,7 @@ FORMATS: dict[str, Format] = {
         _either(_manifest),
         {
             "bundle --verify": ("bundle", "--verify", "bundle.zip"),
-            "run": ("run", "bundle.zip", *_MINE),
+            "run": ("run", "bundle.zip", *MINE),
             "sp.read": _read("bundle.zip"),
         },
     ),
@@ -516,30 +389,30 @@ FORMATS: dict[str, Format] = {
         "captions.jsonl",
         _either(raw.changed_json_lines),
         {
-            "detect": (*_DETECT, "--detector", "captions(file='captions.jsonl')"),
-            "detect chunks": (*_DETECT, "--detector", "captions(file='captions.jsonl', words='chunks')"),
+            "detect": (*DETECT, "--detector", "captions(file='captions.jsonl')"),
+            "detect chunks": (*DETECT, "--detector", "captions(file='captions.jsonl', words='chunks')"),
         },
     ),
     "captions, CSV": Format(
-        "captions.csv", _either(raw.changed_csv), {"detect": (*_DETECT, "--detector", "captions(file='captions.csv')")}
+        "captions.csv", _either(raw.changed_csv), {"detect": (*DETECT, "--detector", "captions(file='captions.csv')")}
     ),
     "captions, Parquet": Format(
-        "captions.parquet", _TABLE, {"detect": (*_DETECT, "--detector", "captions(file='captions.parquet')")}
+        "captions.parquet", _TABLE, {"detect": (*DETECT, "--detector", "captions(file='captions.parquet')")}
     ),
-    "annotations": Format("annotations.csv", _either(raw.changed_csv), {"run": _RUN}),
+    "annotations": Format("annotations.csv", _either(raw.changed_csv), {"run": RUN}),
     "annotations, wide": Format(
-        "wide.csv", _either(raw.changed_csv), {"detect": (*_DETECT, "--detector", "table(file='wide.csv')")}
+        "wide.csv", _either(raw.changed_csv), {"detect": (*DETECT, "--detector", "table(file='wide.csv')")}
     ),
-    "table of items": Format("table.csv", _either(raw.changed_csv), {"catalog": _FROM_TABLE}),
+    "table of items": Format("table.csv", _either(raw.changed_csv), {"catalog": FROM_TABLE}),
     "splits": Format(
         "splits.csv",
         _either(raw.changed_csv),
-        {"run": _RUN, "catalog": ("catalog", "images", "--splits", "splits.csv", "-o", "out/catalog.parquet")},
+        {"run": RUN, "catalog": ("catalog", "images", "--splits", "splits.csv", "-o", "out/catalog.parquet")},
     ),
     "names": Format(
         "names.csv",
         _either(raw.changed_csv),
-        {"run": _RUN, "catalog": ("catalog", "images", "--names", "names.csv", "-o", "out/catalog.parquet")},
+        {"run": RUN, "catalog": ("catalog", "images", "--names", "names.csv", "-o", "out/catalog.parquet")},
     ),
     "names, text": Format(
         "names.txt",
@@ -548,7 +421,7 @@ FORMATS: dict[str, Format] = {
     ),
     **{
         f"class distances, {file}": Format(
-            file, mutate, {"sample": (*_SAMPLE, "--sampler", f"semantic(class_distances='{file}')")}
+            file, mutate, {"sample": (*SAMPLE, "--sampler", f"semantic(class_distances='{file}')")}
         )
         for file, mutate in (
             ("distances.csv", _either(raw.changed_csv)),
@@ -565,7 +438,7 @@ FORMATS: dict[str, Format] = {
             {
                 "sample": (
                     "sample",
-                    _CATALOG,
+                    CATALOG,
                     "-o",
                     "out/tasks.parquet",
                     "--split",
@@ -586,33 +459,33 @@ FORMATS: dict[str, Format] = {
         )
     },
     "mapping, TOML": Format(
-        "mapping.toml", _toml("pairs", "hard", "splits"), {"mix": _MIX, "run": ("run", "sounding.toml", *ALONE)}
+        "mapping.toml", _toml("pairs", "hard", "splits"), {"mix": MIX, "run": ("run", "sounding.toml", *ALONE)}
     ),
     "mapping, CSV": Format(
-        "mapping.csv", _either(raw.changed_csv), {"mix": (*_MIX[:2], "--mapping", "mapping.csv", *_MIX[4:])}
+        "mapping.csv", _either(raw.changed_csv), {"mix": (*MIX[:2], "--mapping", "mapping.csv", *MIX[4:])}
     ),
-    "mixing's record": Format("mixed/mix.json", _either(_json), {"mix": (*_MIX[:-5], "-o", "mixed", *ALONE)}),
+    "mixing's record": Format("mixed/mix.json", _either(_json), {"mix": (*MIX[:-5], "-o", "mixed", *ALONE)}),
     "arrays, npy": Format(
-        "features.npy", _either(raw.changed_npy), {"encode": (*_ENCODE, "--encoder", "file:features.npy")}
+        "features.npy", _either(raw.changed_npy), {"encode": (*ENCODE, "--encoder", "file:features.npy")}
     ),
-    "arrays, npz": Format("features.npz", _either(raw.changed_npz), {"run": _RUN}),
+    "arrays, npz": Format("features.npz", _either(raw.changed_npz), {"run": RUN}),
     "arrays, npz of a catalog": Format(
-        "items.npz", _either(raw.changed_npz), {"encode": (*_ENCODE, "--encoder", "file:items.npz")}
+        "items.npz", _either(raw.changed_npz), {"encode": (*ENCODE, "--encoder", "file:items.npz")}
     ),
-    "ONNX": Format("network.onnx", _either(_onnx), {"encode": (*_ENCODE, "--encoder", "onnx:network.onnx")}),
+    "ONNX": Format("network.onnx", _either(_onnx), {"encode": (*ENCODE, "--encoder", "onnx:network.onnx")}),
     "ONNX's TOML": Format(
         "network.onnx.toml",
         _toml("input", "front_end", "rate", "seconds", "size"),
-        {"encode": (*_ENCODE, "--encoder", "onnx:network.onnx")},
+        {"encode": (*ENCODE, "--encoder", "onnx:network.onnx")},
     ),
     "model": Format(
         "protonet.model",
         _either(raw.changed_tensors),
         {
             "sp.read": _read("protonet.model"),
-            "encode": (*_ENCODE, "--encoder", "model:protonet.model"),
+            "encode": (*ENCODE, "--encoder", "model:protonet.model"),
             **_in("evaluate items"),
-            "train": (*_TRAIN, "--from", "protonet.model"),
+            "train": (*TRAIN, "--from", "protonet.model"),
         },
     ),
     "checkpoint": Format("failed.model.checkpoint", _either(raw.changed_tensors), {"train --resume": _resume}),
@@ -627,7 +500,7 @@ FORMATS: dict[str, Format] = {
         _either(raw.changed_json_lines),
         {
             "evaluate": (
-                *("evaluate", "tasks.parquet", "--catalog", _CATALOG, "-o", "out/results.parquet", *ALONE, "-m"),
+                *("evaluate", "tasks.parquet", "--catalog", CATALOG, "-o", "out/results.parquet", *ALONE, "-m"),
                 "chat(model='m', url='http://127.0.0.1:9/v1', log='answers.jsonl', max_requests=0)",
             )
         },
@@ -647,6 +520,6 @@ FORMATS: dict[str, Format] = {
     "sound": Format(
         "sounds/low-bell/0000.flac",
         raw.damaged,
-        {"mix": _MIX, "encode": ("encode", "sounds.parquet", "-o", "out/f.parquet", "--encoder", "logmel", *ALONE)},
+        {"mix": MIX, "encode": ("encode", "sounds.parquet", "-o", "out/f.parquet", "--encoder", "logmel", *ALONE)},
     ),
 }
