@@ -1,4 +1,4 @@
-"""docs/reproduction.md: what stands between its marks is derived from results and from the papers' figures."""
+"""docs/results/reproduction.md: what stands between its marks is derived from results and from the papers' figures."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 from reproduction.sections import axes, fewstab, hard, oops, sounds
 
-DOCUMENT = Path(__file__).parents[1] / "docs" / "reproduction.md"
+DOCUMENT = Path(__file__).parents[1] / "docs" / "results" / "reproduction.md"
 _MARKED = re.compile(r"(<!-- reproduction:([\w-]+) -->\n).*?(<!-- /reproduction:\2 -->)", re.DOTALL)
 
 
