@@ -1,4 +1,4 @@
-"""Derive the tables and figures of docs/results/reproduction.md from results that are kept: `python -m reproduction`."""
+"""Derive the tables of docs/results/reproduction.md from results that are kept: `python -m reproduction`."""
 
 from __future__ import annotations
 
