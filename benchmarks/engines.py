@@ -28,8 +28,8 @@ with sp.runtime(engine=engine, workers=2, cache=None, progress=False):
     images = sp.Catalog.read(f"{folder}/images.parquet")
     encoded = sp.encode(images, "pixels(size=16)")
     catalog, features, _ = sp.GaussianWorld().draw(classes=40, items=300)
-    tasks = sp.sample(catalog, "hardest(effort='high')", features=features, tasks=200)
-    results = sp.evaluate(sp.sample(catalog, "random", tasks=1500), features, ["logistic", "pt-map", "tim"])
+    tasks = sp.sample(catalog, "hardest(effort='high')", features=features, tasks=400)
+    results = sp.evaluate(sp.sample(catalog, "random", tasks=4000), features, ["logistic", "pt-map", "tim"])
     digests = encoded.digest, tasks.digest, results.digest
 spent = time.perf_counter() - began
 family = [psutil.Process(), *psutil.Process().children(recursive=True)]

@@ -123,8 +123,10 @@ class _Blocks:
         interrupted = False
         try:
             for start in range(0, len(inputs), chunk):
-                while len(self.begun) >= self._most_at_a_time():
+                while len(self.begun) >= BLOCKS_AHEAD * self._places():
                     yield from self._outputs_of_first()
+                while self.workers is not None and len(self._under_way()) >= self.workers:
+                    self._take_what_is_done()
                 block = _Block(inputs[start : start + chunk])
                 self._submit(block)
                 self.begun.append(block)
@@ -134,12 +136,15 @@ class _Blocks:
             interrupted = True
             raise
         finally:
-            self.cluster.cancel([block.task for block in self.begun if block.done is None], at_once=interrupted)
+            self.cluster.cancel(list(self._under_way()), at_once=interrupted)
 
-    def _most_at_a_time(self) -> int:
+    def _places(self) -> int:
         if self.workers is not None:
             return self.workers
-        return BLOCKS_AHEAD * max(1, self.cluster.places(self.needs, self.engine.cores, self.engine.gpu_share))
+        return max(1, self.cluster.places(self.needs, self.engine.cores, self.engine.gpu_share))
+
+    def _under_way(self) -> dict[Any, _Block]:
+        return {block.task: block for block in self.begun if block.done is None}
 
     def _submit(self, block: _Block) -> None:
         import cloudpickle
@@ -161,7 +166,7 @@ class _Blocks:
         """Wait for a block, of any place; one that was lost is begun again."""
         from shotproof.core.runtime.ray_cluster import Died
 
-        waited = {block.task: block for block in self.begun if block.done is None}
+        waited = self._under_way()
         ready = self.cluster.wait(list(waited), SECONDS_BETWEEN_LOOKS)
         for task in ready:
             block = waited[task]
