@@ -224,19 +224,21 @@ def _networks(output: Path) -> None:
 
 
 def _train(seen: Catalog, model: Path, settings: dict[str, Any]) -> None:
-    """Train a small network by tasks of its training classes."""
+    """Train a small network by tasks of its training classes, in one thread: so all machines print the same."""
+    from shotproof.core.runtime.devices import one_thread_per_operation
     from shotproof.training.train import train
 
-    train(
-        seen,
-        "protonet(temperature=16)",
-        backbone="conv64f(pools=2)",
-        val_split=None,
-        output=model,
-        resume=True,
-        augment="none",
-        **settings,
-    )
+    with one_thread_per_operation():
+        train(
+            seen,
+            "protonet(temperature=16)",
+            backbone="conv64f(pools=2)",
+            val_split=None,
+            output=model,
+            resume=True,
+            augment="none",
+            **settings,
+        )
 
 
 def _scenes(output: Path) -> None:
