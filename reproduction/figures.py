@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from reproduction.geometry import read_plane
 from reproduction.kept import read_kept
-from reproduction.sections import fewstab, oops, sounds
+from reproduction.sections import fewstab, oops, sound_cells
 from shotproof.report.figures.charts import Bar, Point, gap_bars, gap_domain, scatter
 from shotproof.report.figures.contexts import lines_figure
 from shotproof.report.figures.file import write_svg
@@ -38,8 +38,8 @@ def all_figures() -> dict[str, tuple[str, Markup]]:
         "fewstab-gaps": fewstab_gaps(),
         "fewstab-scatter": fewstab_scatter(),
         "oops-tasks": oops_tasks(),
-        "sounds-dial": curves(sounds.dial_curves(), "share of the background, a"),
-        "sounds-shots": curves(sounds.shot_curves(), "shots per class"),
+        "sounds-dial": curves(sound_cells.dial_curves(), "share of the background, a"),
+        "sounds-shots": curves(sound_cells.shot_curves(), "shots per class"),
         "sounds-plane": sounds_plane(),
     }
     return {name: figure for name, figure in made.items() if figure is not None}
@@ -79,7 +79,7 @@ def oops_tasks() -> tuple[str, Markup] | None:
     return None
 
 
-def curves(found: Sequence[sounds.Curve], x_label: str) -> tuple[str, Markup] | None:
+def curves(found: Sequence[sound_cells.Curve], x_label: str) -> tuple[str, Markup] | None:
     """SpurAudio, Figures 2 and 15: the gap against the dial or the shots."""
     if not found:
         return None
@@ -92,7 +92,7 @@ def curves(found: Sequence[sounds.Curve], x_label: str) -> tuple[str, Markup] | 
 
 def sounds_plane() -> tuple[str, Markup] | None:
     """SpurAudio, Figures 4 to 6: one task on a plane, iid beside ood."""
-    projection = read_plane(f"sounds-{sounds.SECOND}-s0")
+    projection = read_plane(f"sounds-{sound_cells.SECOND}-s0")
     if projection is None:
         return None
     parts: list[Markup] = []

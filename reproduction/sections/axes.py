@@ -8,7 +8,7 @@ from itertools import combinations
 
 from reproduction.kept import Table, read_kept
 from reproduction.markdown import NOT_RUN, bounds, estimate, number, table
-from reproduction.sections import sounds
+from reproduction.sections import sound_cells
 from reproduction.sections.fewstab import LEAST, METHODS
 from shotproof.evaluation.metrics import rank_correlation
 from shotproof.stats.intervals import Estimate
@@ -16,8 +16,8 @@ from shotproof.stats.intervals import Estimate
 BIRD_AXES = {"fewstab": "attributes", "hardest": "hardest supports", "meta-dataset": "unbalanced"}
 CONTEXT_AXES = {"ood": "other contexts", "hard-ood": "misleading contexts"}
 SOUND_AXES = (*CONTEXT_AXES.values(), BIRD_AXES["hardest"], BIRD_AXES["meta-dataset"])
-SOUND_METHODS = {**sounds.METHODS, **sounds.CONTRASTIVE}
-STRESSED = {f"ProtoNet on {name}": given for name, given in sounds.TRAINED_ON.items() if given[0] != "protonet"}
+SOUND_METHODS = {**sound_cells.METHODS, **sound_cells.CONTRASTIVE}
+STRESSED = {f"ProtoNet on {name}": given for name, given in sound_cells.TRAINED_ON.items() if given[0] != "protonet"}
 
 Lost = Mapping[str, Mapping[str, Estimate]]  # by method and axis; what was not run yet is not there
 
@@ -41,13 +41,13 @@ def birds_lost() -> Lost:
 
 def sounds_lost(methods: Mapping[str, tuple[str, str, bool]]) -> Lost:
     """The same of networks on one second of sound that were run; contexts from iid tasks, others from random ones."""
-    kept, contexts = read_kept("axes-sounds"), sounds.read_sounds(sounds.SECOND)
+    kept, contexts = read_kept("axes-sounds"), sound_cells.read_sounds(sound_cells.SECOND)
     found = {}
     for name, (objective, head, by_shot) in methods.items():
-        cell = sounds.find_cell(contexts, sounds.SECOND, name, 5, dict(methods))
+        cell = sound_cells.find_cell(contexts, sound_cells.SECOND, name, 5, dict(methods))
         lost = {title: cell.gap(to) for to, title in CONTEXT_AXES.items()} if cell else {}
         axes = {axis: title for axis, title in BIRD_AXES.items() if title in SOUND_AXES}
-        model = f"{sounds.SECOND}-{objective}{'-5' if by_shot else ''}-s0"
+        model = f"{sound_cells.SECOND}-{objective}{'-5' if by_shot else ''}-s0"
         found[name] = {**lost, **_from_random(kept, axes, model, head)}
     return {name: lost for name, lost in found.items() if lost}
 

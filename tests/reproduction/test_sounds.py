@@ -6,23 +6,9 @@ from typing import Any
 
 import numpy as np
 from reproduction.kept import Table
-from reproduction.sections.sounds import (
-    BACKBONES,
-    FAILS,
-    HOLDS,
-    METHODS,
-    OPEN,
-    SETS,
-    STATEMENTS,
-    Cell,
-    Curve,
-    Found,
-    accuracy_table,
-    curve_table,
-    find_cell,
-    statement_table,
-    stress_table,
-)
+from reproduction.sections.sound_cells import BACKBONES, METHODS, SETS, Cell, Curve, Found, find_cell
+from reproduction.sections.sound_statements import FAILS, HOLDS, OPEN, STATEMENTS, statement_table
+from reproduction.sections.sounds import accuracy_table, curve_table, stress_table
 
 from shotproof.core.arrays import FloatArray
 from tests.reproduction.test_kept import evaluated
