@@ -1,7 +1,7 @@
 // Two columns against each other, better up and to the right, with the front.
 import { el, percent } from "./dom.js";
 
-const [LEFT, BOTTOM, EDGE] = [52, 44, 12];
+const [LEFT, BOTTOM, EDGE] = [60, 44, 12];
 const [NARROWEST, WIDEST] = [280, 760];
 const WHISKERS = 60; // more would hide the points
 
