@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Everything that decides what is installed: when one of these changes, the environment is made anew.
 STAMP := .venv/.installed
 
-.PHONY: install demo test test-slow test-browser test-package test-scale docs fuzz lint bench reproduction clean
+.PHONY: install demo test test-slow test-browser test-package test-scale test-site docs fuzz lint bench reproduction clean
 
 install: $(STAMP)
 
@@ -32,6 +32,11 @@ test-package: $(STAMP)
 test-scale: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[ray,stores]'
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -m scale
+
+# The site in a folder of its own: strictly, with its notebooks, looked through for links that lead nowhere.
+test-site: $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[docs]'
+	$(BIN)/pytest -m site
 
 # The site, into site/; any broken link ends it. `python -m http.server -d site` shows it with its search.
 docs: $(STAMP)

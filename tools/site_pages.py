@@ -10,6 +10,7 @@ import inspect
 import re
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +29,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
     for path, text in {"reference/command-line.md": command_line(), "reference/python.md": python_interface()}.items():
         files.append(File.generated(config, path, content=text))
-    for notebook in sorted((Path(config.docs_dir) / "notebooks").glob("*.py")):
-        for path, content in rendered(notebook).items():
-            files.append(File.generated(config, path, content=content))
+    notebooks = sorted((Path(config.docs_dir) / "notebooks").glob("*.py"))
+    with ThreadPoolExecutor(2) as kernels:
+        for pages in kernels.map(rendered, notebooks):
+            for path, content in pages.items():
+                files.append(File.generated(config, path, content=content))
     return files
 
 
