@@ -7,6 +7,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 from tools.option_tables import DOCS, pages
+from tools.site_pages import command_line
 
 from shotproof.pipeline.components import all_registries
 from shotproof.pipeline.schema import experiment_schema
@@ -22,6 +23,14 @@ def test_every_kind_has_its_table() -> None:
     told = "".join(path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md"))
     for kind in all_registries():
         assert f"<!-- options:{kind} -->" in told, kind
+
+
+def test_examples_of_commands_are_code() -> None:
+    page = command_line()
+    assert "\n\n    shotproof list samplers\n\n" in page
+    assert "\n\nOf a run:\n\n    shotproof explain my-run/\n\n" in page
+    assert " \\\n        -o results.parquet\n\n    shotproof evaluate" in page
+    assert not [line for line in page.splitlines() if line.startswith(("shotproof ", "Example:"))]
 
 
 def test_the_schema_is_one() -> None:

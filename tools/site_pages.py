@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
 _BESIDE_THE_DOCS = re.compile(r"\[([^\]]+)\]\((?:\.\./)+(?!docs/)[^)]*\)")
+_EXAMPLE = re.compile(r"(?:Example:|([A-Z][\w ,]*:))?\s*(shotproof .+)", re.DOTALL)
 _KINDS = ("Functions", "Objects", "Registries")
 
 
@@ -69,9 +70,19 @@ def command_line() -> str:
 
 
 def _command(name: str, command: Any) -> str:
-    told = inspect.cleandoc(command.help or "").replace("\b", "").replace("\f", "")
+    help_text = inspect.cleandoc(command.help or "").replace("\b", "").replace("\f", "")
+    told = "\n\n".join(_paragraph(one) for one in re.split(r"\n{2,}|\n(?=Example: )", help_text))
     rows = "".join(f"| {' | '.join(row)} |\n" for row in _parameters(command))
     return f"## {name}\n\n{told}\n\n| given as | what it is |\n|---|---|\n{rows}"
+
+
+def _paragraph(text: str) -> str:
+    """A paragraph of help; if it is an example, as code."""
+    found = _EXAMPLE.fullmatch(text.strip())
+    if found is None:
+        return text
+    command = "    " + found[2].replace("\n", " \\\n        ")
+    return f"{found[1]}\n\n{command}" if found[1] else command
 
 
 def _parameters(command: Any) -> Iterator[tuple[str, str]]:

@@ -54,9 +54,9 @@ def run(
 
     shotproof run experiment.toml
 
-    Of a folder: shotproof run birds/ writes birds-results/experiment.toml, to change later, and runs it.
+    Of a folder, whose experiment file is written beside it, to change later: shotproof run birds/
 
-    Of a bundle: shotproof run birds.zip --root images/ --encoder lite0 -o mine runs its tasks on your encoder.
+    Of a bundle, on your encoder: shotproof run birds.zip --root images/ --encoder lite0 -o mine
     """
     from shotproof.cli.console import print_json, told_notes
     from shotproof.cli.results.report import print_comparison
