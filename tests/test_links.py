@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tools.site_pages import without_links_out
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -39,3 +40,11 @@ def anchors(page: Path) -> set[str]:
 def test_every_page_is_in_the_site() -> None:
     named = re.findall(r"- ([\w/.-]+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(named) == sorted(page.relative_to(DOCS).as_posix() for page in {*DOCS.rglob("*.md"), *GENERATED})
+
+
+def test_the_site_keeps_links_within_it_and_names_files_beside_it() -> None:
+    written = (
+        "![Picture](../figures/gap.svg) [Run](../how-to/run.md#next) [Rules](../../CONTRIBUTING.md) [Cite](../cite.md)"
+    )
+    kept = without_links_out(written, "ideas/gaps.md")
+    assert kept == written.replace("[Rules](../../CONTRIBUTING.md)", "`Rules`")

@@ -7,6 +7,7 @@ site has no such pages.
 from __future__ import annotations
 
 import inspect
+import posixpath
 import re
 import tempfile
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from mkdocs.structure.files import Files
     from mkdocs.structure.pages import Page
 
-_BESIDE_THE_DOCS = re.compile(r"\[([^\]]+)\]\((?:\.\./)+(?!docs/)[^)]*\)")
+_UPWARD = re.compile(r"\[([^\]]+)\]\((\.\./[^)]*)\)")
 _EXAMPLE = re.compile(r"(?:Example:|([A-Z][\w ,]*:))?\s*(shotproof .+)", re.DOTALL)
 _KINDS = ("Functions", "Objects", "Registries")
 
@@ -40,7 +41,22 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Name the files that are not part of the site, without a link."""
-    return _BESIDE_THE_DOCS.sub(r"`\1`", markdown)
+    return without_links_out(markdown, page.file.src_uri)
+
+
+def without_links_out(markdown: str, page: str) -> str:
+    """A page in which links out of `docs/` are code.
+
+    Example:
+        >>> without_links_out("[a](../ideas/gaps.md) [Rules](../../RULES.md)", "how-to/run.md")
+        '[a](../ideas/gaps.md) `Rules`'
+    """
+
+    def kept(link: re.Match[str]) -> str:
+        leads_out = posixpath.normpath(posixpath.join(posixpath.dirname(page), link[2])).startswith("..")
+        return f"`{link[1]}`" if leads_out else link[0]
+
+    return _UPWARD.sub(kept, markdown)
 
 
 def rendered(path: Path) -> dict[str, str | bytes]:

@@ -15,15 +15,15 @@ NAME_LENGTH = 22
 _OWN, _BEFORE = 0, 6  # series of the classifier on an axis, and on its reference
 
 
-def axes_figure(card: Card) -> Markup:
+def axes_figure(card: Card, panel: float = PANEL) -> Markup:
     """One row per axis: accuracy on it and on its reference, and beside it the skill that is lost.
 
-    Small strokes are the baselines, whiskers the intervals.
+    Small strokes are the baselines, whiskers the intervals. Narrow panels keep the text readable on a phone.
     """
     left = names_width([axis.name for axis in card.axes], NAME_LENGTH)
     top, bottom = 20.0, 20.0 + STEP * len(card.axes)
-    accuracy = Box(left, top, left + PANEL, bottom)
-    lost = Box(accuracy.right + 24, top, accuracy.right + 24 + PANEL, bottom)
+    accuracy = Box(left, top, left + panel, bottom)
+    lost = Box(accuracy.right + 24, top, accuracy.right + 24 + panel, bottom)
     metric = card.metric
     of_accuracy = Scale(0, 100, accuracy.left, accuracy.right)
     shares = [one.skill_lost[metric] for one in card.stresses if one.skill_lost[metric].mean is not None]
