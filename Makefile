@@ -33,12 +33,12 @@ test-scale: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[ray,stores]'
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -m scale
 
-# The site in a folder of its own: strictly, with its notebooks, looked through for links that lead nowhere.
+# The site in a folder of its own: strictly, with its notebooks, looked through for links that lead nowhere; needs chromium.
 test-site: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[docs]'
 	$(BIN)/pytest -m site
 
-# The site, into site/; any broken link ends it. `python -m http.server -d site` shows it with its search.
+# The site, into site/; any broken link ends it.
 docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint $(CONSTRAINTS) --editable '.[docs]'
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet

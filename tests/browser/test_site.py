@@ -10,10 +10,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
 pytestmark = pytest.mark.site
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted(path.stem for path in (ROOT / "docs" / "notebooks").glob("*.py"))
 
 
@@ -71,3 +72,12 @@ def test_a_notebook_shows_what_came_out(site: Path, name: str) -> None:
     page = (site / "notebooks" / f"{name}.html").read_text(encoding="utf-8")
     article = page[page.index("<article") : page.index("</article")]
     assert re.search("<table|<img", article)
+
+
+def test_search_works_on_pages_that_are_opened_from_a_folder(site: Path, browser: Browser) -> None:
+    page = browser.new_page(viewport={"width": 1300, "height": 900})
+    page.goto((site / "how-to" / "fewstab.html").as_uri())
+    page.click(".md-search__input")
+    page.keyboard.type("depletion")
+    page.locator(".md-search-result__item").first.wait_for()
+    assert page.locator(".md-search-result__link[href*='statistics.html']").count() > 0
