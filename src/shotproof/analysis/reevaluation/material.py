@@ -53,6 +53,8 @@ class Material:
         >>> material = sp.Material([results], [tasks], [catalog], [features], halvings=4)
         >>> list(sp.compare(material, intervals=["sampler", "images"]).groups[0].rows[0].intervals["acc"])
         ['sampler', 'images']
+        >>> material
+        <Material: 1 results, 1 tasks, 1 catalogs, 1 features>
     """
 
     results: Sequence[Results] = ()
@@ -63,6 +65,10 @@ class Material:
     methods: Sequence[AnyMethod] = ()
     halvings: int | None = None
     seed: int = 0
+
+    def __repr__(self) -> str:
+        held = {name: len(getattr(self, name)) for name in ("results", "tasks", "catalogs", "features", "attributes")}
+        return f"<Material: {', '.join(f'{count} {name}' for name, count in held.items() if count)}>"
 
     def __post_init__(self) -> None:
         if self.halvings is not None and self.halvings < 2:

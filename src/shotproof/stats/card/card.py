@@ -200,6 +200,8 @@ class Card:
 
     Example:
         >>> card = Card(name="birds", encoder="lite0", method="cosine", version="1")
+        >>> card
+        <Card of cosine on lite0, birds: 0 axes>
         >>> Card.from_json(card.to_json()) == card
         True
     """
@@ -220,6 +222,9 @@ class Card:
     verdict: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     version: str = __version__
+
+    def __repr__(self) -> str:
+        return f"<Card of {', '.join(filter(None, (self.title, self.name)))}: {len(self.axes)} axes>"
 
     @property
     def title(self) -> str:

@@ -129,6 +129,10 @@ class Gate:
     checks: tuple[Check, ...]
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        of = f"{len(self.checks)} checks of {self.card.title}"
+        return f"<Gate: {of}, {len(self.failed)} conclusively broken, {len(self.unclear)} cannot be told>"
+
     @property
     def failed(self) -> list[Check]:
         """Limits that are conclusively broken."""
