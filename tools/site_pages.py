@@ -70,6 +70,7 @@ def rendered(path: Path) -> dict[str, str | bytes]:
         NotebookClient(notebook, timeout=600, resources={"metadata": {"path": folder}}).execute()
     naming = {"output_files_dir": f"{path.stem}-files", "unique_key": "picture"}
     text, resources = MarkdownExporter().from_notebook_node(notebook, resources=naming)
+    text = text.replace('<table border="1" class="dataframe">', "<table>")  # to look like all other tables
     beside = {f"notebooks/{name}": content for name, content in resources["outputs"].items()}
     return {f"notebooks/{path.stem}.md": text, **beside}
 

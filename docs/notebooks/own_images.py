@@ -21,7 +21,7 @@ comparison = sp.compare(results, metric="wacc")
 
 # %%
 gaps = comparison.to_pandas("gaps")
-gaps[gaps["quantity"] == "gap"][["method", "metric", "mean", "low", "high"]]
+gaps[gaps["quantity"] == "gap"][["method", "metric", "mean", "low", "high"]].round(1)
 
 # %%
 comparison.plot("gaps")

@@ -20,4 +20,5 @@ model
 # %%
 features = sp.encode(catalog.in_split("test"), "model:shapes.model")
 random = sp.sample(catalog, "random", split="test", shot=5, query=10, tasks=200, seed=0)
-sp.compare([sp.evaluate(random, features, ["model:shapes.model", "cosine"])]).to_pandas()
+comparison = sp.compare([sp.evaluate(random, features, ["model:shapes.model", "cosine"])])
+comparison.to_pandas()[["method", "metric", "mean", "low", "high"]].round(1)

@@ -17,7 +17,8 @@ results = sp.evaluate(tasks, features, ["ncc", "cosine", "ridge"])
 # %%
 material = sp.Material([results], tasks=[tasks], catalogs=[catalog], features=[features])
 comparison = sp.compare(material, intervals=["sampler", "images"])
-comparison.to_pandas("pairs")[["a", "b", "metric", "interval", "difference", "low", "high"]]
+pairs = comparison.to_pandas("pairs")
+pairs[["a", "b", "metric", "interval", "difference", "low", "high"]].round(2)
 
 # %%
 comparison.plot("intervals")

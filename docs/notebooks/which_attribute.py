@@ -27,4 +27,5 @@ explained = sp.explain(hard, attributes, against=[random])
 
 # %%
 results = [sp.evaluate(tasks, features, "ncc") for tasks in (random, hard)]
-sp.compare(results).to_pandas("gaps")
+gaps = sp.compare(results).to_pandas("gaps")
+gaps[["tasks", "metric", "quantity", "mean", "low", "high"]].round(1)
