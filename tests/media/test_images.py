@@ -36,7 +36,8 @@ def test_every_extension_is_read_as_rgb(tmp_path: Path, extension: str) -> None:
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "PA", "RGBA", "CMYK", "YCbCr", "LAB"])
 def test_every_mode_becomes_rgb(tmp_path: Path, mode: str) -> None:
     path = tmp_path / "image.tif"
-    Image.new(mode, (3, 2)).save(path)
+    # Uncompressed ones of YCbCr were written by Pillow as it could not read them, before its version 13.
+    Image.new(mode, (3, 2)).save(path, compression="tiff_lzw" if mode == "YCbCr" else None)
     assert open_image(path).mode == "RGB"
 
 

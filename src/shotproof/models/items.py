@@ -122,7 +122,7 @@ def _mapped(path: Path | None, shape: tuple[int, ...], preprocessing: Preprocess
             digest = file.read()
     except BROKEN:
         return None
-    whole = values.shape == shape and values.dtype == preprocessing.stored_type
+    whole = values.shape == shape and values.dtype == preprocessing.stored_type and values.flags.c_contiguous
     return values if whole and hashlib.sha256(values.data).digest() == digest else None
 
 

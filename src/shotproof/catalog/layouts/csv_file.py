@@ -29,7 +29,7 @@ def read_csv(path: Path, what: str, is_text: Callable[[str], bool], texts: int =
     require_file(path, what, LARGEST_TEXT)
     try:
         with io.TextIOWrapper(open_file(path), encoding="utf-8-sig", newline="") as file:
-            header = next(csv.reader(file), [])
+            header = next((line for line in csv.reader(file) if line), [])  # as Arrow, which passes over empty lines
         size = find(path).size
     except OSError as error:
         raise InputError(f"{what} cannot be read: {error.strerror or error}") from error
