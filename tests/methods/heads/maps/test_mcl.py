@@ -32,7 +32,7 @@ def test_agrees_with_the_whole_walk(seed: int, katz: float) -> None:
         walk[len(nodes) :, : len(nodes)] = back
         central = (np.linalg.inv(np.eye(size) - katz * walk) - np.eye(size)).sum(1)[: len(nodes)]
         expected = central.reshape(batch.way, -1).sum(1) / central.sum()
-        np.testing.assert_allclose(scores[query], expected, rtol=1e-6)
+        np.testing.assert_allclose(scores[query], expected, rtol=1e-6, atol=1e-12)
 
 
 def test_the_centrality_is_shared_out() -> None:
