@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from benchmarks.fixture import caption_like
 from shotproof.features.features import Features
 
 DIMENSIONS = 16
+SECONDS_BETWEEN_LOOKS = 0.02
 DATA = "--features features.parquet"
 DRAWN = "--tasks tasks.parquet --catalog catalog.parquet --features features.parquet"
 PAGE = f"report results.parquet {DRAWN} --interval sampler --no-placebo -o report.html"
@@ -185,11 +187,21 @@ def _took(line: str, root: Path) -> Measured:
     command = [sys.executable, "-m", "shotproof", *line.split(), *alone]
     with (root / "said").open("w") as said:
         process = subprocess.Popen(command, cwd=root, stdout=said, stderr=subprocess.STDOUT)
-        _, status, usage = os.wait4(process.pid, 0)
+        ended, gigabytes = 0, 0.0
+        while not ended:
+            gigabytes = _peak_memory(process.pid) or gigabytes
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise AssertionError(f"{line[:200]}: {(root / 'said').read_text()[-2000:]}")
-    return Measured(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1e6)
+    return Measured(usage.ru_utime + usage.ru_stime, gigabytes)
+
+
+def _peak_memory(number: int) -> float:
+    """Of a process since it began, in GB; the system's own count of a child begins with its parent's memory."""
+    told = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{number}/status").read_text())
+    return int(told[1]) / 1e6 if told else 0.0  # none when it has just ended
 
 
 def _opens(page: Path) -> float:
