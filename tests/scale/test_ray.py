@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,26 @@ def test_outputs_come_in_order(nodes: Nodes, workers: int | None, chunk: int) ->
     runtime = Runtime(engine=nodes.engine, workers=workers)
     assert list(runtime.map(Adder(5), range(20), what=None, chunk=chunk)) == list(range(5, 25))
     assert list(runtime.map(Adder(5), [], what=None, chunk=chunk)) == []
+
+
+class WaitingForOthers:
+    """The first input is done once the next two are, which another worker has to do meanwhile."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, value: int) -> int:
+        (self.folder / str(value)).touch()
+        ends = time.monotonic() + 60
+        while value == 0 and not (self.folder / "2").exists() and time.monotonic() < ends:
+            time.sleep(0.01)
+        return value if (self.folder / "2").exists() else -1
+
+
+def test_a_slow_block_does_not_keep_the_other_workers_waiting(nodes: Nodes, tmp_path: Path) -> None:
+    found = Runtime(engine=nodes.engine, workers=2).map(WaitingForOthers(tmp_path), range(3), what=None)
+    assert next(iter(found)) == 0
+    found.close()
 
 
 def test_all_machines_work_and_get_the_work_once_per_process(nodes: Nodes, tmp_path: Path) -> None:
