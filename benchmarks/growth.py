@@ -9,12 +9,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import os
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +19,7 @@ import psutil
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from benchmarks.watched import watch
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.files import is_regular
@@ -36,7 +33,6 @@ ITEMS_PER_CLASS, CONTEXTS, WORDS, DIMENSIONS, TASKS = 1000, 8, 20, 384, 600
 SHARED = 32  # numbers of a feature that the items of a class have in common
 VECTORS = 2**13  # different ones
 PART = 2**16
-SECONDS_BETWEEN_LOOKS = 0.05
 
 SAMPLERS = {
     "random": "random",
@@ -44,15 +40,6 @@ SAMPLERS = {
     "ood": "ood",
     "hardest": "hardest --features features.parts",
 }
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a command took: by the clock, of the processors, and memory at most."""
-
-    seconds: float
-    processor: float
-    gigabytes: float
 
 
 def make(root: Path, items: int) -> None:
@@ -109,29 +96,15 @@ def item_names(numbers: range) -> pa.Array:
     return pc.binary_join_element_wise("item", digits, "")
 
 
-def cost(root: Path, command: str) -> Cost:
-    """Run a command of ours, and watch it."""
-    started = time.perf_counter()
-    words = [sys.executable, "-m", "shotproof", *command.split(), "--no-progress"]
-    process = subprocess.Popen(words, cwd=root, stdout=subprocess.DEVNULL)
-    ended, most = 0, 0
-    while not ended:
-        most = max(most, sum(_anonymous(process.pid)))
-        time.sleep(SECONDS_BETWEEN_LOOKS)
-        ended, status, usage = os.wait4(process.pid, os.WNOHANG)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"shotproof {command} ended with status {process.returncode}")
-    return Cost(time.perf_counter() - started, usage.ru_utime + usage.ru_stime, most / 2**30)
-
-
-def _anonymous(number: int) -> Iterator[int]:
-    """The bytes that a process and its children hold beside mapped files."""
+def _held(number: int) -> float:
+    """What a process and its children hold beside mapped files, in GB."""
     process = psutil.Process(number)
+    held = 0
     for one in [process, *process.children(recursive=True)]:
         with contextlib.suppress(psutil.Error):  # it has just ended
             memory = one.memory_info()
-            yield memory.rss - memory.shared
+            held += memory.rss - memory.shared
+    return held / 2**30
 
 
 def main() -> None:
@@ -160,7 +133,7 @@ def measure(root: Path, items: int, workers: int, name: str) -> None:
     sample = f"sample catalog.parts --sampler {SAMPLERS[name]} --tasks {TASKS} -o {name}.parquet"
     evaluate = f"evaluate {name}.parquet -f features.parts -m ncc -m ridge -o results.parquet"
     for step in (sample, evaluate):
-        took = cost(root, f"{step} --workers {workers}")
+        took = watch(f"{step} --workers {workers} --no-progress", root, _held)
         row = f"{items:>12,} {workers} {step.split()[0]:<9} {name:<8} {took.seconds:7.1f} s"
         print(f"{row} {took.processor:7.1f} s {took.gigabytes:6.2f} GB", flush=True)
 

@@ -7,11 +7,8 @@ process of its own, at half the size and at all of it; the page's size, and how 
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -21,10 +18,10 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.fixture import caption_like
+from benchmarks.watched import watch
 from shotproof.features.features import Features
 
 DIMENSIONS = 16
-SECONDS_BETWEEN_LOOKS = 0.02
 DATA = "--features features.parquet"
 DRAWN = "--tasks tasks.parquet --catalog catalog.parquet --features features.parquet"
 PAGE = f"report results.parquet {DRAWN} --interval sampler --no-placebo -o report.html"
@@ -183,25 +180,14 @@ def _write_drawn(root: Path, classes: int, items: int) -> None:
 
 
 def _took(line: str, root: Path) -> Measured:
-    alone = [] if line.startswith(("check", "catalog")) else ["--workers", "1"]
-    command = [sys.executable, "-m", "shotproof", *line.split(), *alone]
-    with (root / "said").open("w") as said:
-        process = subprocess.Popen(command, cwd=root, stdout=said, stderr=subprocess.STDOUT)
-        ended, gigabytes = 0, 0.0
-        while not ended:
-            gigabytes = _peak_memory(process.pid) or gigabytes
-            time.sleep(SECONDS_BETWEEN_LOOKS)
-            ended, status, usage = os.wait4(process.pid, os.WNOHANG)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise AssertionError(f"{line[:200]}: {(root / 'said').read_text()[-2000:]}")
-    return Measured(usage.ru_utime + usage.ru_stime, gigabytes)
+    alone = "" if line.startswith(("check", "catalog")) else " --workers 1"
+    cost = watch(f"{line}{alone}", root, _peak_memory)
+    return Measured(cost.processor, cost.gigabytes)
 
 
 def _peak_memory(number: int) -> float:
-    """Of a process since it began, in GB; the system's own count of a child begins with its parent's memory."""
     told = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{number}/status").read_text())
-    return int(told[1]) / 1e6 if told else 0.0  # none when it has just ended
+    return int(told[1]) / 1e6 if told else 0.0
 
 
 def _opens(page: Path) -> float:
