@@ -104,7 +104,7 @@ def _made(scheme: str, endpoint: str | None) -> Any:
     try:
         from huggingface_hub import HfFileSystem
     except ImportError as error:
-        raise MissingExtra("hf:// paths", "hf") from error
+        raise MissingExtra("hf:// paths", "hub") from error
     return fs.PyFileSystem(fs.FSSpecHandler(HfFileSystem()))
 
 
