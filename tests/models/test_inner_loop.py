@@ -15,7 +15,7 @@ from torch.nn import functional
 from shotproof.core.errors import InputError
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.batch_norm import stateless_batch_norm
-from shotproof.models.inner_loop import Viewed, adapted_linear, adapted_scores, linear_head, normalized_by
+from shotproof.models.inner_loop import Viewed, adapted, adapted_linear, linear_head, normalized_by
 from shotproof.models.model import weights_digest
 from shotproof.models.network import FewShotNetwork
 
@@ -66,7 +66,9 @@ def by_copies(net: FewShotNetwork, names: str, steps: int, rate: float, training
 
 
 def scores_after(net: FewShotNetwork, names: str, steps: int, rate: float, **options: object) -> Tensor:
-    return adapted_scores(net, *drawn(), adapts=lambda name: name.startswith(names), steps=steps, rate=rate, **options)
+    support, labels, query = drawn()
+    chosen = {"adapts": lambda name: name.startswith(names), "steps": steps, "rate": rate, **options}
+    return adapted(net, support, labels, **chosen)(query)
 
 
 @pytest.mark.parametrize("names", ["", "backbone.", "head."])

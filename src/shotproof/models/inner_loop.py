@@ -112,11 +112,10 @@ def gradient_step(viewed: Viewed, rate: float, first_order: bool) -> Callable[[W
     return step
 
 
-def adapted_scores(
+def adapted(
     net: FewShotNetwork,
     support: Tensor,
     labels: Tensor,
-    query: Tensor,
     *,
     adapts: Callable[[str], bool],
     steps: int,
@@ -124,50 +123,60 @@ def adapted_scores(
     first_order: bool = False,
     batch_norm: BatchNorm = "batch",
     at_once: bool | None = None,
-) -> Tensor:
-    """The logits of queries after gradient steps on the support, [B, m, way], with gradients to where they started.
+) -> Callable[[Tensor], Tensor]:
+    """The network after gradient steps on the support of each task, with gradients to where they started.
 
     Args:
         net: with a head from vectors to the logits of the classes of a task; its weights stay as they are
-        support, labels, query: items [B, n, channels, height, width], [B, n], and items [B, m, ...]
+        support, labels: items [B, n, channels, height, width], and [B, n]
         adapts: which parameters take the steps, by their names
         steps: how many, each w - rate * gradient of the mean cross-entropy of the support
         rate: the learning rate
         first_order: take gradients as constants, so that nothing is differentiated twice
         batch_norm: which statistics normalize each pass
         at_once: as `over_tasks` takes it
+
+    Returns:
+        A function from queries [B, m, channels, height, width] to their logits, [B, m, way].
     """
-    together = net.backbone.steps_together
-    viewed = Viewed(net, logits=True, precise=not together)
-    step = gradient_step(viewed, rate, first_order)
     trains = torch.is_grad_enabled()
-    if trains and not together and at_once is None:
-        at_once = False
+    viewed = Viewed(net, logits=True, precise=trains and not net.backbone.steps_together)
+    step = gradient_step(viewed, rate, first_order)
     weights: Weights = {name: each for name, each in net.named_parameters() if adapts(name)}
     shared = True  # all tasks begin with the same weights
     with normalized_by(net, batch_norm, twice=trains and not first_order):
         for _ in range(steps):
-            step_of_all = net.compiled(f"step, {shared=}", over_tasks(step, shared, at_once))
+            step_of_all = net.compiled(f"step, {shared=}", over_tasks(net, step, shared, at_once))
             weights = step_of_all(weights, support, labels)
             shared = False
-    with normalized_by(net, batch_norm):
-        scores: Tensor = net.compiled(f"scores, {shared=}", over_tasks(viewed.call, shared, at_once))(weights, query)
+    score = net.compiled(f"scores, {shared=}", over_tasks(net, viewed.call, shared, at_once))
+
+    def scores(query: Tensor) -> Tensor:
+        with normalized_by(net, batch_norm):
+            logits: Tensor = score(weights, query)
+        return logits
+
     return scores
 
 
-def over_tasks(function: Callable[..., Any], shared: bool = False, at_once: bool | None = None) -> Callable[..., Any]:
+def over_tasks(
+    net: FewShotNetwork, function: Callable[..., Any], shared: bool = False, at_once: bool | None = None
+) -> Callable[..., Any]:
     """A function of one task's weights and inputs as one of all tasks', each of which has a leading axis of tasks.
 
     Args:
+        net: the network that the function calls
         function: gives a tensor, or weights
         shared: whether the weights are those of all tasks, without the axis
         at_once: whether tasks are computed together or one by one; None: one by one where a backbone's weights are a
-            task's own on a CPU, on which such convolutions are slower together (MAML on Conv64F by a fifth)
+            task's own on a CPU, on which such convolutions are slower together (MAML on Conv64F by a fifth), or the
+            backbone does not take steps together
     """
 
     def batched(weights: Weights, *inputs: Tensor) -> Any:
         own_backbone = any(name.startswith("backbone.") for name in weights)
-        if at_once if at_once is not None else (inputs[0].is_cuda or not own_backbone):
+        together = inputs[0].is_cuda and net.backbone.steps_together
+        if at_once if at_once is not None else (together or not own_backbone):
             axes = (None if shared else 0, *(0 for _ in inputs))
             return vmap(function, in_dims=axes, randomness="different")(weights, *inputs)
         given = [

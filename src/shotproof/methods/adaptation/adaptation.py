@@ -41,6 +41,12 @@ class DecodedTasks:
 
         return functional.one_hot(self.labels, self.way).float()
 
+    def task(self, number: int) -> DecodedTasks:
+        """One of them, with its axis of length 1."""
+        one = slice(number, number + 1)
+        query = self.query[one], self.query_labels[one]
+        return DecodedTasks(self.support[one], self.labels[one], *query, self.seeds[one], self.way)
+
     def __len__(self) -> int:
         return len(self.labels)
 
@@ -82,25 +88,22 @@ class Adaptation(Method):
         raise InputError(f"method '{self.spelling}' adapts a network: evaluate it on a catalog, with a model")
 
 
-def one_class_at_a_time(tasks: DecodedTasks, scored: Callable[[DecodedTasks], Tensor]) -> Tensor:
+def one_class_at_a_time(tasks: DecodedTasks, adapted: Callable[[DecodedTasks], Callable[[Tensor], Tensor]]) -> Tensor:
     """The scores of each query beside the queries of its own class alone, [B, m, way].
 
     So does FewSTAB's published code: one pass for each class of a task. A method whose answers depend on the other
     queries, as by the statistics of a batch, then sees batches of one class.
+
+    Args:
+        tasks: any number
+        adapted: of one task, what gives the scores [1, n, way] of some of its queries [1, n, ...]
     """
     scores = tasks.query.new_zeros(*tasks.query.shape[:2], tasks.way)
-    for task in range(len(tasks)):
+    for number in range(len(tasks)):
+        task = tasks.task(number)
+        scored = adapted(task)
         for label in range(tasks.way):
-            rows = (tasks.query_labels[task] == label).nonzero().flatten()
+            rows = (task.query_labels[0] == label).nonzero().flatten()
             if len(rows):
-                one = slice(task, task + 1)
-                part = DecodedTasks(
-                    tasks.support[one],
-                    tasks.labels[one],
-                    tasks.query[one, rows],
-                    tasks.query_labels[one, rows],
-                    tasks.seeds[one],
-                    tasks.way,
-                )
-                scores[task, rows] = scored(part)[0]
+                scores[number, rows] = scored(task.query[:, rows])[0]
     return scores

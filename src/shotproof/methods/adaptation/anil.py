@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -40,12 +41,16 @@ class AnilAdaptation(LearnedStart):
     def adapted_scores(self, model: Model, net: FewShotNetwork, tasks: DecodedTasks) -> Tensor:
         """Those of the objective, under running statistics or under those of one batch per class."""
         if self.protocol == "published":
-            return one_class_at_a_time(tasks, lambda part: self._published(model, net, part))
+            return one_class_at_a_time(tasks, lambda one: self._published(model, net, one))
         seen = net(tasks.support), tasks.labels, net(tasks.query)
         return self.changed(model).scores(net, *seen, tasks.way)
 
-    def _published(self, model: Model, net: FewShotNetwork, tasks: DecodedTasks) -> Tensor:
-        with normalized_by(net, "batch"):
-            both = net(torch.cat([tasks.support, tasks.query], 1))
-        count = tasks.support.shape[1]
-        return self.changed(model).scores(net, both[:, :count], tasks.labels, both[:, count:], tasks.way)
+    def _published(self, model: Model, net: FewShotNetwork, task: DecodedTasks) -> Callable[[Tensor], Tensor]:
+        objective, count = self.changed(model), task.support.shape[1]
+
+        def scores(query: Tensor) -> Tensor:
+            with normalized_by(net, "batch"):
+                both = net(torch.cat([task.support, query], 1))
+            return objective.scores(net, both[:, :count], task.labels, both[:, count:], task.way)
+
+        return scores

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,7 +12,7 @@ from shotproof.core.options import option
 from shotproof.methods.adaptation.adaptation import DecodedTasks, one_class_at_a_time
 from shotproof.methods.adaptation.learned_start import LearnedStart
 from shotproof.methods.adaptation.maml import BATCH_NORM
-from shotproof.models.inner_loop import adapted_scores, linear_head
+from shotproof.models.inner_loop import adapted, linear_head
 from shotproof.models.model import Model
 from shotproof.models.network import FewShotNetwork
 from shotproof.models.objectives.boil import Boil
@@ -41,19 +42,18 @@ class BoilAdaptation(LearnedStart):
     def adapted_scores(self, model: Model, net: FewShotNetwork, tasks: DecodedTasks) -> Tensor:
         """Those of the objective, or those of the published protocol."""
         if self.protocol == "published":
-            return one_class_at_a_time(tasks, lambda part: self._published(model, net, part))
+            return one_class_at_a_time(tasks, lambda one: self._published(model, net, one))
         objective = self.changed(model, batch_norm=self.batch_norm)
         return objective.scores(net, tasks.support, tasks.labels, tasks.query, tasks.way)
 
-    def _published(self, model: Model, net: FewShotNetwork, tasks: DecodedTasks) -> Tensor:
+    def _published(self, model: Model, net: FewShotNetwork, task: DecodedTasks) -> Callable[[Tensor], Tensor]:
         objective = self.changed(model)
         assert isinstance(objective, Boil)
-        linear_head(net, tasks.way)
-        return adapted_scores(
+        linear_head(net, task.way)
+        return adapted(
             net,
-            tasks.support,
-            tasks.labels,
-            tasks.query,
+            task.support,
+            task.labels,
             adapts=lambda name: True,
             steps=objective.steps,
             rate=objective.rate,

@@ -29,6 +29,7 @@ def stacked(net: FewShotNetwork, tasks: int, chosen: Callable[[str], bool]) -> W
 
 
 def descend(
+    net: FewShotNetwork,
     loss: Loss,
     weights: Weights,
     optimizer: torch.optim.Optimizer,
@@ -41,13 +42,14 @@ def descend(
     weights is as many independent ones.
 
     Args:
+        net: the network that the loss calls
         loss: of one task
         weights: what moves
         optimizer: of these weights
         inputs: of each step, what the loss takes after the weights
         decayed_over: learning rates fall to zero over so many steps, by a cosine; None: they stay
     """
-    slopes = over_tasks(grad(loss))
+    slopes = over_tasks(net, grad(loss))
     rates = [group["lr"] for group in optimizer.param_groups]
     for step, given in enumerate(inputs):
         gradients = slopes(weights, *given)
@@ -100,13 +102,15 @@ def support_loss(call: Callable[[Weights, Tensor], Tensor]) -> Loss:
     return loss
 
 
-def prototype_scores(call: Callable[[Weights, Tensor], Tensor], weights: Weights, tasks: DecodedTasks) -> Tensor:
+def prototype_scores(
+    net: FewShotNetwork, call: Callable[[Weights, Tensor], Tensor], weights: Weights, tasks: DecodedTasks
+) -> Tensor:
     """The cosines of queries with class means under each task's weights, [B, m, way]."""
 
     def one(own: Weights, support: Tensor, target: Tensor, query: Tensor) -> Tensor:
         return cosine_logits(call(own, support), target, call(own, query))
 
-    scores: Tensor = over_tasks(one)(weights, tasks.support, tasks.target, tasks.query)
+    scores: Tensor = over_tasks(net, one)(weights, tasks.support, tasks.target, tasks.query)
     return scores
 
 

@@ -85,8 +85,8 @@ class Ett(Adaptation):
 
         others = [each for name, each in own.items() if name != FEATURES]
         groups = [{"params": [own[FEATURES]], "lr": self.rate}, {"params": others, "lr": self.rate / 2}]
-        descent.descend(loss, own, torch.optim.AdamW(groups, eps=EPSILON), inputs())
-        return descent.prototype_scores(call, own, tasks)
+        descent.descend(net, loss, own, torch.optim.AdamW(groups, eps=EPSILON), inputs())
+        return descent.prototype_scores(net, call, own, tasks)
 
     @staticmethod
     def _classes(transformer: PrefixedTransformer, tasks: DecodedTasks) -> Tensor:

@@ -42,5 +42,5 @@ class Finetune(Adaptation):
             for step in range(self.steps)
         )
         optimizer = torch.optim.Adam([*weights.values()], self.rate)
-        descent.descend(descent.prototype_loss(call), weights, optimizer, inputs)
-        return descent.prototype_scores(call, weights, tasks)
+        descent.descend(net, descent.prototype_loss(call), weights, optimizer, inputs)
+        return descent.prototype_scores(net, call, weights, tasks)

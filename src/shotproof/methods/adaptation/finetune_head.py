@@ -59,8 +59,8 @@ class FinetuneHead(Adaptation):
         weights = {**body, **head}
         optimizer = torch.optim.SGD(groups, self.head_rate, momentum=self.momentum)
         inputs = [*self._batches(tasks)]
-        descent.descend(loss, weights, optimizer, inputs, decayed_over=len(inputs))
-        scores: Tensor = over_tasks(logits)(weights, tasks.query)
+        descent.descend(net, loss, weights, optimizer, inputs, decayed_over=len(inputs))
+        scores: Tensor = over_tasks(net, logits)(weights, tasks.query)
         return scores
 
     def _start(self, support: Tensor, target: Tensor) -> Weights:

@@ -63,8 +63,8 @@ class Lora(Adaptation):
             (tasks.support, tasks.target, changed(tasks.support, tasks.seeds, step, self.augment))
             for step in range(self.steps)
         )
-        descent.descend(descent.prototype_loss(call), matrices, optimizer, inputs)
-        return descent.prototype_scores(call, matrices, tasks)
+        descent.descend(net, descent.prototype_loss(call), matrices, optimizer, inputs)
+        return descent.prototype_scores(net, call, matrices, tasks)
 
     def _start(self, own: Weights, tasks: DecodedTasks) -> Weights:
         """Each task's matrices: zero, and drawn by its seed with variance 1 / columns."""

@@ -53,7 +53,7 @@ class LpFt(Adaptation):
         head = {DIRECTION: direction, LENGTH: torch.linalg.vector_norm(direction, dim=2)}
         probe = torch.optim.SGD([*head.values()], self.head_rate, momentum=0.9, dampening=0.9, weight_decay=1e-3)
         batches = self._batches(tasks.seeds, range(self.head_epochs), vectors, target)
-        descent.descend(self._loss(self._logits, self.head_firth), head, probe, batches)
+        descent.descend(net, self._loss(self._logits, self.head_firth), head, probe, batches)
         if not self.epochs:
             scores: Tensor = vmap(self._logits)(head, net(tasks.query))
             return scores
@@ -69,9 +69,9 @@ class LpFt(Adaptation):
         epochs = range(self.head_epochs, self.head_epochs + self.epochs)
         batches = self._batches(tasks.seeds, epochs, tasks.support, target)
         descent.descend(
-            self._loss(logits, self.firth), weights, torch.optim.SGD([*weights.values()], self.rate), batches
+            net, self._loss(logits, self.firth), weights, torch.optim.SGD([*weights.values()], self.rate), batches
         )
-        scores = over_tasks(logits)(weights, tasks.query)
+        scores = over_tasks(net, logits)(weights, tasks.query)
         return scores
 
     def _logits(self, head: Weights, vectors: Tensor) -> Tensor:

@@ -67,7 +67,7 @@ class TransductiveFinetuneNetwork(Adaptation):
         weights = {**descent.stacked(net, len(tasks), lambda name: name.startswith(tuned)), **head}
         optimizer = torch.optim.Adam([*weights.values()], self.rate)
         for _ in range(self.epochs):
-            descent.descend(surprise, weights, optimizer, [(tasks.support, target)])
-            descent.descend(entropy, weights, optimizer, [(tasks.query,)])
-        scores: Tensor = over_tasks(logits)(weights, tasks.query)
+            descent.descend(net, surprise, weights, optimizer, [(tasks.support, target)])
+            descent.descend(net, entropy, weights, optimizer, [(tasks.query,)])
+        scores: Tensor = over_tasks(net, logits)(weights, tasks.query)
         return scores

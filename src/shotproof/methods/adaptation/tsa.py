@@ -66,8 +66,8 @@ class Tsa(Adaptation):
         )
         adapters[FEATURES] = features
         inputs = [(tasks.support, tasks.target)] * self.steps
-        descent.descend(descent.support_loss(call), adapters, optimizer, inputs)
-        return descent.prototype_scores(call, adapters, tasks)
+        descent.descend(net, descent.support_loss(call), adapters, optimizer, inputs)
+        return descent.prototype_scores(net, call, adapters, tasks)
 
 
 def _convolutions(net: FewShotNetwork) -> Weights:

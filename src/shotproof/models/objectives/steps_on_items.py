@@ -8,7 +8,7 @@ from typing import Literal
 from torch import Tensor, nn
 
 from shotproof.models.backbone import BackboneNetwork
-from shotproof.models.inner_loop import BatchNorm, adapted_scores, linear_head
+from shotproof.models.inner_loop import BatchNorm, adapted, linear_head
 from shotproof.models.network import FewShotNetwork
 from shotproof.models.objective import TaskObjective
 
@@ -48,14 +48,14 @@ class StepsOnItems(TaskObjective):
     def scores(self, net: FewShotNetwork, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         """The logits after the steps."""
         linear_head(net, way)
-        return adapted_scores(
+        score = adapted(
             net,
             support,
             labels,
-            query,
             adapts=self.adapts,
             steps=self.steps_of(net),
             rate=self.rate,
             first_order=self.first_order,
             batch_norm=self.batch_norm,
         )
+        return score(query)
