@@ -66,10 +66,28 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next_but_not_what_is_bei
     assert len(names_in(tmp_path)) == 1
     with whole_file(tmp_path / "mine.txt") as temporary:
         temporary.write_text("mine")
-        assert names_in(tmp_path) == [temporary.name]
+        beside = temporary.parent.name
+        assert names_in(tmp_path) == [beside]
         assert python(NEXT, tmp_path) == 0
-        assert names_in(tmp_path) == sorted([temporary.name, "next.txt"])
+        assert names_in(tmp_path) == sorted([beside, "next.txt"])
     assert names_in(tmp_path) == ["mine.txt", "next.txt"]
+
+
+def test_a_writer_may_put_another_file_in_place_of_its_own(tmp_path: Path) -> None:
+    # As safetensors does: a lock on the first file would be gone with it.
+    with whole_file(tmp_path / "mine.txt") as temporary:
+        temporary.write_text("first")
+        temporary.with_name("second").write_text("second")
+        temporary.with_name("second").replace(temporary)
+        assert python(NEXT, tmp_path) == 0
+    assert (tmp_path / "mine.txt").read_text() == "second"
+    assert names_in(tmp_path) == ["mine.txt", "next.txt"]
+
+
+def test_a_folder_whose_process_was_killed_before_it_had_a_lock_is_removed(tmp_path: Path) -> None:
+    (tmp_path / ".shotproof-early.partial").mkdir()
+    assert python(NEXT, tmp_path) == 0
+    assert names_in(tmp_path) == ["next.txt"]
 
 
 def test_a_folder_is_used_by_one_at_a_time_and_no_trace_of_it_is_left(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Files and folders that appear whole or not at all, also where a process is killed while it writes.
 
-A file is written under a temporary name beside its own, and locked as long as it is written. A process that is killed
-leaves it there, without the lock: whoever writes into the folder next removes it.
+A file is written in a temporary folder beside it, which has a lock as long as it is written; not on the file itself, in
+whose place some writers put another one. A process that is killed leaves the folder there, without the lock: whoever
+writes beside it next removes it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from shotproof.core.locks import try_lock
 from shotproof.core.places import require_writable, url_of
 
 PREFIX, SUFFIX = ".shotproof-", ".partial"
-LOCK = "lock"  # the file of a temporary folder that is locked as long as the folder is written
+LOCK = "lock"  # the file of a temporary folder that is locked as long as anything in it is written
 
 _swept: set[Path] = set()  # the folders that this process has looked through
 
@@ -39,21 +40,16 @@ def whole_file(path: Path) -> Iterator[Path]:
             yield temporary
         return
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(path.parent)
-        handle, temporary = _locked_file(path.parent)
-        try:
+        with _temporary_folder(path.parent) as folder:
+            temporary = folder / path.name
             yield temporary
             with temporary.open("rb") as written:
                 os.fsync(written.fileno())
-            # mkstemp makes private files; an output gets the permissions that any new file would have.
+            # Some writers make private files; an output gets the permissions that any new file would have.
             umask = os.umask(0)
             os.umask(umask)
             temporary.chmod(0o666 & ~umask)
             temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-            os.close(handle)
     except OSError as error:
         raise WriteFailed(f"cannot write {path}: {error.strerror or error}") from error
 
@@ -83,14 +79,10 @@ def whole_folder(path: Path) -> Iterator[Path]:
         WriteFailed: the system does not let it be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(path.parent)
-        with tempfile.TemporaryDirectory(SUFFIX, PREFIX, path.parent, ignore_cleanup_errors=True) as name:
-            made, before = Path(name) / "made", Path(name) / "before"
-            handle = os.open(Path(name) / LOCK, os.O_CREAT | os.O_RDWR)
+        with _temporary_folder(path.parent) as folder:
+            made, before = folder / "made", folder / "before"
+            made.mkdir()
             try:
-                try_lock(handle)
-                made.mkdir()
                 yield made
                 if path.exists():
                     path.replace(before)
@@ -99,8 +91,6 @@ def whole_folder(path: Path) -> Iterator[Path]:
                 if before.exists() and not path.exists():
                     before.replace(path)
                 raise
-            finally:
-                os.close(handle)
     except OSError as error:
         raise WriteFailed(f"cannot write {path}: {error.strerror or error}") from error
 
@@ -111,33 +101,45 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def _locked_file(folder: Path) -> tuple[int, Path]:
-    """A new file in a folder, locked."""
-    while True:
-        handle, name = tempfile.mkstemp(SUFFIX, PREFIX, folder)
-        # Before it was locked, somebody who swept the folder may have taken it for abandoned.
-        if try_lock(handle) and Path(name).exists():
-            return handle, Path(name)
+@contextlib.contextmanager
+def _temporary_folder(parent: Path) -> Iterator[Path]:
+    """A new folder in another one, which is made where it is not there; locked, and removed when the block ends."""
+    parent.mkdir(parents=True, exist_ok=True)
+    _sweep(parent)
+    handle, folder = _locked_folder(parent)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
         os.close(handle)
 
 
-def _sweep(folder: Path) -> None:
+def _locked_folder(parent: Path) -> tuple[int, Path]:
+    """A new folder with a locked file, and the file's handle."""
+    while True:
+        folder = Path(tempfile.mkdtemp(SUFFIX, PREFIX, parent))
+        # Before it is locked, somebody who sweeps may take the folder for abandoned.
+        with contextlib.suppress(FileNotFoundError):
+            handle = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR)
+            if try_lock(handle) and (folder / LOCK).exists():
+                return handle, folder
+            os.close(handle)
+
+
+def _sweep(parent: Path) -> None:
     """Remove what killed processes have left in a folder, once per process."""
-    if folder.absolute() in _swept:
+    if parent.absolute() in _swept:
         return
-    _swept.add(folder.absolute())
-    for left in folder.glob(f"{PREFIX}*{SUFFIX}"):
+    _swept.add(parent.absolute())
+    for left in parent.glob(f"{PREFIX}*{SUFFIX}"):
         with contextlib.suppress(OSError):  # gone already, or not ours
-            handle = os.open(left / LOCK if left.is_dir() else left, os.O_RDONLY)
+            try:
+                handle = os.open(left / LOCK, os.O_RDWR)
+            except FileNotFoundError:
+                left.rmdir()  # its process was killed before it had a lock
+                continue
             try:
                 if try_lock(handle):
-                    _remove(left)
+                    shutil.rmtree(left)
             finally:
                 os.close(handle)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
