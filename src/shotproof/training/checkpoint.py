@@ -91,9 +91,16 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Give an optimizer the state that `optimizer_tensors` told."""
+    """Give an optimizer the state that `optimizer_tensors` told, laid out in memory as its parameters are.
+
+    Fused optimizers demand that; a checkpoint keeps no layout.
+    """
+    parameters = [one for group in optimizer.param_groups for one in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for name, each in tensors.items():
         number, _, key = name.partition(".")
+        own = parameters[int(number)]
+        if each.shape == own.shape:
+            each = torch.empty_like(own, dtype=each.dtype, device=each.device).copy_(each)
         state.setdefault(int(number), {})[key] = each
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
