@@ -119,5 +119,13 @@ def test_what_cannot_be_is_told_before_anything_is_made(folder: Path, change: tu
     assert_refused(write_experiment(folder, EXPERIMENT, *changes), expected)
 
 
+def test_tasks_that_no_method_is_evaluated_on_are_refused(folder: Path) -> None:
+    of_one = ", shots = [1] }"
+    ends = ('on = ["pixels"]', 'on = "model:nets/first.model"')
+    changes = [(f"{end} }}", f"{end}{of_one}") for end in ends]
+    expected = "[tasks], shots: no method is evaluated on tasks of 4 shots: expected one in [evaluate]"
+    assert_refused(write_experiment(folder, EXPERIMENT, *changes, ("shots = [1, 2]", "shots = [1, 2, 4]")), expected)
+
+
 def test_the_schema_admits_the_file() -> None:
     jsonschema.validate(tomllib.loads(EXPERIMENT), experiment_schema())

@@ -80,9 +80,15 @@ def read_uses(
         The uses, in the order given.
 
     Raises:
-        InputError: an entry cannot be; the message says where.
+        InputError: an entry cannot be, or tasks of some shots have no method; the message says where.
     """
-    return tuple(_use(read, method, where, encoders, models, shots) for method, where in entries)
+    uses = tuple(_use(read, method, where, encoders, models, shots) for method, where in entries)
+    for shot in shots:
+        if uses and not any(use.shots is None or shot in use.shots for use in uses):
+            raise InputError(
+                f", [tasks], shots: no method is evaluated on tasks of {shot} shots: expected one in [evaluate]"
+            )
+    return uses
 
 
 def _use(
