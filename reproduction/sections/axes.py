@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 from reproduction.kept import Table, read_kept
-from reproduction.markdown import NOT_RUN, bounds, estimate, number, table
+from reproduction.markdown import NOT_RUN, estimate, table
 from reproduction.sections import sound_cells
-from reproduction.sections.fewstab import LEAST, METHODS
-from shotproof.evaluation.metrics import rank_correlation
+from reproduction.sections.fewstab import LEAST, METHODS, told_rank
 from shotproof.stats.intervals import Estimate
 
 BIRD_AXES = {"fewstab": "attributes", "hardest": "hardest supports", "meta-dataset": "unbalanced"}
@@ -69,16 +67,6 @@ def rank_table(lost: Lost, axes: Sequence[str]) -> str:
         told = f"{NOT_RUN}: {len(pairs)} of {len(lost)} methods"
         rows.append([f"{first} and {second}", told if len(pairs) < LEAST else told_rank(pairs)])
     return table(["axes", "Spearman of what is lost"], rows)
-
-
-def told_rank(pairs: Sequence[tuple[float, float]]) -> str:
-    """Spearman's correlation with its 95% interval (Bonett and Wright), as if methods were drawn at random."""
-    found, count = rank_correlation(*zip(*pairs, strict=True)), len(pairs)
-    if count <= LEAST or abs(found) > 1 - 1e-9:  # Fisher's z has no spread
-        return f"{number(found)} over {count} methods"
-    half = 1.959964 * math.sqrt((1 + found**2 / 2) / (count - 3))
-    z = math.atanh(found)
-    return f"{bounds(found, math.tanh(z - half), math.tanh(z + half))} over {count} methods"
 
 
 def _from_random(kept: Table, axes: Mapping[str, str], model: str, head: str) -> dict[str, Estimate]:

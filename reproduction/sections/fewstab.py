@@ -45,7 +45,7 @@ class Method:
 
 
 METHODS = (
-    Method("ANIL", "anil", "anil", published=file_name("anil(protocol='published')")),
+    Method("ANIL", "anil", published=file_name("anil(protocol='published')")),
     Method("LEO", "leo"),
     Method("BOIL", "boil", "boil", published=file_name("boil(protocol='published')")),
     Method("ProtoNet", "protonet"),
@@ -144,9 +144,8 @@ def rank_table(kept: Table, paper: Paper) -> str:
         if len(found) < LEAST:
             rows.append([*row, f"{NOT_RUN}: {len(found)} of {len(METHODS)} methods", ""])
             continue
-        ours = [[one.wacc.mean for one in side] for side in zip(*found.values(), strict=True)]
-        told = f"{number(rank_correlation(*ours))} over {len(found)} methods"
-        rows.append([*row, told, number(_mean_gap(*ours))])
+        ours = [(random.wacc.mean, biased.wacc.mean) for random, biased in found.values()]
+        rows.append([*row, told_rank(ours), number(_mean_gap(*zip(*ours, strict=True)))])
     header = [
         "shots",
         "Spearman of wAcc-R and wAcc-A, paper's table",
@@ -155,6 +154,16 @@ def rank_table(kept: Table, paper: Paper) -> str:
         "mean gap, ours",
     ]
     return table(header, rows)
+
+
+def told_rank(pairs: Sequence[tuple[float, float]]) -> str:
+    """Spearman's correlation with its 95% interval (Bonett and Wright), as if methods were drawn at random."""
+    found, count = rank_correlation(*zip(*pairs, strict=True)), len(pairs)
+    if count <= LEAST or abs(found) > 1 - 1e-9:  # Fisher's z has no spread
+        return f"{number(found)} over {count} methods"
+    half = 1.959964 * math.sqrt((1 + found**2 / 2) / (count - 3))
+    z = math.atanh(found)
+    return f"{bounds(found, math.tanh(z - half), math.tanh(z + half))} over {count} methods"
 
 
 def regression_table(kept: Table, paper: Paper) -> str:
@@ -196,27 +205,24 @@ def ablation_table(kept: Table, ablations: Table) -> str:
     """Tables S5 and S6: wAcc-R minus wAcc-A under each way to choose supports and queries, and the mean."""
     paper, main = read_figures("fewstab-cub-ablations"), read_figures("fewstab-cub")
     rows: list[list[str]] = []
-    drops: dict[str, list[Estimate]] = {name: [] for name in ABLATIONS}
+    complete = []  # the drops of methods that were run under every way
     for method in METHODS:
         random = method.found(kept, "random-5way-5shot", 5)
-        cells = []
+        cells, drops = [method.name], []
         for name, sampler in ABLATIONS.items():
             published = main[method.name, 5, "wAcc-R"].value - paper[method.name, 5, f"wAcc-A, {name}"].value
             biased = method.found(kept if name == "SC3" else ablations, f"{file_name(sampler)}-5way-5shot", 5)
-            if random is None or biased is None:
-                cells += [number(published), ""]
-                continue
-            drop = random.wacc.minus(biased.wacc)
-            drops[name].append(drop)
-            cells += [number(published), estimate(drop)]
-        rows.append([method.name, *([NOT_RUN if one == "" else one for one in cells])])
-    means = []
-    for name, found in drops.items():
-        mean = number(sum(one.mean for one in found) / len(found)) if found else NOT_RUN
-        several = f"{mean} ({len(found)} of {len(METHODS)})" if found else mean
-        means += [number(paper["mean of ten", 5, f"drop, {name}"].value), several]
+            drop = random.wacc.minus(biased.wacc) if random and biased else None
+            cells += [number(published), estimate(drop) if drop else NOT_RUN]
+            drops += [drop.mean] if drop else []
+        rows.append(cells)
+        complete += [drops] if len(drops) == len(ABLATIONS) else []
+    of = f" ({len(complete)} of {len(METHODS)})"
+    means = [f"{number(float(np.mean(one)))}{of}" for one in zip(*complete, strict=True)] or [NOT_RUN] * len(ABLATIONS)
+    published_means = [number(paper["mean of ten", 5, f"drop, {name}"].value) for name in ABLATIONS]
+    rows.append(["mean", *(cell for pair in zip(published_means, means, strict=True) for cell in pair)])
     header = ["method", *(cell for name in ABLATIONS for cell in (f"{name}, paper", "ours"))]
-    return table(header, [*rows, ["mean", *means]])
+    return table(header, rows)
 
 
 def detector_table(kept: Table) -> str:
@@ -231,12 +237,10 @@ def detector_table(kept: Table) -> str:
             ]
             for method in METHODS
         ]
-        both = [[one.wacc.mean for one in pair if one] for pair in found if all(pair)]
+        both = [(first.wacc.mean, second.wacc.mean) for first, second in found if first and second]
         published = paper["all ten", shot, "Spearman of wAcc-A by two detectors, CUB"].text
         told = f"{NOT_RUN}: {len(both)} of {len(METHODS)} methods"
-        if len(both) >= LEAST:
-            told = f"{number(rank_correlation(*zip(*both, strict=True)))} over {len(both)} methods"
-        rows.append([str(shot), published, told])
+        rows.append([str(shot), published, told if len(both) < LEAST else told_rank(both)])
     return table(["shots", "ViT-GPT2 and BLIP, paper", "photometric words and visible parts, ours"], rows)
 
 

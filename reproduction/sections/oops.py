@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import combinations
@@ -85,10 +87,15 @@ def designs() -> list[Design]:
         kept = read_kept(data).evaluated
         for shot, query in BEST_QUERY.items():
             names = [f"random-5way-{shot}shot", f"depletion-5way-{shot}shot", f"depletion-5way-{shot}shot-{query}query"]
-            sides = [[one for one in kept if one.tasks == name] for name in names]
+            sides = [named(kept, name) for name in names]
             if all(sides):
                 found.append(Design(data, shot, *sides))
     return found
+
+
+def named(kept: Sequence[Evaluated], tasks: str) -> list[Evaluated]:
+    """What was evaluated on a task set, whose name may end in its number of tasks."""
+    return [one for one in kept if re.fullmatch(rf"{tasks}(-\d+tasks)?", one.tasks)]
 
 
 def sections() -> dict[str, str]:

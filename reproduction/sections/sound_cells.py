@@ -29,7 +29,7 @@ METHODS = {
     "ProtoNet": ("protonet", OWN_HEAD, True),
     "DN4": ("dn4", OWN_HEAD, True),
     "R2D2": ("r2d2", OWN_HEAD, True),
-    "ANIL": ("anil", "anil", True),
+    "ANIL": ("anil", OWN_HEAD, True),
     "MAML": ("maml", "maml", True),
 }
 CONTRASTIVE = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 import pytest
-from reproduction.sections.axes import axis_table, rank_table, told_rank
+from reproduction.sections.axes import axis_table, rank_table
+from reproduction.sections.fewstab import told_rank
 
 from shotproof.stats.intervals import Estimate
 

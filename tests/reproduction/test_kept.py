@@ -124,3 +124,13 @@ def test_a_line_has_the_intervals_of_least_squares() -> None:
     assert intercept.replace("−", "-").startswith(f"{fitted[1]:.2f} [{fitted[1] - errors[1]:.2f}, ")
     interval = stats.pearsonr(x, y).confidence_interval(0.95)
     assert r == f"{stats.pearsonr(x, y).statistic:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
+
+
+def test_models_trained_at_1_and_at_5_shots_were_tested_on_the_same_tasks() -> None:
+    fives, compared = read_kept("fewstab-cub"), 0
+    for one in read_kept("fewstab-cub-training-shots").evaluated:
+        five = fives.find(one.tasks, one.model.replace("-1", "-5"), one.method)
+        if five is not None:
+            assert five.results.record.sources["tasks"].digest == one.results.record.sources["tasks"].digest
+            compared += 1
+    assert compared >= 7
