@@ -2,7 +2,7 @@
 
 python -m reproduction.train cub              # the nineteen models of FewSTAB's tables, into reproduction/models
 python -m reproduction.train sounds           # those on mixed ESC-50, into reproduction/sound-models
-python -m reproduction.train sounds --only conv64f-1s  # of these, what a CPU trains in under an hour
+python -m reproduction.train sounds --only conv64f-1s  # of these, what one core of a CPU trains in an hour
 python -m reproduction.train cub --only boil  # models whose name begins so
 python -m reproduction.train sounds --only 'conv64f-[!1]*-s0'  # of one backbone and seed
 python -m reproduction.train cub --dry-run    # prints the commands alone
@@ -85,17 +85,15 @@ SOUND_VIEWS = {
 TRAINING_TASKS = ("random", "ood", "hard-ood")
 
 # The same on one core of a CPU: Conv64F on the first second of each clip, without validation, 2 epochs on classes, then
-# 100 tasks from the weights of Baseline. A squared distance of 1,024 numbers is divided by 64.
+# 100 tasks from the weights of Baseline. A squared distance of 1,024 numbers is divided by 64. There is no MAML: on one
+# core its tests alone would take hours.
 SECOND = "conv64f-1s"
 SECOND_LONG = "--recipe spuraudio --backbone conv64f --set seconds=1 --val-split none --batch 64 --schedule cosine"
 SECOND_BRIEF = (
     "--recipe spuraudio --val-split none --epochs 2 --tasks 50 --tasks-per-update 1 --optimizer adam --lr 0.0003 "
     "--schedule cosine"
 )
-SECOND_CLASSES = {
-    "baseline": f"--objective baseline {SECOND_LONG} --epochs 2",
-    "contrastive-proto": f"--objective contrastive-proto {SECOND_LONG} --epochs 1",
-}
+SECOND_CLASSES = {name: f"--objective {name} {SECOND_LONG} --epochs 2" for name in SOUND_CLASSES}
 SECOND_TASKS = {
     name: f"--objective {objective} {SECOND_BRIEF} --train-sampler iid"
     for name, objective in (
@@ -103,11 +101,13 @@ SECOND_TASKS = {
         ("meta-baseline", "meta-baseline"),
         ("dn4", "dn4"),
         ("r2d2", "r2d2"),
+        ("anil", "anil"),
     )
 }
+SECOND_VIEWS = {name: f"--objective {name} {SECOND_LONG} --epochs 1" for name in SOUND_VIEWS}
 SECOND_STRESS = {
     name: f"--objective protonet(temperature=64) {SECOND_BRIEF} --train-sampler {name} --shot 5"
-    for name in ("ood", "hard-ood")
+    for name in TRAINING_TASKS
 }
 
 
@@ -167,14 +167,18 @@ def sound_trainings(folder: Path = HERE / "sound-models") -> Iterator[Training]:
 
 
 def _second_trainings(folder: Path) -> Iterator[Training]:
-    """Those on one second of sound, all of seed 0."""
+    """Those on one second of sound."""
+    for number in SOUND_SEEDS:
+        seed, start = ("--seed", str(number)), folder / f"{SECOND}-baseline-s{number}.model"
+        for name, told in SECOND_CLASSES.items():
+            yield Training(folder / f"{SECOND}-{name}-s{number}.model", (*told.split(), *seed))
+        for shot in reversed(SHOTS):
+            for name, told in SECOND_TASKS.items():
+                arguments = (*told.split(), "--shot", str(shot), *seed)
+                yield Training(folder / f"{SECOND}-{name}-{shot}-s{number}.model", arguments, start)
     seed, start = ("--seed", "0"), folder / f"{SECOND}-baseline-s0.model"
-    for name, told in SECOND_CLASSES.items():
+    for name, told in SECOND_VIEWS.items():
         yield Training(folder / f"{SECOND}-{name}-s0.model", (*told.split(), *seed))
-    for shot in reversed(SHOTS):
-        for name, told in SECOND_TASKS.items():
-            arguments = (*told.split(), "--shot", str(shot), *seed)
-            yield Training(folder / f"{SECOND}-{name}-{shot}-s0.model", arguments, start)
     for name, told in SECOND_STRESS.items():
         yield Training(folder / f"{SECOND}-protonet-{name}-5-s0.model", (*told.split(), *seed), start)
 

@@ -202,7 +202,7 @@ class Trials:
         """Whatever is there is whole, and the same command makes what it would have made, and leaves nothing else."""
         expected = self._whole(command).files
         for name, content in _content(trial).items():
-            passing = name.endswith((*PASSING, SUFFIX, MANIFEST)) or what == ALTERED
+            passing = name.endswith((*PASSING, MANIFEST)) or f"{SUFFIX}/" in name or what == ALTERED
             if content not in (expected.get(name), OLD) and not passing:
                 self._wrong(what, command, f"{name} is half-written")
         ended = attempt(command, trial)
@@ -212,7 +212,7 @@ class Trials:
         elif found != expected:
             differing = sorted(name for name in found.keys() | expected.keys() if found.get(name) != expected.get(name))
             self._wrong(what, command, f"then other files: {', '.join(differing)}")
-        elif left := [path.name for path in _files(trial) if path.suffix == SUFFIX]:
+        elif left := [path.name for path in trial.rglob(f"*{SUFFIX}")]:
             self._wrong(what, command, f"then {', '.join(left)} is left")
         else:
             self._outcomes(what).counts["then the same bytes"] += 1

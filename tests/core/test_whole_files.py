@@ -68,6 +68,7 @@ def test_what_a_killed_process_leaves_is_removed_by_the_next_but_not_what_is_bei
         temporary.write_text("mine")
         beside = temporary.parent.name
         assert names_in(tmp_path) == [beside]
+        assert not [*tmp_path.rglob("*.txt")]
         assert python(NEXT, tmp_path) == 0
         assert names_in(tmp_path) == sorted([beside, "next.txt"])
     assert names_in(tmp_path) == ["mine.txt", "next.txt"]

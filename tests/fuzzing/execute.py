@@ -96,7 +96,7 @@ def _half_written(output: Path, *, failed: bool, command: Command) -> str:
     """What is left that should not be: temporary files, tables cut off, or what a failed command should not write."""
     files = [file for file in output.rglob("*") if file.is_file()] if output.is_dir() else []
     for file in files:
-        if file.name.startswith("."):
+        if any(part.startswith(".") for part in file.relative_to(output).parts):
             return f"left behind: {file.relative_to(output)}"
         if file.suffix == ".parquet":
             try:

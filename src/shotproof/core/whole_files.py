@@ -21,6 +21,7 @@ from shotproof.core.places import require_writable, url_of
 
 PREFIX, SUFFIX = ".shotproof-", ".partial"
 LOCK = "lock"  # the file of a temporary folder that is locked as long as anything in it is written
+MADE = "made"  # what is written there
 
 _swept: set[Path] = set()  # the folders that this process has looked through
 
@@ -41,7 +42,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         return
     try:
         with _temporary_folder(path.parent) as folder:
-            temporary = folder / path.name
+            temporary = folder / MADE  # no name that whoever looks for files of a kind would take for one
             yield temporary
             with temporary.open("rb") as written:
                 os.fsync(written.fileno())
@@ -80,7 +81,7 @@ def whole_folder(path: Path) -> Iterator[Path]:
     """
     try:
         with _temporary_folder(path.parent) as folder:
-            made, before = folder / "made", folder / "before"
+            made, before = folder / MADE, folder / "before"
             made.mkdir()
             try:
                 yield made
