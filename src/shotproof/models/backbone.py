@@ -25,7 +25,8 @@ class BackboneNetwork(nn.Module, ABC):
     map_shape: channels, height and width of its last map
     dim: the length of its vector
     steps_together: whether a GPU takes gradient steps of several tasks through it at a time, in bfloat16. Under `vmap`
-        PyTorch cannot train residual networks so: their steps are taken task by task, in float32
+        PyTorch cannot differentiate residual networks so: their steps are taken task by task, and in float32 where
+        they are differentiated in turn
     """
 
     input_shape: Shape

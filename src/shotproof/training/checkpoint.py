@@ -94,11 +94,16 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Te
     """Give an optimizer the state that `optimizer_tensors` told, laid out in memory as its parameters are.
 
     Fused optimizers demand that; a checkpoint keeps no layout.
+
+    Raises:
+        InputError: a tensor belongs to none of the parameters.
     """
     parameters = [one for group in optimizer.param_groups for one in group["params"]]
     state: dict[int, dict[str, Tensor]] = {}
     for name, each in tensors.items():
         number, _, key = name.partition(".")
+        if not number.isdecimal() or int(number) >= len(parameters):
+            raise InputError(f"the checkpoint's tensor 'optimizer/{name}' is of none of {len(parameters)} parameters")
         own = parameters[int(number)]
         if each.shape == own.shape:
             each = torch.empty_like(own, dtype=each.dtype, device=each.device).copy_(each)
