@@ -2,8 +2,8 @@
 
 python -m reproduction.kept reproduction/fewstab-cub.toml   # takes them over from the run's folder
 
-`results/TABLE/TASKS/MODEL/METHOD.parquet` is a results file without the positions of the wrong answers, which tables do
-not need; `shotproof compare` reads it like any other. METHOD is `model` where it is the model's own head.
+`results/TABLE/TASKS/MODEL/METHOD.parquet` is a results file without the wrong answers, which tables do not need;
+`shotproof compare` reads it like any other. METHOD is `model` where it is the model's own head.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from shotproof.stats.intervals import Estimate
 HERE = Path(__file__).parent
 KEPT = HERE / "results"
 OWN_HEAD = "model"
+WRONG = ("missed", "answered")  # columns on the queries that were answered wrongly
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def keep(experiment_file: Path, folder: Path = KEPT) -> list[Path]:
 
 def without_misses(results: Results) -> Results:
     """The counts alone, and not the list of training classes, which each file would repeat."""
-    columns = [name for name in results.table.column_names if name != "missed"]
+    columns = [name for name in results.table.column_names if name not in WRONG]
     features = replace(results.record.features, trained_on=())
     return Results(results.table.select(columns), replace(results.record, features=features))
 

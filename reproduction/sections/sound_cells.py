@@ -135,25 +135,32 @@ def read_sounds(backbone: str) -> Table:
     return Table(tuple(one for name in names for one in read_kept(f"sounds-{backbone}-{name}").evaluated))
 
 
-def find_cells(methods: dict[str, tuple[str, str, bool]], shots: Iterable[int] = SHOTS) -> list[Cell]:
+def find_cells(
+    methods: dict[str, tuple[str, str, bool]], shots: Iterable[int] = SHOTS, seeds: Sequence[int] = SEEDS
+) -> list[Cell]:
     """Those of all backbones that were run."""
     kept = {backbone: read_sounds(backbone) for backbone in BACKBONES}
     return [
         cell
         for (backbone, found), shot, method in itertools.product(kept.items(), shots, methods)
-        if (cell := find_cell(found, backbone, method, shot, methods)) is not None
+        if (cell := find_cell(found, backbone, method, shot, methods, seeds)) is not None
     ]
 
 
 def find_cell(
-    kept: Table, backbone: str, method: str, shot: int, methods: dict[str, tuple[str, str, bool]] | None = None
+    kept: Table,
+    backbone: str,
+    method: str,
+    shot: int,
+    methods: dict[str, tuple[str, str, bool]] | None = None,
+    seeds: Sequence[int] = SEEDS,
 ) -> Cell | None:
     """The results of all seeds that were run; None where some set has none."""
     objective, head, by_shot = (methods or METHODS)[method]
     stem = f"{backbone}-{objective}{f'-{shot}' if by_shot else ''}"
     by_set: dict[str, FloatArray] = {}
     for name in SETS:
-        found = [kept.find(f"{name}-5way-{shot}shot", f"{stem}-s{seed}", head) for seed in SEEDS]
+        found = [kept.find(f"{name}-5way-{shot}shot", f"{stem}-s{seed}", head) for seed in seeds]
         accuracies = [one.accuracy for one in found if one is not None]
         if not accuracies:
             return None

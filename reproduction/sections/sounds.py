@@ -39,7 +39,7 @@ def sections() -> dict[str, str]:
         "sounds-stages": stage_table(),
         "sounds-geometry": geometry_table(found.geometry),
         "sounds-contrastive": accuracy_table(found.contrastive, CONTRASTIVE),
-        "sounds-stress": stress_table(find_cells(TRAINED_ON, shots=(5,))),
+        "sounds-stress": stress_table(find_cells(TRAINED_ON, shots=(5,), seeds=(0,))),
     }
 
 

@@ -37,6 +37,9 @@ def test_seeds_are_the_rows_of_a_cell() -> None:
     assert found is not None
     assert found.by_set["ood"].tolist() == [[80.0, 80.0], [80.0, 70.0]]
     assert found.gap("ood").mean == 2.5
+    first = find_cell(Table(tuple(results)), "conv64f", "ProtoNet", 5, seeds=(0,))
+    assert first is not None
+    assert first.by_set["ood"].tolist() == [[80.0, 80.0]]
     assert find_cell(Table(tuple(results)), "conv64f", "ProtoNet", 1) is None
     assert find_cell(Table(tuple(results[:-2])), "conv64f", "ProtoNet", 5) is None  # nothing on clean tasks
 
