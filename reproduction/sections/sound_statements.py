@@ -9,7 +9,7 @@ from typing import Any
 
 from reproduction.markdown import NOT_RUN, number, table
 from reproduction.papers import PAPERS
-from reproduction.sections.sound_cells import BACKBONES, CONTRASTIVE, SHOTS, Found, cell_of
+from reproduction.sections.sound_cells import BACKBONES, CONTRASTIVE, SHOTS, Cell, Found, cell_of
 from shotproof.stats.intervals import Estimate
 from shotproof.stats.pairs import conclude
 
@@ -130,10 +130,17 @@ def _in_order(*methods: str, shots: tuple[int, ...] = SHOTS) -> Callable[[Found]
             cells = [cell for method in methods if (cell := cell_of(found.cells, backbone, method, shot))]
             if len(cells) == len(methods):
                 told.append(f"{title}, {shot}: {', '.join(number(cell.gap().mean, 1) for cell in cells)}")
-                cases.append([Estimate.over_tasks(a.gaps() - b.gaps()) for a, b in itertools.pairwise(cells)])
+                cases.append([_difference(a, b) for a, b in itertools.pairwise(cells)])
         return ["; ".join(told), judge(cases)[1]] if told else [NOT_RUN, OPEN]
 
     return judged
+
+
+def _difference(first: Cell, second: Cell) -> Estimate:
+    """Of the gaps of two methods: task by task, unless one was tested on fewer tasks."""
+    if first.gaps().shape == second.gaps().shape:
+        return Estimate.over_tasks(first.gaps() - second.gaps())
+    return first.gap().minus(second.gap())
 
 
 def _needs(what: str) -> Callable[[Found], list[str]]:
