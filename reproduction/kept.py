@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from shotproof.core.arrays import FloatArray
@@ -74,6 +74,7 @@ class Table:
         return next((one for one in self.evaluated if (one.tasks, one.model, one.method) == wanted), None)
 
 
+@cache
 def read_kept(table: str, folder: Path = KEPT) -> Table:
     """The kept results of an experiment, by its name."""
     files = sorted((folder / table).glob("*/*/*.parquet"))

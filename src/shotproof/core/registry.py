@@ -6,7 +6,9 @@ by an entry point in the group `shotproof.<kind>`, e.g. `shotproof.samplers`, or
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import resolve_name
 from typing import Any, Generic, TypeVar
@@ -160,7 +162,13 @@ class Registry(Generic[T]):
         return f"<{len(self)} {self.kind}s: {', '.join(self)}>"
 
     def _plugins(self) -> dict[str, EntryPoint]:
-        return {point.name: point for point in entry_points(group=f"shotproof.{self.kind}s")}
+        return _entry_points(f"shotproof.{self.kind}s", tuple(sys.path))
+
+
+@cache
+def _entry_points(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    """What installed packages declare; looking through them takes milliseconds, so once for each path of imports."""
+    return {point.name: point for point in entry_points(group=group)}
 
 
 def _registered() -> dict[str, dict[str, Any]]:
