@@ -15,7 +15,15 @@ from torch.nn import functional
 from shotproof.core.errors import InputError
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.batch_norm import stateless_batch_norm
-from shotproof.models.inner_loop import Viewed, adapted, adapted_linear, linear_head, normalized_by
+from shotproof.models.inner_loop import (
+    Viewed,
+    adapted,
+    adapted_linear,
+    gradient_step,
+    linear_head,
+    normalized_by,
+    over_tasks,
+)
 from shotproof.models.model import weights_digest
 from shotproof.models.network import FewShotNetwork
 
@@ -165,6 +173,25 @@ def test_a_linear_head_is_adapted_as_autograd_would(first_order: bool) -> None:
             torch.autograd.grad(w.square().sum(), head.weight, retain_graph=True)[0] for w in (weight, weights[task])
         )
         torch.testing.assert_close(found, expected)
+
+
+@pytest.mark.parametrize("statistics", ["batch", "running"])
+@pytest.mark.parametrize("shared", [True, False])
+def test_steps_of_several_tasks_at_once_in_half_precision_are_those_in_single(statistics: str, shared: bool) -> None:
+    net = tiny().float()
+    support, labels, _ = drawn()
+    weights = {name: each.detach().clone() for name, each in net.named_parameters()}
+    given = weights if shared else {name: each.expand(TASKS, *each.shape) for name, each in weights.items()}
+    step = gradient_step(Viewed(net, logits=True), 10.0, first_order=True)
+    found = []
+    for half in (True, False):
+        # PyTorch's own batch norm ends here with an error in half precision, on a GPU as on a CPU.
+        with torch.autocast("cpu", torch.bfloat16, enabled=half), normalized_by(net, statistics, stepwise=half):
+            found.append(over_tasks(net, step, shared, at_once=True)(given, support.float(), labels))
+    for name, each in weights.items():
+        changes = [one[name] - each for one in found]
+        torch.testing.assert_close(*changes, rtol=0.05, atol=0.02)
+    assert (found[1]["backbone.norm.bias"] - weights["backbone.norm.bias"]).abs().max() > 0.1
 
 
 def test_batch_norm_is_as_it_was_afterwards() -> None:

@@ -79,7 +79,7 @@ class ModelEncoder(StagedEncoder):
 
         self.check(catalog)
         empty = np.zeros((1, *self.preprocessing.stored_shape), self.preprocessing.stored_type)
-        with torch.inference_mode():
+        with torch.no_grad():  # weights loaded in inference mode could not be moved to a GPU
             return len(self.stages(torch.from_numpy(empty)))
 
     def files(self, catalog: Catalog) -> Sequence[Any]:

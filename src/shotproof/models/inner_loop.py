@@ -48,22 +48,23 @@ class Viewed(nn.Module):
 
 
 @contextlib.contextmanager
-def normalized_by(net: nn.Module, how: BatchNorm, twice: bool = False) -> Iterator[None]:
+def normalized_by(net: nn.Module, how: BatchNorm, stepwise: bool = False) -> Iterator[None]:
     """Within it, batch norm uses the statistics of each batch, or its running ones, and leaves the latter alone.
 
     Args:
         net: whose batch norms
         how: which statistics
-        twice: whether what is computed is differentiated twice. Under `vmap`, PyTorch's own batch norm then leaves out
-            how the statistics depend on the input; here they are computed step by step.
+        stepwise: whether it is computed in steps that `vmap` differentiates rightly. PyTorch's own batch norm has no
+            gradient there in bfloat16, and differentiated twice it leaves out how the statistics of a batch depend on
+            the input.
     """
     norms = [one for one in net.modules() if isinstance(one, nn.modules.batchnorm._BatchNorm)]
     before = [(one.__class__, one.training) for one in norms]
     try:
         for one in norms:
             one.training = how == "batch"
-            if twice and how == "batch":
-                one.__class__ = _TwiceDifferentiated
+            if stepwise:
+                one.__class__ = _StepwiseBatchNorm
         with stateless_batch_norm(net):
             yield
     finally:
@@ -71,8 +72,8 @@ def normalized_by(net: nn.Module, how: BatchNorm, twice: bool = False) -> Iterat
             one.__class__, one.training = kind, mode
 
 
-class _TwiceDifferentiated(nn.modules.batchnorm._BatchNorm):
-    """What batch norm does in training, without its running statistics, in steps that `vmap` differentiates rightly.
+class _StepwiseBatchNorm(nn.modules.batchnorm._BatchNorm):
+    """Batch norm in steps that `vmap` differentiates rightly; its running statistics stay as they are.
 
     A class that a module takes for a while, and no new `forward` of the module, which would be compiled anew each time.
     """
@@ -80,8 +81,14 @@ class _TwiceDifferentiated(nn.modules.batchnorm._BatchNorm):
     def forward(self, input: Tensor) -> Tensor:
         axes = [0, *range(2, input.ndim)]
         precise = input.float() if input.dtype in (torch.bfloat16, torch.float16) else input
-        variance, mean = torch.var_mean(precise, axes, correction=0, keepdim=True)
-        scale, shape = (variance + self.eps).rsqrt(), (1, -1, *(1 for _ in axes[1:]))
+        shape = (1, -1, *(1 for _ in axes[1:]))
+        if self.training:
+            variance, mean = torch.var_mean(precise, axes, correction=0, keepdim=True)
+        else:
+            assert self.running_mean is not None
+            assert self.running_var is not None
+            variance, mean = self.running_var.view(shape), self.running_mean.view(shape)
+        scale = (variance + self.eps).rsqrt()
         if self.affine:
             scale = scale * self.weight.view(shape)
         shift = (self.bias.view(shape) if self.affine else 0) - mean * scale
@@ -144,7 +151,9 @@ def adapted(
     step = gradient_step(viewed, rate, first_order)
     weights: Weights = {name: each for name, each in net.named_parameters() if adapts(name)}
     shared = True  # all tasks begin with the same weights
-    with normalized_by(net, batch_norm, twice=trains and not first_order):
+    in_half = support.is_cuda and not viewed.precise and net.backbone.steps_together
+    twice = trains and not first_order and batch_norm == "batch"
+    with normalized_by(net, batch_norm, stepwise=in_half or twice):
         for _ in range(steps):
             step_of_all = net.compiled(f"step, {shared=}", over_tasks(net, step, shared, at_once))
             weights = step_of_all(weights, support, labels)

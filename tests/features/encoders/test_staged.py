@@ -105,7 +105,10 @@ def test_blocks_of_a_trained_model_and_the_classes_it_has_seen(tmp_path: Path) -
     # Sounds that are to be mixed cannot be read yet: blocks are counted without any file.
     for path in catalog.paths:
         Path(path).unlink()
-    assert sp.encoders.make(f"model:{tmp_path / 'some.model'}").count_stages(catalog) == 4
+    encoder = sp.encoders.make(f"model:{tmp_path / 'some.model'}")
+    assert encoder.count_stages(catalog) == 4
+    # Weights that were loaded in inference mode fail on a GPU once they are moved there.
+    assert not any(each.is_inference() for each in encoder.network.parameters())
 
 
 def test_one_stage_is_that_of_all_and_the_cache_serves_the_others(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ class StagedEncoder(NetworkEncoder):
                 item = self.load(file)
             except UnreadableItem:
                 continue
-            with torch.inference_mode():
+            with torch.no_grad():  # weights loaded in inference mode could not be moved to a GPU
                 return len(self.stages(torch.from_numpy(np.stack([item]))))
         raise UnreadableItem(f"none of the {len(catalog)} items can be read")
 

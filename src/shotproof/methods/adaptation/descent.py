@@ -122,4 +122,12 @@ def frozen_scores(net: FewShotNetwork, tasks: DecodedTasks) -> Tensor:
 
 def vectors_of(net: FewShotNetwork) -> Callable[[Weights, Tensor], Tensor]:
     """Items to vectors, under weights by their names in the network."""
-    return Viewed(net).call
+    return adapting_view(net).call
+
+
+def adapting_view(net: FewShotNetwork, logits: bool = False) -> Viewed:
+    """The network as adaptations differentiate it: in float32 where tasks take their steps together.
+
+    Under `vmap` PyTorch's batch norm has no gradient in bfloat16.
+    """
+    return Viewed(net, logits, precise=net.backbone.steps_together)

@@ -11,7 +11,7 @@ from torch.nn import functional
 from shotproof.core.options import option
 from shotproof.methods.adaptation import descent
 from shotproof.methods.adaptation.adaptation import Adaptation, DecodedTasks
-from shotproof.models.inner_loop import Viewed, Weights, over_tasks
+from shotproof.models.inner_loop import Weights, over_tasks
 from shotproof.models.model import Model
 from shotproof.models.network import FewShotNetwork
 
@@ -39,7 +39,7 @@ class TransductiveFinetuneNetwork(Adaptation):
     def adapted_scores(self, model: Model, net: FewShotNetwork, tasks: DecodedTasks) -> Tensor:
         """Both steps share one optimizer."""
         classifies = model.objective.trains_on == "classes" and isinstance(net.head, nn.Linear)
-        viewed, target = Viewed(net, logits=classifies), tasks.target
+        viewed, target = descent.adapting_view(net, logits=classifies), tasks.target
 
         def directions(seen: Tensor) -> Tensor:
             return functional.normalize(seen.relu(), dim=-1)
