@@ -73,7 +73,7 @@ class Effort:
     temperature: int
 
 
-# Those on tasks start from the weights of Baseline. From new ones, ProtoNet on Conv64F reached 25% and 50% on validation
+# Those on tasks start from the weights of Baseline. From new ones ProtoNet on Conv64F reached 25% and 50% on validation
 # tasks of 1 and 5 shots, after the 2,000 tasks that the paper has at most; from these it has 40% and 64% after 600.
 SOUND_EFFORTS = {
     "conv64f": Effort(epochs_on_classes=15, epochs_on_views=15, tasks_per_epoch=100, temperature=256),

@@ -10,7 +10,8 @@ from shotproof.stats.intervals import Estimate
 
 RANDOM = "random-5way-5shot"
 MODELS = ("rfs", "protonet-5")
-METHODS = ("ncc", "cosine", "finetune", "tsa", "transductive-finetune-network")
+CLASS_MEANS = "ncc"
+METHODS = (CLASS_MEANS, "cosine", "finetune", "tsa", "transductive-finetune-network")
 FROZEN = ("lite0", "pixels")
 HEADS = ("ncc", "cosine", "logistic", "linear", "transductive-finetune", "pt-map")
 NETWORKS = ("rfs", "baseline++", "protonet-5", "r2d2-5", "dn4-5")
@@ -20,20 +21,29 @@ SEARCHED = NETWORKS[:3]
 def sections() -> dict[str, str]:
     """Each derived section by its name."""
     return {
-        "hard": hard_table(),
+        "hard": hard_table(read_kept("hard-birds")),
         "hard-frozen": frozen_table(),
         "hard-transfer": transfer_table(read_kept("hard-birds-transfer")),
     }
 
 
-def hard_table() -> str:
-    """Random and hardest supports with the same queries, task by task."""
-    kept, rows = read_kept("hard-birds"), []
+def hard_table(kept: Table) -> str:
+    """Random and hardest supports with the same queries, task by task, and how a method differs from class means."""
     hard = next((one.tasks for one in kept.evaluated if one.tasks.startswith("hardest")), "")
+    rows = []
     for model in MODELS:
         for method in METHODS:
-            rows.append([model, method, *_cells(kept, hard, model, method)])
-    return table(["network", "method", "Acc, random", "Acc, hardest", "lost"], rows)
+            above = [_above_class_means(kept, tasks, model, method) for tasks in (RANDOM, hard)]
+            rows.append([model, method, *_cells(kept, hard, model, method), *above])
+    header = ["network", "method", "Acc, random", "Acc, hardest", "lost"]
+    return table([*header, f"above {CLASS_MEANS}, random", f"above {CLASS_MEANS}, hardest"], rows)
+
+
+def _above_class_means(kept: Table, tasks: str, model: str, method: str) -> str:
+    found, means = kept.find(tasks, model, method), kept.find(tasks, model, CLASS_MEANS)
+    if found is None or means is None or found is means:
+        return ""
+    return estimate(Estimate.over_tasks(found.accuracy - means.accuracy))
 
 
 def frozen_table() -> str:

@@ -61,6 +61,11 @@ class Cell:
     shot: int
     by_set: dict[str, FloatArray]
 
+    @property
+    def trainings(self) -> int:
+        """How many seeds there are."""
+        return len(self.by_set["iid"])
+
     def mean(self, name: str) -> float:
         """Acc on a set, over seeds and tasks."""
         return float(self.by_set[name].mean())

@@ -45,7 +45,7 @@ def sections() -> dict[str, str]:
 
 def accuracy_table(cells: Sequence[Cell], methods: Iterable[str]) -> str:
     """One row per backbone, number of shots and method; what was not run yet in one row each."""
-    header = ["backbone", "shots", "method", *(f"Acc, {name}" for name in SETS)]
+    header = ["backbone", "shots", "method", "trainings", *(f"Acc, {name}" for name in SETS)]
     rows = []
     for (backbone, title), shot in itertools.product(BACKBONES.items(), SHOTS):
         missing = []
@@ -55,8 +55,9 @@ def accuracy_table(cells: Sequence[Cell], methods: Iterable[str]) -> str:
                 missing.append(method)
                 continue
             told = [f"{number(found.mean(name))}{found.deviation(name)}" for name in SETS]
-            rows.append([title, str(shot), method, *told, *(estimate(found.gap(name)) for name in SETS[1:])])
-        rows += [[title, str(shot), ", ".join(missing), NOT_RUN, *[""] * 6]] if missing else []
+            gaps = [estimate(found.gap(name)) for name in SETS[1:]]
+            rows.append([title, str(shot), method, str(found.trainings), *told, *gaps])
+        rows += [[title, str(shot), ", ".join(missing), NOT_RUN, *[""] * 7]] if missing else []
     return table([*header, *(f"iid {MINUS} {name}" for name in SETS[1:])], rows)
 
 

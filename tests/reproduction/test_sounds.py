@@ -47,7 +47,7 @@ def test_seeds_are_the_rows_of_a_cell() -> None:
 def test_a_row_has_the_deviation_over_seeds() -> None:
     rows = accuracy_table([cell("ProtoNet", 5, 70, 60, 55, 65)], METHODS).splitlines()[2:]
     (row,) = [one for one in rows if "not run yet" not in one]
-    assert row.startswith("| Conv64F | 5 | ProtoNet | 70.50 ±0.71 | 60.50 ±0.71 |")
+    assert row.startswith("| Conv64F | 5 | ProtoNet | 2 | 70.50 ±0.71 | 60.50 ±0.71 |")
     told = [one.split(" | ") for one in rows if one != row]
     assert [len(one[2].split(", ")) for one in told] == [len(METHODS) - (one[:2] == ["| Conv64F", "5"]) for one in told]
     assert len(told) == len(BACKBONES) * 2
