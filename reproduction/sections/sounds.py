@@ -116,16 +116,19 @@ def geometry_table(geometry: dict[str, dict[str, Any]]) -> str:
     rows = [
         [
             model,
-            _bounded(told["ratio"], 3),
+            number(told["length"]["clean"]["mean"]),
+            _bounded(told["length"]["change"], 2),
             f"{told['length']['p_recordings']:.0e}",
+            _bounded(told["ratio"], 3),
             _bounded(told["cosine"]["change"], 3),
             _bounded(told["others"]["clean"], 3),
             _bounded(told["turn"], 1),
         ]
         for model, told in geometry.items()
     ]
-    header = ["network", "length, mixed over clean", "p", "change of cosine", "to other classes", "turn in degrees"]
-    return table(header, rows or [[NOT_RUN, *[""] * 5]])
+    length = ["length, clean", "change when mixed", "p", "mixed over clean, of the same item"]
+    header = ["network", *length, "change of cosine", "to other classes", "turn in degrees"]
+    return table(header, rows or [[NOT_RUN, *[""] * (len(header) - 1)]])
 
 
 def _bounded(told: dict[str, float], digits: int) -> str:
