@@ -13,6 +13,7 @@ A model that is there is not trained again, and one that was interrupted goes on
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import shlex
 import subprocess
@@ -82,14 +83,7 @@ SOUND_EFFORTS = {
 SOUND = "--recipe spuraudio --schedule cosine"
 SOUND_TASK_STAGE = f"{SOUND} --epochs 6 --tasks-per-update 1 --optimizer adam --lr 0.0003"
 SOUND_CLASSES = {"baseline": "--objective baseline --batch 64", "baseline++": "--objective baseline++ --batch 64"}
-SOUND_TASKS = {
-    "meta-baseline": "--objective meta-baseline",
-    "protonet": "--objective {protonet}",
-    "dn4": "--objective dn4",
-    "r2d2": "--objective r2d2",
-    "anil": "--objective anil",
-    "maml": "--objective maml(first_order=True)",
-}
+SOUND_TASKS = ("meta-baseline", "protonet", "dn4", "r2d2", "anil", "maml")
 # Seed 0 alone: contrastive trainings, and ProtoNet at 5 shots on tasks that are not iid.
 SOUND_VIEWS = {
     "simclr": "--objective simclr --batch 256",
@@ -161,6 +155,7 @@ def sound_trainings(folder: Path = HERE / "sound-models") -> Iterator[Training]:
     """The models on sounds, for each backbone and seed."""
     for backbone, effort in SOUND_EFFORTS.items():
         protonet = f"protonet(temperature={effort.temperature})"
+        objectives = {"protonet": protonet, "maml": "maml(first_order=True)"}
         tasks = f"{SOUND_TASK_STAGE} --tasks {effort.tasks_per_epoch}"
         for seed in SOUND_SEEDS:
             start = folder / f"{backbone}-baseline-s{seed}.model"
@@ -168,12 +163,10 @@ def sound_trainings(folder: Path = HERE / "sound-models") -> Iterator[Training]:
             for name, objective in SOUND_CLASSES.items():
                 told = f"{objective} {new} --epochs {effort.epochs_on_classes}"
                 yield Training(folder / f"{backbone}-{name}-s{seed}.model", tuple(told.split()))
-            for name, objective in SOUND_TASKS.items():
-                for shot in SHOTS:
-                    told = (
-                        f"{objective.format(protonet=protonet)} {tasks} --train-sampler iid --shot {shot} --seed {seed}"
-                    )
-                    yield Training(folder / f"{backbone}-{name}-{shot}-s{seed}.model", tuple(told.split()), start)
+            for name, shot in itertools.product(SOUND_TASKS, SHOTS):
+                drawn = f"--train-sampler iid --shot {shot} --seed {seed}"
+                told = f"--objective {objectives.get(name, name)} {tasks} {drawn}"
+                yield Training(folder / f"{backbone}-{name}-{shot}-s{seed}.model", tuple(told.split()), start)
         new = f"{SOUND} --backbone {backbone} --seed 0 --epochs {effort.epochs_on_views}"
         for name, objective in SOUND_VIEWS.items():
             yield Training(folder / f"{backbone}-{name}-s0.model", tuple(f"{objective} {new}".split()))
