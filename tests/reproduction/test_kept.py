@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from reproduction.kept import Evaluated, Table, keep, read_kept
+from reproduction.kept import KEPT, Evaluated, Table, keep, read_kept
 from reproduction.papers import read_figures
 from reproduction.sections.fewstab import METHODS, line_through, main_table, rank_table
+from reproduction.sections.sound_cells import BACKBONES
 from scipy import stats
 
 import shotproof as sp
@@ -65,6 +68,29 @@ def test_counts_of_a_run_are_kept_by_model_and_method(tmp_path: Path) -> None:
     again = sp.compare([one.results for one in kept.evaluated], intervals="sampler")
     told = [sorted(one[["method", "metric", "mean"]].values.tolist()) for one in (again.to_pandas("methods"), shown)]
     assert told[0] == told[1]
+
+
+def digests_of_tasks(tables: Iterable[str]) -> dict[str, set[str]]:
+    """Those of each task set, over all tables."""
+    found: dict[str, set[str]] = {}
+    for one in itertools.chain.from_iterable(read_kept(name).evaluated for name in tables):
+        found.setdefault(one.tasks, set()).add(one.results.record.sources["tasks"].digest)
+    return found
+
+
+def test_what_is_compared_task_by_task_is_of_the_same_tasks() -> None:
+    sounds = [[f"sounds-{backbone}-{name}" for name in ("s0", "s1", "s2", "more")] for backbone in BACKBONES]
+    alone = [[one.name] for one in KEPT.iterdir() if one.name.startswith(("hard-birds", "oops-"))]
+    for tables in [*sounds, *alone]:
+        digests = digests_of_tasks(tables)
+        assert digests
+        assert {tasks: found for tasks, found in digests.items() if len(found) > 1} == {}
+    at_both = {"fewstab-cub": 5, "fewstab-cub-training-shots": 1}
+    for method in METHODS:
+        found = [
+            read_kept(table).find("fewstab-5way-5shot", method.model_at(k), method.head) for table, k in at_both.items()
+        ]
+        assert len({one.results.record.sources["tasks"].digest for one in found if one}) <= 1, method.name
 
 
 def evaluated(tasks: str, model: str, method: str, correct: list[list[int]]) -> Evaluated:
