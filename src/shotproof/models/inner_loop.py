@@ -161,7 +161,7 @@ def adapted(
     score = net.compiled(f"scores, {shared=}", over_tasks(net, viewed.call, shared, at_once))
 
     def scores(query: Tensor) -> Tensor:
-        with normalized_by(net, batch_norm):
+        with normalized_by(net, batch_norm, stepwise=in_half):
             logits: Tensor = score(weights, query)
         return logits
 
