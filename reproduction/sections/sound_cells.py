@@ -54,7 +54,10 @@ ALL_SHOTS = (1, 3, 5, 8, 10)
 
 @dataclass(frozen=True)
 class Cell:
-    """A method on a backbone at a number of shots: what each seed's network gave on each set, [seeds, tasks]."""
+    """A method on a backbone at a number of shots: what each seed's network gave on each set, [seeds, tasks].
+
+    by_set: has iid and ood at least
+    """
 
     backbone: str
     method: str
@@ -160,17 +163,16 @@ def find_cell(
     methods: dict[str, tuple[str, str, bool]] | None = None,
     seeds: Sequence[int] = SEEDS,
 ) -> Cell | None:
-    """The results of all seeds that were run; None where some set has none."""
+    """The results of all seeds that were run; None where iid or ood has none."""
     objective, head, by_shot = (methods or METHODS)[method]
     stem = f"{backbone}-{objective}{f'-{shot}' if by_shot else ''}"
     by_set: dict[str, FloatArray] = {}
     for name in SETS:
         found = [kept.find(f"{name}-5way-{shot}shot", f"{stem}-s{seed}", head) for seed in seeds]
         accuracies = [one.accuracy for one in found if one is not None]
-        if not accuracies:
-            return None
-        by_set[name] = np.stack(accuracies)
-    return Cell(backbone, method, shot, by_set)
+        if accuracies:
+            by_set[name] = np.stack(accuracies)
+    return Cell(backbone, method, shot, by_set) if {"iid", "ood"} <= by_set.keys() else None
 
 
 def cell_of(cells: Sequence[Cell], backbone: str, method: str, shot: int) -> Cell | None:

@@ -54,8 +54,11 @@ def accuracy_table(cells: Sequence[Cell], methods: Iterable[str]) -> str:
             if found is None:
                 missing.append(method)
                 continue
-            told = [f"{number(found.mean(name))}{found.deviation(name)}" for name in SETS]
-            gaps = [estimate(found.gap(name)) for name in SETS[1:]]
+            told = [
+                f"{number(found.mean(name))}{found.deviation(name)}" if name in found.by_set else NOT_RUN
+                for name in SETS
+            ]
+            gaps = [estimate(found.gap(name)) if name in found.by_set else NOT_RUN for name in SETS[1:]]
             rows.append([title, str(shot), method, str(found.trainings), *told, *gaps])
         rows += [[title, str(shot), ", ".join(missing), NOT_RUN, *[""] * 7]] if missing else []
     return table([*header, *(f"iid {MINUS} {name}" for name in SETS[1:])], rows)

@@ -110,6 +110,7 @@ def test_the_scores_are_those_of_evaluating_by_hand(done: tuple[Path, Run]) -> N
         (('on = ["pixels"]', 'on = ["pixels", "pixels"]'), "[evaluate], method 'ncc', on: expected each once"),
         (('nets/anil-2.model", shots', 'nets/anil-1.model", shots'), "[evaluate]: methods has 'anil' twice"),
         (('{ name = "ncc", on = ["pixels"] }', '"dn4"'), "[evaluate], methods: method 'dn4' needs local maps, but en"),
+        (("nets/dn4.model", "nets/none.model"), "[evaluate], methods: model "),
     ],
 )
 def test_what_cannot_be_is_told_before_anything_is_made(folder: Path, change: tuple[str, str], expected: str) -> None:

@@ -70,11 +70,11 @@ def test_counts_of_a_run_are_kept_by_model_and_method(tmp_path: Path) -> None:
     assert told[0] == told[1]
 
 
-def digests_of_tasks(tables: Iterable[str]) -> dict[str, set[str]]:
-    """Those of each task set, over all tables."""
-    found: dict[str, set[str]] = {}
+def digests_of_tasks(tables: Iterable[str]) -> dict[tuple[str, int], set[str]]:
+    """Those of each task set, over all tables; sets with another number of tasks are not compared task by task."""
+    found: dict[tuple[str, int], set[str]] = {}
     for one in itertools.chain.from_iterable(read_kept(name).evaluated for name in tables):
-        found.setdefault(one.tasks, set()).add(one.results.record.sources["tasks"].digest)
+        found.setdefault((one.tasks, len(one.accuracy)), set()).add(one.results.record.sources["tasks"].digest)
     return found
 
 

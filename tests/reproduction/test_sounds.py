@@ -41,7 +41,18 @@ def test_seeds_are_the_rows_of_a_cell() -> None:
     assert first is not None
     assert first.by_set["ood"].tolist() == [[80.0, 80.0]]
     assert find_cell(Table(tuple(results)), "conv64f", "ProtoNet", 1) is None
-    assert find_cell(Table(tuple(results[:-2])), "conv64f", "ProtoNet", 5) is None  # nothing on clean tasks
+    assert find_cell(Table(tuple(results[4:])), "conv64f", "ProtoNet", 5) is None  # neither iid nor ood
+
+
+def test_a_row_says_which_sets_were_not_run() -> None:
+    whole = cell("MAML", 5, 70, 60, 50, 65)
+    found = Cell("conv64f", "MAML", 5, {name: whole.by_set[name] for name in ("iid", "ood")})
+    (row,) = [one for one in accuracy_table([found], METHODS).splitlines()[2:] if "70.50" in one]
+    assert row.split(" | ")[5:8] == ["60.50 ±0.71", "not run yet", "not run yet"]
+    assert judged("every method loses from iid to ood", found)[1] == "holds"
+    for statement in ("iid above ood above hard-ood", "clean between ood and iid"):
+        assert judged(statement, found) == ["not run yet", "cannot be judged"]
+        assert judged(statement, found, cell("DN4", 5, 70, 60, 50, 65)) == ["1 of 1", "holds"]
 
 
 def test_a_row_has_the_deviation_over_seeds() -> None:
@@ -136,3 +147,12 @@ def test_stress_training_is_held_against_iid_training() -> None:
 
 def test_every_statement_of_the_paper_has_its_row() -> None:
     assert len(statement_table(Found()).splitlines()) == 2 + len(STATEMENTS)
+
+
+def test_what_trainings_of_unequal_length_say_of_capacity_is_not_judged() -> None:
+    ood = {"conv64f": 60, "resnet12": 50}
+    cells = [cell("SimCLR", 5, 70, mean, 50, 65, backbone=backbone) for backbone, mean in ood.items()]
+    told, verdict = STATEMENTS["SimCLR gets worse with capacity"](Found(contrastive=cells))
+    assert ", ResNet-12 after " in told
+    assert verdict == "cannot be judged"
+    assert STATEMENTS["SimCLR gets worse with capacity"](Found()) == ["not run yet", "cannot be judged"]

@@ -54,9 +54,9 @@ def normalized_by(net: nn.Module, how: BatchNorm, stepwise: bool = False) -> Ite
     Args:
         net: whose batch norms
         how: which statistics
-        stepwise: whether it is computed in steps that `vmap` differentiates rightly. PyTorch's own batch norm has no
-            gradient there in bfloat16, and differentiated twice it leaves out how the statistics of a batch depend on
-            the input.
+        stepwise: whether it is computed in steps that `vmap` takes and differentiates rightly. PyTorch's own batch norm
+            has no gradient there in bfloat16, on a GPU not even values; differentiated twice it leaves out how the
+            statistics of a batch depend on the input.
     """
     norms = [one for one in net.modules() if isinstance(one, nn.modules.batchnorm._BatchNorm)]
     before = [(one.__class__, one.training) for one in norms]

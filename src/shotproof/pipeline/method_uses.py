@@ -55,9 +55,12 @@ def read_methods(read: TableReader) -> list[tuple[Method, dict[str, Any]]]:
     return found
 
 
-def encoders_of_models(methods: Sequence[Method]) -> list[Encoder]:
-    """The encoders of methods `model:FILE`, each of which takes the features of its own model."""
-    return list(dict.fromkeys(one.encoder for one in methods if isinstance(one, ModelHead)))
+def encoders_of_models(read: TableReader, methods: Sequence[Method]) -> list[Encoder]:
+    """The encoders of methods `model:FILE`, each of which takes the features of its own model, which is read."""
+    try:
+        return list(dict.fromkeys(one.encoder for one in methods if isinstance(one, ModelHead)))
+    except InputError as error:
+        raise error.placed(read.place("evaluate", "methods")) from error
 
 
 def read_uses(
