@@ -12,11 +12,11 @@ import numpy as np
 
 from reproduction.geometry import read_geometry
 from reproduction.kept import OWN_HEAD, Evaluated, Table, read_kept
+from reproduction.train import SECOND
 from shotproof.core.arrays import FloatArray
 from shotproof.pipeline.steps.steps import file_name
 from shotproof.stats.intervals import Estimate
 
-SECOND = "conv64f-1s"
 BACKBONES = {"conv64f": "Conv64F", "resnet12": "ResNet-12", SECOND: "Conv64F, 1 s"}
 SETS = ("iid", "ood", "hard-ood", "clean")
 SHOTS, SEEDS = (1, 5), (0, 1, 2)
@@ -163,16 +163,15 @@ def find_cell(
     methods: dict[str, tuple[str, str, bool]] | None = None,
     seeds: Sequence[int] = SEEDS,
 ) -> Cell | None:
-    """The results of all seeds that were run; None where iid or ood has none."""
+    """The results of all seeds that were run on iid and ood; of the other sets, those that all of these were run on."""
     objective, head, by_shot = (methods or METHODS)[method]
     stem = f"{backbone}-{objective}{f'-{shot}' if by_shot else ''}"
-    by_set: dict[str, FloatArray] = {}
-    for name in SETS:
-        found = [kept.find(f"{name}-5way-{shot}shot", f"{stem}-s{seed}", head) for seed in seeds]
-        accuracies = [one.accuracy for one in found if one is not None]
-        if accuracies:
-            by_set[name] = np.stack(accuracies)
-    return Cell(backbone, method, shot, by_set) if {"iid", "ood"} <= by_set.keys() else None
+    found = [{name: kept.find(f"{name}-5way-{shot}shot", f"{stem}-s{seed}", head) for name in SETS} for seed in seeds]
+    run = [{name: one.accuracy for name, one in of.items() if one} for of in found if of["iid"] and of["ood"]]
+    if not run:
+        return None
+    by_set = {name: np.stack([of[name] for of in run]) for name in SETS if all(name in of for of in run)}
+    return Cell(backbone, method, shot, by_set)
 
 
 def cell_of(cells: Sequence[Cell], backbone: str, method: str, shot: int) -> Cell | None:

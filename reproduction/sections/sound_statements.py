@@ -120,10 +120,10 @@ def _simclr_and_capacity(found: Found) -> list[str]:
             if small and large
         ]
     )
-    short, long = (SOUND_EFFORTS[backbone].epochs_on_views for backbone in ("resnet12", "conv64f"))
-    if told == NOT_RUN or short == long:
+    of_small, of_large = (SOUND_EFFORTS[backbone].epochs_on_views for backbone in ("conv64f", "resnet12"))
+    if told == NOT_RUN or of_small == of_large:
         return [told, verdict]
-    return [f"{told}, ResNet-12 after {short} epochs and Conv64F after {long}", OPEN]
+    return [f"{told}, ResNet-12 after {of_large} epochs and Conv64F after {of_small}", OPEN]
 
 
 def _in_order(*methods: str, shots: tuple[int, ...] = SHOTS) -> Callable[[Found], list[str]]:

@@ -42,6 +42,10 @@ def test_seeds_are_the_rows_of_a_cell() -> None:
     assert first.by_set["ood"].tolist() == [[80.0, 80.0]]
     assert find_cell(Table(tuple(results)), "conv64f", "ProtoNet", 1) is None
     assert find_cell(Table(tuple(results[4:])), "conv64f", "ProtoNet", 5) is None  # neither iid nor ood
+    for missing, expected in ((3, (1, [*SETS])), (-1, (2, [*SETS[:3]]))):  # ood, and clean, of the second seed
+        less = find_cell(Table(tuple(one for one in results if one is not results[missing])), "conv64f", "ProtoNet", 5)
+        assert less is not None
+        assert (less.trainings, [*less.by_set]) == expected
 
 
 def test_a_row_says_which_sets_were_not_run() -> None:
