@@ -2,7 +2,7 @@
 
 python -m reproduction.train cub              # the nineteen models of FewSTAB's tables, into reproduction/models
 python -m reproduction.train sounds           # those on mixed ESC-50, into reproduction/sound-models
-python -m reproduction.train sounds --only conv64f-1s  # of these, what one core of a CPU trains in little more than an hour
+python -m reproduction.train sounds --only conv64f-1s  # of these, those for one core of a CPU: little more than an hour
 python -m reproduction.train cub --only boil  # models whose name begins so
 python -m reproduction.train sounds --only 'conv64f-[!1]*-s0'  # of one backbone and seed
 python -m reproduction.train cub --dry-run    # prints the commands alone
