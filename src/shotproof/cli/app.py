@@ -10,6 +10,7 @@ import typer
 import typer.main
 
 from shotproof.cli.bundle import bundle
+from shotproof.cli.console import say
 from shotproof.cli.data.catalog import catalog
 from shotproof.cli.data.detect import detect
 from shotproof.cli.data.encode import encode
@@ -61,7 +62,7 @@ INTERRUPTED = 130  # the status of a command that Ctrl-C ended, which Typer give
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"shotproof {__version__}")
+        say(f"shotproof {__version__}")
         raise typer.Exit
 
 
@@ -107,4 +108,4 @@ def _stop(message: str, status: int) -> None:
 
 
 def _say(message: str) -> None:
-    typer.echo(f"error: {' '.join(message.split())}", err=True)
+    say(f"error: {' '.join(message.split())}", err=True)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shotproof.cli.console import say
+
 if TYPE_CHECKING:
     from shotproof.pipeline.bundle.bundle import Bundle
 
@@ -43,19 +45,19 @@ def bundle(
     if made and (output is not None or root is not None):
         raise InputError(f"{given} is a bundle already: expected neither --output nor --root")
     file = given if made else output or Path(f"{given.resolve().name}.zip")
-    found = Bundle.read(file) if made else write(given, file, root=root, tell=lambda line: typer.echo(line, err=True))
+    found = Bundle.read(file) if made else write(given, file, root=root, tell=lambda line: say(line, err=True))
     where = None if upload is None else upload_bundle(file, upload)
     if as_json:
         print_json(found.to_json())
     else:
         _tell(file, found, made)
         if where is not None:
-            typer.echo(f"uploaded: {where}")
+            say(f"uploaded: {where}")
 
 
 def _tell(file: Path, found: Bundle, verified: bool) -> None:
     for name, one in found.files.items():
-        typer.echo(f"{one.sha256[:16]}  {one.bytes:>12,}  {name}")
+        say(f"{one.sha256[:16]}  {one.bytes:>12,}  {name}")
     what = f"{len(found.names('tasks'))} task sets of {found.name}, methods {', '.join(found.methods)}"
-    typer.echo(f"{file}: {what}{'; every digest holds' if verified else ''}")
-    typer.echo(f"data: the folder '{found.paths_from}'; license: {found.license or 'unknown'}")
+    say(f"{file}: {what}{'; every digest holds' if verified else ''}")
+    say(f"data: the folder '{found.paths_from}'; license: {found.license or 'unknown'}")

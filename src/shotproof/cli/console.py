@@ -11,7 +11,20 @@ from typing import Any
 
 import typer
 
+from shotproof.core.printable import printable
+
 WIDE = 500
+
+
+def say(text: object = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print text with what could fool a terminal escaped; every line of output goes through here.
+
+    Args:
+        text: what to print; line feeds are kept
+        err: print on the error stream
+        nl: end with a line feed
+    """
+    typer.echo(printable(str(text), keep="\n"), err=err, nl=nl)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
@@ -23,9 +36,9 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for index, column in enumerate(columns):
-        table.add_column(Text(column), justify="left" if index < left else "right", overflow="fold")
+        table.add_column(Text(printable(column)), justify="left" if index < left else "right", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(printable(cell)) for cell in row))
     # In a pipe there is no width to keep to: a row stays on one line.
     Console(soft_wrap=False, width=None if sys.stdout.isatty() else WIDE).print(table)
 
@@ -37,7 +50,7 @@ def told_warnings() -> Iterator[None]:
         warnings.simplefilter("always")
         yield
     for warning in noted:
-        typer.echo(f"warning: {warning.message}", err=True)
+        say(f"warning: {warning.message}", err=True)
 
 
 @contextlib.contextmanager
@@ -47,7 +60,7 @@ def told_notes() -> Iterator[None]:
 
     class Told(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            typer.echo(record.getMessage(), err=True)
+            say(record.getMessage(), err=True)
 
     logger, handler = logging.getLogger("shotproof"), Told(logging.INFO)
     level = logger.level
@@ -62,4 +75,4 @@ def told_notes() -> Iterator[None]:
 
 def print_json(value: Any) -> None:
     """Print a JSON document."""
-    typer.echo(json.dumps(value, indent=2, ensure_ascii=False))
+    say(json.dumps(value, indent=2, ensure_ascii=False))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shotproof.cli.console import say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
 
 if TYPE_CHECKING:
@@ -177,20 +178,20 @@ def _sounds(output: Path) -> None:
     from shotproof.sounds.mix import MixSettings, mix
     from shotproof.worlds.sounds import SoundsWorld
 
-    typer.echo(f"synthesizing sounds into {output / 'world'}", err=True)
+    say(f"synthesizing sounds into {output / 'world'}", err=True)
     world = SoundsWorld()
     recordings = world.write(output / "world")
     recordings.write(output / "world" / "catalog.parquet")
     folders = [output / f"background-{dial:g}" for dial in _DIALS]
     for dial, folder in zip(_DIALS, folders, strict=True):
-        typer.echo(f"mixing with backgrounds at a = {dial:g} into {folder}", err=True)
+        say(f"mixing with backgrounds at a = {dial:g} into {folder}", err=True)
         mix(recordings, world.mapping(), folder, MixSettings(dial=dial, clean=True))
         write_text(folder / "experiment.toml", _SOUND_EXPERIMENT.replace("DIAL", f"{dial:g}"))
-        run(folder / "experiment.toml", tell=lambda line: typer.echo(line, err=True))
+        run(folder / "experiment.toml", tell=lambda line: say(line, err=True))
     page = output / "report.html"
     comparison = write_report(page, read_material(folders), title="Shotproof demo: sounds with backgrounds")
     print_comparison(replace(comparison, blocks=[one for one in comparison.blocks if one.design.dial == 1]))
-    typer.echo(f"report, with the other backgrounds: {page}")
+    say(f"report, with the other backgrounds: {page}")
 
 
 def _networks(output: Path) -> None:
@@ -202,7 +203,7 @@ def _networks(output: Path) -> None:
     from shotproof.worlds.shapes import ShapesWorld
 
     world = ShapesWorld(**_TRAINED_WORLD)
-    typer.echo(f"drawing a world of shapes into {output / 'world'}", err=True)
+    say(f"drawing a world of shapes into {output / 'world'}", err=True)
     tested = world.write(output / "world", "test")
     tested.write(output / "world" / "catalog.parquet")
     backgrounds = zip(tested.items, tested.table.column("background").to_pylist(), strict=True)
@@ -212,15 +213,15 @@ def _networks(output: Path) -> None:
     for degree, name in zip(_DEGREES, names, strict=True):
         folder = output / "training" / name.removesuffix(".model")
         count = round(degree * world.train_classes)
-        typer.echo(f"training {output / name}: {count} of {world.train_classes} classes have a shortcut", err=True)
+        say(f"training {output / name}: {count} of {world.train_classes} classes have a shortcut", err=True)
         tied = replace(world, items=40, shortcut_classes=count)
         _train(tied.write(folder, "train"), output / name, _TRAINING)
     models = ", ".join(f'"model:{name}"' for name in names)
     write_text(output / "experiment.toml", _TRAINED_EXPERIMENT.replace("MODELS", models))
-    outcome = run(output / "experiment.toml", tell=lambda line: typer.echo(line, err=True))
+    outcome = run(output / "experiment.toml", tell=lambda line: say(line, err=True))
     assert outcome.comparison is not None  # it is no dry run
     print_comparison(outcome.comparison)
-    typer.echo(f"report: {outcome.report}")
+    say(f"report: {outcome.report}")
 
 
 def _train(seen: Catalog, model: Path, settings: dict[str, Any]) -> None:
@@ -248,18 +249,18 @@ def _scenes(output: Path) -> None:
     from shotproof.pipeline.run import run
     from shotproof.worlds.scenes import ScenesWorld
 
-    typer.echo(f"drawing animals into {output / 'world'}", err=True)
+    say(f"drawing animals into {output / 'world'}", err=True)
     tested = ScenesWorld(**_TESTED_WORLD).write(output / "world", "test")
     tested.write(output / "world" / "catalog.parquet")
     for name, (share, where) in _NETWORKS.items():
-        typer.echo(f"training {output / name}.model on twelve other animals {where}", err=True)
+        say(f"training {output / name}.model on twelve other animals {where}", err=True)
         seen = ScenesWorld(**_TRAINING_WORLD, at_home=share).write(output / "training" / name, "train")
         _train(seen, output / f"{name}.model", _SCENES_TRAINING)
     write_text(output / "experiment.toml", _EXPERIMENT)
-    outcome = run(output / "experiment.toml", tell=lambda line: typer.echo(line, err=True))
+    outcome = run(output / "experiment.toml", tell=lambda line: say(line, err=True))
     assert outcome.comparison is not None  # it is no dry run
     _print_found(outcome.comparison, read_material([output]))
-    typer.echo(f"""
+    say(f"""
 Pictures that fooled them are at the top of {outcome.report}.
 Next, on your own images, one folder per class:
     pip install 'shotproof[lite]'
@@ -274,7 +275,7 @@ def _print_found(comparison: Comparison, material: Material) -> None:
     from shotproof.stats.intervals import meanings
     from shotproof.stats.verdicts import verdicts
 
-    typer.echo(
+    say(
         "Two small networks were shown 5 pictures of each of 5 animals that were new to them, each animal on a "
         "background\nof its own. Then they had to name more pictures of these animals."
     )
@@ -285,21 +286,21 @@ def _print_found(comparison: Comparison, material: Material) -> None:
     for one in block.classifiers:
         name = comparison.encoder_names[one.encoder]
         same, swapped = (percent(right[label][one]) for label in (found.loss.reference, found.loss.label))
-        typer.echo(
+        say(
             f"- {name}, trained on other animals {_NETWORKS[name][1]}: {same}% right on the same backgrounds,\n"
             f"  {swapped}% right on those of the other animals."
         )
         if one in found.losing:
             share = f"{percent(lost[one].mean)}% {bounds(lost[one])}"
-            typer.echo(f"  It leans on the background: that costs {share} of its accuracy above chance.")
+            say(f"  It leans on the background: that costs {share} of its accuracy above chance.")
         else:
-            typer.echo("  Whether it leans on the background cannot be told.")
+            say("  Whether it leans on the background cannot be told.")
     if fooled := find_fooled(comparison, material):
         query = fooled.examples[0]
-        typer.echo(
+        say(
             f"- E.g. {query.label} in the {query.called_cue}, called {query.called}: {query.called} was shown in the "
             f"{query.called_cue}, {query.label} in the {query.own_cue}."
         )
     covered = meanings(comparison.medium)[found.covers].removesuffix(".")
     covered = covered[0].lower() + covered[1:]
-    typer.echo(f"Brackets: {level(comparison.level)} {found.covers} interval ({covered}).")
+    say(f"Brackets: {level(comparison.level)} {found.covers} interval ({covered}).")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shotproof.cli.console import say
+
 if TYPE_CHECKING:
     from shotproof.pipeline.diagnosis import Diagnosis
 
@@ -33,7 +35,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print what was 
 
 def _print(found: Diagnosis) -> None:
     """Plain lines, which need nothing that might be missing."""
-    typer.echo(f"shotproof {found.version}, Python {found.python}, {found.system}")
+    say(f"shotproof {found.version}, Python {found.python}, {found.system}")
     _section(
         "needed", {each.name: f"{each.version or ''}  {each.problem or ''}".strip() for each in found.dependencies}
     )
@@ -49,14 +51,14 @@ def _print(found: Diagnosis) -> None:
     state = found.cache.problem or "can be written"
     _section("cache", {found.cache.folder: f"{found.cache.bytes / 2**20:.1f} MiB, {state}"})
     if found.cache.problem:
-        typer.echo("choose another cache: --cache FOLDER, or the environment variable SHOTPROOF_CACHE")
+        say("choose another cache: --cache FOLDER, or the environment variable SHOTPROOF_CACHE")
     wrong = [each.name for each in found.dependencies if each.problem]
-    typer.echo(f"\nshotproof cannot work without: {', '.join(wrong)}" if wrong else "\nall that is needed works")
+    say(f"\nshotproof cannot work without: {', '.join(wrong)}" if wrong else "\nall that is needed works")
 
 
 def _section(title: str, lines: dict[str, str]) -> None:
     if lines:
-        typer.echo(f"\n{title}")
+        say(f"\n{title}")
         width = max(map(len, lines))
         for name, text in lines.items():
-            typer.echo(f"  {name:{width}}  {text}")
+            say(f"  {name:{width}}  {text}")

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from shotproof.cli.console import say
+
 FAILED = 1
 
 
@@ -64,11 +66,11 @@ def gate(
         print_json(gate_json(found, strict))
     else:
         for check in found.checks:
-            typer.echo(f"{check.outcome:12} {check.told}")
+            say(f"{check.outcome:12} {check.told}")
         for note in found.notes:
-            typer.echo(f"{'note':12} {note}")
+            say(f"{'note':12} {note}")
     if github or (github is None and os.environ.get("GITHUB_ACTIONS") == "true"):
         for line in github_annotations(found, strict):
-            typer.echo(line, err=as_json)
+            say(line, err=as_json)
     if not found.passes(strict):
         raise typer.Exit(FAILED)

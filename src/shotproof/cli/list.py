@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from shotproof.cli.console import say
+
 
 def list_components(
     kind: Annotated[
@@ -47,19 +49,19 @@ def list_components(
         return
     for plural, of in chosen.items():
         if len(chosen) > 1:
-            typer.echo(f"{plural}:")
+            say(f"{plural}:")
         columns, rows = ["name", "about"], [[name, of.get(name).about] for name in of]
         if of.kind == "method":
             columns = ["name", "family", "needs", "balanced", "about"]
             rows = [_method_row(name, of.get(name)) for name in of]
         print_table("", columns, rows, left=len(columns))
-        typer.echo()
+        say()
     if recipes:
         if chosen:
-            typer.echo("recipes:")
+            say("recipes:")
         print_table("", ["name", "about"], [[name, recipe.about] for name, recipe in recipes.items()], left=2)
-        typer.echo()
-    typer.echo("shotproof show NAME tells the options of one.")
+        say()
+    say("shotproof show NAME tells the options of one.")
 
 
 def _method_row(name: str, method: type) -> list[str]:

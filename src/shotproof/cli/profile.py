@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shotproof.cli.console import say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def profile(
     from shotproof.stats.card.schema import SHIPPED
 
     if schema:
-        typer.echo(SHIPPED.read_text(encoding="utf-8"), nl=False)
+        say(SHIPPED.read_text(encoding="utf-8"), nl=False)
         return
     if data is None:
         raise InputError("expected data: shotproof profile DATA --encoder lite0 --method cosine -o FOLDER")
@@ -99,14 +100,14 @@ def profile(
             tasks=tasks,
             seed=seed,
             quick=quick,
-            tell=lambda line: typer.echo(line, err=True),
+            tell=lambda line: say(line, err=True),
             runtime=runtime,
         )
     if as_json:
         print_json(found.card.to_json())
     else:
         print_card(found.card)
-        typer.echo(f"card: {found.page}")
+        say(f"card: {found.page}")
 
 
 def print_card(card: Card) -> None:
@@ -133,6 +134,6 @@ def print_card(card: Card) -> None:
     ]
     columns = ["axis", "Acc", "wAcc", "gap", "skill lost", "rank by Acc", "by skill lost"]
     print_table(f"{card.title}: percent, {level(card.level)} {card.covers} interval", columns, rows)
-    typer.echo()
+    say()
     for sentence in card.verdict:
-        typer.echo(sentence)
+        say(sentence)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from shotproof.cli.console import say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def run(
     from shotproof.pipeline.start import experiment_of_folder
 
     if schema:
-        typer.echo(SHIPPED.read_text(encoding="utf-8"), nl=False)
+        say(SHIPPED.read_text(encoding="utf-8"), nl=False)
         return
     if experiment is None:
         raise InputError("expected an experiment file or a folder: shotproof run experiment.toml")
@@ -86,7 +87,7 @@ def run(
     if is_folder(experiment):
         folder, experiment = experiment, Path(f"{experiment.resolve().name}-results") / "experiment.toml"
         experiment_of_folder(folder, experiment)
-        typer.echo(f"the experiment: {experiment}", err=True)
+        say(f"the experiment: {experiment}", err=True)
     file = experiment
     read, trusted = with_trust(file, trust, lambda agreed: (Experiment.read(file, agreed), agreed))
     if placebo is not None:
@@ -96,7 +97,7 @@ def run(
     runtime = make_runtime(workers, device, cache, progress, engine, base)
     with runtime, told_notes():
         outcome = run_experiment(
-            read, dry_run=dry_run, trust=trusted, tell=lambda line: typer.echo(line, err=True), runtime=runtime
+            read, dry_run=dry_run, trust=trusted, tell=lambda line: say(line, err=True), runtime=runtime
         )
     if outcome.comparison is None:
         return
@@ -104,7 +105,7 @@ def run(
         print_json(outcome.comparison.to_json())
     else:
         print_comparison(outcome.comparison)
-        typer.echo(f"report: {outcome.report}")
+        say(f"report: {outcome.report}")
 
 
 def _run_bundle(
@@ -136,7 +137,7 @@ def _run_bundle(
             output=folder,
             method=method,
             trust=agreed,
-            tell=lambda line: typer.echo(line, err=True),
+            tell=lambda line: say(line, err=True),
             runtime=runtime,
         )
 
@@ -146,7 +147,7 @@ def _run_bundle(
         print_json(found.card.to_json())
     else:
         print_card(found.card)
-        typer.echo(f"card: {found.page}")
+        say(f"card: {found.page}")
 
 
 def with_trust(file: Path, trust: bool, act: Callable[[Trust], T]) -> T:

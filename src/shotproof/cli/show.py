@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from shotproof.cli.console import say
+
 
 def show(
     name: Annotated[str, typer.Argument(help="E.g. hardest, ridge, lite0, photometric, folder, l2, fewstab-cub.")],
@@ -27,28 +29,28 @@ def show(
         return
     if name in RECIPES:
         recipe = RECIPES[name]
-        typer.echo(f"recipe {name}: {recipe.about}\n")
+        say(f"recipe {name}: {recipe.about}\n")
         print_table("", ["for", "settings"], [list(row) for row in recipe_rows(recipe)], left=2)
         objective = "" if recipe.steps else f" --objective {next(iter(recipe.by_objective))}"
-        typer.echo(f"\nExample: shotproof train catalog.parquet --recipe {name}{objective} -o some.model\n")
+        say(f"\nExample: shotproof train catalog.parquet --recipe {name}{objective} -o some.model\n")
     if as_json:
         schemas = {kind: {each.name: each.json_schema() for each in of.options()} for kind, of in found}
         print_json(schemas if len(found) > 1 else next(iter(schemas.values())))
         return
     for kind, component in found:
-        typer.echo(f"{kind} {name}: {component.about}\n")
-        typer.echo(f"{inspect.getdoc(component)}\n")
+        say(f"{kind} {name}: {component.about}\n")
+        say(f"{inspect.getdoc(component)}\n")
         if component.paper:
-            typer.echo(f"Paper: {component.paper}\n")
+            say(f"Paper: {component.paper}\n")
         for what in ("license", "citation"):  # of a layout's data set
             if told := getattr(component, what, None):
-                typer.echo(f"{what.capitalize()}: {told}\n")
+                say(f"{what.capitalize()}: {told}\n")
         rows = [list(row) for row in option_rows(component)]
         if rows:
             print_table("", ["option", "values", "default", "what it does"], rows, left=4)
         else:
-            typer.echo("It has no options.")
+            say("It has no options.")
         for what, roles in (("Needs", getattr(component, "needs", ())), ("Takes", getattr(component, "takes", ()))):
             if kind == "sampler" and roles:
-                typer.echo(f"{what}: {', '.join(f'--{role}' for role in roles)}")
-        typer.echo(f"\nExample: {usage(name, component)}\n")
+                say(f"{what}: {', '.join(f'--{role}' for role in roles)}")
+        say(f"\nExample: {usage(name, component)}\n")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shotproof.cli.console import print_json, print_table
+from shotproof.cli.console import print_json, print_table, say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
 from shotproof.core.errors import InputError
 
@@ -143,13 +143,13 @@ def _print_summary(made: Catalog) -> None:
 
 def _print_problems(problems: list[Problem]) -> None:
     """One line per problem, the first few of each kind."""
-    typer.echo(f"\n{len(problems):,} problem{'' if len(problems) == 1 else 's'} found")
+    say(f"\n{len(problems):,} problem{'' if len(problems) == 1 else 's'} found")
     count_of = Counter(problem.kind for problem in problems)
     width = max(map(len, count_of), default=0)
     shown: Counter[str] = Counter()
     for problem in problems:
         shown[problem.kind] += 1
         if shown[problem.kind] <= SHOWN_PER_KIND:
-            typer.echo(f"{problem.kind:<{width}}  {problem.where}: {problem.message}")
+            say(f"{problem.kind:<{width}}  {problem.where}: {problem.message}")
         elif shown[problem.kind] == count_of[problem.kind]:
-            typer.echo(f"{problem.kind:<{width}}  ... and {count_of[problem.kind] - SHOWN_PER_KIND:,} more (--json)")
+            say(f"{problem.kind:<{width}}  ... and {count_of[problem.kind] - SHOWN_PER_KIND:,} more (--json)")

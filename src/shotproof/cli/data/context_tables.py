@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-import typer
-
-from shotproof.cli.console import print_table
+from shotproof.cli.console import print_table, say
 
 if TYPE_CHECKING:
     from shotproof.catalog.context_statistics import ContextStatistics
@@ -43,6 +41,6 @@ def print_context_statistics(found: ContextStatistics, names: Mapping[str, str])
     shared = [[row["context"], f"{row['concepts']:,}", f"{row['items']:,}"] for row in contexts[:SHOWN]]
     print_table("Contexts", ["context", "concepts", "items"], shared)
     if len(contexts) > SHOWN:
-        typer.echo(f"... and {len(contexts) - SHOWN:,} more (--json)")
+        say(f"... and {len(contexts) - SHOWN:,} more (--json)")
     if found.without_context:
-        typer.echo(f"{found.without_context:,} items without a context")
+        say(f"{found.without_context:,} items without a context")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shotproof.cli.console import print_json, print_table
+from shotproof.cli.console import print_json, print_table, say
 from shotproof.cli.runtime import BatchSize, Cache, Device, EngineName, Progress, Workers, make_runtime
 from shotproof.core.errors import InputError
 
@@ -140,10 +140,10 @@ def _report(
         print_json(document)
         return
     distinct = len({word for held in words.values() for word in held or []})
-    typer.echo(f"{file}: {len(words):,} items, {distinct:,} words; digest {found.digest}")
+    say(f"{file}: {len(words):,} items, {distinct:,} words; digest {found.digest}")
     if unknown:
         named = ", ".join(unknown[:SHOWN_ITEMS]) + (", ..." if len(unknown) > SHOWN_ITEMS else "")
-        typer.echo(f"  nothing is known of {len(unknown):,} of them: {named}")
+        say(f"  nothing is known of {len(unknown):,} of them: {named}")
     if "statistics" in document:
         _print_statistics(document["statistics"])
     if "against" in document:
@@ -152,7 +152,7 @@ def _report(
 
 def _print_statistics(statistics: dict[str, Any]) -> None:
     words = statistics["words"]
-    typer.echo(
+    say(
         f"  {statistics['distinct']:,} distinct attributes; {statistics['per_class']:.2f} per class in the mean over "
         f"{statistics['classes']:,} classes, {statistics['per_item']:.2f} per item\n"
     )
@@ -175,5 +175,5 @@ def _print_accuracies(accuracies: Sequence[dict[str, Any]]) -> None:
         ]
         for row in accuracies
     ]
-    typer.echo("\n  detection accuracy; undefined: no words in the reference; unpaired: known to one side only\n")
+    say("\n  detection accuracy; undefined: no words in the reference; unpaired: known to one side only\n")
     print_table("", ["detector", "reference", "accuracy", "items", "undefined", "unpaired"], rows)

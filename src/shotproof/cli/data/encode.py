@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from shotproof.cli.console import say
 from shotproof.cli.runtime import BatchSize, Cache, Device, EngineName, Progress, Workers, make_runtime
 
 if TYPE_CHECKING:
@@ -73,10 +74,10 @@ def encode(
     if in_parts(output) and stage != ALL:
         parts = encode_parts(items, chosen, output, on_error=on_error, runtime=runtime)
         for item in parts.record.skipped:
-            typer.echo(f"skipped  {item}: cannot be read", err=True)
+            say(f"skipped  {item}: cannot be read", err=True)
         done = f"{parts.tally.encoded:,} encoded, {parts.tally.reused:,} from the cache, {parts.kept:,} parts kept"
         size = f"{parts.size:,} numbers each by {chosen}"
-        typer.echo(f"{output}: {parts.items:,} items, {size}; {done}, {time.perf_counter() - started:.1f} s")
+        say(f"{output}: {parts.items:,} items, {size}; {done}, {time.perf_counter() - started:.1f} s")
         return
     if stage == ALL:
         made = encode_stages(items, chosen, on_error=on_error, runtime=runtime)
@@ -89,11 +90,11 @@ def encode(
     features = next(iter(written.values()))
     skipped, tally = features.record.skipped, features.tally
     for item in skipped:
-        typer.echo(f"skipped  {item}: cannot be read", err=True)
+        say(f"skipped  {item}: cannot be read", err=True)
     left_out = f"{len(skipped):,} skipped, " if skipped else ""
     made_of = "" if tally is None else f"{tally.encoded:,} encoded, {tally.reused:,} from the cache, "
     what = f"{len(written)} stages" if stage == ALL else _size(features)
-    typer.echo(
+    say(
         f"{output}: {len(features):,} items, {what} by {chosen}; "
         f"{left_out}{made_of}{time.perf_counter() - started:.1f} s"
     )

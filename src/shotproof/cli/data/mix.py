@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shotproof.cli.console import print_json, print_table
+from shotproof.cli.console import print_json, print_table, say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def mix(
         return
     _print_quality(mixed)
     _print_left_out(mixed)
-    typer.echo(f"{output}: {len(mixed):,} sounds, {time.perf_counter() - started:.1f} s")
+    say(f"{output}: {len(mixed):,} sounds, {time.perf_counter() - started:.1f} s")
 
 
 def _as_json(mixed: Catalog) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def _print_quality(mixed: Catalog) -> None:
         records = quality_by(mixed, column)
         rows = [[_cell(value) for value in record.values()] for record in records]
         print_table(f"by {title}", [title, *(name.replace("_", " ") for name in list(records[0])[1:])], rows)
-        typer.echo("")
+        say("")
 
 
 def _cell(value: Any) -> str:
@@ -136,8 +136,8 @@ def _cell(value: Any) -> str:
 def _print_left_out(mixed: Catalog) -> None:
     skipped = mixed.record.skipped
     for record in skipped[:SHOWN]:
-        typer.echo(f"skipped  {record['item']} ({record['label']}): {record['reason']}", err=True)
+        say(f"skipped  {record['item']} ({record['label']}): {record['reason']}", err=True)
     if len(skipped) > SHOWN:
-        typer.echo(f"skipped  ... and {len(skipped) - SHOWN:,} more (--json)", err=True)
+        say(f"skipped  ... and {len(skipped) - SHOWN:,} more (--json)", err=True)
     for why, count in mixed.record.dropped.items():
-        typer.echo(f"dropped  {count:,} mixtures: {why}", err=True)
+        say(f"dropped  {count:,} mixtures: {why}", err=True)

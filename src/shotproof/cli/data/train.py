@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from shotproof.cli.console import say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def train(
         last = model.record.curve[-1]
         best = next(row for row in model.record.curve if row["epoch"] == model.record.best)
         validated = "" if best["accuracy"] is None else f", validation {best['accuracy']:.2f}%"
-        typer.echo(
+        say(
             f"{trial.output}: {model.name}, {len(model.record.classes)} classes, epoch {best['epoch']} of "
             f"{last['epoch']}{validated}, loss {best['loss']:.3f}; {time.monotonic() - started:.1f} s"
         )

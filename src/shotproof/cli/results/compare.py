@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shotproof.cli.console import say
 from shotproof.cli.results.files import (
     AttributeFiles,
     CatalogFiles,
@@ -90,9 +91,9 @@ def compare(
     if as_json:
         print_json(comparison.to_json())
     elif as_csv:
-        typer.echo(comparison.to_csv(), nl=False)
+        say(comparison.to_csv(), nl=False)
     elif as_latex:
-        typer.echo(comparison.to_latex(), nl=False)
+        say(comparison.to_latex(), nl=False)
     else:
         print_intervals(comparison)
     if len(comparison.refused) == len(comparison.covers):
@@ -106,17 +107,17 @@ def print_intervals(comparison: Comparison) -> None:
     from shotproof.stats.export.wide import title_of
     from shotproof.stats.intervals import meanings
 
-    typer.echo(f"{100 * comparison.level:.4g}% intervals")
+    say(f"{100 * comparison.level:.4g}% intervals")
     covered = meanings(comparison.medium)
     for name in comparison.covers:
-        typer.echo(f"  {name}: {comparison.refused.get(name, covered[name])}")
+        say(f"  {name}: {comparison.refused.get(name, covered[name])}")
     for note in comparison.notes:
-        typer.echo(f"  {note}")
-    typer.echo()
+        say(f"  {note}")
+    say()
     for block in comparison.blocks:
         if len(comparison.blocks) > 1 or block.design.data_set:
             several = len(comparison.blocks) > 1
-            typer.echo(f"{comparison.design_name(block.design) if several else title_of(block)}\n")
+            say(f"{comparison.design_name(block.design) if several else title_of(block)}\n")
         for group in [*block.measured, *(group for loss in block.losses for group in loss.groups)]:
             _print_group(comparison, group)
         if block.detectors:
@@ -126,13 +127,13 @@ def print_intervals(comparison: Comparison) -> None:
             _print_data_sets(comparison, across)
     of_all = [one.triples[comparison.metric] for one in comparison.groups if comparison.metric in one.triples]
     if len(of_all) > 1:
-        typer.echo(f"Over all {len(of_all)} sets of random tasks. {fates_of(of_all)}")
+        say(f"Over all {len(of_all)} sets of random tasks. {fates_of(of_all)}")
     for sentence in comparison.verdict():
-        typer.echo(sentence)
+        say(sentence)
     if comparison.corrected and any(len(group.rows) > 2 for group in comparison.groups):
-        typer.echo("Conclusions are corrected for the number of pairs, after Holm; intervals are of one pair alone.")
+        say("Conclusions are corrected for the number of pairs, after Holm; intervals are of one pair alone.")
     if comparison.covers == ("sampler",):
-        typer.echo(
+        say(
             f"The sampler interval does not cover new {nouns(comparison.medium)} or new classes. For those: "
             "--interval images --interval classes with a run's folder, or with --tasks TASKS --catalog CATALOG "
             "--features FEATURES"
@@ -165,7 +166,7 @@ def _print_group(comparison: Comparison, group: Group) -> None:
                 ]
             )
         deviates = ["sd over seeds"] if seeds else []
-        typer.echo(f"{what}: {name}, {'percent' if group.quantity in ('accuracy', 'skill') else 'points'}")
+        say(f"{what}: {name}, {'percent' if group.quantity in ('accuracy', 'skill') else 'points'}")
         print_table(
             "",
             [
@@ -177,13 +178,13 @@ def _print_group(comparison: Comparison, group: Group) -> None:
             ],
             rows,
         )
-        typer.echo()
+        say()
     if len(group.rows) > 1 and group.quantity != "placebo":
         _print_pairs(comparison, group, what)
     if comparison.metric in group.triples:
         _print_triples(comparison, group, what)
     for reason in _reasons(comparison, group):
-        typer.echo(f"n/a: {reason}")
+        say(f"n/a: {reason}")
 
 
 def _print_pairs(comparison: Comparison, group: Group, what: str) -> None:
@@ -205,9 +206,9 @@ def _print_pairs(comparison: Comparison, group: Group, what: str) -> None:
     counts = [f"{group.conclusive(comparison.metric, name)} of {total}" for name in comparison.covers]
     name = METRIC_NAMES[comparison.metric]
     unit = "percent of the skill" if group.quantity == "skill" else "points"
-    typer.echo(f"{what}: pairs by {name}, {unit}; + the first is higher, - lower, 0 not conclusive")
+    say(f"{what}: pairs by {name}, {unit}; + the first is higher, - lower, 0 not conclusive")
     print_table("", ["pair", "difference", *comparison.covers], [*rows, ["conclusive", "", *counts]])
-    typer.echo()
+    say()
 
 
 def _print_triples(comparison: Comparison, group: Group, what: str) -> None:
@@ -226,12 +227,12 @@ def _print_triples(comparison: Comparison, group: Group, what: str) -> None:
         flagged = " inverted" if one.inverted else ""
         rows.append([" - ".join(comparison.pair_names(pair)), *one.signs, f"{r}{flagged}"])
     counts = [f"{count} of {len(rows)}" for count in triples.conclusive.values()]
-    typer.echo(
+    say(
         f"{what}: direct and paired comparisons by {METRIC_NAMES[metric]}, closed (tasks with replacement) and open "
         f"({triples.tasks} without); not corrected for the number of pairs; r: Pearson's between task accuracies"
     )
     print_table("", ["pair", *triples.names, "r"], [*rows, ["conclusive", *counts, ""]])
-    typer.echo(f"{fates_of([triples])}\n")
+    say(f"{fates_of([triples])}\n")
 
 
 def _print_data_sets(comparison: Comparison, across: AcrossDataSets) -> None:
@@ -251,12 +252,12 @@ def _print_data_sets(comparison: Comparison, across: AcrossDataSets) -> None:
         ranked = [row.ranks[metric][covers] for row in across.mean.rows]
         rows.append(["rank by the mean", *("n/a" if rank is None else str(rank) for rank in ranked)])
     unit = "points" if across.mean.quantity == "gap" else "percent"
-    typer.echo(
+    say(
         f"Over data sets, {across.name}: {METRIC_NAMES[metric]}, {unit}; ±: {covers} interval, of the mean over these "
         "data sets, not over others"
     )
     print_table("", ["data set", *map(comparison.classifier_name, shown)], rows)
-    typer.echo()
+    say()
 
 
 def _print_detectors(block: Block) -> None:
@@ -269,11 +270,9 @@ def _print_detectors(block: Block) -> None:
         correlation = "n/a" if math.isnan(one.correlation) else f"{one.correlation:.2f}"
         accuracy = ["n/a"] * 2 if one.accuracy is None else [f"{value:.1f}" for value in one.accuracy]
         rows.append([f"{one.sampler}: {' and '.join(one.detectors)}", correlation, *accuracy])
-    typer.echo(
-        "Detectors: Spearman's correlation of wAcc; words of the other that the first and the second find, percent"
-    )
+    say("Detectors: Spearman's correlation of wAcc; words of the other that the first and the second find, percent")
     print_table("", ["detectors", "Spearman", "first", "second"], rows)
-    typer.echo()
+    say()
 
 
 def _reasons(comparison: Comparison, group: Group) -> list[str]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from shotproof.cli.console import say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
 
 if TYPE_CHECKING:
@@ -98,12 +99,12 @@ def explain(
         documents = [one.to_json() for one in explanations]
         print_json(documents[0] if len(documents) == 1 else documents)
     elif as_csv:
-        typer.echo(_csv(explanations), nl=False)
+        say(_csv(explanations), nl=False)
     else:
         for explanation in explanations:
             _print(explanation, top)
         if output:
-            typer.echo(f"page: {output}")
+            say(f"page: {output}")
 
 
 def _print(explanation: Explanation, top: int) -> None:
@@ -111,7 +112,7 @@ def _print(explanation: Explanation, top: int) -> None:
 
     explained, *others = explanation.sets
     whose = "the support of a task, all classes together," if explanation.pooled else "a class's support"
-    typer.echo(
+    say(
         f"{len(explained.tasks)} {explained.name} tasks{_shape(explained.tasks)}; {100 * explanation.level:.4g}% "
         "interval: sampler (covers new tasks from the same items), not corrected for the number of attributes\n"
         f"mismatch: |percentage of {whose} - of its query| that holds an attribute, points; by chance: if the "
@@ -134,8 +135,8 @@ def _print(explanation: Explanation, top: int) -> None:
         rows.append([one.attribute, *(f"{share:.1f}" for share in shares), *_signed(excess)])
     print_table("", columns, rows)
     if len(explanation.attributes) > top:
-        typer.echo(f"  and {len(explanation.attributes) - top} more attributes (--top, --json, --csv)")
-    typer.echo()
+        say(f"  and {len(explanation.attributes) - top} more attributes (--top, --json, --csv)")
+    say()
     _print_hardness(explanation)
 
 
@@ -162,8 +163,8 @@ def _print_sets(explanation: Explanation) -> None:
     print_table("", [*columns, "paired"], rows)
     for one in explanation.sets:
         if one.left_out:
-            typer.echo(f"  {one.name}: {one.left_out} classes of tasks left out, of whose items nothing is known")
-    typer.echo()
+            say(f"  {one.name}: {one.left_out} classes of tasks left out, of whose items nothing is known")
+    say()
 
 
 def _print_hardness(explanation: Explanation) -> None:
@@ -176,7 +177,7 @@ def _print_hardness(explanation: Explanation) -> None:
             correlation = "n/a" if math.isnan(one.correlation) else f"{one.correlation:.2f}"
             rows.append([name, explanation.encoder_names[one.encoder], one.method, *means, correlation])
     if rows:
-        typer.echo("Accuracy against inverse query loss of nearest centroid, over tasks: Spearman's correlation")
+        say("Accuracy against inverse query loss of nearest centroid, over tasks: Spearman's correlation")
         print_table("", ["tasks", "encoder", "method", "Acc", "loss", "Spearman"], rows)
 
 

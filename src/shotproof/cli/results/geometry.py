@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shotproof.cli.console import say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def geometry(
     if away is not None:
         _print_distances(away, names)
     if output is not None:
-        typer.echo(f"figure: {output}")
+        say(f"figure: {output}")
 
 
 def _in_split(catalog: Catalog, split: str | None) -> Catalog:
@@ -124,7 +125,7 @@ def _print_change(found: FeatureChange, features: Features, level: float, names:
     overall = found.overall
     if overall.ratio is not None and overall.turn is not None:
         longer = "longer" if overall.ratio.mean > 1 else "shorter"
-        typer.echo(
+        say(
             f"Mixing makes features {abs(overall.ratio.mean - 1):.1%} {longer} "
             f"and turns them by {overall.turn.mean:.1f} degrees ({overall.pairs:,} mixed items of which the clean one "
             f"is there); their cosine to the clean mean of their class changes by {overall.cosine.change.mean:+.3f}"
@@ -157,4 +158,4 @@ def _print_distances(found: Distances, names: Mapping[str, str]) -> None:
 def _print_left_out(labels: list[str], reason: str) -> None:
     if labels:
         shown = ", ".join(labels[:5]) + (", ..." if len(labels) > 5 else "")
-        typer.echo(f"Left out, for want of {reason}: {len(labels)} classes ({shown}).")
+        say(f"Left out, for want of {reason}: {len(labels)} classes ({shown}).")

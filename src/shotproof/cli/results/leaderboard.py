@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from shotproof.cli.console import say
+
 SHOWN = 10
 
 
@@ -49,10 +51,8 @@ def leaderboard(
             for place, one in ranked[:SHOWN]
         ]
         name = f"{board.axes[column.axis].name}{f', {data_set}' if data_set else ''}"
-        typer.echo(f"{name}: the first {len(rows)} of {len(ranked):,}")
+        say(f"{name}: the first {len(rows)} of {len(ranked):,}")
         print_table("", ["rank", "classifier", board.metric, column.covers], rows)
     for note in board.notes:
-        typer.echo(note)
-    typer.echo(
-        f"{output}: {len(board.entries):,} classifier{'s' * (len(board.entries) != 1)}; open {output / 'index.html'}"
-    )
+        say(note)
+    say(f"{output}: {len(board.entries):,} classifier{'s' * (len(board.entries) != 1)}; open {output / 'index.html'}")

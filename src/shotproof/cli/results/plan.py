@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shotproof.cli.console import say
 from shotproof.core.records import UNKNOWN
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ class _Planned:
 
         read, made, origin = self.pilot, self.plan, self.pilot.origin
         on = "" if encoder == UNKNOWN else f", encoder {encoder}"
-        typer.echo(
+        say(
             f"{self.method} on {read.tasks} tasks ({origin.spelling}) of {read.way} ways, {made.shot} shots, "
             f"{read.query} queries{on}: {made.moments.m1:.1%} correct"
         )
@@ -149,9 +150,7 @@ class _Planned:
         columns = ["methods", "queries", "tasks needed", "the data has", "its power"]
         print_table(title, columns, [[_cell(value) for value in row.values()] for row in comparisons])
         if origin.sampler not in (UNKNOWN, "random", "depletion"):
-            typer.echo(
-                f"The moments are those of {origin.sampler} tasks; the data's tasks are counted without replacement."
-            )
+            say(f"The moments are those of {origin.sampler} tasks; the data's tasks are counted without replacement.")
 
     def _comparisons(self, difference: float, power: float) -> list[dict[str, Any]]:
         """How many tasks tell the method from each other one of the pilot, and from one that is run on other tasks."""
@@ -198,20 +197,20 @@ def _sizes(
 def _print_plan(made: Plan, interval: tuple[float, float] | None) -> None:
     """Print the moments, the best number of queries, and the half-widths as bars."""
     moments, variance, shot = made.moments, made.variance, made.shot
-    typer.echo(f"  m1 {moments.m1:.4f}, m2 {moments.m2:.4f}, m3 {moments.m3:.4f}")
-    typer.echo(f"  alpha {variance.alpha:.3g}, beta {variance.beta(shot):.3g}, gamma {variance.gamma(shot):.3g}")
+    say(f"  m1 {moments.m1:.4f}, m2 {moments.m2:.4f}, m3 {moments.m3:.4f}")
+    say(f"  alpha {variance.alpha:.3g}, beta {variance.beta(shot):.3g}, gamma {variance.gamma(shot):.3g}")
     if math.isinf(made.best_query):
-        typer.echo("  best number of queries: as large as the data allows (alpha is not above 0)")
+        say("  best number of queries: as large as the data allows (alpha is not above 0)")
     else:
         known = "" if interval is None else f" [{interval[0]:.1f}, {interval[1]:.1f}] by this pilot"
-        typer.echo(f"  best number of queries: sqrt(beta / alpha) = {made.best_query:.1f}{known}")
-    typer.echo()
+        say(f"  best number of queries: sqrt(beta / alpha) = {made.best_query:.1f}{known}")
+    say()
     if not made.curve:
-        typer.echo("Give the data (--catalog, or --classes and --items) to see its tasks and half-widths.")
-        typer.echo("\n".join([*made.reasons(), ""]))
+        say("Give the data (--catalog, or --classes and --items) to see its tasks and half-widths.")
+        say("\n".join([*made.reasons(), ""]))
         return
-    typer.echo(f"{100 * made.level:g}% interval of the mean over tasks without replacement: half-width in points")
-    typer.echo("queries  tasks")
+    say(f"{100 * made.level:g}% interval of the mean over tasks without replacement: half-width in points")
+    say("queries  tasks")
     widest = max(point.half_width or 0.0 for point in made.curve)
     for point in made.curve:
         line = f"{point.query:7}  {point.tasks:5}  "
@@ -220,8 +219,8 @@ def _print_plan(made: Plan, interval: tuple[float, float] | None) -> None:
         else:
             bar = "#" * round(BAR * point.half_width / widest)
             line += f"{point.half_width:5.2f} {bar}{' narrowest' if point.query == made.query else ''}"
-        typer.echo(line)
-    typer.echo("\n".join([*made.reasons(), ""]))
+        say(line)
+    say("\n".join([*made.reasons(), ""]))
 
 
 def _cell(value: float | str | None) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from shotproof.cli.console import say
 from shotproof.cli.results.files import (
     AttributeFiles,
     CatalogFiles,
@@ -96,9 +97,9 @@ def report(
         print_json(comparison.to_json())
     else:
         print_comparison(comparison)
-        typer.echo(f"report: {output}")
+        say(f"report: {output}")
         if figures is not None:
-            typer.echo(f"figures: {figures}")
+            say(f"figures: {figures}")
 
 
 def print_comparison(comparison: Comparison) -> None:
@@ -134,7 +135,7 @@ def print_comparison(comparison: Comparison) -> None:
         columns = ["classifier", *(metric(name, side) for name in ("Acc", "wAcc") for side in labels), *losses]
         interval = f"{level(comparison.level)} {comparison.first_covers} interval"
         print_table(f"{comparison.design_name(design)} tasks: percent, {interval}", columns, cells)
-        typer.echo()
+        say()
     _print_seeds(comparison)
     _print_detectors(comparison)
     print_verdict(comparison)
@@ -143,9 +144,9 @@ def print_comparison(comparison: Comparison) -> None:
 def print_verdict(comparison: Comparison) -> None:
     """Print what was found in at most five sentences."""
     for sentence in comparison.verdict():
-        typer.echo(sentence)
+        say(sentence)
     for note in comparison.notes:
-        typer.echo(f"{note}.")
+        say(f"{note}.")
 
 
 def _print_seeds(comparison: Comparison) -> None:
@@ -162,7 +163,7 @@ def _print_seeds(comparison: Comparison) -> None:
     if rows:
         columns = ["task set", "classifier", "seeds", "Acc", "wAcc"]
         print_table("percent, mean ± standard deviation over seeds", columns, rows, left=2)
-        typer.echo()
+        say()
 
 
 def _print_detectors(comparison: Comparison) -> None:
@@ -175,4 +176,4 @@ def _print_detectors(comparison: Comparison) -> None:
             name = f"{comparison.design_name(block.design)} tasks, {one.sampler}"
             told = f"{name} with {first} and with {second}: Spearman's correlation {one.correlation:.2f}"
             found = f", detection accuracy {' and '.join(map(percent, one.accuracy))}%" if one.accuracy else ""
-            typer.echo(f"{told} over {one.classifiers} classifiers{found}.")
+            say(f"{told} over {one.classifiers} classifiers{found}.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shotproof.cli.console import say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
 
 if TYPE_CHECKING:
@@ -58,12 +59,12 @@ def transfer(
     if as_json:
         print_json([table.to_json() for table in tables])
     elif as_csv:
-        typer.echo(_csv(tables), nl=False)
+        say(_csv(tables), nl=False)
     else:
         for table in tables:
             _print(table)
         if output:
-            typer.echo(f"results: {output}")
+            say(f"results: {output}")
 
 
 def _print(table: TransferTable) -> None:
@@ -74,7 +75,7 @@ def _print(table: TransferTable) -> None:
     names = short_encoder_names(row.classifier.encoder for row in table.rows)
     extracted = f", extracted with {names[table.extracted_with]}," if table.extracted_with else ""
     same = "with the same queries, drops task by task" if table.paired else "with other queries"
-    typer.echo(
+    say(
         f"{table.tasks} {table.sampler} tasks{extracted} against {table.reference} tasks {same}\n"
         f"percent; drop: {table.reference} minus {table.sampler}, {100 * table.level:.4g}% sampler interval "
         "(covers new tasks from the same items)\n"
@@ -100,8 +101,8 @@ def _print(table: TransferTable) -> None:
     columns = [f"{name} {what}" for name in ("Acc", "wAcc") for what in (*sides, "drop", "interval")]
     print_table("", ["encoder", "method", *columns], rows)
     if table.extracted_with:
-        typer.echo("* the tasks were extracted with this encoder")
-    typer.echo()
+        say("* the tasks were extracted with this encoder")
+    say()
 
 
 def _csv(tables: list[TransferTable]) -> str:

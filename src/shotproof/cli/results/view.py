@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from shotproof.cli.console import say
+
 
 def view(
     folder: Annotated[Path, typer.Argument(help="The folder of a run.")],
@@ -26,4 +28,4 @@ def view(
     """
     from shotproof.pipeline.explorer import view as show
 
-    show(folder, port=port, open_page=open_page, export=export, tell=typer.echo)
+    show(folder, port=port, open_page=open_page, export=export, tell=say)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from shotproof.cli.console import say
+
 if TYPE_CHECKING:
     from shotproof.tasks.check import Violation
     from shotproof.tasks.taskset import TaskSet
@@ -67,12 +69,12 @@ def check(
             print_json(asdict(found))
         else:
             for problem in found.problems[:most]:
-                typer.echo(problem)
+                say(problem)
             if len(found.problems) > most:
-                typer.echo(f"... and {len(found.problems) - most} more")
+                say(f"... and {len(found.problems) - most} more")
             for line in found.told:
-                typer.echo(line)
-            typer.echo(counted(len(found.problems), "problem") if found.problems else "everything holds")
+                say(line)
+            say(counted(len(found.problems), "problem") if found.problems else "everything holds")
         if found.problems:
             raise typer.Exit(1)
         return
@@ -106,17 +108,17 @@ def _check_tasks(files: list[Path], catalog: Path, attributes: Path | None, most
         for name, violations in found.items():
             _tell(name, sets[name], violations, most)
         for sentence in unmatched:
-            typer.echo(sentence)
+            say(sentence)
         if len(sets) > 1 and not unmatched:
-            typer.echo("matched: the same classes and support items, task by task")
+            say("matched: the same classes and support items, task by task")
     if unmatched or any(found.values()):
         raise typer.Exit(1)
 
 
 def _tell(name: str, taskset: TaskSet, violations: list[Violation], most: int) -> None:
     for violation in violations[:most]:
-        typer.echo(str(violation))
+        say(str(violation))
     if len(violations) > most:
-        typer.echo(f"... and {len(violations) - most} more")
+        say(f"... and {len(violations) - most} more")
     verdict = f"{len(violations)} violations" if violations else "every constraint holds"
-    typer.echo(f"{name}: {len(taskset)} tasks, {verdict}; digest {taskset.digest}")
+    say(f"{name}: {len(taskset)} tasks, {verdict}; digest {taskset.digest}")

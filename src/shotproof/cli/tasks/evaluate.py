@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shotproof.cli.console import say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
 
 if TYPE_CHECKING:
@@ -136,10 +137,10 @@ def evaluate(
     if as_json:
         print_json(summaries[0] if len(summaries) == 1 else summaries)
         return
-    typer.echo("95% interval: sampler (covers new tasks from the same items)\n")
+    say("95% interval: sampler (covers new tasks from the same items)\n")
     for summary, path in zip(summaries, written, strict=True):
         rows = [[row["method"], _percent(row["acc"]), _percent(row["wacc"])] for row in summary["methods"]]
-        typer.echo(f"{path}: {summary['encoder']}, {len(task_set)} tasks in {summary['seconds']:.1f} s")
+        say(f"{path}: {summary['encoder']}, {len(task_set)} tasks in {summary['seconds']:.1f} s")
         print_table("", ["method", "Acc %", "wAcc %"], rows)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shotproof.cli.console import say
 from shotproof.cli.runtime import Device, EngineName, Progress, Workers
 
 if TYPE_CHECKING:
@@ -96,16 +97,16 @@ def _note_own_rules(context: typer.Context, sampler: str, drawn: dict[str, TaskS
         source, asked = context.get_parameter_source(name), context.params[name]
         made = {getattr(taskset.record, name) for taskset in drawn.values()}
         if source is not None and source.name != "DEFAULT" and made != {asked}:
-            typer.echo(f"note: sampler '{sampler}' has its own rules: --{name} {asked} does not apply", err=True)
+            say(f"note: sampler '{sampler}' has its own rules: --{name} {asked} does not apply", err=True)
 
 
 def _tell(path: Path, taskset: TaskSet) -> None:
     sizes = ", ".join(f"{low if low == high else f'{low} to {high}'} {name}" for name, low, high in _sizes(taskset))
-    typer.echo(f"{path}: {len(taskset)} {taskset.record.sampler} tasks, {sizes}; digest {taskset.digest}")
+    say(f"{path}: {len(taskset)} {taskset.record.sampler} tasks, {sizes}; digest {taskset.digest}")
     summary = taskset.record.summary.items()
     notes = [f"{name.replace('_', ' ')} {_brief(value)}" for name, value in summary if value not in ([], 0)]
     if notes:
-        typer.echo("  " + "; ".join(notes))
+        say("  " + "; ".join(notes))
 
 
 def _sizes(taskset: TaskSet) -> list[tuple[str, int, int]]:
