@@ -37,6 +37,7 @@ from shotproof.cli.tasks.check import check
 from shotproof.cli.tasks.evaluate import evaluate
 from shotproof.cli.tasks.sample import sample
 from shotproof.core.errors import ShotproofError, is_want_of_memory
+from shotproof.core.trust import typed_by_user
 from shotproof.version import __version__
 
 app = typer.Typer(
@@ -54,7 +55,7 @@ PANELS = {
 }
 for panel, verbs in PANELS.items():
     for verb in verbs:
-        app.command(verb.__name__.partition("_")[0], rich_help_panel=panel)(verb)
+        app.command(verb.__name__.partition("_")[0], rich_help_panel=panel)(typed_by_user(verb))
 
 
 INTERRUPTED = 130  # the status of a command that Ctrl-C ended, which Typer gives back too

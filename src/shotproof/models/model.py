@@ -21,6 +21,7 @@ from shotproof.core.files import parse_json, require_file
 from shotproof.core.places import url_of
 from shotproof.core.plain_values import plain, typed
 from shotproof.core.records import Header, Maker, ModelRecord
+from shotproof.core.spelling import parse_spelling
 from shotproof.core.tables import FORMAT, placed
 from shotproof.core.whole_files import whole_file
 from shotproof.models.backbone import Backbone, backbones
@@ -112,7 +113,10 @@ class Model:
     @cached_property
     def backbone(self) -> Backbone:
         """Which network it is."""
-        return backbones.make(self._spelling("backbone"))
+        spelling = self._spelling("backbone")
+        # Files that its weights came from were read when it was trained.
+        options = backbones.get(parse_spelling(spelling)[0]).options()
+        return backbones.make(spelling, **{each.name: each.default for each in options if each.path})
 
     @cached_property
     def objective(self) -> Objective[Any]:

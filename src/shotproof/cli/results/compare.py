@@ -15,6 +15,7 @@ from shotproof.cli.results.files import (
     MetricName,
     ResultsFiles,
     TaskFiles,
+    Trusted,
     WithPlacebo,
     read_files,
 )
@@ -34,6 +35,7 @@ def compare(
     metric: MetricName = "acc",
     holm: Annotated[bool, typer.Option(help="Correct for the number of pairs, after Holm.")] = True,
     placebo: WithPlacebo = True,
+    trust: Trusted = False,
     tasks: TaskFiles = None,
     catalog: CatalogFiles = None,
     features: FeatureFiles = None,
@@ -78,7 +80,9 @@ def compare(
     check_level(level)
     check_metric(metric)
     steps = [transforms.make(one) for one in step or ()]
-    material = read_files(results, tasks, catalog, features, attributes, transforms=steps, halvings=halvings)
+    material = read_files(
+        results, tasks, catalog, features, attributes, transforms=steps, halvings=halvings, trust=trust
+    )
     comparison = compare_classifiers(
         material,
         intervals=interval,

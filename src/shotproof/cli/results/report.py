@@ -16,6 +16,7 @@ from shotproof.cli.results.files import (
     MetricName,
     ResultsFiles,
     TaskFiles,
+    Trusted,
     WithPlacebo,
     read_files,
 )
@@ -42,6 +43,7 @@ def report(
     interval: IntervalNames = None,
     metric: MetricName = "acc",
     placebo: WithPlacebo = True,
+    trust: Trusted = False,
     mismatch: Annotated[
         str, typer.Option(help="In why tasks are hard: class, class by class, or pooled over a task.")
     ] = "class",
@@ -82,7 +84,7 @@ def report(
         check_intervals(interval)
     comparison = write_report(
         output,
-        read_files(results, tasks, catalog, features, attributes),
+        read_files(results, tasks, catalog, features, attributes, trust=trust),
         title=title,
         intervals=interval,
         metric=metric,
