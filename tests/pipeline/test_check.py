@@ -81,6 +81,7 @@ def test_methods_that_adapt_a_model_are_computed_anew(drawn_networks: Path) -> N
     assert "; computed anew" in check(results, tasks=[tasks], catalog=catalog, model=model).told[0]
 
 
+@pytest.mark.strangers
 def test_code_that_results_name_is_not_imported_unless_it_is_trusted(folder: Path, tmp_path: Path) -> None:
     results = sp.Results.read(folder / "results.parquet")
     code = tmp_path / "alien.py"

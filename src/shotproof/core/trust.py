@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from shotproof.core.errors import InputError
+from shotproof.core.errors import InputError, Mismatch
 from shotproof.core.places import absolute
 from shotproof.core.runtime.carried import carry
 
@@ -52,6 +52,7 @@ class _Granted:
     folders: below which files may be read
     data: whether data may be named wherever it lies: an experiment file says what it is about, a record does not
     installed: whether installed packages may be named: a record tells what was used, an experiment file chooses it
+    code: digests that code in files must have, if a record tells them
     """
 
     agreed: Trust = False
@@ -59,6 +60,7 @@ class _Granted:
     folders: tuple[Path, ...] = ()
     data: bool = False
     installed: bool = True
+    code: frozenset[str] = frozenset()
 
     def allows(self, reach: Reach, spelled: str) -> bool:
         if self.agreed is True or (self.agreed and reach.what in self.agreed):
@@ -137,6 +139,24 @@ def asking_for_packages(asking: bool) -> Iterator[None]:
     """Within it, installed packages need consent, also those that a model names which an experiment file names."""
     with _granting(replace(_granted.get(), installed=not asking)):
         yield
+
+
+@contextlib.contextmanager
+def recorded_code(digests: Collection[str]) -> Iterator[None]:
+    """Within it, code in files must be the code that was recorded, if it was."""
+    with _granting(replace(_granted.get(), code=frozenset(digests))):
+        yield
+
+
+def require_recorded_code(digest: str, what: str) -> None:
+    """Refuse, with Mismatch, code that is not what was recorded.
+
+    Args:
+        digest: of the code
+        what: names it, e.g. `method 'heads.py:head'`
+    """
+    if digest not in (_granted.get().code or {digest}):
+        raise Mismatch(f"{what}: its code has changed since the results were made: evaluate it again")
 
 
 def typed_by_user(function: Callable[P, T]) -> Callable[P, T]:

@@ -11,8 +11,8 @@ from typing import TypeVar
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, Mismatch
-from shotproof.core.records import Source
-from shotproof.core.trust import Trust, reading_below, trusting
+from shotproof.core.records import MethodRecord, Source
+from shotproof.core.trust import Trust, reading_below, recorded_code, trusting
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.features.transforms import transform
@@ -127,24 +127,21 @@ class Material:
         for given in map(make_method, self.methods):
             if given.spelling == spelling:
                 return given
+        records = (record for results in self.results for record in results.record.methods)
+        digests = [str(record.options["file_digest"]) for record in records if _is_code(record, spelling)]
         try:
-            with self.trusted():
-                method = make_method(spelling)
+            with self.trusted(), recorded_code(digests):
+                return make_method(spelling)
         except InputError as error:
             raise error.placed(f"method '{spelling}' of the results cannot be made anew: ") from error
-        recorded = {
-            one.options.get("file_digest")
-            for results in self.results
-            for one in results.record.methods
-            if one.spelling == spelling
-        }
-        now = method.parameters().get("file_digest")
-        if now is not None and recorded - {now, None}:
-            raise Mismatch(f"method '{spelling}': its code has changed since the results were made: evaluate it again")
-        return method
 
     @contextlib.contextmanager
     def trusted(self) -> Iterator[None]:
         """Within it, what the files name may be reached as far as the user agrees."""
         with trusting(self.trust), reading_below(*self.folders):
             yield
+
+
+def _is_code(record: MethodRecord, spelling: str) -> bool:
+    """Whether this is the record of a method of this spelling in a file of its own."""
+    return record.spelling == spelling and "file_digest" in record.options

@@ -14,7 +14,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from shotproof.core.errors import InputError, Mismatch, ShotproofError, did_you_mean, first_line
-from shotproof.core.trust import require_trust
+from shotproof.core.trust import require_recorded_code, require_trust
 from shotproof.methods.method import Estimator, Method
 from shotproof.methods.own.generators import shared_generators
 from shotproof.methods.own.options import check_options
@@ -61,6 +61,7 @@ def load(place: str, options: Mapping[str, Any], folder: Path | None = None, spe
         name, where = f"{Path(source).as_posix()}:{attribute}", str(file)
         code = _source(file, name)
         origin = CodeOrigin(name, options, where, _digest(code))
+        require_recorded_code(_digest(code), f"method '{name}'")
     else:
         origin, where = CodeOrigin(f"{PREFIX}{source}:{attribute}", options), f"the module {source}"
         code = _module_source(source)
