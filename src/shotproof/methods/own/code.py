@@ -162,8 +162,8 @@ def _made(module: ModuleType, attribute: str, origin: CodeOrigin) -> Method:
         raise InputError(f"method '{origin.name}': {where} has no '{attribute}'{near}")
     found = getattr(module, attribute)
     if isinstance(found, type):
-        _require_method_class(found, origin.name)
         check_options(origin.name, found, origin.options)
+        _require_method_class(found, origin.name)
         try:
             found = found(**origin.options)
         except ShotproofError:
