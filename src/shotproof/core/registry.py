@@ -202,7 +202,8 @@ def _restore(registered: dict[str, dict[str, Any]]) -> None:
     for kind, added in registered.items():
         _sent[kind] = added
         if kind in registries:
-            registries[kind]._added = dict(added)
+            registries[kind]._added.clear()  # which the registry shares with the one that users have
+            registries[kind]._added.update(added)
 
 
 carry("registries", _registered, _restore)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -164,6 +165,24 @@ def test_the_command_writes_and_verifies(profiled: Profile, bundled: Path, tmp_p
     assert "every digest holds" in verified.output
     printed = CliRunner().invoke(app, ["bundle", "--verify", str(file), "--json"])
     assert Bundle.from_json(json.loads(printed.output)) == Bundle.read(file)
+
+
+def test_a_mixture_of_files_elsewhere_is_refused_whatever_the_catalog_says_of_its_columns(
+    bundled: Path, tmp_path: Path
+) -> None:
+    contents = contents_of(bundled)
+    catalog = pq.read_table(pa.BufferReader(contents["catalog.parquet"]))
+    rows = len(catalog)
+    catalog = catalog.set_column(catalog.column_names.index("path"), "path", pa.array([""] * rows))
+    for name, value in (("foreground", "/home/x/private.wav"), ("background", "b.wav")):
+        catalog = catalog.append_column(name, pa.array([value] * rows))
+    written = pa.BufferOutputStream()
+    pq.write_table(catalog, written)
+    lie = lying(contents, "catalog.parquet", written.getvalue().to_pybytes())
+    with pytest.raises(
+        InputError, match="column 'foreground', '/home/x/private.wav': expected a path below its folder"
+    ):
+        Bundle.read(zipped(tmp_path / "lie.zip", lie))
 
 
 @pytest.mark.strangers
