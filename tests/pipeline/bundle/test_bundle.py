@@ -180,7 +180,7 @@ def test_a_mixture_of_files_elsewhere_is_refused_whatever_the_catalog_says_of_it
     pq.write_table(catalog, written)
     lie = lying(contents, "catalog.parquet", written.getvalue().to_pybytes())
     with pytest.raises(
-        InputError, match="column 'foreground', '/home/x/private.wav': expected a path below its folder"
+        InputError, match=r"column 'foreground', '/home/x/private.wav': expected a path below its folder"
     ):
         Bundle.read(zipped(tmp_path / "lie.zip", lie))
 
