@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,9 @@ from shotproof.stats.intervals import Interval, meanings
 from shotproof.version import __version__
 
 TEMPLATES = Path(__file__).parent / "templates"
+
+LONGEST_PIECE = 16  # letters: as long as names of methods are
+_PIECE = re.compile(rf"[^\W_]{{1,{LONGEST_PIECE}}}[\W_]*|[\W_]+")
 
 
 @functools.cache
@@ -34,6 +38,7 @@ def environment() -> jinja2.Environment:
         "points": lambda difference: wording.typeset(wording.points(difference)),
         "bounds": lambda interval: wording.typeset(wording.bounds(interval)),
         "half": _half_width,
+        "breakable": breakable,
     }
     return made
 
@@ -60,6 +65,11 @@ def render(template: str, context: dict[str, Any]) -> str:
         )
     )
     return page
+
+
+def breakable(name: str) -> Markup:
+    """Let a name break after its signs, and within longer words: no name makes a table wider than a page."""
+    return Markup("<wbr>").join(_PIECE.findall(name))
 
 
 def _half_width(interval: Interval) -> str:
