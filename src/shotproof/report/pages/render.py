@@ -6,6 +6,7 @@ import base64
 import functools
 import hashlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -33,13 +34,14 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    filters: dict[str, Callable[..., str]] = {
         "percent": lambda value: wording.typeset(wording.percent(value)),
         "points": lambda difference: wording.typeset(wording.points(difference)),
         "bounds": lambda interval: wording.typeset(wording.bounds(interval)),
         "half": _half_width,
         "breakable": breakable,
     }
+    made.filters |= filters
     return made
 
 
