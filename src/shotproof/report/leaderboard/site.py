@@ -107,7 +107,8 @@ def _lead(board: Leaderboard) -> str:
 def _about(axis: BoardAxis) -> str:
     """What an axis is, in a sentence or two."""
     slot, sets = axis.slot, axis.sets
-    stresses = next((name for key, name in NAMES.items() if key == sets.axis), "Random tasks")
+    plain = "Random tasks" if sets.tasks.sampler == "random" else f"Tasks by the sampler {sets.tasks.sampler}"
+    stresses = next((name for key, name in NAMES.items() if key == sets.axis), plain)
     shots = counted(slot.shot, "shot") if slot.shot else "several shots"
     sizes = f"{counted(sets.tasks.tasks, 'task')} of {slot.way or 'several'} ways, {shots}"
     queries = f"{slot.query} queries per class" if slot.query else "queries that vary"

@@ -11,6 +11,8 @@ export class Table {
     [this.before, this.after] = [0, 0].map(() => el("tr", { class: "space", "aria-hidden": "true" }, el("td")));
     box.addEventListener("scroll", () => this.later(), { passive: true });
     new ResizeObserver(() => this.later()).observe(box);
+    addEventListener("beforeprint", () => this.render(true));
+    addEventListener("afterprint", () => this.render());
   }
 
   show(places) {
@@ -28,11 +30,12 @@ export class Table {
     });
   }
 
-  render() {
+  // all: also the rows out of sight, as paper does not scroll.
+  render(all = false) {
     const count = this.places.length;
     const seen = Math.ceil(this.box.clientHeight / ROW_HEIGHT);
     const top = Math.min(Math.floor(this.box.scrollTop / ROW_HEIGHT), Math.max(count - seen, 0));
-    const [first, last] = [Math.max(0, top - MARGIN_ROWS), Math.min(count, top + seen + MARGIN_ROWS)];
+    const [first, last] = all ? [0, count] : [Math.max(0, top - MARGIN_ROWS), Math.min(count, top + seen + MARGIN_ROWS)];
     if (first === this.first && last === this.last) return;
     const kept = new Map([...this.body.children].map((row) => [row.dataset.index, row]));
     const rows = [];
