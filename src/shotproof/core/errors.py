@@ -10,6 +10,8 @@ ShotproofError            shown to a user as one line, exit status 2
 ├── TrainingFailed        training cannot go on; the last checkpoint is kept
 └── WriteFailed           an output could not be written; nothing half-written is left
 
+Interrupted               Ctrl-C ended work that knows what it keeps; it is a KeyboardInterrupt
+
 An InputError is a ValueError too, so that code which knows nothing of Shotproof can catch it.
 """
 
@@ -77,6 +79,10 @@ class TrainingFailed(ShotproofError):
 
 class WriteFailed(ShotproofError):
     """An output could not be written."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended work; the message says what is kept, and what the same command does next."""
 
 
 def _restored(kind: type[E], message: str) -> E:

@@ -11,7 +11,7 @@ import torch
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.errors import InputError, InsufficientData, Mismatch
+from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.plain_values import plain
 from shotproof.core.records import Maker, ModelRecord, Source
 from shotproof.core.runtime.devices import choose_device
@@ -28,6 +28,7 @@ from shotproof.tasks.sampler import BoundSampler, Sampler, sample, samplers
 from shotproof.tasks.shape import TaskShape
 from shotproof.training.batches import START, seed_for, task_rows
 from shotproof.training.checkpoint import checkpoint_of
+from shotproof.training.earlier import EarlierTraining
 from shotproof.training.settings import TrainingSettings
 from shotproof.training.trainer import Trainer, TrainingItems
 from shotproof.training.validation import Validation
@@ -69,17 +70,31 @@ class TrainingPlan:
         self.sampler = self._bound_sampler()
         self.preprocessing = self._preprocessing()
 
-    def run(self, runtime: Runtime, output: Path | None, resume: bool) -> Model:
-        """Train, and write the model where an output is given."""
+    def run(self, runtime: Runtime, output: Path | None, replace: bool) -> Model:
+        """Train, or go on with the same training, and write the model if an output is given.
+
+        Args:
+            runtime: how to compute
+            output: the model to write
+            replace: whether to begin anew if another training has left something at the output
+
+        Raises:
+            Mismatch: another training has left something at the output.
+            TrainingFailed: the loss is no number, or memory is too small.
+        """
         checkpoint = None if output is None else checkpoint_of(output)
         log = None if output is None else output.with_name(f"{output.name}.jsonl")
-        if resume and output is not None and output.is_file() and checkpoint is not None and not checkpoint.is_file():
-            return self._finished(output)
+        earlier = None if output is None else EarlierTraining.same(output, self.told(), replace)
+        if earlier is not None and earlier.model is not None:
+            logger.warning("%s: this training has ended already; to train anew, delete the file", output)
+            return earlier.model
         device = choose_device(runtime.device)
         store = ItemStore.of(self.train_items, self.preprocessing, runtime)
         if self.start is None:
             self.preprocessing = self.preprocessing.fitted(store.values)
-        plan = self._told(store)
+        plan = {**self.told(), "items": store.key}
+        if output is not None:
+            EarlierTraining.same(output, plan, replace)
         numbers = {name: number for number, name in enumerate(self.classes)}
         labels = torch.tensor([numbers[one] for one in self.train_items.table.column("label").to_pylist()])
         trainer = Trainer(
@@ -96,35 +111,12 @@ class TrainingPlan:
             checkpoint=checkpoint,
             log=log,
         )
-        trainer.run(runtime, resume)
+        trainer.run(runtime)
         model = Model.of(trainer.net, self._record(trainer))
         if output is not None:
             model.write(output)
         if checkpoint is not None:
             checkpoint.unlink(missing_ok=True)
-        return model
-
-    def _finished(self, output: Path) -> Model:
-        """The model of a training that was resumed though it had ended; Mismatch where it was another training."""
-        model = Model.read(output)
-        found, asked = model.record, self._asked()
-        is_now = {
-            "objective": str(found.objective),
-            "backbone": str(found.backbone),
-            "settings": dict(found.settings),
-            "split": found.split,
-            "val_split": found.val_split,
-            "catalog": found.source("catalog"),
-            "from_model": found.source("model"),
-            "seed": found.seed,
-        }
-        for key, value in is_now.items():
-            if value != asked[key]:
-                raise Mismatch(
-                    f"model {output} is of another training, which has ended: its {key} is {value!r}, now it is "
-                    f"{asked[key]!r}; give another output"
-                )
-        logger.warning("%s: training has ended already, nothing is left to resume", output)
         return model
 
     def _network(self) -> FewShotNetwork:
@@ -187,17 +179,8 @@ class TrainingPlan:
         if len(self.classes) < 2:
             raise InsufficientData(f"split '{self.split}' has {len(self.classes)} classes: training needs at least 2")
 
-    def _told(self, store: ItemStore) -> dict[str, Any]:
-        """What a checkpoint must agree with."""
-        return {
-            **self._asked(),
-            "items": store.key,
-            "attributes": None if self.attributes is None else self.attributes.digest,
-            "features": None if self.features is None else self.features.digest,
-        }
-
-    def _asked(self) -> dict[str, Any]:
-        """What a finished model's record tells too."""
+    def told(self) -> dict[str, Any]:
+        """What a checkpoint and a finished model must agree with."""
         return {
             "objective": str(Maker.of(self.objective)),
             "backbone": str(Maker.of(self.backbone)),
@@ -205,6 +188,8 @@ class TrainingPlan:
             "split": self.split,
             "val_split": self.val_split,
             "catalog": self.catalog.digest,
+            "attributes": None if self.attributes is None else self.attributes.digest,
+            "features": None if self.features is None else self.features.digest,
             "from_model": None if self.start is None else self.start.digest,
             "seed": self.seed,
         }
@@ -213,6 +198,10 @@ class TrainingPlan:
         sources = {"catalog": Source(self.catalog.digest, self.catalog.record.name)}
         if self.start is not None:
             sources["model"] = Source(self.start.digest, self.start.name)
+        if self.attributes is not None:
+            sources["attributes"] = Source(self.attributes.digest, self.attributes.record.name)
+        if self.features is not None:
+            sources["features"] = Source(self.features.digest, self.features.name)
         seen = sorted({*self.classes, *(self.start.record.seen if self.start else ())})
         return ModelRecord(
             sources=sources,

@@ -76,16 +76,15 @@ class Trainer:
         self.labels = self.items.labels.to(self.place)
         self.curves = Curves(None, ())
 
-    def run(self, runtime: Runtime, resume: bool) -> None:
-        """Train, or go on with a training; afterwards the network has the weights that are kept.
+    def run(self, runtime: Runtime) -> None:
+        """Train, or go on from the checkpoint; afterwards the network has the weights that are kept.
 
         Raises:
             TrainingFailed: the loss is no number, or memory is too small.
-            Mismatch: the checkpoint is of another training.
         """
         if self.device.type == "cpu":
             keep_freed_memory()
-        first = self._resumed() if resume and self.checkpoint is not None and self.checkpoint.is_file() else 0
+        first = self._resumed() if self.checkpoint is not None and self.checkpoint.is_file() else 0
         self.curves = Curves(self.log, self.curves.rows)
         updates, epochs = self.updates_per_epoch, self.settings.epochs
         with (
@@ -267,7 +266,7 @@ class Trainer:
     def _resumed(self) -> int:
         """How many epochs are done already."""
         assert self.checkpoint is not None
-        found = Checkpoint.read(self.checkpoint, self.plan)
+        found = Checkpoint.read(self.checkpoint)
         load_weights(self.net, found.weights, f"checkpoint {self.checkpoint}")
         restore_optimizer(self.optimizer, found.optimizer)
         self.best, self.best_epoch = dict(found.best), found.best_epoch
