@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
@@ -109,7 +110,7 @@ def main() -> None:
     try:
         status = command()(args=arguments, standalone_mode=False)
     except ShotproofError as error:
-        _stop(str(error), 2)
+        (_leave if is_want_of_memory(error) else _stop)(str(error), 2)
     except typer.TyperException as error:
         _stop(replacement(arguments) or getattr(error, "format_message", error.__str__)(), 2)
     except Stopped as stopped:
@@ -134,9 +135,14 @@ def _stop(message: str, status: int) -> NoReturn:
 
 
 def _leave(message: str, status: int) -> NoReturn:
-    """End at once: an ordinary exit would wait for threads at work, and needs memory where there is none."""
+    """End at once, with one line: an ordinary exit would wait for threads, and tell of each thing without memory."""
     _say(message)
     sys.stderr.flush()
+    with contextlib.suppress(Exception):
+        if "loky" in sys.modules:
+            from shotproof.core.runtime.pool import abandon_workers
+
+            abandon_workers()
     os._exit(status)
 
 

@@ -104,7 +104,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def is_want_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out; PyTorch, threads and libraries that are loaded say it in words."""
+    """Whether an error, or what it comes from, says that memory ran out.
+
+    PyTorch, threads and libraries that are loaded say it in words.
+    """
     words = (
         "DefaultCPUAllocator",
         "could not create a primitive",  # oneDNN
@@ -112,7 +115,9 @@ def is_want_of_memory(error: BaseException) -> bool:
         "Cannot allocate memory",
         "failed to map segment",
     )
-    return isinstance(error, MemoryError) or any(word in str(error) for word in words)
+    if isinstance(error, MemoryError) or any(word in str(error) for word in words):
+        return True
+    return error.__cause__ is not None and is_want_of_memory(error.__cause__)
 
 
 def first_line(error: BaseException) -> str:
