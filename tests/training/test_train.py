@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import torch
 
 import shotproof as sp
 from shotproof.core.errors import InputError, InsufficientData, Interrupted, Mismatch, TrainingFailed, UnknownName
+from shotproof.core.runtime import costs
 from shotproof.models.model import weights_digest
 from shotproof.models.objective import objectives
 from shotproof.models.objectives.protonet import ProtoNet
@@ -162,6 +165,10 @@ def test_what_cannot_be_trained_is_refused_before_it_starts(world: sp.Catalog) -
         sp.train(world, "protonet", val_split="train", **SMALL)
     with pytest.raises(InsufficientData, match="has 8 items, a task needs 11 of each class"):
         sp.train(world, "protonet", **{**SMALL, "query": 9})
+    with pytest.raises(InsufficientData, match=r"split 'val' \(that validates each epoch; .*--val-split none.* has 4"):
+        sp.train(world, "protonet", **{**SMALL, "way": 5})
+    with pytest.raises(InsufficientData, match=r"split 'train' \(to train on\): 7 ways need .* the data has 6"):
+        sp.train(world, "protonet", **{**SMALL, "way": 7})
     with pytest.raises(UnknownName, match=r"unknown split 'valid'.*did you mean 'val'"):
         sp.train(world, "protonet", val_split="valid", **SMALL)
     with pytest.raises(InputError, match=r"training has no setting 'epoch'.*did you mean 'epochs'"):
@@ -170,6 +177,19 @@ def test_what_cannot_be_trained_is_refused_before_it_starts(world: sp.Catalog) -
         sp.train(world, "protonet", recipe="fewstab-cup", **SMALL)
     with pytest.raises(InputError, match="augmentation 'spec-augment' is for sounds, the items are images"):
         sp.train(world, "protonet", augment="spec-augment", **SMALL)
+
+
+def test_what_a_long_training_will_take_is_told_while_it_runs(
+    world: sp.Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(costs, "TRIAL_SECONDS", 0.0)
+    monkeypatch.setattr(costs, "WORTH_TELLING", 0.0)
+    with caplog.at_level(logging.INFO, "shotproof"):
+        sp.train(world, "protonet", output=tmp_path / "some.model", **SMALL)
+    (told,) = caplog.messages
+    assert re.fullmatch(
+        r"training protonet: about \d+ seconds on this CPU for 2 epochs; Ctrl-C keeps finished epochs", told
+    )
 
 
 def test_a_model_starts_from_another_one_and_has_seen_its_classes_too(world: sp.Catalog) -> None:

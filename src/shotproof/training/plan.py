@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.plain_values import plain
 from shotproof.core.records import Maker, ModelRecord, Source
 from shotproof.core.runtime.devices import choose_device
-from shotproof.core.runtime.runtime import Runtime
+from shotproof.core.runtime.runtime import Runtime, current_runtime
 from shotproof.features.features import Features
 from shotproof.models.augment import Augmentation, augmentations
 from shotproof.models.backbone import Backbone
@@ -26,6 +28,7 @@ from shotproof.models.objective import Objective, TrainsOn
 from shotproof.models.preprocessing import Medium, Preprocessing
 from shotproof.tasks.sampler import BoundSampler, Sampler, sample, samplers
 from shotproof.tasks.shape import TaskShape
+from shotproof.tasks.taskset import TaskSet
 from shotproof.training.batches import START, seed_for, task_rows
 from shotproof.training.checkpoint import checkpoint_of
 from shotproof.training.earlier import EarlierTraining
@@ -67,7 +70,10 @@ class TrainingPlan:
         self._require_classes()
         self.medium = medium_of(self.train_items)
         self.augmentation = _augmentation(settings.augment, self.medium, objective.trains_on)
-        self.sampler = self._bound_sampler()
+        with _in_split(split, "to train on"):
+            self.sampler = self._bound_sampler()
+        with _in_split(val_split, "that validates each epoch; val_split=None, --val-split none goes without"):
+            self.val_tasks = self._drawn_val_tasks()
         self.preprocessing = self._preprocessing()
 
     def run(self, runtime: Runtime, output: Path | None, replace: bool) -> Model:
@@ -146,10 +152,11 @@ class TrainingPlan:
         used: dict[str, Any] = {role: given for role, given in data.items() if role in sampler.takes}
         return sampler.bind(self.train_items, self.shape, self.seed, **used)
 
-    def _validation(self, runtime: Runtime, device: torch.device) -> Validation | None:
+    def _drawn_val_tasks(self) -> TaskSet | None:
+        """The tasks by which each epoch is validated."""
         if self.val_items is None:
             return None
-        tasks = sample(
+        return sample(
             self.val_items,
             "random",
             split=None,
@@ -158,11 +165,16 @@ class TrainingPlan:
             query=self.settings.query,
             tasks=self.settings.val_tasks,
             seed=self.seed,
-            runtime=replace(runtime, progress=False, workers=1),
+            runtime=replace(current_runtime(), progress=False, workers=1),
         )
+
+    def _validation(self, runtime: Runtime, device: torch.device) -> Validation | None:
+        if self.val_items is None or self.val_tasks is None:
+            return None
         store = ItemStore.of(self.val_items, self.preprocessing, runtime)
         numbers = dict.fromkeys(self.val_items.table.column("label").to_pylist(), 0)
-        return Validation(store.tensor(device), task_rows(tasks, store, numbers).to(device), self.preprocessing)
+        rows = task_rows(self.val_tasks, store, numbers).to(device)
+        return Validation(store.tensor(device), rows, self.preprocessing)
 
     def _require_disjoint(self) -> None:
         if self.val_items is None:
@@ -218,6 +230,15 @@ class TrainingPlan:
             best=trainer.best_epoch,
             curve=tuple(trainer.curves.rows),
         )
+
+
+@contextlib.contextmanager
+def _in_split(split: str | None, which: str) -> Iterator[None]:
+    """Name the split that cannot give the tasks that are asked for."""
+    try:
+        yield
+    except InsufficientData as error:
+        raise error.placed(f"split '{split}' ({which}): ") from error
 
 
 def _placed(net: FewShotNetwork, device: torch.device) -> FewShotNetwork:

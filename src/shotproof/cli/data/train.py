@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from shotproof.cli.console import say
+from shotproof.cli.console import say, told_notes
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
 
 if TYPE_CHECKING:
@@ -121,11 +121,12 @@ def train(
         **{name: value for name, value in named.items() if value is not None},
     }
     items = Catalog.read(catalog)
-    if len(trials) == 1:
-        only = trials[0]
-        models = [train_model(items, only.objective, seed=only.seed, output=only.output, **options)]
-    else:
-        models = train_trials(items, trials, **options)
+    with told_notes():
+        if len(trials) == 1:
+            only = trials[0]
+            models = [train_model(items, only.objective, seed=only.seed, output=only.output, **options)]
+        else:
+            models = train_trials(items, trials, **options)
     for trial, model in zip(trials, models, strict=True):
         last = model.record.curve[-1]
         best = next(row for row in model.record.curve if row["epoch"] == model.record.best)
