@@ -236,7 +236,6 @@ def _train(seen: Catalog, model: Path, settings: dict[str, Any]) -> None:
             backbone="conv64f(pools=2)",
             val_split=None,
             output=model,
-            resume=True,
             augment="none",
             **settings,
         )
