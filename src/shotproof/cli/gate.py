@@ -47,7 +47,7 @@ def gate(
     """
     import os
 
-    from shotproof.cli.console import print_json
+    from shotproof.cli.console import annotate, print_json
     from shotproof.core.tables import check_output
     from shotproof.core.whole_files import write_text
     from shotproof.stats.card.card import Card
@@ -71,6 +71,6 @@ def gate(
             say(f"{'note':12} {note}")
     if github or (github is None and os.environ.get("GITHUB_ACTIONS") == "true"):
         for line in github_annotations(found, strict):
-            say(line, err=as_json)
+            annotate(line, err=as_json)
     if not found.passes(strict):
         raise typer.Exit(FAILED)

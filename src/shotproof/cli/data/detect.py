@@ -154,7 +154,8 @@ def _print_statistics(statistics: dict[str, Any]) -> None:
     words = statistics["words"]
     say(
         f"  {statistics['distinct']:,} distinct attributes; {statistics['per_class']:.2f} per class in the mean over "
-        f"{statistics['classes']:,} classes, {statistics['per_item']:.2f} per item\n"
+        f"{statistics['classes']:,} classes, {statistics['per_item']:.2f} per item",
+        "",
     )
     rows = [
         [row["attribute"], f"{row['items']:,}", f"{row['share']:.1%}", f"{row['classes']:,}"]
@@ -175,5 +176,5 @@ def _print_accuracies(accuracies: Sequence[dict[str, Any]]) -> None:
         ]
         for row in accuracies
     ]
-    say("\n  detection accuracy; undefined: no words in the reference; unpaired: known to one side only\n")
+    say("", "  detection accuracy; undefined: no words in the reference; unpaired: known to one side only", "")
     print_table("", ["detector", "reference", "accuracy", "items", "undefined", "unpaired"], rows)

@@ -63,7 +63,7 @@ def compare(
     Example: shotproof compare run/ --interval sampler --interval images
     """
     from shotproof.analysis.compare import compare as compare_classifiers
-    from shotproof.cli.console import print_json
+    from shotproof.cli.console import print_csv, print_json, say_text
     from shotproof.cli.runtime import make_runtime
     from shotproof.core.errors import InputError
     from shotproof.evaluation.evaluated import check_metric
@@ -91,9 +91,9 @@ def compare(
     if as_json:
         print_json(comparison.to_json())
     elif as_csv:
-        say(comparison.to_csv(), nl=False)
+        print_csv(comparison.to_csv())
     elif as_latex:
-        say(comparison.to_latex(), nl=False)
+        say_text(comparison.to_latex())
     else:
         print_intervals(comparison)
     if len(comparison.refused) == len(comparison.covers):
@@ -117,7 +117,7 @@ def print_intervals(comparison: Comparison) -> None:
     for block in comparison.blocks:
         if len(comparison.blocks) > 1 or block.design.data_set:
             several = len(comparison.blocks) > 1
-            say(f"{comparison.design_name(block.design) if several else title_of(block)}\n")
+            say(comparison.design_name(block.design) if several else title_of(block), "")
         for group in [*block.measured, *(group for loss in block.losses for group in loss.groups)]:
             _print_group(comparison, group)
         if block.detectors:
@@ -232,7 +232,7 @@ def _print_triples(comparison: Comparison, group: Group, what: str) -> None:
         f"({triples.tasks} without); not corrected for the number of pairs; r: Pearson's between task accuracies"
     )
     print_table("", ["pair", *triples.names, "r"], [*rows, ["conclusive", *counts, ""]])
-    say(f"{fates_of([triples])}\n")
+    say(fates_of([triples]), "")
 
 
 def _print_data_sets(comparison: Comparison, across: AcrossDataSets) -> None:

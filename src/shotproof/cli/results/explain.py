@@ -64,7 +64,7 @@ def explain(
     """
     from shotproof.analysis.explanation.explain import check_mismatch
     from shotproof.analysis.explanation.hardest import explain_by_material, explain_hardest
-    from shotproof.cli.console import print_json
+    from shotproof.cli.console import print_csv, print_json
     from shotproof.core.errors import InputError
     from shotproof.core.files import is_folder
     from shotproof.pipeline.material import read_material
@@ -99,7 +99,7 @@ def explain(
         documents = [one.to_json() for one in explanations]
         print_json(documents[0] if len(documents) == 1 else documents)
     elif as_csv:
-        say(_csv(explanations), nl=False)
+        print_csv(_csv(explanations))
     else:
         for explanation in explanations:
             _print(explanation, top)
@@ -114,9 +114,10 @@ def _print(explanation: Explanation, top: int) -> None:
     whose = "the support of a task, all classes together," if explanation.pooled else "a class's support"
     say(
         f"{len(explained.tasks)} {explained.name} tasks{_shape(explained.tasks)}; {100 * explanation.level:.4g}% "
-        "interval: sampler (covers new tasks from the same items), not corrected for the number of attributes\n"
+        "interval: sampler (covers new tasks from the same items), not corrected for the number of attributes",
         f"mismatch: |percentage of {whose} - of its query| that holds an attribute, points; by chance: if the "
-        "same items were divided at random\n"
+        "same items were divided at random",
+        "",
     )
     _print_sets(explanation)
     names = [one.name for one in others]

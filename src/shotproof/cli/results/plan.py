@@ -207,7 +207,7 @@ def _print_plan(made: Plan, interval: tuple[float, float] | None) -> None:
     say()
     if not made.curve:
         say("Give the data (--catalog, or --classes and --items) to see its tasks and half-widths.")
-        say("\n".join([*made.reasons(), ""]))
+        say(*made.reasons(), "")
         return
     say(f"{100 * made.level:g}% interval of the mean over tasks without replacement: half-width in points")
     say("queries  tasks")
@@ -220,7 +220,7 @@ def _print_plan(made: Plan, interval: tuple[float, float] | None) -> None:
             bar = "#" * round(BAR * point.half_width / widest)
             line += f"{point.half_width:5.2f} {bar}{' narrowest' if point.query == made.query else ''}"
         say(line)
-    say("\n".join([*made.reasons(), ""]))
+    say(*made.reasons(), "")
 
 
 def _cell(value: float | str | None) -> str:

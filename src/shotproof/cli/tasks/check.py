@@ -50,9 +50,9 @@ def check(
     from shotproof.cli.console import print_json
     from shotproof.core.errors import InputError
     from shotproof.core.files import is_folder
+    from shotproof.core.nouns import counted
     from shotproof.pipeline.check import check as check_results
     from shotproof.pipeline.run_files import kind_of
-    from shotproof.stats.export.numbers import counted
 
     if any(is_folder(file) or file.suffix == ".json" or kind_of(file) != "tasks" for file in files):
         found = check_results(

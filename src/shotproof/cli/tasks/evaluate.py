@@ -137,7 +137,7 @@ def evaluate(
     if as_json:
         print_json(summaries[0] if len(summaries) == 1 else summaries)
         return
-    say("95% interval: sampler (covers new tasks from the same items)\n")
+    say("95% interval: sampler (covers new tasks from the same items)", "")
     for summary, path in zip(summaries, written, strict=True):
         rows = [[row["method"], _percent(row["acc"]), _percent(row["wacc"])] for row in summary["methods"]]
         say(f"{path}: {summary['encoder']}, {len(task_set)} tasks in {summary['seconds']:.1f} s")

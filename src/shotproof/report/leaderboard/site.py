@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from shotproof.core.nouns import nouns
+from shotproof.core.nouns import counted, nouns
 from shotproof.core.records import UNKNOWN
 from shotproof.report.explorer.site import STATIC as EXPLORER_STATIC
 from shotproof.report.figures.standing import Standing, standing
 from shotproof.report.pages import wording
 from shotproof.report.pages.axes import NAMES
 from shotproof.report.pages.render import TEMPLATES, environment
-from shotproof.stats.export.numbers import counted, listed
+from shotproof.stats.export.numbers import listed
 from shotproof.stats.intervals import meanings
 from shotproof.stats.leaderboard.leaderboard import BoardAxis, BoardEntry, Column, Leaderboard
 from shotproof.version import __version__

@@ -16,11 +16,11 @@ import numpy as np
 
 from shotproof.core.errors import InputError, Mismatch, did_you_mean
 from shotproof.core.files import read_toml
-from shotproof.core.nouns import nouns
+from shotproof.core.nouns import counted, nouns
 from shotproof.core.plain_values import typed
 from shotproof.core.tables import placed
 from shotproof.stats.card.card import Card, CardAxis, CardNumber
-from shotproof.stats.export.numbers import bounds, counted, level, percent
+from shotproof.stats.export.numbers import bounds, level, percent
 from shotproof.stats.intervals import Estimate, Interval, Spread
 from shotproof.stats.needed import Needed, needed
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from shotproof.core.printable import printable
 from shotproof.evaluation.evaluated import METRICS
 from shotproof.stats.block import Block, Group
 from shotproof.stats.comparison import Comparison
@@ -137,10 +138,10 @@ def _text(cell: Cell | None) -> str:
 
 
 def escape(text: str) -> str:
-    """Plain text as LaTeX prints it.
+    """Write plain text as LaTeX prints it, on one line.
 
     Example:
         >>> escape("50% of a_b")
         '50\\\\% of a\\\\_b'
     """
-    return "".join(_ESCAPED.get(character, character) for character in text)
+    return "".join(_ESCAPED.get(character, character) for character in printable(text))

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from shotproof.core.arrays import BoolArray
 from shotproof.core.errors import InputError, Mismatch
+from shotproof.core.nouns import counted
 from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
 from shotproof.evaluation.metrics import rank_correlation
 from shotproof.stats.card.card import CardRank
-from shotproof.stats.export.numbers import counted
 from shotproof.stats.intervals import Covers, Estimate, Interval, check_intervals, check_level
 from shotproof.stats.leaderboard.dominance import Comparable, above
 from shotproof.stats.leaderboard.measured import (
