@@ -191,7 +191,9 @@ def labels_of(origins: Sequence[Origin]) -> list[str]:
         if len(searched) > 1 and origin.searched:
             names.append(encoders.get(origin.searched.name) or origin.searched.digest[:8])
         told.append(f"{label} [{', '.join(names)}]" if names else label)
-    by_digest = {one.tasks_digest: label for one, label in zip(origins, told, strict=True)}
+    by_digest: dict[str | None, str] = {}
+    for origin, label in zip(origins, told, strict=True):
+        by_digest.setdefault(origin.tasks_digest, label)  # of sets that are the same tasks, the first
     return [
         f"{label} of {by_digest[one.like]}" if one.sampler == PLACEBO and one.like in by_digest else label
         for one, label in zip(origins, told, strict=True)

@@ -36,7 +36,7 @@ from shotproof.stats.evidence import (
     by_design,
     replicates_of,
 )
-from shotproof.stats.identical_sets import identical_sets, note_of
+from shotproof.stats.identical_sets import merge_identical, note_of
 from shotproof.stats.intervals import Covers, Estimate
 from shotproof.stats.needed import needed
 from shotproof.stats.open_means import note_of_open_means
@@ -83,13 +83,14 @@ def compare_sets(
     encoders = short_encoder_names(classifier.encoder for one in sets for classifier in one.values)
     for design, of_design in with_data_set_names(by_design(sets)).items():
         known = (reevaluated or {}).get(design, Reevaluated())
-        evidence = Evidence(replicates_of(of_design), known)
+        replicates, identical = merge_identical(replicates_of(of_design))
+        evidence = Evidence(replicates, known)
         blocks.append(comparing.block(design, evidence, (detection or {}).get(design, {})))
         notes += [note for one in evidence.replicates for note in _left_out(one, encoders)]
         notes += _unused_placebos(blocks[-1], evidence.replicates)
         of_data = f"{design.data_set}, " if len({one.origin.design.catalog for one in sets}) > 1 else ""
         place = "" if len({one.origin.design for one in sets}) == 1 else f"{of_data}{design.shape}: "
-        notes += [f"{place}{note_of(same)}" for same in identical_sets(blocks[-1])]
+        notes += [f"{place}{note_of(same)}" for same in identical]
         notes += [f"{place}{note}" for note in _notes_of_depletion(of_design, known, level)]
         notes += [f"{place}{note}" for note in _notes_of_halves(known)]
     media = {one.origin.medium for one in sets}

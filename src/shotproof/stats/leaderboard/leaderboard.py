@@ -180,9 +180,16 @@ def make_leaderboard(
 
 
 def _same_slots(measured: Sequence[Measured]) -> list[Measured]:
-    """With one name for what has one digest: results tell variants of a sampler apart, cards do not."""
-    known = {one.sets.tasks.digest: one.slot for one in measured if one.told is None}
-    return [replace(one, slot=known.get(one.sets.tasks.digest, one.slot)) for one in measured]
+    """With one name for what has one digest: results tell variants of a sampler apart, cards do not.
+
+    A card that has an axis for each of two names of the same tasks is taken by the first.
+    """
+    known: dict[str, Slot] = {}
+    for one in sorted(measured, key=lambda one: one.told is not None):  # results first
+        known.setdefault(one.sets.tasks.digest, one.slot)
+    named = [one if one.told is None else replace(one, slot=known[one.sets.tasks.digest]) for one in measured]
+    first = {(one.classifier, one.file, one.slot): one for one in reversed(named)}
+    return [one for one in named if one.told is None or first[one.classifier, one.file, one.slot] is one]
 
 
 def _on_same_tasks(measured: Sequence[Measured], tasks: Collection[str]) -> tuple[list[Measured], list[str]]:

@@ -132,7 +132,9 @@ def measured_of_results(given: Sequence[ResultsFile], names: Mapping[str, str]) 
         Mismatch: a classifier's results are on other tasks than they claim.
     """
     origins = [Origin.of(one.results) for one in given]
-    labels = {origin.tasks_digest: label for origin, label in zip(origins, labels_of(origins), strict=True)}
+    labels: dict[str | None, str] = {}
+    for origin, label in zip(origins, labels_of(origins), strict=True):
+        labels.setdefault(origin.tasks_digest, label)  # of sets that are the same tasks, the first
     data_sets = {origin.design.catalog: origin.design.data_set for origin in origins}
     apart = [part for one, origin in zip(given, origins, strict=True) for part in _by_classifier(one, origin)]
     on_sets: dict[Classifier, set[str | None]] = {}
@@ -142,9 +144,9 @@ def measured_of_results(given: Sequence[ResultsFile], names: Mapping[str, str]) 
     for classifier, _, one in apart:
         together.setdefault(frozenset(on_sets[classifier]), []).append(one)
     for of_sets in together.values():
-        files = {
+        files = {  # of sets that are the same tasks, the first file
             (classifier, digest or UNKNOWN): one.file
-            for one in of_sets
+            for one in reversed(of_sets)
             for classifier, digest, _ in _by_classifier(one, Origin.of(one.results))
         }
         try:
