@@ -137,3 +137,5 @@ def print_card(card: Card) -> None:
     say()
     for sentence in card.verdict:
         say(sentence)
+    for note in card.notes:
+        say(f"{note}.")
