@@ -124,10 +124,12 @@ class Origin:
         """
         if self.axis is None or self.sampler == UNKNOWN:
             return None
-        matched = {label: one for label, one in origins.items() if one.match == self.match and one.sampler != PLACEBO}
+        # A record whose sampler has one name and is spelled as another would be its own reference.
+        others = {label: one for label, one in origins.items() if one is not self}
+        matched = {label: one for label, one in others.items() if one.match == self.match and one.sampler != PLACEBO}
         liked = [label for label, one in matched.items() if one.tasks_digest == self.match != self.tasks_digest]
         usual = _sampler_class(self).reference
-        named = [label for among in (matched, origins) for label, one in among.items() if _spelled(one)[0] == usual]
+        named = [label for among in (matched, others) for label, one in among.items() if _spelled(one)[0] == usual]
         return next(iter([*liked, *named]), None)
 
     def placebo(self, origins: Mapping[str, Origin]) -> str | None:

@@ -139,7 +139,7 @@ class _Comparing:
         places = {one.label: place for place, one in enumerate(evidence.replicates)}
         origins = {one.label: one.origin for one in evidence.replicates}
         one = evidence.replicates[number]
-        first = places.get(one.origin.reference(origins) or "")
+        first = _place(one.origin.reference(origins), places)
         axis = one.origin.axis
         if first is None or axis is None or not set(one.classifiers) & set(evidence.replicates[first].classifiers):
             return None
@@ -147,8 +147,9 @@ class _Comparing:
         classifiers = [each for each in one.classifiers if each in reference.classifiers]
         gap = {first: 1.0, number: -1.0}
         # The placebo of a reference that no attribute or context decides is the reference itself.
-        sham_first = places.get(reference.origin.placebo(origins) or "") if reference.origin.has_placebo else first
-        sham = places.get(one.origin.placebo(origins) or "")
+        has_sham = reference.origin.has_placebo
+        sham_first = _place(reference.origin.placebo(origins), places) if has_sham else first
+        sham = _place(one.origin.placebo(origins), places)
         placebo, lost = None, gap
         shams = [evidence.replicates[place] for place in (sham_first, sham) if place is not None]
         # Some classifiers with a placebo and some without could not be compared.
@@ -286,6 +287,10 @@ class _Comparing:
             one: Concluded(sign, needed(estimates[one], by_tasks[one], group.tasks, self.level))
             for one, sign in zip(classifiers, found, strict=True)
         }
+
+
+def _place(label: str | None, places: Mapping[str, int]) -> int | None:
+    return None if label is None else places.get(label)
 
 
 def _linear(contrast: Mapping[int, float], classifier: Classifier, metric: Metric, covers: Covers) -> Combination:
