@@ -308,8 +308,9 @@ def test_whether_something_is_lost_is_concluded_beyond_what_guessing_loses() -> 
     assert concluded.conclusion == "0"
 
 
-@pytest.mark.parametrize("sampler", [Maker("fewstab", "random"), Maker("", "")])
-@pytest.mark.parametrize("renamed", ["random", "iid"])
+@pytest.mark.parametrize(
+    ("renamed", "sampler"), [("random", Maker("fewstab", "random")), ("random", Maker("")), ("iid", Maker(""))]
+)
 def test_a_record_that_renames_its_sampler_is_compared_as_far_as_it_can_be(renamed: str, sampler: Maker) -> None:
     inside = draw_tasks("iid")
     sets = [inside, draw_tasks("ood", like=inside), draw_tasks("random"), draw_tasks("fewstab", detector="words")]

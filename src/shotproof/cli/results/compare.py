@@ -267,9 +267,13 @@ def _print_detectors(block: Block) -> None:
 
     rows = []
     for one in block.detectors:
+        if math.isnan(one.correlation) and one.accuracy is None:
+            continue
         correlation = "n/a" if math.isnan(one.correlation) else f"{one.correlation:.2f}"
         accuracy = ["n/a"] * 2 if one.accuracy is None else [f"{value:.1f}" for value in one.accuracy]
         rows.append([f"{one.sampler}: {' and '.join(one.detectors)}", correlation, *accuracy])
+    if not rows:
+        return
     say("Detectors: Spearman's correlation of wAcc; words of the other that the first and the second find, percent")
     print_table("", ["detectors", "Spearman", "first", "second"], rows)
     say()
