@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from shotproof.core.errors import InputError
+from shotproof.core.nouns import counted
 from shotproof.core.records import UNKNOWN, FeaturesRecord, Source, TasksRecord
 from shotproof.core.spelling import parse_call, write_call
 from shotproof.evaluation.encoder_names import short_encoder_names
@@ -157,7 +158,7 @@ def design_name(design: Design, among: Sequence[Design]) -> str:
     """E.g. `5-way 1-shot`, with the data set, the queries and the split where they tell these designs apart."""
     names = {other.data_set for other in among}
     extras: list[tuple[Callable[[Design], Any], str]] = [
-        (lambda d: d.query, "queries that vary" if design.query is None else f"{design.query} queries"),
+        (lambda d: d.query, "queries that vary" if design.query is None else counted(design.query, "query", "queries")),
         (lambda d: d.dial, f"a = {design.dial:g}" if design.dial is not None else "not mixed"),
         (lambda d: d.split, f"split {design.split or UNKNOWN}"),
     ]

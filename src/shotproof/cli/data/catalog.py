@@ -139,7 +139,7 @@ def _print_summary(made: Catalog) -> None:
         ]
         for size in _split_sizes(made)
     ]
-    print_table(f"{len(made):,} items", ["split", "classes", "items", "smallest class"], rows)
+    print_table(counted(len(made), "item"), ["split", "classes", "items", "smallest class"], rows)
 
 
 def _print_problems(problems: list[Problem]) -> None:

@@ -19,6 +19,7 @@ from shotproof.cli.results.files import (
     read_files,
 )
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
+from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from shotproof.stats.block import Block, Group
@@ -120,7 +121,7 @@ def print_intervals(comparison: Comparison) -> None:
             say(comparison.design_name(block.design) if several else title_of(block), "")
         for group in [*block.measured, *(group for loss in block.losses for group in loss.groups)]:
             _print_group(comparison, group)
-        if block.detectors:
+        if any(one.is_told for one in block.detectors):
             _print_detectors(block)
     for across in comparison.data_sets:
         if across.mean.quantity in ("accuracy", "gap", "skill"):
@@ -150,7 +151,7 @@ def _print_group(comparison: Comparison, group: Group) -> None:
 
     seeds = f" of {len(group.seeds)} seeds" if len(group.seeds) > 1 else ""
     title = f"{group.title[:1].upper()}{group.title[1:]}{seeds}"
-    what = title if group.against else f"{group.tasks} {group.label} tasks{seeds}"
+    what = title if group.against else f"{counted(group.tasks, f'{group.label} task')}{seeds}"
     for metric, name in METRIC_NAMES.items():
         ranked = metric == comparison.metric and group.quantity in ("accuracy", "skill")
         rows = []
@@ -266,14 +267,10 @@ def _print_detectors(block: Block) -> None:
     from shotproof.cli.console import print_table
 
     rows = []
-    for one in block.detectors:
-        if math.isnan(one.correlation) and one.accuracy is None:
-            continue
+    for one in (each for each in block.detectors if each.is_told):
         correlation = "n/a" if math.isnan(one.correlation) else f"{one.correlation:.2f}"
         accuracy = ["n/a"] * 2 if one.accuracy is None else [f"{value:.1f}" for value in one.accuracy]
         rows.append([f"{one.sampler}: {' and '.join(one.detectors)}", correlation, *accuracy])
-    if not rows:
-        return
     say("Detectors: Spearman's correlation of wAcc; words of the other that the first and the second find, percent")
     print_table("", ["detectors", "Spearman", "first", "second"], rows)
     say()

@@ -9,6 +9,7 @@ import typer
 
 from shotproof.cli.console import say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from shotproof.analysis.transfer import TransferTable
@@ -76,7 +77,7 @@ def _print(table: TransferTable) -> None:
     extracted = f", extracted with {names[table.extracted_with]}," if table.extracted_with else ""
     same = "with the same queries, drops task by task" if table.paired else "with other queries"
     say(
-        f"{table.tasks} {table.sampler} tasks{extracted} against {table.reference} tasks {same}",
+        f"{counted(table.tasks, f'{table.sampler} task')}{extracted} against {table.reference} tasks {same}",
         f"percent; drop: {table.reference} minus {table.sampler}, {100 * table.level:.4g}% sampler interval "
         "(covers new tasks from the same items)",
         "",

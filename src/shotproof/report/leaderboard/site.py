@@ -110,7 +110,7 @@ def _about(axis: BoardAxis) -> str:
     stresses = next((name for key, name in NAMES.items() if key == sets.axis), "Random tasks")
     shots = counted(slot.shot, "shot") if slot.shot else "several shots"
     sizes = f"{counted(sets.tasks.tasks, 'task')} of {slot.way or 'several'} ways, {shots}"
-    queries = f"{slot.query} queries per class" if slot.query else "queries that vary"
+    queries = f"{counted(slot.query, 'query', 'queries')} per class" if slot.query else "queries that vary"
     against = f" The reference is {sets.reference.sampler} tasks" if sets.reference else ""
     placebo = f"; the placebo has the {nouns(axis.medium)} of each class shuffled" if sets.placebo else ""
     searched = " The tasks were searched in the features of one encoder." if sets.tasks.searched_in else ""

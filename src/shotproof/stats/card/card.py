@@ -15,6 +15,7 @@ from typing import Any
 from shotproof.core.errors import InputError
 from shotproof.core.files import is_folder, is_there, read_json
 from shotproof.core.json_records import as_json, from_json
+from shotproof.core.nouns import counted
 from shotproof.core.records import Source
 from shotproof.core.tables import placed
 from shotproof.core.whole_files import write_text
@@ -228,7 +229,8 @@ class Card:
         check_metric(self.metric)
 
     def __repr__(self) -> str:
-        return f"<Card of {', '.join(filter(None, (self.title, self.name)))}: {len(self.axes)} axes>"
+        axes = counted(len(self.axes), "axis", "axes")
+        return f"<Card of {', '.join(filter(None, (self.title, self.name)))}: {axes}>"
 
     @property
     def title(self) -> str:

@@ -109,7 +109,7 @@ class Leaderboard:
 
     def __repr__(self) -> str:
         on = ", ".join(self.data_sets)
-        return f"<Leaderboard of {len(self.entries):,} classifiers on {on}: {self.covers} intervals>"
+        return f"<Leaderboard of {counted(len(self.entries), 'classifier')} on {on}: {self.covers} intervals>"
 
 
 def make_leaderboard(
@@ -270,7 +270,7 @@ def _axes(measured: Sequence[Measured]) -> list[BoardAxis]:
         name = slot.name
         if names[slot.data_set, slot.split, slot.name] > 1:
             dial = "" if slot.dial is None else f", a = {slot.dial:g}"
-            name = f"{name}, {slot.way}-way {slot.shot}-shot, {slot.query} queries{dial}"
+            name = f"{name}, {slot.way}-way {slot.shot}-shot, {counted(slot.query, 'query', 'queries')}{dial}"
         axes.append(BoardAxis(slot, one.sets, name, one.medium))
     return sorted(axes, key=lambda one: (one.data_set, one.sets.reference is not None, one.slot.shot, one.name))
 
