@@ -115,17 +115,21 @@ def print_intervals(comparison: Comparison) -> None:
     for note in comparison.notes:
         say(f"  {note}")
     say()
+    reasons: list[str] = []
     for block in comparison.blocks:
         if len(comparison.blocks) > 1 or block.design.data_set:
             several = len(comparison.blocks) > 1
             say(comparison.design_name(block.design) if several else title_of(block), "")
         for group in [*block.measured, *(group for loss in block.losses for group in loss.groups)]:
             _print_group(comparison, group)
+            reasons += _reasons(comparison, group)
         if any(one.is_told for one in block.detectors):
             _print_detectors(block)
     for across in comparison.data_sets:
         if across.mean.quantity in ("accuracy", "gap", "skill"):
             _print_data_sets(comparison, across)
+    for reason in dict.fromkeys(reasons):  # each once: it is the same for many groups
+        say(f"n/a: {reason}")
     of_all = [one.triples[comparison.metric] for one in comparison.groups if comparison.metric in one.triples]
     if len(of_all) > 1:
         say(f"Over all {len(of_all)} sets of random tasks. {fates_of(of_all)}")
@@ -184,8 +188,6 @@ def _print_group(comparison: Comparison, group: Group) -> None:
         _print_pairs(comparison, group, what)
     if comparison.metric in group.triples:
         _print_triples(comparison, group, what)
-    for reason in _reasons(comparison, group):
-        say(f"n/a: {reason}")
 
 
 def _print_pairs(comparison: Comparison, group: Group, what: str) -> None:
