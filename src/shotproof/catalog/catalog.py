@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.core.errors import InputError, UnknownName
-from shotproof.core.nouns import Medium
+from shotproof.core.nouns import Medium, counted
 from shotproof.core.places import absolute, joined, shown, store_of, url_of
 from shotproof.core.records import CatalogRecord
 from shotproof.core.tables import conform, digest, find_rows, placed, read_table, require_unique, write_table
@@ -102,7 +102,8 @@ class Catalog(Tabular):
         """Its name, how many items and classes it has, and its splits."""
         classes = pc.count_distinct(self.table.column("label")).as_py()
         named = f"{self.record.name}, " if self.record.name else ""
-        return f"{named}{len(self):,} items of {classes:,} classes, splits {', '.join(self.splits)}"
+        sizes = f"{counted(len(self), 'item')} of {counted(classes, 'class', 'classes')}"
+        return f"{named}{sizes}, splits {', '.join(self.splits)}"
 
     @cached_property
     def digest(self) -> str:

@@ -14,7 +14,7 @@ import typer
 import typer.main
 
 from shotproof.cli.bundle import bundle
-from shotproof.cli.console import say
+from shotproof.cli.console import say, tell_all_warnings
 from shotproof.cli.data.catalog import catalog
 from shotproof.cli.data.detect import detect
 from shotproof.cli.data.encode import encode
@@ -109,6 +109,7 @@ command = functools.cache(lambda: typer.main.get_command(app))
 def main() -> None:
     """Run the command; bad input is one line on standard error and exit status 2."""
     arguments = sys.argv[1:] or ["--help"]
+    tell_all_warnings()
     try:
         status = command()(args=arguments, standalone_mode=False)
     except ShotproofError as error:

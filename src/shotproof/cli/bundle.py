@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shotproof.cli.console import say
+from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from shotproof.core.trust import Trust
@@ -68,6 +69,6 @@ def bundle(
 def _tell(file: Path, found: Bundle, verified: bool) -> None:
     for name, one in found.files.items():
         say(f"{one.sha256[:16]}  {one.bytes:>12,}  {name}")
-    what = f"{len(found.names('tasks'))} task sets of {found.name}, methods {', '.join(found.methods)}"
+    what = f"{counted(len(found.names('tasks')), 'task set')} of {found.name}, methods {', '.join(found.methods)}"
     say(f"{file}: {what}{'; every digest holds' if verified else ''}")
     say(f"data: the folder '{found.paths_from}'; license: {found.license or 'unknown'}")

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from shotproof.core.errors import InputError, WriteFailed, first_line
 from shotproof.core.files import parse_json, require_file
+from shotproof.core.nouns import counted
 from shotproof.core.places import url_of
 from shotproof.core.plain_values import plain, typed
 from shotproof.core.records import Header, Maker, ModelRecord
@@ -162,7 +163,7 @@ class Model:
 
     def __repr__(self) -> str:
         count = sum(each.numel() for each in self.weights.values())
-        classes = f", trained on {len(self.record.seen)} classes" if self.record.seen else ""
+        classes = f", trained on {counted(len(self.record.seen), 'class', 'classes')}" if self.record.seen else ""
         return f"<Model: {self.name}, {count:,} numbers{classes}, digest {self.digest}>"
 
     def _spelling(self, role: str) -> str:

@@ -117,7 +117,7 @@ class _Checking:
         elif isinstance(given, Card):
             self.cards.append((given.title, given))
         elif Path(given).suffix == ".json":
-            self.cards.append((str(given), Card.read(given)))
+            self.cards.append((str(given), Card.read(given, checked=False)))
         else:
             folder = is_folder(Path(given))
             for file in files_of(Path(given)):
@@ -131,7 +131,7 @@ class _Checking:
                 elif not folder:
                     raise InputError(f"{file} is of kind {kind}: expected results, a card, or a run's folder")
             if folder and is_there(Path(given) / CARD_FILE):
-                self.cards.append((str(Path(given) / CARD_FILE), Card.read(given)))
+                self.cards.append((str(Path(given) / CARD_FILE), Card.read(given, checked=False)))
 
     def checked(self, features: Any, model: str | Path | None, how: Recomputation) -> Checked:
         """Hold everything against its tasks, and compute it anew where there are features or a model."""

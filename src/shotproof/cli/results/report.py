@@ -170,12 +170,18 @@ def _print_seeds(comparison: Comparison) -> None:
 
 def _print_detectors(comparison: Comparison) -> None:
     """Print how well detectors agree, where one sampler was given the attributes of several."""
+    import math
+
     from shotproof.report.pages.wording import percent
 
     for block in comparison.blocks:
         for one in block.detectors:
             first, second = one.detectors
             name = f"{comparison.design_name(block.design)} tasks, {one.sampler}"
-            told = f"{name} with {first} and with {second}: Spearman's correlation {one.correlation:.2f}"
-            found = f", detection accuracy {' and '.join(map(percent, one.accuracy))}%" if one.accuracy else ""
-            say(f"{told} over {one.classifiers} classifiers{found}.")
+            told = []
+            if not math.isnan(one.correlation):
+                told.append(f"Spearman's correlation {one.correlation:.2f} over {one.classifiers} classifiers")
+            if one.accuracy:
+                told.append(f"detection accuracy {' and '.join(map(percent, one.accuracy))}%")
+            if told:
+                say(f"{name} with {first} and with {second}: {', '.join(told)}.")

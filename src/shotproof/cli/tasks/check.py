@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shotproof.cli.console import say
+from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from shotproof.tasks.check import Violation
@@ -50,9 +51,9 @@ def check(
     from shotproof.cli.console import print_json
     from shotproof.core.errors import InputError
     from shotproof.core.files import is_folder
+    from shotproof.core.nouns import counted
     from shotproof.pipeline.check import check as check_results
     from shotproof.pipeline.run_files import kind_of
-    from shotproof.stats.export.numbers import counted
 
     if any(is_folder(file) or file.suffix == ".json" or kind_of(file) != "tasks" for file in files):
         found = check_results(
@@ -120,5 +121,5 @@ def _tell(name: str, taskset: TaskSet, violations: list[Violation], most: int) -
         say(str(violation))
     if len(violations) > most:
         say(f"... and {len(violations) - most} more")
-    verdict = f"{len(violations)} violations" if violations else "every constraint holds"
-    say(f"{name}: {len(taskset)} tasks, {verdict}; digest {taskset.digest}")
+    verdict = counted(len(violations), "violation") if violations else "every constraint holds"
+    say(f"{name}: {counted(len(taskset), 'task')}, {verdict}; digest {taskset.digest}")

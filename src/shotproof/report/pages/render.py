@@ -13,7 +13,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from shotproof.core.nouns import nouns
+from shotproof.core.nouns import counted, nouns
 from shotproof.report.pages import wording
 from shotproof.stats.intervals import Interval, meanings
 from shotproof.version import __version__
@@ -40,6 +40,7 @@ def environment() -> jinja2.Environment:
         "bounds": lambda interval: wording.typeset(wording.bounds(interval)),
         "half": _half_width,
         "breakable": breakable,
+        "counted": counted,
     }
     made.filters |= filters
     return made

@@ -129,6 +129,7 @@ const pairOf = (a, b) => {
 };
 
 function showCorrelations() {
+  byId("correlations").closest("section").hidden = board.pairs.every((pair) => pair.r === null);  // too few classifiers
   const head = columns.map((column) => el("th", { scope: "col", class: "number" }, `${board.axes[column.axis].name}, ${named(column)}`));
   const rows = columns.map((a) => el("tr", {}, el("th", { scope: "row" }, `${board.axes[a.axis].name}, ${named(a)}`), ...columns.map((b) => {
     const pair = a === b ? undefined : pairOf(a, b);
