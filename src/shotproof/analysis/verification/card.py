@@ -10,16 +10,20 @@ import numpy as np
 from shotproof.analysis.verification.recomputation import Recomputation
 from shotproof.core.arrays import FloatArray
 from shotproof.evaluation.evaluated import METRICS
-from shotproof.methods.method import make_method
+from shotproof.methods.method import Method, make_method
 from shotproof.stats.card.card import BY_TASK_DIGITS, Card, CardAxis, CardNumber
 from shotproof.tasks.taskset import TaskSet
 
 ROUNDING = 10.0**-BY_TASK_DIGITS  # of the accuracies of single tasks
+NUMBERS = ("accuracy", "reference_accuracy", "gap", "placebo_gap", "excess", "skill_lost")  # of an axis, by metric
 _BOUNDS = {"accuracy": (0, 100), "reference_accuracy": (0, 100), "gap": (-100, 100), "placebo_gap": (-100, 100)}
 
 
 def card_problems(
-    card: Card, tasks: Sequence[TaskSet] = (), recomputation: Recomputation | None = None
+    card: Card,
+    tasks: Sequence[TaskSet] = (),
+    recomputation: Recomputation | None = None,
+    method: Method | None = None,
 ) -> Iterator[str]:
     """What is wrong with a card, in sentences.
 
@@ -27,6 +31,7 @@ def card_problems(
         card: the card
         tasks: among which its task sets must be; none: that is not looked at
         recomputation: how its accuracies are computed anew; None: they are not
+        method: the card's, made already; None: it is made from its spelling
     """
     names = [axis.name for axis in card.axes]
     yield from (f"{name}: the axis is there twice" for name in dict.fromkeys(names) if names.count(name) > 1)
@@ -36,13 +41,15 @@ def card_problems(
         if tasks:
             problems += _other_tasks(axis, known)
         if recomputation is not None and not problems and axis.tasks.digest in known:
-            problems += _other_accuracy(card, axis, known[axis.tasks.digest], recomputation)
+            problems += _other_accuracy(
+                axis, known[axis.tasks.digest], recomputation, method or make_method(card.method)
+            )
         yield from (f"{axis.name}: {problem}" for problem in problems)
 
 
 def _impossible(axis: CardAxis) -> Iterator[str]:
     """Numbers that cannot be, or that contradict each other."""
-    for field in ("accuracy", "reference_accuracy", "gap", "placebo_gap", "excess", "skill_lost"):
+    for field in NUMBERS:
         numbers: Mapping[str, CardNumber] = getattr(axis, field)
         for metric, number in numbers.items():
             reason = _wrong_number(number, *_BOUNDS.get(field, (-math.inf, math.inf)))
@@ -90,7 +97,21 @@ def _wrong_number(number: CardNumber, least: float, most: float) -> str | None:
         return f"expected a level between 0 and 1, found {number.level}"
     if any(one is not None and one < 0 for one in (number.variance, number.uncertainty, number.task_variance)):
         return "a variance is negative"
+    if number.variance and number.uncertainty and number.low is not None and number.high is not None:
+        return _other_interval(number, number.low, number.high)
     return None
+
+
+def _other_interval(number: CardNumber, low: float, high: float) -> str | None:
+    """What is wrong with an interval that does not follow from the variance beside it."""
+    try:
+        expected = number.estimate.interval(number.covers, number.level)
+    except (ArithmeticError, ValueError):  # numbers beyond what can be computed with
+        return f"no interval follows from the variance {number.variance}"
+    slack = ROUNDING + 1e-6 * abs(expected.high - expected.low)
+    if abs(low - expected.low) <= slack and abs(high - expected.high) <= slack:
+        return None
+    return f"the interval {low} to {high} does not follow from its variance: {expected.low:.4f} to {expected.high:.4f}"
 
 
 def _other_tasks(axis: CardAxis, known: Mapping[str, TaskSet]) -> Iterator[str]:
@@ -110,10 +131,10 @@ def _other_tasks(axis: CardAxis, known: Mapping[str, TaskSet]) -> Iterator[str]:
                 yield f"{name}: expected {size} as in its task set, found {said}"
 
 
-def _other_accuracy(card: Card, axis: CardAxis, tasks: TaskSet, recomputation: Recomputation) -> Iterator[str]:
+def _other_accuracy(axis: CardAxis, tasks: TaskSet, recomputation: Recomputation, method: Method) -> Iterator[str]:
     """The first task whose accuracy is another; of a card without these, the mean."""
     chosen = recomputation.chosen(tasks)
-    results = recomputation.results(chosen, [make_method(card.method)], 0)
+    results = recomputation.results(chosen, [method], 0)
     counts = results.counts(results.methods[0])
     found: dict[str, FloatArray] = {"acc": counts.accuracy_by_task(), "wacc": counts.worst_by_task()}
     numbers = tasks.task_of_row[tasks.starts[:-1]]
