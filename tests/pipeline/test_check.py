@@ -158,6 +158,16 @@ def test_results_on_other_features_are_not_computed_again(folder: Path) -> None:
     assert reason.endswith(f"are not there: give --features FILE (there are: {others.digest})")
 
 
+def test_transforms_that_results_name_are_applied_again(tmp_path: Path) -> None:
+    catalog = sp.ShapesWorld(classes=6, items=10, size=16).write(tmp_path / "shapes")
+    features = sp.encode(catalog, "pixels(size=4)")
+    tasks = sp.sample(catalog, "random", tasks=10, query=3)
+    transformed = sp.transform(features, ["l2"])
+    results = sp.evaluate(tasks, transformed, "ncc")
+    assert results.digest != sp.evaluate(tasks, features, "ncc").digest
+    assert check(results, tasks=[tasks], features=features).conclusion == "verified"
+
+
 def test_a_card_alone_is_not_verified_by_agreeing_with_itself(tmp_path: Path) -> None:
     drawn_card().write(tmp_path / "card.json")
     found = check(tmp_path / "card.json")

@@ -389,8 +389,14 @@ class _Checking:
         with contextlib.suppress(InputError):
             candidates = Material(features=candidates).with_transforms(Source(digest, record.classifier))
         for features in candidates:
-            # By the same weights, digests may differ in the last bit.
-            if features.digest == digest or (record.fingerprint or "") == (features.record.fingerprint or None):
+            if features.digest == digest:
+                return replace(self.how, features=features)
+        made = record.fingerprint, tuple(map(str, record.transforms))
+        for features in candidates:  # by the same weights, digests may differ in the last bit
+            if record.fingerprint and made == (
+                features.record.fingerprint,
+                tuple(map(str, features.record.transforms)),
+            ):
                 return replace(self.how, features=features)
         if self.model is not None and record.fingerprint is None:
             return replace(self.how, features=self.features[-1])
