@@ -140,6 +140,10 @@ def _images(folder: Path) -> None:
     random.write(folder / "tasks.parquet")
     hard = sp.sample(test, "hardest", like=random, features=features, way=2, shot=1, query=2, tasks=4)
     hard.write(folder / "hard.parquet")
+    sizes: dict[str, int] = {"way": 2, "shot": 1, "query": 1, "tasks": 3}
+    sp.sample(test, "fewstab", attributes=attributes, **sizes).write(folder / "planted.parquet")
+    sp.sample(test, "fewstab(variant='published')", attributes=attributes, **sizes).write(folder / "published.parquet")
+    sp.sample(test, "ood", **sizes).write(folder / "ood.parquet")
     sp.evaluate(random, features, ["ncc", "ridge"]).write(folder / "results.parquet")
     sp.evaluate(hard, features, ["ncc"]).write(folder / "hard-results.parquet")
     rows = len(catalog)

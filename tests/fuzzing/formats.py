@@ -232,6 +232,19 @@ FORMATS: dict[str, Format] = {
             "sp.read": reading("tasks.parquet"),
         },
     ),
+    **{
+        f"tasks, {name}": Format(
+            f"{name}.parquet",
+            _TABLE,
+            {
+                "check": ("check", f"{name}.parquet", "--catalog", CATALOG, "--attributes", "attributes.parquet"),
+                "evaluate": ("evaluate", f"{name}.parquet", *EVALUATE[2:]),
+                "explain": ("explain", f"{name}.parquet", "--attributes", "attributes.parquet", "--catalog", CATALOG),
+                "sp.read": reading(f"{name}.parquet"),
+            },
+        )
+        for name in ("planted", "published", "ood")
+    },
     "results": Format(
         "results.parquet",
         _TABLE,

@@ -177,7 +177,7 @@ class Steps:
 def read_manifest(folder: Path) -> Manifest:
     """What a run has left in its folder; empty where there is none, or it is damaged: then all is made anew."""
     try:
-        manifest: Manifest = typed(read_json(folder / MANIFEST, MANIFEST), Manifest)
+        manifest: Manifest = typed(read_json(folder / MANIFEST, MANIFEST) or {}, Manifest)
     except InputError:
         return Manifest()
     return manifest
