@@ -191,6 +191,8 @@ def test_methods_that_adapt_a_model_are_computed_again(drawn_networks: Path) -> 
     assert check(results, tasks=[tasks]).open == (
         "method 'finetune(steps=1)' adapts a model: give --model FILE and --catalog",
     )
+    (reason,) = check(results, tasks=[tasks], catalog=catalog, model=drawn_networks / "second.model").open
+    assert reason.startswith(f"the model with digest {sp.Model.read(model).digest} is not there: give --model FILE")
 
 
 def test_code_that_results_name_is_not_imported_unless_it_is_trusted(folder: Path, tmp_path: Path) -> None:

@@ -151,6 +151,7 @@ class _Checking:
     cards: list[tuple[str, Card, _Folder | None]] = field(default_factory=list)
     bundled_cards: list[tuple[str, Card]] = field(default_factory=list)
     findings: Findings = field(default_factory=Findings)
+    network: Model | None = None  # what is read from the model's file
 
     def add_all(self, given: Sequence[Given]) -> None:
         """Add all that was handed in; refuse nothing at all."""
@@ -240,15 +241,15 @@ class _Checking:
 
     def checked(self) -> Checked:
         """Check everything, and conclude."""
-        network = None if self.model is None else _model(self.model)
+        self.network = None if self.model is None else _model(self.model)
         for name, tasks in self.task_files:
             self._check_tasks(name, tasks)
         for name, results in self.results:
-            self._check_results(name, results, network)
+            self._check_results(name, results)
         for name, card, folder in self.cards:
-            self._check_card(name, card, folder, network, main=True)
+            self._check_card(name, card, folder, main=True)
         for name, card in self.bundled_cards:
-            self._check_card(name, card, None, network, main=False)
+            self._check_card(name, card, None, main=False)
         return self.findings.checked()
 
     def _check_tasks(self, name: str, tasks: TaskSet) -> None:
@@ -266,7 +267,7 @@ class _Checking:
         if not self.findings.refuse(name, list(map(str, violations))):
             self.findings.hold(name, "every task keeps the definition of its sampler")
 
-    def _check_results(self, name: str, results: Results, network: Model | None) -> None:
+    def _check_results(self, name: str, results: Results) -> None:
         if not self.tasks:
             self.findings.leave(name, NO_TASKS, main=True)
             return
@@ -275,29 +276,32 @@ class _Checking:
         self.findings.hold(name, "every task and class of its task set is there")
         sound = True
         for part in results.by_method():
-            reason = self._recomputed(name, part, network)
+            reason = self._recomputed(name, part)
             if reason:
                 self.findings.leave(name, reason, main=True)
             sound = sound and not reason
         if sound and not any(problem.startswith(f"{name}: ") for problem in self.findings.problems):
             self.findings.hold(name, f"the counts come out again{self._extent()}")
 
-    def _recomputed(self, name: str, results: Results, network: Model | None) -> str | None:
+    def _recomputed(self, name: str, results: Results) -> str | None:
         """Compute the counts of one method again; return why that cannot be done, if so."""
         spelled = results.methods[0]
         method = self._method(spelled)
         if isinstance(method, str):
             return method
-        again = self._recomputation(results.record.features, results.record.features_digest, method, network)
+        again = self._recomputation(results.record.features, results.record.features_digest, method)
         if isinstance(again, str):
             return again
+        adapted = results.record.source("model")
+        if again.model is not None and adapted not in (None, again.model.digest):
+            return f"the model with digest {adapted} is not there: give --model FILE (given: {again.model.digest})"
         try:
             self.findings.refuse(name, list(results_problems(results, self.tasks, again, {spelled: method})))
         except InputError as error:
             return f"method '{spelled}' cannot be computed again: {error}"
         return None
 
-    def _check_card(self, name: str, card: Card, folder: _Folder | None, network: Model | None, *, main: bool) -> None:
+    def _check_card(self, name: str, card: Card, folder: _Folder | None, *, main: bool) -> None:
         if self.findings.refuse(name, list(card_problems(card, self.tasks))):
             return
         of_tasks = " and with their task sets" if self.tasks else ""
@@ -306,20 +310,18 @@ class _Checking:
         if reason is None:
             return
         self.findings.leave(name, f"the card's intervals, ranks and baselines: {reason}")
-        reason = self._card_not_recomputed(name, card, network)
+        reason = self._card_not_recomputed(name, card)
         if reason:
             self.findings.leave(name, reason, main=main)
 
-    def _card_not_recomputed(self, name: str, card: Card, network: Model | None) -> str | None:
+    def _card_not_recomputed(self, name: str, card: Card) -> str | None:
         """Compute the accuracies of a card again; return why that cannot be done, if so."""
         if not self.tasks:
             return NO_TASKS
         method, source = self._method(card.method), card.sources.get("features")
         if isinstance(method, str):
             return method
-        again = self._recomputation(
-            FeaturesRecord(name=card.encoder), source.digest if source else None, method, network
-        )
+        again = self._recomputation(FeaturesRecord(name=card.encoder), source.digest if source else None, method)
         if isinstance(again, str):
             return again
         try:
@@ -373,14 +375,12 @@ class _Checking:
             return f"method '{spelled}' asks a server, whose answers cannot be computed again"
         return method
 
-    def _recomputation(
-        self, record: FeaturesRecord, digest: str | None, method: Method, network: Model | None
-    ) -> Recomputation | str:
+    def _recomputation(self, record: FeaturesRecord, digest: str | None, method: Method) -> Recomputation | str:
         """Say how answers are computed again: on features of this digest, or of the same weights; else why not."""
         if isinstance(method, Adaptation):
-            if network is None:
+            if self.network is None:
                 return f"method '{method.spelling}' adapts a model: give --model FILE and --catalog"
-            return replace(self.how, model=network, catalog=self._catalog())
+            return replace(self.how, model=self.network, catalog=self._catalog())
         if not self.features:
             return "the features are not there: give --features FILE"
         if digest is None:
