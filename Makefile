@@ -46,7 +46,7 @@ docs: $(STAMP)
 # SECONDS of each format; guided by coverage where atheris is installed (.venv/bin/pip install atheris).
 SECONDS ?= 20
 fuzz: $(STAMP)
-	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzzing $(SECONDS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzzing $(if $(CASES),--cases $(CASES),$(SECONDS))
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -13,7 +13,7 @@ import pytest
 
 from shotproof.core.errors import UnreadableItem, WriteFailed
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.store import MANY_SEGMENTS, Store, Writer, file_digests
+from shotproof.core.store import MANY_SEGMENTS, SHAPE_FILE, Store, Writer, file_digests
 from tests.drawn_images import draw_image
 
 
@@ -100,6 +100,11 @@ def test_a_shape_with_an_altered_byte_is_none(tmp_path: Path) -> None:
     (file,) = tmp_path.iterdir()
     assert Store(tmp_path).shape == [64, 7, 7]
     file.write_text(file.read_text().replace("64", "65"))
+    assert Store(tmp_path).shape is None
+
+
+def test_a_shape_that_holds_nothing_is_none(tmp_path: Path) -> None:
+    (tmp_path / SHAPE_FILE).write_text("null")
     assert Store(tmp_path).shape is None
 
 

@@ -1,10 +1,14 @@
 """`make fuzz`: malformed files of every format, guided by coverage (atheris) where that is installed, else at random.
 
 python -m tests.fuzzing [SECONDS PER FORMAT] [PART OF A FORMAT'S NAME ...]
+python -m tests.fuzzing --cases NUMBER [--seed SEED] [PART OF A FORMAT'S NAME ...]
+
+The second form tries so many files, the same ones for the same seed, and ends with one line of what came of them.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import json
 import os
@@ -82,6 +86,14 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--one"]:
         fuzz(arguments[1], float(arguments[2]), Path(arguments[3]), Path(arguments[4]))
         return 0
+    if arguments[:1] == ["--one-counted"]:
+        from tests.fuzzing.counted import try_cases
+
+        name, first, last, seed, progress, folder = arguments[1:]
+        try_cases(name, int(first), int(last), int(seed), Path(progress), Path(folder))
+        return 0
+    if arguments[:1] == ["--cases"]:
+        return _counted(arguments)
     from tests.fuzzing.campaign import FORMATS, bench, table
     from tests.fuzzing.execute import Outcome
 
@@ -101,6 +113,25 @@ def main(arguments: list[str]) -> int:
                 sys.stderr.write(f"{name}: the process ended with status {ended.returncode}\n")
     sys.stdout.write(table(counts))
     return int(any(found[one] for found in counts.values() for one in Outcome if one.is_bug))
+
+
+def _counted(arguments: list[str]) -> int:
+    """So many cases; 1 where something failed."""
+    from tests.fuzzing.campaign import FORMATS, table
+    from tests.fuzzing.counted import count_cases
+    from tests.fuzzing.execute import Outcome
+
+    parser = argparse.ArgumentParser(prog="python -m tests.fuzzing")
+    parser.add_argument("--cases", type=int, required=True)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("parts", nargs="*")
+    given = parser.parse_args(arguments)
+    wanted = [name for name in FORMATS if not given.parts or any(part in name for part in given.parts)]
+    counts = count_cases(given.cases, given.seed, wanted)
+    all_of = sum(counts.values(), Counter[str]())
+    bugs = ", ".join(f"{all_of[one]:,} {one}" for one in Outcome if one.is_bug)
+    sys.stdout.write(f"{table(counts)}\n{all_of.total():,} cases, seed {given.seed}: {bugs}\n")
+    return int(any(all_of[one] for one in Outcome if one.is_bug))
 
 
 if __name__ == "__main__":

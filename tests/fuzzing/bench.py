@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 import shotproof as sp
+from shotproof.analysis.card import make_card as make_card_of
 from shotproof.analysis.similarity.similarity import Similarity
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import TrainingFailed
@@ -20,6 +21,7 @@ from tests.chat_servers import chat_server
 from tests.drawn_cards import make_card
 from tests.fuzzing.listings import write_listed
 
+MINE = "mine"  # a folder with a card and all that it was made from
 KEPT = "kept"  # a cache, which commands are given copies of
 EXPERIMENT = """
 [catalog]
@@ -114,6 +116,7 @@ def make_bench(folder: Path) -> None:
         _sounds(folder)
         _models(folder)
         _kept(folder)
+        _mine(folder)
     write_listed(folder)
 
 
@@ -137,6 +140,10 @@ def _images(folder: Path) -> None:
     random.write(folder / "tasks.parquet")
     hard = sp.sample(test, "hardest", like=random, features=features, way=2, shot=1, query=2, tasks=4)
     hard.write(folder / "hard.parquet")
+    sizes: dict[str, int] = {"way": 2, "shot": 1, "query": 1, "tasks": 3}
+    sp.sample(test, "fewstab", attributes=attributes, **sizes).write(folder / "planted.parquet")
+    sp.sample(test, "fewstab(variant='published')", attributes=attributes, **sizes).write(folder / "published.parquet")
+    sp.sample(test, "ood", **sizes).write(folder / "ood.parquet")
     sp.evaluate(random, features, ["ncc", "ridge"]).write(folder / "results.parquet")
     sp.evaluate(hard, features, ["ncc"]).write(folder / "hard-results.parquet")
     rows = len(catalog)
@@ -197,6 +204,21 @@ def _images(folder: Path) -> None:
     (folder / "tree.toml").write_text(f"[root]\na = {labels[:2]}\nb = {labels[2:]}\n".replace("'", '"'))
 
 
+def _mine(folder: Path) -> None:
+    """A folder of one's own with all files of an evaluation, and a card of it as a profile leaves one."""
+    mine = folder / MINE
+    mine.mkdir()
+    for name in ("features", "attributes", "tasks", "hard", "results", "hard-results"):
+        shutil.copy(folder / f"{name}.parquet", mine)
+    # What the tasks were drawn from, with paths that start from the folder that it is in.
+    sp.Catalog.read(folder / "catalog.parquet").in_split("test").write(mine / "catalog.parquet")
+    material = sp.read(mine)
+    assert isinstance(material, sp.Material)
+    comparison = sp.compare(material, intervals=["sampler"], placebo=False)
+    make_card_of(comparison, material, comparison.blocks[0].classifiers[0], quick=True).write(mine / "card.json")
+    sp.bundle(mine, folder / "mine.zip")
+
+
 def _texts(folder: Path) -> None:
     (folder / "experiment.toml").write_text(EXPERIMENT)
     (folder / "sounding.toml").write_text(SOUNDING)
@@ -233,6 +255,8 @@ def _models(folder: Path) -> None:
     )
     catalog = sp.Catalog.read(folder / "catalog.parquet")
     sp.train(catalog, "protonet", output=folder / "protonet.model", val_split=None, **TRAINING)
+    features = sp.encode(catalog, f"model:{folder / 'protonet.model'}")
+    sp.evaluate(sp.TaskSet.read(folder / "tasks.parquet"), features, ["ncc"]).write(folder / "model-results.parquet")
     with contextlib.suppress(TrainingFailed):  # the checkpoint of the first epoch is kept
         sp.train(
             catalog, "protonet", output=folder / "failed.model", val_split=None, lr=1e30, **{**TRAINING, "epochs": 2}

@@ -67,6 +67,7 @@ TRANSFER = (
     "out",
     *ALONE,
 )
+CHECK = ("check", "results.parquet", "--tasks", "tasks.parquet")
 PLAN = ("plan", "results.parquet", "--catalog", CATALOG, "--split", "test")
 GEOMETRY = (
     "geometry",
@@ -133,5 +134,5 @@ TRAIN = (
 MIX = ("mix", "sounds.parquet", "--mapping", "mapping.toml", "--embedding", "none", "-o", "out/mixed", *ALONE)
 RUN = ("run", "experiment.toml", *ALONE)
 PROFILE = ("--encoder", "pixels(size=2)", "--way", "2", "--query", "1", "--tasks", "2", "-o", "out/profile", *ALONE)
-MINE = ("--root", "images", "--encoder", "pixels(size=2)", "-o", "out/mine", *ALONE)
+OWN = ("--root", "images", "--encoder", "pixels(size=2)", "-o", "out/mine", *ALONE)
 FROM_TABLE = ("catalog", "table.csv", "--layout", "table", "-o", "out/catalog.parquet", *ALONE)

@@ -83,6 +83,8 @@ def _called(command: Command, said: io.StringIO) -> Execution:
     try:
         main()
     except SystemExit as stopped:
+        if "Traceback (most recent call last)" in said.getvalue():  # of a thread, or of a destructor
+            return Execution(Outcome.TRACEBACK, said.getvalue())
         lines = [line for line in said.getvalue().splitlines() if line.startswith("error: ")]
         if stopped.code == 2 and len(lines) == 1:
             return Execution(Outcome.CLEAN_ERROR, lines[0])

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.fuzzing import raw, tables
+from tests.fuzzing.bench import MINE
 from tests.fuzzing.choices import Choices
 from tests.fuzzing.commands import (
     ALONE,
     CATALOG,
+    CHECK,
     COMPARE,
     DETECT,
     ENCODE,
@@ -18,8 +20,8 @@ from tests.fuzzing.commands import (
     EXPLAIN,
     FROM_TABLE,
     GEOMETRY,
-    MINE,
     MIX,
+    OWN,
     PLAN,
     PROFILE,
     REFERENCE,
@@ -37,6 +39,7 @@ from tests.fuzzing.mutators import (
     changed_json,
     changed_listing,
     changed_manifest,
+    changed_member,
     changed_onnx,
     changed_toml,
     either,
@@ -196,6 +199,7 @@ FORMATS: dict[str, Format] = {
                 "similarity",
             ),
             "encode": (*ENCODE, "--encoder", "file:features.parquet"),
+            "check": ("check", "results.parquet", "--tasks", "tasks.parquet", "--features", "features.parquet"),
             "evaluate centered": (*EVALUATE, "-t", "center(base='features.parquet')"),
             "sp.read": reading("features.parquet"),
         },
@@ -228,6 +232,19 @@ FORMATS: dict[str, Format] = {
             "sp.read": reading("tasks.parquet"),
         },
     ),
+    **{
+        f"tasks, {name}": Format(
+            f"{name}.parquet",
+            _TABLE,
+            {
+                "check": ("check", f"{name}.parquet", "--catalog", CATALOG, "--attributes", "attributes.parquet"),
+                "evaluate": ("evaluate", f"{name}.parquet", *EVALUATE[2:]),
+                "explain": ("explain", f"{name}.parquet", "--attributes", "attributes.parquet", "--catalog", CATALOG),
+                "sp.read": reading(f"{name}.parquet"),
+            },
+        )
+        for name in ("planted", "published", "ood")
+    },
     "results": Format(
         "results.parquet",
         _TABLE,
@@ -261,8 +278,7 @@ FORMATS: dict[str, Format] = {
         {
             "gate": ("gate", "card.json", "--max-gap", "5", "--max-skill-lost", "0.1"),
             "gate --against": ("gate", "old-card.json", "--against", "card.json"),
-            "check": ("check", "card.json", "--tasks", "tasks.parquet"),
-            "leaderboard": ("leaderboard", ".", "-o", "out/site"),
+            "check": ("check", "card.json", "--tasks", "tasks.parquet", "--features", "features.parquet"),
             "sp.read": reading("card.json"),
         },
     ),
@@ -273,11 +289,42 @@ FORMATS: dict[str, Format] = {
         "bundle.zip",
         either(changed_manifest),
         {
+            "check": ("check", "bundle.zip"),
             "bundle --verify": ("bundle", "--verify", "bundle.zip"),
-            "run": ("run", "bundle.zip", *MINE),
+            "run": ("run", "bundle.zip", *OWN),
             "sp.read": reading("bundle.zip"),
         },
     ),
+    "bundle's files": Format(
+        "mine.zip",
+        changed_member,
+        {
+            "check": ("check", "mine.zip"),
+            "bundle --verify": ("bundle", "--verify", "mine.zip"),
+            "run": ("run", "mine.zip", *OWN),
+            "sp.read": reading("mine.zip"),
+        },
+    ),
+    **{
+        f"folder with a card, {file}": Format(
+            f"{MINE}/{file}",
+            either(changed_json) if file == "card.json" else _TABLE,
+            {
+                "check": ("check", MINE),
+                "check --sample": ("check", MINE, "--sample", "2"),
+                "compare": ("compare", MINE, "--halvings", "2", *ALONE),
+                "report": ("report", MINE, "-o", "out/report.html", "--projection", "none", *ALONE),
+                "explain": ("explain", MINE, "-o", "out/explain.html", *ALONE),
+                "plan": ("plan", MINE),
+                "view": ("view", MINE, "--export", "out/page"),
+                "bundle": ("bundle", MINE, "-o", "out/bundle.zip"),
+                "leaderboard": ("leaderboard", MINE, "-o", "out/site"),
+                "gate": ("gate", MINE, "--max-gap", "5"),
+                "sp.read": reading(MINE),
+            },
+        )
+        for file in ("card.json", "catalog.parquet", "features.parquet", "hard.parquet", "hard-results.parquet")
+    },
     "captions, JSON lines": Format(
         "captions.jsonl",
         either(raw.changed_json_lines),
@@ -363,7 +410,13 @@ FORMATS: dict[str, Format] = {
     ),
     "arrays, npz": Format("features.npz", either(raw.changed_npz), {"run": RUN}),
     "arrays, npz of a catalog": Format(
-        "items.npz", either(raw.changed_npz), {"encode": (*ENCODE, "--encoder", "file:items.npz")}
+        "items.npz",
+        either(raw.changed_npz),
+        {
+            "encode": (*ENCODE, "--encoder", "file:items.npz"),
+            "check": (*CHECK, "--features", "items.npz", "--catalog", CATALOG),
+            "profile": ("profile", CATALOG, "--features", "items.npz", "--split", "test", *PROFILE[2:]),
+        },
     ),
     "ONNX": Format("network.onnx", either(changed_onnx), {"encode": (*ENCODE, "--encoder", "onnx:network.onnx")}),
     "ONNX's TOML": Format(
@@ -378,6 +431,7 @@ FORMATS: dict[str, Format] = {
             "sp.read": reading("protonet.model"),
             "encode": (*ENCODE, "--encoder", "model:protonet.model"),
             **_in("evaluate items"),
+            "check": ("check", "model-results.parquet", *CHECK[2:], "--model", "protonet.model", "--catalog", CATALOG),
             "train": (*TRAIN, "--from", "protonet.model"),
         },
     ),

@@ -102,8 +102,10 @@ def changed_npz(content: bytes, choices: Choices) -> bytes:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     name = choices.pick(sorted(members))
-    action = choices.below(6)
-    if action == 0:
+    action = choices.below(9)
+    if action >= 6:
+        members[name] = _other_array(members[name], choices)
+    elif action == 0:
         del members[name]
     elif action == 1:
         members[name] = damaged(members[name], choices)
@@ -126,6 +128,26 @@ def changed_npz(content: bytes, choices: Choices) -> bytes:
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, data in members.items():
             archive.writestr(name, data)
+    return written.getvalue()
+
+
+def _other_array(content: bytes, choices: Choices) -> bytes:
+    """An array with other values, of its own type and size or of others."""
+    array = np.load(io.BytesIO(content))
+    place = choices.below(len(array) or 1)
+    if array.dtype.kind == "U":
+        names = array.tolist()
+        names[place] = choices.pick(("\ud800", "a\0b", "", "\x1b[2J", "\u202ex", "x" * LONG, names[0], "\n"))
+        array = np.array(names)
+        others = (array, array[:, None], np.arange(len(names)), array.astype(object), array[:-1], array.astype(">U900"))
+        array = choices.pick(others)
+    else:
+        with np.errstate(all="ignore"):
+            array = array.astype(choices.pick(("<f4", "<f8", ">f4", "<f2", "|b1", "<c8")))
+        array[place] = choices.pick((np.nan, np.inf, 0, 1e4))
+        array = choices.pick((array, array[:-1], array[:0], array[:, :0], array.T, array.ravel(), array[None]))
+    written = io.BytesIO()
+    np.save(written, array, allow_pickle=True)
     return written.getvalue()
 
 

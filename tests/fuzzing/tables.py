@@ -71,9 +71,12 @@ def changed_table(content: bytes, choices: Choices) -> bytes:
     """A Parquet file with another column, row or metadata."""
     table = pq.read_table(io.BytesIO(content))
     meta = dict(table.schema.metadata or {})
-    action = choices.below(10)
+    action = choices.below(12)
     if action < 4:
         return written(table, changed_meta(meta, choices))
+    lists = [name for name in table.column_names if pa.types.is_list(table.schema.field(name).type)]
+    if action >= 10 and lists:
+        return written(_other_list(table, choices.pick(lists), choices), meta)
     name = choices.pick(table.column_names)
     place = table.column_names.index(name)
     if action < 7:
@@ -153,6 +156,19 @@ def _other_rows(table: pa.Table, choices: Choices) -> pa.Table:
         )
     )
     return table.take(pa.array(rows))
+
+
+def _other_list(table: pa.Table, name: str, choices: Choices) -> pa.Table:
+    """One list with fewer, more, repeated or strange values."""
+    place, kind = table.column_names.index(name), table.schema.field(name).type
+    values = table.column(place).to_pylist()
+    row = choices.below(len(values))
+    own, other = values[row] or [], values[choices.below(len(values))] or []
+    strange = "x" if pa.types.is_string(kind.value_type) else choices.pick((-1, 0, 2**15 - 1))
+    values[row] = choices.pick(
+        ([], own[:1], own[1:], own + own, own + other, other, [*own, strange], [*own, None], own[::-1], None)
+    )
+    return table.set_column(place, name, pa.array(values, kind))
 
 
 def _other_cell(table: pa.Table, place: int, choices: Choices) -> pa.Table:

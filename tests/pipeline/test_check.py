@@ -1,38 +1,56 @@
-"""`shotproof check` and `sp.check` on files: results, cards and folders."""
+"""`shotproof check` and `sp.check` on files: results, cards, bundles and folders."""
 
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 import shotproof as sp
+from shotproof.analysis.card import make_card
+from shotproof.analysis.compare import compare
 from shotproof.cli.app import app
 from shotproof.core.errors import InputError
-from shotproof.core.trust import NotTrusted
+from shotproof.evaluation.evaluated import Classifier
 from shotproof.pipeline.check import check
-from tests.drawn_cards import make_card
+from shotproof.pipeline.profile.profile import QUICK_HALVINGS
+from shotproof.stats.intervals import Estimate, Spread
+from tests.drawn_cards import make_card as drawn_card
+
+
+def invoke(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["check", *map(str, arguments)])
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("checked")
+    """The folder of a small profile: with a card of its first classifier, made as `profile` makes one."""
+    folder = tmp_path_factory.mktemp("checked") / "mine"
     catalog, features, _ = sp.GaussianWorld().draw(classes=6, items=40)
     catalog.write(folder / "catalog.parquet")
     features.write(folder / "features.parquet")
-    tasks = sp.sample(catalog, "random", tasks=10)
-    tasks.write(folder / "tasks.parquet")
-    sp.evaluate(tasks, features, ["ncc", "knn"]).write(folder / "results.parquet")
+    random = sp.sample(catalog, "random", tasks=10, query=4)
+    hardest = sp.sample(catalog, "hardest", like=random, features=features, tasks=10, query=4)
+    for name, tasks in {"random": random, "hardest": hardest}.items():
+        tasks.write(folder / f"tasks-{name}.parquet")
+        sp.evaluate(tasks, features, ["ncc", "knn"]).write(folder / f"results-{name}.parquet")
+    material = replace(sp.read(folder), halvings=QUICK_HALVINGS)
+    assert isinstance(material, sp.Material)
+    comparison = compare(material, intervals=["images", "sampler"])
+    make_card(comparison, material, Classifier("features", "ncc"), quick=True).write(folder / "card.json")
     return folder
 
 
 def lied(folder: Path, path: Path) -> Path:
     """The results with the counts of one task changed."""
-    results = sp.Results.read(folder / "results.parquet")
+    results = sp.Results.read(folder / "results-random.parquet")
     table = results.table.drop_columns(["missed", "answered"])
     correct = table.column("n_correct").to_pylist()
     correct[5 * 3] = 0 if correct[5 * 3] else 1
@@ -41,65 +59,206 @@ def lied(folder: Path, path: Path) -> Path:
     return path
 
 
-def test_a_folder_is_held_against_its_own_tasks(folder: Path) -> None:
-    found = check(folder, features=folder / "features.parquet", sample=4)
-    assert found.problems == ()
-    assert found.told[0].endswith("ncc, knn, on their task sets; 4 tasks of each set computed anew")
+def test_all_that_a_folder_claims_is_computed_again(folder: Path) -> None:
+    found = check(folder)
+    assert (found.conclusion, found.problems, found.unchecked) == ("verified", (), {})
+    card, results = (
+        str(folder / "card.json"),
+        [str(folder / f"results-{name}.parquet") for name in ("hardest", "random")],
+    )
+    assert found.verified["the counts come out again on every task"] == tuple(results)
+    assert found.verified["the card comes out again from the counts, with its intervals and ranks"] == (card,)
+    assert len(found.verified["every task keeps the definition of its sampler"]) == 2
 
 
-def test_the_command_ends_with_status_1_and_the_first_task_that_differs(folder: Path, tmp_path: Path) -> None:
+def test_a_sample_leaves_the_intervals_and_says_so(folder: Path) -> None:
+    found = check(folder, sample=4)
+    assert found.conclusion == "verified"
+    assert len(found.verified["the counts come out again on 4 tasks of each set"]) == 2
+    assert list(found.unchecked) == [
+        "the card's intervals, ranks and baselines: with --sample, no interval is computed again"
+    ]
+    told = invoke(folder, "--sample", 2)
+    assert told.exit_code == 0
+    assert told.output.splitlines()[-1] == "8 verified, 0 wrong, 1 not checked"
+
+
+def test_a_card_that_does_not_follow_from_its_counts_is_wrong(folder: Path, tmp_path: Path) -> None:
+    """Its interval follows from its variance, which is not that of the data."""
+    shutil.copytree(folder, tmp_path / "mine")
+    card = sp.Card.read(folder)
+    number = card.axes[0].accuracy["acc"]
+    assert number.variance
+    spread = Spread(number.variance / 9, (number.uncertainty or 0) / 81)
+    interval = Estimate(number.mean or 0, spread).interval("images")
+    narrow = replace(
+        number, low=interval.low, high=interval.high, variance=spread.variance, uncertainty=spread.uncertainty, third=0
+    )
+    axis = replace(card.axes[0], accuracy={**card.axes[0].accuracy, "acc": narrow})
+    replace(card, axes=(axis, *card.axes[1:])).write(tmp_path / "mine" / "card.json")
+    found = check(tmp_path / "mine")
+    assert found.conclusion == "wrong"
+    assert found.problems[0].startswith(f"{tmp_path / 'mine' / 'card.json'}: random-5-shot: accuracy, acc, low: ")
+
+
+def test_counts_that_were_changed_are_wrong(folder: Path, tmp_path: Path) -> None:
     file = lied(folder, tmp_path / "lie.parquet")
-    given = ["check", str(file), "--tasks", str(folder / "tasks.parquet")]
-    assert CliRunner().invoke(app, given).exit_code == 0
-    found = CliRunner().invoke(app, [*given, "--features", str(folder / "features.parquet")])
+    given = [file, "--tasks", folder / "tasks-random.parquet", "--features", folder / "features.parquet"]
+    found = invoke(*given)
     assert found.exit_code == 1
-    assert f"{file}: method 'ncc': task 3, class " in found.output
+    assert f"wrong        {file}: method 'ncc': task 3, class " in found.output
     assert "1 of 10 tasks differ" in found.output
-    printed = CliRunner().invoke(app, [*given, "--features", str(folder / "features.parquet"), "--json"])
-    assert len(json.loads(printed.output)["problems"]) == 1
+    assert found.output.splitlines()[-1] == "1 verified, 1 wrong, 0 not checked"
+    printed = json.loads(invoke(*given, "--json").output)
+    assert (len(printed["problems"]), printed["conclusion"]) == (1, "wrong")
 
 
-def test_results_on_other_features_are_not_computed_anew(folder: Path) -> None:
+def test_bytes_that_contradict_the_digest_of_their_metadata_are_wrong(folder: Path, tmp_path: Path) -> None:
+    shutil.copytree(folder, tmp_path / "mine")
+    file = tmp_path / "mine" / "features.parquet"
+    table = pq.read_table(file)
+    swapped = table.take(pa.array([1, 0, *range(2, len(table))])).column("feature")
+    pq.write_table(table.set_column(table.column_names.index("feature"), "feature", swapped), file)
+    found = check(tmp_path / "mine")
+    assert found.conclusion == "wrong"
+    assert found.problems[0].startswith(f"{file}: its content has digest ")
+
+
+def test_a_results_file_that_names_another_sampler_is_wrong(folder: Path) -> None:
+    results = sp.Results.read(folder / "results-hardest.parquet")
+    renamed = replace(results.record.tasks.sampler, name="random", spelling="random")  # type: ignore[type-var]
+    lie = sp.Results(results.table, replace(results.record, tasks=replace(results.record.tasks, sampler=renamed)))
+    (problem,) = check(lie, tasks=[folder / "tasks-hardest.parquet"], features=folder / "features.parquet").problems
+    assert problem.endswith("sampler: it says 'random', the file that it names by digest says 'hardest'")
+
+
+def test_what_was_not_computed_again_is_not_said_to_hold(folder: Path, tmp_path: Path) -> None:
+    results, tasks = folder / "results-random.parquet", folder / "tasks-random.parquet"
+    reason = "the features are not there: give --features FILE"
+    found = check(results, tasks=[tasks])
+    assert (found.conclusion, found.open) == ("not verified", (reason,))
+    told = invoke(results, "--tasks", tasks)
+    assert told.output.splitlines()[-2:] == [
+        f"not checked  {results}: {reason}",
+        "1 verified, 0 wrong, 1 not checked",
+    ]
+    assert isinstance(told.exception, InputError)  # which the command tells in one line, with status 2
+    assert json.loads(invoke(results, "--tasks", tasks, "--json").output)["conclusion"] == "not verified"
+    shutil.copytree(folder, tmp_path / "mine")
+    (tmp_path / "mine" / "features.parquet").unlink()
+    assert check(tmp_path / "mine").unchecked[reason] == tuple(
+        str(tmp_path / "mine" / name) for name in ("results-hardest.parquet", "results-random.parquet", "card.json")
+    )
+
+
+def test_results_on_other_features_are_not_computed_again(folder: Path) -> None:
     catalog = sp.Catalog.read(folder / "catalog.parquet")
     others = sp.Features.from_array(catalog.items, np.ones((len(catalog), 2)))
-    found = check(folder / "results.parquet", tasks=[folder / "tasks.parquet"], features=others, catalog=catalog)
-    assert found.told[0].endswith("on their task sets; not computed anew")
+    (reason,) = check(folder / "results-random.parquet", tasks=[folder / "tasks-random.parquet"], features=others).open
+    assert reason.endswith(f"are not there: give --features FILE (there are: {others.digest})")
 
 
-def test_a_card_without_tasks_is_looked_at_by_itself(tmp_path: Path) -> None:
-    make_card().write(tmp_path / "card.json")
+def test_transforms_that_results_name_are_applied_again(tmp_path: Path) -> None:
+    catalog = sp.ShapesWorld(classes=6, items=10, size=16).write(tmp_path / "shapes")
+    features = sp.encode(catalog, "pixels(size=4)")
+    tasks = sp.sample(catalog, "random", tasks=10, query=3)
+    transformed = sp.transform(features, ["l2"])
+    results = sp.evaluate(tasks, transformed, "ncc")
+    assert results.digest != sp.evaluate(tasks, features, "ncc").digest
+    assert check(results, tasks=[tasks], features=features).conclusion == "verified"
+
+
+def test_a_card_alone_is_not_verified_by_agreeing_with_itself(tmp_path: Path) -> None:
+    drawn_card().write(tmp_path / "card.json")
     found = check(tmp_path / "card.json")
-    assert "not held against task sets: none were given" in found.told[0]
-    assert all("excess" in one for one in found.problems)
+    assert all("excess" in problem for problem in found.problems)
+    card = replace(drawn_card(), axes=drawn_card().axes[:1])
+    assert check(card).open == ("no task sets are there to hold it against: give --tasks",)
 
 
-def test_methods_that_adapt_a_model_are_computed_anew(drawn_networks: Path) -> None:
+def test_a_card_alone_is_computed_again_on_features(folder: Path) -> None:
+    tasks = [folder / f"tasks-{name}.parquet" for name in ("random", "hardest")]
+    found = check(folder / "card.json", tasks=tasks, features=folder / "features.parquet")
+    assert found.conclusion == "verified"
+    assert "the accuracies of the card come out again on every task" in found.verified
+
+
+def test_methods_that_adapt_a_model_are_computed_again(drawn_networks: Path) -> None:
     catalog, model = sp.Catalog.read(drawn_networks / "catalog.parquet"), drawn_networks / "first.model"
     tasks = sp.sample(catalog, "random", split="train", way=2, shot=1, query=2, tasks=3)
     results = sp.evaluate(tasks, methods="finetune(steps=1)", catalog=catalog, model=model, allow_seen=True)
-    assert check(results, tasks=[tasks], catalog=catalog, model=model).problems == ()
-    assert "; computed anew" in check(results, tasks=[tasks], catalog=catalog, model=model).told[0]
+    assert check(results, tasks=[tasks], catalog=catalog, model=model).conclusion == "verified"
+    assert check(results, tasks=[tasks]).open == (
+        "method 'finetune(steps=1)' adapts a model: give --model FILE and --catalog",
+    )
+    (reason,) = check(results, tasks=[tasks], catalog=catalog, model=drawn_networks / "second.model").open
+    assert reason.startswith(f"the model with digest {sp.Model.read(model).digest} is not there: give --model FILE")
 
 
 @pytest.mark.strangers
 def test_code_that_results_name_is_not_imported_unless_it_is_trusted(folder: Path, tmp_path: Path) -> None:
-    results = sp.Results.read(folder / "results.parquet")
+    results = sp.Results.read(folder / "results-random.parquet")
     code = tmp_path / "alien.py"
     code.write_text("import pathlib\npathlib.Path(__file__).with_name('imported').touch()\n")
-    names = pa.array([f"{code}:head"] * results.table.num_rows)
-    table = results.table.set_column(0, "method", names).slice(0, 50)
-    lie = sp.Results(table, results.record)
-    with pytest.raises(NotTrusted, match=r"runs the code of .*alien\.py"):
-        check(lie, tasks=[folder / "tasks.parquet"], features=folder / "features.parquet")
+    rows = results.rows_of("ncc")
+    table = rows.set_column(0, "method", pa.array([f"{code}:head"] * len(rows)))
+    lie = sp.Results(pa.concat_tables([table, results.rows_of("knn")]), results.record)
+    found = check(lie, tasks=[folder / "tasks-random.parquet"], features=folder / "features.parquet")
+    assert found.open == (f"method '{code}:head' runs code of your own; give --trust (in Python, trust=True)",)
+    assert found.conclusion == "not verified"
     assert not (tmp_path / "imported").exists()
 
 
-def test_what_cannot_be_checked_is_refused(folder: Path) -> None:
-    with pytest.raises(InputError, match="is of kind features: expected results, a card, or a run's folder"):
-        check(folder / "features.parquet")
+def test_no_model_is_read_because_results_name_it(folder: Path, tmp_path: Path) -> None:
+    results = sp.Results.read(folder / "results-random.parquet")
+    rows = results.rows_of("ncc")
+    (tmp_path / "secret").write_text("a secret")
+    lie = sp.Results(
+        rows.set_column(0, "method", pa.array([f"model:{tmp_path / 'secret'}"] * len(rows))), results.record
+    )
+    found = check(lie, tasks=[folder / "tasks-random.parquet"], features=folder / "features.parquet")
+    assert found.open == (
+        f"method 'model:{tmp_path / 'secret'}' is a model's own head: give --model FILE and --catalog",
+    )
+
+
+def test_a_bundle_is_verified_with_its_tasks(tmp_path: Path) -> None:
+    catalog = sp.ShapesWorld(classes=5, items=8, size=16).write(tmp_path / "shapes")
+    tasks = sp.sample(catalog, "random", shot=1, query=2, tasks=4)
+    results = sp.evaluate(tasks, sp.encode(catalog, "pixels"), "ncc")
+    for name, written in {"catalog": catalog, "tasks": tasks, "results": results}.items():
+        written.write(tmp_path / "run" / f"{name}.parquet")  # type: ignore[attr-defined]
+    sp.bundle(tmp_path / "run", tmp_path / "shapes.zip")
+    found = invoke(tmp_path / "shapes.zip")
+    assert found.exit_code == 0
+    assert found.output.splitlines()[-1] == "2 verified, 0 wrong, 0 not checked"
+    content = bytearray((tmp_path / "shapes.zip").read_bytes())
+    content[len(content) // 2] ^= 1
+    (tmp_path / "shapes.zip").write_bytes(content)
+    with pytest.raises(InputError, match="bundle "):
+        check(tmp_path / "shapes.zip")
+
+
+def test_every_other_kind_of_file_is_refused_with_what_to_do_with_it(folder: Path, tmp_path: Path) -> None:
+    for name in ("x.model", "experiment.toml", "x.npz", "run.json", "page.html"):
+        (tmp_path / name).write_text("x")
+    expected = {
+        folder / "features.parquet": "holds features: give it with --features",
+        folder / "catalog.parquet": "is a catalog: shotproof catalog FILE --check checks it",
+        tmp_path / "x.model": "is a model: give it with --model",
+        tmp_path / "experiment.toml": "shotproof run FILE --dry-run checks an experiment",
+        tmp_path / "x.npz": "holds arrays: give it with --features",
+        tmp_path / "run.json": "is the record of a run: give the folder that it is in",
+        tmp_path / "page.html": "holds nothing that can be checked: expected task sets, results, a card",
+        tmp_path / "missing.parquet": "does not exist",
+        tmp_path: "has no run in it",
+    }
+    for path, told in expected.items():
+        with pytest.raises(InputError, match=told):
+            check(path)
     with pytest.raises(InputError, match="expected features or a model, not both"):
-        check(folder / "results.parquet", features=folder / "features.parquet", model="x.model")
+        check(folder / "results-random.parquet", features=folder / "features.parquet", model="x.model")
     with pytest.raises(InputError, match="nothing to check"):
         check([])
-    refused = CliRunner().invoke(app, ["check", str(folder / "tasks.parquet")])
+    refused = invoke(folder / "tasks-random.parquet")
     assert "expected the catalog that the tasks were drawn from" in str(refused.exception)

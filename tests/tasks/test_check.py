@@ -133,3 +133,23 @@ def test_files_that_were_changed_or_swapped(
 def test_planted_tasks_need_attributes(sound: tuple[TaskSet, Catalog, Attributes]) -> None:
     with pytest.raises(InputError, match="needs the attributes"):
         check_tasks(sound[0], sound[1])
+
+
+def test_a_class_without_queries_is_told_by_its_size(sound: tuple[TaskSet, Catalog, Attributes]) -> None:
+    tasks, catalog, attributes = sound
+
+    def empty(rows: Rows) -> None:
+        rows[0]["query"] = []
+
+    assert any("0 query items" in str(one) for one in check_tasks(changed(tasks, empty), catalog, attributes))
+
+
+def test_columns_of_another_type_are_refused_and_empty_ones_are_not(
+    sound: tuple[TaskSet, Catalog, Attributes],
+) -> None:
+    tasks, catalog, attributes = sound
+    words = TaskSet(tasks.table.append_column("support_loosened", pa.array(["x"] * tasks.table.num_rows)), tasks.record)
+    with pytest.raises(InputError, match="tasks, column 'support_loosened': expected int64"):
+        check_tasks(words, catalog, attributes)
+    empty = TaskSet(tasks.table.append_column("support_loosened", pa.nulls(tasks.table.num_rows)), tasks.record)
+    assert check_tasks(empty, catalog, attributes) == []

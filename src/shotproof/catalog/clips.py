@@ -20,6 +20,8 @@ from shotproof.media.clip import Short
 from shotproof.media.mixing import Peak
 from shotproof.media.mixture import Clip, Mixture
 
+MOST_GAIN_DB = 200.0  # from the quietest to the loudest that 32 bits hold
+
 
 def clips_of(catalog: Catalog) -> list[Clip]:
     """What `read_clip` takes for each item: its file, or, where its path is empty, the mixture that it stands for."""
@@ -34,6 +36,10 @@ def clips_of(catalog: Catalog) -> list[Clip]:
     for row, path in zip(rows, paths, strict=True):
         if not path and not row["foreground"]:
             raise InputError("catalog, column 'foreground' has an empty value, as has 'path': expected one of them")
+        if row["gain_db"] is not None and not row["gain_db"] <= MOST_GAIN_DB:
+            raise InputError(
+                f"catalog, column 'gain_db': expected at most {MOST_GAIN_DB:g} dB, found {shown(row['gain_db'])}"
+            )
         for name in further:
             if row[name] not in manners[name]:
                 known = " or ".join(manners[name])

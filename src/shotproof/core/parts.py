@@ -66,7 +66,7 @@ def read_whole(folder: Path, what: str) -> Whole:
         raise InputError(
             f"{what} is not whole, or not there: {WHOLE} is missing; the same command, run again, goes on with it"
         ) from error
-    whole: Whole = typed(document, Whole, f"{what}, {WHOLE}")
+    whole: Whole = typed(document or {}, Whole, f"{what}, {WHOLE}")
     if not whole.rows or min(whole.rows) < 0:
         raise InputError(f"{what}, {WHOLE}, rows: expected numbers of rows, found {list(whole.rows)}")
     return whole

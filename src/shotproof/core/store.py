@@ -89,7 +89,7 @@ class Store:
         """The shape of each value where they are maps, as `keep_shape` was told; the lists themselves are flat."""
         if self._shape is None and self.folder is not None:
             with contextlib.suppress(InputError):  # without it, or damaged, the values are made anew
-                kept: KeptShape = typed(read_json(self.folder / SHAPE_FILE, SHAPE_FILE), KeptShape)
+                kept: KeptShape = typed(read_json(self.folder / SHAPE_FILE, SHAPE_FILE) or {}, KeptShape)
                 self._shape = list(kept.shape) if kept.digest == _told(kept.shape) else None
         return self._shape
 

@@ -1,27 +1,42 @@
-"""Whether results and cards that somebody hands in can be true."""
+"""Whether results, cards and bundles that somebody hands in are true."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from shotproof.analysis.reevaluation.material import Material
 from shotproof.analysis.verification.card import card_problems
+from shotproof.analysis.verification.checked import Checked, Findings
 from shotproof.analysis.verification.recomputation import Recomputation
+from shotproof.analysis.verification.remade_card import card_differences, remake_card
 from shotproof.analysis.verification.results import results_problems
+from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
 from shotproof.core.files import is_folder, is_there
+from shotproof.core.nouns import counted
+from shotproof.core.parts import in_parts
+from shotproof.core.records import FeaturesRecord, Source
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.trust import Trust, trusting
+from shotproof.core.trust import NotTrusted, Trust, trusting
 from shotproof.evaluation.results import Results
 from shotproof.features.encoder import encode
+from shotproof.features.encoders.file import FeatureFile
 from shotproof.features.features import Features
 from shotproof.methods.adaptation.adaptation import Adaptation
-from shotproof.methods.method import make_method
+from shotproof.methods.method import Method, make_method
+from shotproof.methods.model_head import ModelHead
+from shotproof.models.encoder import ModelEncoder
+from shotproof.pipeline.bundle.bundle import Bundle
+from shotproof.pipeline.profile.profile import QUICK_HALVINGS
 from shotproof.pipeline.run_files import files_of, kind_of
+from shotproof.pipeline.steps.steps import MANIFEST
 from shotproof.stats.card.card import CARD_FILE, Card
+from shotproof.tasks.check import check_tasks
 from shotproof.tasks.taskset import TaskSet
 
 if TYPE_CHECKING:
@@ -29,17 +44,22 @@ if TYPE_CHECKING:
 
 Given = str | Path | Results | Card
 
-
-@dataclass(frozen=True)
-class Checked:
-    """What a check found.
-
-    problems: in sentences, each with what it is of; none where everything holds
-    told: what was looked at, and what was not
-    """
-
-    problems: tuple[str, ...]
-    told: tuple[str, ...]
+CHECKABLE = "expected task sets, results, a card (.json), a bundle (.zip), or the folder of a run"
+NO_TASKS = "no task sets are there to hold it against: give --tasks"
+OWN_CODE = "runs code of your own; give --trust (in Python, trust=True)"
+# Files that hold nothing to be checked by themselves: what they are, and what to do with them.
+_HELP = {
+    ".model": "is a model: give it with --model beside the results to compute again",
+    ".safetensors": "is a model: give it with --model beside the results to compute again",
+    ".toml": "is no result: shotproof run FILE --dry-run checks an experiment",
+    ".npy": "holds arrays: give it with --features beside the results to compute again",
+    ".npz": "holds arrays: give it with --features beside the results to compute again",
+    "features": "holds features: give it with --features beside the results to compute again",
+    "catalog": "is a catalog: shotproof catalog FILE --check checks it; give it with --catalog beside task sets",
+    "attributes": "holds attributes: give it with --attributes beside task sets",
+    "similarity": "holds similarities, which nothing can be computed again from",
+}
+_SHOWN = 20  # digests of features in a reason
 
 
 def check(
@@ -49,43 +69,48 @@ def check(
     features: str | Path | Features | None = None,
     model: str | Path | None = None,
     catalog: str | Path | Catalog | None = None,
+    attributes: str | Path | Attributes | None = None,
     sample: int | None = None,
     seed: int = 0,
     trust: Trust = False,
     runtime: Runtime | None = None,
 ) -> Checked:
-    """Whether results and cards can be true: in themselves, on their task sets and, given features, computed anew.
+    """Check whether results, cards and bundles are true: in themselves, on their task sets, and computed again.
 
     Counts must be possible, the task sets be those of the files by their digests, all tasks and classes be there, and a
-    card's numbers agree with each other. What is computed anew must come out the same; the first task that differs is
-    named.
+    card's numbers agree with each other. Task sets must keep the definition of their sampler. Counts are computed again
+    on the features that the results name by their digest, and the card of a folder is made again from its results,
+    with its intervals. The first task that differs is named.
 
     Args:
-        given: results, cards, folders of runs or profiles, or several of these
-        tasks: the task sets; those of folders are known already
-        features: the features to compute it anew on: Parquet or, with a catalog, npy or npz
+        given: results, cards, bundles, folders of runs or profiles, or several of these; a folder's catalog,
+            attributes, features and task sets are found by their digests
+        tasks: further task sets
+        features: further features: Parquet or, with a catalog, npy or npz
         model: a model's file in place of features: its own, on the catalog's items, or what methods such as finetune
             adapt
-        catalog: of the items, for a model
-        sample: on how many tasks of each set it is computed anew; None: on all
+        catalog: further catalog, which task sets were drawn from, or of the items for a model
+        attributes: further attributes, for task sets that plant some
+        sample: on how many tasks of each set counts are computed again, without intervals; None: on all
         seed: which tasks these are
         trust: whether code that the files name as a method may be imported; or which, as `NotTrusted` tells it
         runtime: how to compute
 
     Returns:
-        The problems, and what was looked at.
+        What was verified, what is wrong, and what was not checked, and why.
 
     Raises:
-        InputError: a file cannot be read, counts cannot be (0 <= correct <= queries), or what computing anew needs is
-            not there.
+        InputError: a file cannot be read, or counts cannot be (0 <= correct <= queries).
 
     Example:
         >>> import shotproof as sp
         >>> catalog, features, _ = sp.GaussianWorld().draw(classes=6, items=40)
         >>> tasks = sp.sample(catalog, "random", tasks=20)
         >>> results = sp.evaluate(tasks, features, "ncc")
-        >>> sp.check(results, tasks=[tasks], features=features).problems
-        ()
+        >>> sp.check(results, tasks=[tasks], features=features).conclusion
+        'verified'
+        >>> sp.check(results, tasks=[tasks]).conclusion
+        'not verified'
         >>> others = sp.sample(catalog, "random", tasks=20, seed=1)
         >>> sp.check(results, tasks=[others]).problems[0].startswith("ncc on features, ")
         True
@@ -93,108 +118,315 @@ def check(
     if features is not None and model is not None:
         raise InputError("expected features or a model, not both")
     several = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-    checking = _Checking(
-        [_read(one, TaskSet) for one in tasks], catalog if catalog is None else _read(catalog, Catalog)
-    )
-    for one in several:
-        checking.add(one)
+    how = Recomputation(sample=sample, seed=seed, runtime=runtime)
+    checking = _Checking(how, model, [_read(one, TaskSet) for one in tasks])
+    checking.catalogs += [] if catalog is None else [_read(catalog, Catalog)]
+    checking.attributes += [] if attributes is None else [_read(attributes, Attributes)]
     with trusting(trust):
-        return checking.checked(features, model, Recomputation(sample=sample, seed=seed, runtime=runtime))
+        checking.add_all(several)
+        checking.add_features(features)
+        return checking.checked()
 
 
+@dataclass
+class _Folder:
+    """What a folder has, for its card to be made again."""
+
+    path: Path
+    results: list[Results] = field(default_factory=list)
+    tasks: list[TaskSet] = field(default_factory=list)
+    catalogs: list[Catalog] = field(default_factory=list)
+    features: list[Features] = field(default_factory=list)
+    attributes: list[Attributes] = field(default_factory=list)
+
+
+@dataclass
 class _Checking:
-    """What is checked, by what messages call it, with the task sets that it may be on."""
+    """What is checked, by what messages call it, and all that it may be held against."""
 
-    def __init__(self, tasks: list[TaskSet], catalog: Catalog | None) -> None:
-        self.tasks, self.catalog = tasks, catalog
-        self.results: list[tuple[str, Results]] = []
-        self.cards: list[tuple[str, Card]] = []
+    how: Recomputation
+    model: str | Path | None
+    tasks: list[TaskSet]
+    catalogs: list[Catalog] = field(default_factory=list)
+    attributes: list[Attributes] = field(default_factory=list)
+    features: list[Features] = field(default_factory=list)
+    task_files: list[tuple[str, TaskSet]] = field(default_factory=list)
+    results: list[tuple[str, Results]] = field(default_factory=list)
+    cards: list[tuple[str, Card, _Folder | None]] = field(default_factory=list)
+    bundled_cards: list[tuple[str, Card]] = field(default_factory=list)
+    findings: Findings = field(default_factory=Findings)
+    network: Model | None = None  # what is read from the model's file
 
-    def add(self, given: Given) -> None:
-        """Results, a card, or all that a folder has."""
+    def add_all(self, given: Sequence[Given]) -> None:
+        """Add all that was handed in; refuse nothing at all."""
+        for one in given:
+            self._add(one)
+        if not (self.results or self.cards or self.task_files):
+            raise InputError(f"nothing to check: {CHECKABLE}")
+
+    def _add(self, given: Given) -> None:
         if isinstance(given, Results):
             self.results.append((given.describe(), given))
         elif isinstance(given, Card):
-            self.cards.append((given.title, given))
-        elif Path(given).suffix == ".json":
-            self.cards.append((str(given), Card.read(given, checked=False)))
+            self.cards.append((given.title, given, None))
+        elif is_folder(path := Path(given)) and not in_parts(path):
+            self._add_folder(path)
+        elif path.name == MANIFEST:
+            raise InputError(f"{path} is the record of a run: give the folder that it is in")
+        elif path.suffix == ".json":
+            self.cards.append((str(path), Card.read(path, checked=False), None))
+        elif path.suffix == ".zip":
+            self._add_bundle(path)
+        elif path.suffix not in ("", ".parquet", ".parts", *_HELP) and is_there(path):
+            raise InputError(f"{path} holds nothing that can be checked: {CHECKABLE}")
         else:
-            folder = is_folder(Path(given))
-            for file in files_of(Path(given)):
-                kind = kind_of(file)
-                if kind == "results":
-                    self.results.append((str(file), Results.read(file)))
-                elif kind == "tasks":
-                    self.tasks.append(TaskSet.read(file))
-                elif kind == "catalog" and self.catalog is None:
-                    self.catalog = Catalog.read(file)
-                elif not folder:
-                    raise InputError(f"{file} is of kind {kind}: expected results, a card, or a run's folder")
-            if folder and is_there(Path(given) / CARD_FILE):
-                self.cards.append((str(Path(given) / CARD_FILE), Card.read(given, checked=False)))
+            kind = path.suffix if path.suffix in _HELP else kind_of(path)
+            if kind in _HELP:
+                raise InputError(f"{path} {_HELP[kind]}; {CHECKABLE}")
+            self._add_file(path, kind, _Folder(path.parent))
 
-    def checked(self, features: Any, model: str | Path | None, how: Recomputation) -> Checked:
-        """Hold everything against its tasks, and compute it anew where there are features or a model."""
-        if not self.results and not self.cards:
-            raise InputError("nothing to check: expected results, a card, or a run's folder")
-        problems: list[str] = []
-        told: list[str] = []
-        vectors = self._features(features, model, how.runtime)
-        network = None if model is None else _model(model)
-        of_tasks = "on their task sets" if self.tasks else "not held against task sets: none were given"
-        for name, results in self.results:
-            again = self._recomputation(results, vectors, network, how)
-            found = list(results_problems(results, self.tasks, again)) if self.tasks else []
-            problems += [f"{name}: {problem}" for problem in found]
-            told.append(f"{name}: {', '.join(results.methods)}, {of_tasks}{_anew(again, how)}")
-        for name, card in self.cards:
-            moved = replace(card, method=f"model:{model}") if model and card.method.startswith("model:") else card
-            again = None
-            if vectors is not None:
-                again = replace(how, features=vectors)
-            elif network is not None:
-                again = replace(how, model=network, catalog=self.catalog)
-            problems += [f"{name}: {problem}" for problem in card_problems(moved, self.tasks, again)]
-            told.append(f"{name}: {len(card.axes)} axes, {of_tasks}{_anew(again, how)}")
-        return Checked(tuple(problems), tuple(told))
+    def _add_folder(self, path: Path) -> None:
+        folder = _Folder(path)
+        for file in files_of(path):
+            self._add_file(file, kind_of(file), folder)
+        if is_there(path / CARD_FILE):
+            self.cards.append((str(path / CARD_FILE), Card.read(path, checked=False), folder))
 
-    def _features(self, given: Any, model: str | Path | None, runtime: Runtime | None) -> Features | None:
-        """The features to compute on; of a model its own, unless all that is checked adapts it."""
+    def _add_file(self, file: Path, kind: str, folder: _Folder) -> None:
+        """Read a file of a folder; what it says of its own content must be so."""
+        readers: dict[str, Any] = {
+            "catalog": (Catalog, folder.catalogs, self.catalogs),
+            "attributes": (Attributes, folder.attributes, self.attributes),
+            "features": (Features, folder.features, self.features),
+            "tasks": (TaskSet, folder.tasks, self.tasks),
+            "results": (Results, folder.results, None),
+        }
+        if kind not in readers:
+            return
+        reader, of_folder, of_all = readers[kind]
+        read = reader.read(file)
+        of_folder.append(read)
+        if of_all is not None:
+            of_all.append(read)
+        stated = read.record.stated_digest
+        if kind == "tasks":  # whose check looks at the digest itself
+            self.task_files.append((str(file), read))
+        elif stated is not None and stated != read.digest:
+            told = f"its content has digest {read.digest}, its metadata say {stated}: it was changed"
+            self.findings.refuse(str(file), [told])
+        if kind == "results":
+            self.results.append((str(file), read))
+
+    def _add_bundle(self, path: Path) -> None:
+        """Verify a bundle; its card cannot be made again, for results are in none."""
+        with Bundle.unpacked(path) as (bundle, unpacked):
+            self.findings.hold(str(path), "all files are there and as the manifest says, by SHA-256 and digest")
+            for name in bundle.names("catalog"):
+                self.catalogs.append(Catalog.read(unpacked / name))
+            for name in bundle.names("attributes"):
+                self.attributes.append(Attributes.read(unpacked / name))
+            for name in bundle.names("tasks"):
+                tasks = TaskSet.read(unpacked / name)
+                self.tasks.append(tasks)
+                self.task_files.append((f"{path}, {name}", tasks))
+            for name in bundle.names("card"):
+                self.bundled_cards.append((f"{path}, {name}", Card.read(unpacked / name, checked=False)))
+
+    def add_features(self, given: str | Path | Features | None) -> None:
+        """Read or encode the features that were handed in beside what is checked."""
         if isinstance(given, Features):
-            return given
-        if given is not None and Path(given).suffix == ".parquet":
-            return Features.read(given)
-        if given is not None:
-            return encode(self._catalog(), f"file:{given}", runtime=runtime)
-        methods = [one for _, results in self.results for one in results.methods]
-        methods += [card.method for _, card in self.cards if not card.method.startswith("model:")]
-        if model is None or (methods and all(isinstance(make_method(one), Adaptation) for one in methods)):
-            return None
-        return encode(self._catalog(), f"model:{model}", runtime=runtime)
+            self.features.append(given)
+        elif given is not None and Path(given).suffix in (".parquet", ".parts"):
+            self.features.append(Features.read(given))
+        elif given is not None:
+            self.features.append(encode(self._catalog(), FeatureFile(Path(given)), runtime=self.how.runtime))
+        elif self.model is not None and self._needs_features_of_model():
+            self.features.append(encode(self._catalog(), ModelEncoder(Path(self.model)), runtime=self.how.runtime))
+
+    def checked(self) -> Checked:
+        """Check everything, and conclude."""
+        self.network = None if self.model is None else _model(self.model)
+        for name, tasks in self.task_files:
+            self._check_tasks(name, tasks)
+        for name, results in self.results:
+            self._check_results(name, results)
+        for name, card, folder in self.cards:
+            self._check_card(name, card, folder, main=True)
+        for name, card in self.bundled_cards:
+            self._check_card(name, card, None, main=False)
+        return self.findings.checked()
+
+    def _check_tasks(self, name: str, tasks: TaskSet) -> None:
+        """Hold the task set of a folder against its sampler's definition."""
+        catalog = _by_digest(self.catalogs, tasks.record.source("catalog"))
+        attributes = _by_digest(self.attributes, tasks.record.source("attributes"))
+        if catalog is None:
+            self.findings.leave(name, "the sampler's definition: the catalog of the tasks is not there: give --catalog")
+            return
+        try:
+            violations = check_tasks(tasks, catalog, attributes)
+        except InputError as error:
+            self.findings.leave(name, f"the sampler's definition: {error}")
+            return
+        if not self.findings.refuse(name, list(map(str, violations))):
+            self.findings.hold(name, "every task keeps the definition of its sampler")
+
+    def _check_results(self, name: str, results: Results) -> None:
+        if not self.tasks:
+            self.findings.leave(name, NO_TASKS, main=True)
+            return
+        if self.findings.refuse(name, list(results_problems(results, self.tasks))):
+            return
+        self.findings.hold(name, "every task and class of its task set is there")
+        sound = True
+        for part in results.by_method():
+            reason = self._recomputed(name, part)
+            if reason:
+                self.findings.leave(name, reason, main=True)
+            sound = sound and not reason
+        if sound and not any(problem.startswith(f"{name}: ") for problem in self.findings.problems):
+            self.findings.hold(name, f"the counts come out again{self._extent()}")
+
+    def _recomputed(self, name: str, results: Results) -> str | None:
+        """Compute the counts of one method again; return why that cannot be done, if so."""
+        spelled = results.methods[0]
+        method = self._method(spelled)
+        if isinstance(method, str):
+            return method
+        again = self._recomputation(results.record.features, results.record.features_digest, method)
+        if isinstance(again, str):
+            return again
+        adapted = results.record.source("model")
+        if again.model is not None and adapted not in (None, again.model.digest):
+            return f"the model with digest {adapted} is not there: give --model FILE (given: {again.model.digest})"
+        try:
+            self.findings.refuse(name, list(results_problems(results, self.tasks, again, {spelled: method})))
+        except InputError as error:
+            return f"method '{spelled}' cannot be computed again: {error}"
+        return None
+
+    def _check_card(self, name: str, card: Card, folder: _Folder | None, *, main: bool) -> None:
+        if self.findings.refuse(name, list(card_problems(card, self.tasks))):
+            return
+        of_tasks = " and with their task sets" if self.tasks else ""
+        self.findings.hold(name, f"the numbers of the card agree with each other{of_tasks}")
+        reason = self._card_not_remade(name, card, folder)
+        if reason is None:
+            return
+        self.findings.leave(name, f"the card's intervals, ranks and baselines: {reason}")
+        reason = self._card_not_recomputed(name, card)
+        if reason:
+            self.findings.leave(name, reason, main=main)
+
+    def _card_not_recomputed(self, name: str, card: Card) -> str | None:
+        """Compute the accuracies of a card again; return why that cannot be done, if so."""
+        if not self.tasks:
+            return NO_TASKS
+        method, source = self._method(card.method), card.sources.get("features")
+        if isinstance(method, str):
+            return method
+        again = self._recomputation(FeaturesRecord(name=card.encoder), source.digest if source else None, method)
+        if isinstance(again, str):
+            return again
+        try:
+            if not self.findings.refuse(name, list(card_problems(card, self.tasks, again, method))):
+                self.findings.hold(name, f"the accuracies of the card come out again{self._extent()}")
+        except InputError as error:
+            return f"method '{card.method}' cannot be computed again: {error}"
+        return None
+
+    def _card_not_remade(self, name: str, card: Card, folder: _Folder | None) -> str | None:
+        """Make the card of a folder again and compare; return why that cannot be done, if so."""
+        if folder is None or not folder.results:
+            return "the results that it was made from are not beside it"
+        if self.how.sample is not None:
+            return "with --sample, no interval is computed again"
+        for spelled in dict.fromkeys(method for results in folder.results for method in results.methods):
+            reason = self._method(spelled)
+            if isinstance(reason, str):
+                return reason
+        material = Material(
+            folder.results,
+            folder.tasks,
+            folder.catalogs,
+            folder.features,
+            folder.attributes,
+            halvings=QUICK_HALVINGS if card.quick else None,
+            folders=[folder.path],
+        )
+        try:
+            remade = remake_card(card, material, self.how.runtime)
+        except InputError as error:
+            return f"it cannot be made again: {error}"
+        if not self.findings.refuse(name, list(card_differences(card, remade))):
+            self.findings.hold(name, "the card comes out again from the counts, with its intervals and ranks")
+            if card.version != remade.version:
+                self.findings.leave(name, f"the card's sentences: they were written by version {card.version}")
+        return None
+
+    def _method(self, spelled: str) -> Method | str:
+        """Make a method that a file names, or say why that is not done."""
+        is_head = spelled.startswith("model:")
+        if is_head and self.model is None:  # no file is read because a result names it
+            return f"method '{spelled}' is a model's own head: give --model FILE and --catalog"
+        try:
+            method = ModelHead(Path(str(self.model))) if is_head else make_method(spelled)
+        except NotTrusted:
+            return f"method '{spelled}' {OWN_CODE}"
+        except InputError as error:
+            return f"method '{spelled}' cannot be made again: {error}"
+        if method.needs == "items" and not isinstance(method, Adaptation):
+            return f"method '{spelled}' asks a server, whose answers cannot be computed again"
+        return method
+
+    def _recomputation(self, record: FeaturesRecord, digest: str | None, method: Method) -> Recomputation | str:
+        """Say how answers are computed again: on features of this digest, or of the same weights; else why not."""
+        if isinstance(method, Adaptation):
+            if self.network is None:
+                return f"method '{method.spelling}' adapts a model: give --model FILE and --catalog"
+            return replace(self.how, model=self.network, catalog=self._catalog())
+        if not self.features:
+            return "the features are not there: give --features FILE"
+        if digest is None:
+            return replace(self.how, features=self.features[-1])
+        candidates = list(self.features)
+        with contextlib.suppress(InputError):
+            candidates = Material(features=candidates).with_transforms(Source(digest, record.classifier))
+        for features in candidates:
+            if features.digest == digest:
+                return replace(self.how, features=features)
+        made = record.fingerprint, tuple(map(str, record.transforms))
+        for features in candidates:  # by the same weights, digests may differ in the last bit
+            if record.fingerprint and made == (
+                features.record.fingerprint,
+                tuple(map(str, features.record.transforms)),
+            ):
+                return replace(self.how, features=features)
+        if self.model is not None and record.fingerprint is None:
+            return replace(self.how, features=self.features[-1])
+        known = ", ".join(dict.fromkeys(features.digest for features in self.features[:_SHOWN]))
+        return f"the features with digest {digest} are not there: give --features FILE (there are: {known})"
+
+    def _needs_features_of_model(self) -> bool:
+        """Return whether anything that is checked is of features, and not of methods that adapt a model."""
+        spelled = [method for _, results in self.results for method in results.methods]
+        spelled += [card.method for _, card, _ in self.cards] + [card.method for _, card in self.bundled_cards]
+        return any(not isinstance(self._method(one), Adaptation | str) for one in spelled)
 
     def _catalog(self) -> Catalog:
-        if self.catalog is None:
+        if not self.catalogs:
             raise InputError("expected a catalog, whose items are to be encoded (--catalog)")
-        return self.catalog
+        return self.catalogs[0]
 
-    def _recomputation(
-        self, results: Results, vectors: Features | None, network: Model | None, how: Recomputation
-    ) -> Recomputation | None:
-        """How results are computed anew; None where they are on other features than those given."""
-        record = results.record
-        if network is not None and "model" in record.sources:
-            return replace(how, model=network, catalog=self._catalog())
-        if vectors is None or "model" in record.sources:
-            return None
-        made_by = record.features.fingerprint  # by the same weights, digests may differ in the last bit
-        same = record.features_digest in (None, vectors.digest) or made_by == (vectors.record.fingerprint or "")
-        return replace(how, features=vectors) if same else None
+    def _extent(self) -> str:
+        return " on every task" if self.how.sample is None else f" on {counted(self.how.sample, 'task')} of each set"
 
 
-def _anew(again: Recomputation | None, how: Recomputation) -> str:
-    if again is None:
-        return "; not computed anew"
-    return "; computed anew" if how.sample is None else f"; {how.sample:,} tasks of each set computed anew"
+def _by_digest(given: Sequence[Any], digest: str | None) -> Any:
+    """Find what has this digest; of the only one there, if no digest is stated."""
+    if digest is None:
+        return given[0] if len(given) == 1 else None
+    return next((one for one in given if one.digest == digest), None)
 
 
 def _read(given: Any, kind: Any) -> Any:

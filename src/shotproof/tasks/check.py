@@ -11,15 +11,28 @@ from dataclasses import dataclass
 from math import log
 from typing import Any
 
+import pyarrow as pa
+
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.contexts import contexts_of
 from shotproof.core.errors import InputError
 from shotproof.core.records import TasksRecord
+from shotproof.core.tables import cast_columns
 from shotproof.tasks.context.check import SETS, check_context
 from shotproof.tasks.taskset import TaskSet
 
 Row = dict[str, Any]
+# Columns in which samplers tell how a row came about.
+_TOLD = pa.schema(
+    [
+        ("fallback", pa.bool_()),
+        ("support_loosened", pa.int64()),
+        ("support_failures", pa.int64()),
+        ("query_failures", pa.int64()),
+        ("support_contexts", pa.list_(pa.string())),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -74,15 +87,16 @@ def check_tasks(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None 
         []
     """
     record = tasks.record
-    rows: list[Row] = tasks.table.to_pylist()
+    rows: list[Row] = cast_columns(tasks.table, _TOLD, "tasks").to_pylist()
     in_context = record.sampler_name in SETS
     planted = not in_context and any(row["attribute"] is not None for row in rows)
     if planted and attributes is None:
         raise InputError("these tasks plant attributes: checking them needs the attributes")
     lookup = _lookup(catalog, None if in_context else attributes, record.split)
-    column = record.options.get("context_column", "context")
+    column = record.context_column or "context"
     contexts = dict(zip(lookup.label, contexts_of(catalog, column), strict=True)) if in_context else {}
     clean_value = record.options.get("clean_value")
+    clean_value = clean_value if isinstance(clean_value, str) else None
     published = planted and record.options.get("variant") == "published"
     vocabulary = _vocabulary(lookup, record.shot or 0, record.query or 0) if published else set()
     found = list(_check_origin(tasks, catalog, attributes))
@@ -216,11 +230,12 @@ def _vocabulary(lookup: _Lookup, shot: int, query: int) -> set[str]:
 
 def _check_loosened(row: Row) -> Iterator[str]:
     """The published code loosens after five failures, or five more, and every success of a class takes it back."""
-    if row.get("support_loosened", 0) and row["slot"]:
+    loosened, failures = row.get("support_loosened") or 0, row.get("support_failures") or 0
+    if loosened and row["slot"]:
         yield f"the support is loosened, which can be of a task's first class alone, not of class {row['slot'] + 1}"
-    if row.get("support_loosened", 0) > row.get("support_failures", 0) // 5:
-        yield f"the support is loosened to {row['support_loosened']} words after {row['support_failures']} failures"
-    if row.get("fallback") and row.get("query_failures", 5) < 5:
+    if loosened > failures // 5:
+        yield f"the support is loosened to {loosened} words after {failures} failures"
+    if row.get("fallback") and row.get("query_failures") is not None and row["query_failures"] < 5:
         yield f"the query fell back after {row['query_failures']} failures"
 
 
@@ -235,7 +250,7 @@ def _check_support(row: Row, own: str, others: set[str], lookup: _Lookup, varian
     for item in row["support"]:
         if variant != "random" and own not in lookup.words[item]:
             yield f"support item '{item}' lacks the class's attribute '{own}'"
-        if variant == "exclusive" and len(lookup.words[item] & others) > row.get("support_loosened", 0):
+        if variant == "exclusive" and len(lookup.words[item] & others) > (row.get("support_loosened") or 0):
             shared = ", ".join(sorted(lookup.words[item] & others))
             yield f"support item '{item}' holds another class's attribute ({shared})"
 
@@ -253,7 +268,7 @@ def _check_query(
         if own not in lookup.words[item] and item not in taken and lookup.source.get(item) not in supported
     ]
     inter = [item for item in intra if lookup.words[item] & others]
-    fell_back = bool(row["fallback"]) if published else selection != "intra" and len(inter) < len(row["query"])
+    fell_back = bool(row.get("fallback")) if published else selection != "intra" and len(inter) < len(row["query"])
     if row.get("fallback") not in (None, fell_back):
         yield f"fallback is recorded as {row['fallback']}, there are {len(inter)} inter-class candidates"
     candidates = intra if selection == "intra" or fell_back else inter
@@ -261,7 +276,7 @@ def _check_query(
     for item in strangers:
         why = f"holds the class's attribute '{own}'" if own in lookup.words[item] else "is no candidate"
         yield f"query item '{item}' {why}"
-    if selection == "lowest" and not strangers:
+    if selection == "lowest" and row["query"] and not strangers:
         counted = {item: lookup.words[item] - {own, *others} for item in candidates}
         if published:
             counted = {item: words & vocabulary for item, words in counted.items()}

@@ -102,3 +102,16 @@ def test_task_sets_that_are_not_there_or_of_another_size_are_found(drawn: tuple[
         f"random-5-shot: its tasks, {tasks.digest}, are 20 tasks, it says 21",
         "random-5-shot: shot: expected 5 as in its task set, found 1",
     ]
+
+
+def test_an_interval_that_does_not_follow_from_its_variance_is_found() -> None:
+    axis = random_axis()
+    narrow = replace(axis.accuracy["acc"], low=79.9, high=80.1)
+    (told,) = problems(replace(axis, accuracy={**axis.accuracy, "acc": narrow}))
+    assert told == (
+        "random-5-shot: accuracy, acc: the interval 79.9 to 80.1 does not follow from its variance: 78.0400 to 81.9600"
+    )
+    absurd = replace(axis.accuracy["acc"], variance=1e308)
+    assert (
+        "no interval follows from the variance" in problems(replace(axis, accuracy={**axis.accuracy, "acc": absurd}))[0]
+    )

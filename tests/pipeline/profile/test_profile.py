@@ -16,6 +16,7 @@ from shotproof.cli.profile import profile as profile_verb
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import runtime
 from shotproof.features.encoder import encode
+from shotproof.pipeline.check import check
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.profile.profile import Profile, profile
 from shotproof.stats.card.card import Card
@@ -102,6 +103,11 @@ def test_the_card_has_every_axis_and_says_what_is_missing(sound: Printed) -> Non
     assert fewstab.placebo is not None
     assert fewstab.reference.digest == sound.card.axes[1].tasks.digest
     assert [(one.encoder, one.method) for one in fewstab.baselines][:2] == [("sound", "ncc"), ("sound", "ridge")]
+
+
+def test_a_check_makes_the_card_again_with_its_placebos(sound: Printed) -> None:
+    found = check(sound.folder)
+    assert (found.conclusion, found.unchecked) == ("verified", {})
 
 
 def test_numbers_and_intervals_are_those_of_the_comparison(planted: Profile) -> None:

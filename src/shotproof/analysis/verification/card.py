@@ -9,14 +9,17 @@ import numpy as np
 from shotproof.analysis.verification.recomputation import Recomputation
 from shotproof.core.arrays import FloatArray
 from shotproof.evaluation.evaluated import METRICS
-from shotproof.methods.method import make_method
+from shotproof.methods.method import Method, make_method
 from shotproof.stats.card.card import Card, CardAxis
 from shotproof.stats.card.contradictions import ROUNDING, axis_contradictions, same_number, twice
 from shotproof.tasks.taskset import TaskSet
 
 
 def card_problems(
-    card: Card, tasks: Sequence[TaskSet] = (), recomputation: Recomputation | None = None
+    card: Card,
+    tasks: Sequence[TaskSet] = (),
+    recomputation: Recomputation | None = None,
+    method: Method | None = None,
 ) -> Iterator[str]:
     """What is wrong with a card, in sentences.
 
@@ -24,6 +27,7 @@ def card_problems(
         card: the card
         tasks: among which its task sets must be; none: that is not looked at
         recomputation: how its accuracies are computed anew; None: they are not
+        method: the card's, made already; None: it is made from its spelling
     """
     yield from twice(card)
     known = {one.digest: one for one in tasks}
@@ -32,7 +36,9 @@ def card_problems(
         if tasks:
             problems += _other_tasks(axis, known)
         if recomputation is not None and not problems and axis.tasks.digest in known:
-            problems += _other_accuracy(card, axis, known[axis.tasks.digest], recomputation)
+            problems += _other_accuracy(
+                axis, known[axis.tasks.digest], recomputation, method or make_method(card.method)
+            )
         yield from (f"{axis.name}: {problem}" for problem in problems)
 
 
@@ -53,10 +59,10 @@ def _other_tasks(axis: CardAxis, known: Mapping[str, TaskSet]) -> Iterator[str]:
                 yield f"{name}: expected {size} as in its task set, found {said}"
 
 
-def _other_accuracy(card: Card, axis: CardAxis, tasks: TaskSet, recomputation: Recomputation) -> Iterator[str]:
+def _other_accuracy(axis: CardAxis, tasks: TaskSet, recomputation: Recomputation, method: Method) -> Iterator[str]:
     """The first task whose accuracy is another; of a card without these, the mean."""
     chosen = recomputation.chosen(tasks)
-    results = recomputation.results(chosen, [make_method(card.method)], 0)
+    results = recomputation.results(chosen, [method], 0)
     counts = results.counts(results.methods[0])
     found: dict[str, FloatArray] = {"acc": counts.accuracy_by_task(), "wacc": counts.worst_by_task()}
     numbers = tasks.task_of_row[tasks.starts[:-1]]

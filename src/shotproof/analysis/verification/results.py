@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -10,12 +10,16 @@ import pyarrow.compute as pc
 
 from shotproof.analysis.verification.recomputation import Recomputation
 from shotproof.evaluation.results import Results
-from shotproof.methods.method import make_method
+from shotproof.features.features import Features
+from shotproof.methods.method import Method, make_method
 from shotproof.tasks.taskset import TaskSet
 
 
 def results_problems(
-    results: Results, tasks: Sequence[TaskSet], recomputation: Recomputation | None = None
+    results: Results,
+    tasks: Sequence[TaskSet],
+    recomputation: Recomputation | None = None,
+    methods: Mapping[str, Method] | None = None,
 ) -> Iterator[str]:
     """What is wrong with results, in sentences; that counts are possible was seen when they were read.
 
@@ -23,6 +27,7 @@ def results_problems(
         results: of any number of methods
         tasks: among which the set that they are on must be
         recomputation: how they are computed anew; None: they are not
+        methods: made already, by the spelling that the results have; others are made from it
     """
     digest = results.record.tasks_digest
     own = next((one for one in tasks if one.digest == digest), tasks[0] if digest is None and len(tasks) == 1 else None)
@@ -30,11 +35,27 @@ def results_problems(
         known = ", ".join(one.digest for one in tasks)
         yield f"they are on the task set {digest or '(which they do not name)'}, which is none of {known}"
         return
+    yield from _other_origin(results, own, None if recomputation is None else recomputation.features)
     wrong = {method: _other_rows(results.rows_of(method), own) for method in results.methods}
     yield from (f"method '{method}': {reason}" for method, reason in wrong.items() if reason)
     sound = [method for method, reason in wrong.items() if not reason]
     if recomputation is not None and sound:
-        yield from _other_counts(results, own, sound, recomputation)
+        yield from _other_counts(results, own, sound, recomputation, methods or {})
+
+
+def _other_origin(results: Results, tasks: TaskSet, features: Features | None) -> Iterator[str]:
+    """What results say of their tasks and features, if these say something else of themselves."""
+    stated, found = results.record.tasks, tasks.record
+    facts: list[tuple[str, object, object]] = [
+        ("sampler", stated.sampler and stated.sampler.name, found.sampler and found.sampler.name),
+        *((name, getattr(stated, name), getattr(found, name)) for name in ("split", "way", "shot", "query", "seed")),
+    ]
+    if features is not None and features.digest == results.record.features_digest:
+        one, other = results.record.features.encoder, features.record.encoder
+        facts.append(("encoder", one and str(one), other and str(other)))
+    for name, said, true in facts:
+        if None not in (said, true) and said != true:
+            yield f"{name}: it says {said!r}, the file that it names by digest says {true!r}"
 
 
 def _other_rows(rows: pa.Table, tasks: TaskSet) -> str | None:
@@ -67,10 +88,15 @@ def _numbers(table: pa.Table) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]
 
 
 def _other_counts(
-    results: Results, tasks: TaskSet, methods: Sequence[str], recomputation: Recomputation
+    results: Results,
+    tasks: TaskSet,
+    methods: Sequence[str],
+    recomputation: Recomputation,
+    made: Mapping[str, Method],
 ) -> Iterator[str]:
     chosen = recomputation.chosen(tasks)
-    again = recomputation.results(chosen, [make_method(one) for one in methods], results.record.seed or 0)
+    ready = [made.get(spelled) or make_method(spelled) for spelled in methods]
+    again = recomputation.results(chosen, ready, results.record.seed or 0)
     for method, anew in zip(methods, again.methods, strict=True):
         rows = results.rows_of(method)
         rows = rows.filter(pc.is_in(rows.column("task"), value_set=chosen.table.column("task").combine_chunks()))

@@ -1,4 +1,4 @@
-"""`shotproof check`: does a task set keep its constraints, and can results and cards be true?"""
+"""`shotproof check`: are results, cards, bundles and task sets true?"""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from shotproof.cli.console import say
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from shotproof.analysis.verification.checked import Checked
     from shotproof.tasks.check import Violation
     from shotproof.tasks.taskset import TaskSet
 
@@ -19,69 +22,103 @@ if TYPE_CHECKING:
 def check(
     files: Annotated[
         list[Path],
-        typer.Argument(help="Task sets; or results, cards and folders of runs, to be held against their task sets."),
+        typer.Argument(help="Folders of runs and profiles, results, cards (.json), bundles (.zip) or task sets."),
     ],
     catalog: Annotated[Path | None, typer.Option(help="The catalog that the tasks were drawn from.")] = None,
     attributes: Annotated[Path | None, typer.Option(help="The attributes; needed where tasks plant some.")] = None,
     tasks: Annotated[
-        list[Path] | None, typer.Option(help="Of results and cards: the task sets. Default: those of the folders.")
+        list[Path] | None, typer.Option(help="Of results and cards: the task sets, beside those of the folders.")
     ] = None,
     features: Annotated[
-        Path | None, typer.Option(help="Of results and cards: compute them anew on these features.")
+        Path | None, typer.Option(help="Of results and cards: the features, beside those of the folders.")
     ] = None,
     model: Annotated[Path | None, typer.Option(help="FILE.model in place of features; needs --catalog.")] = None,
     sample: Annotated[
-        int | None, typer.Option(min=1, help="On how many tasks of each set they are computed anew. Default: all.")
+        int | None,
+        typer.Option(min=1, help="Compute this many tasks of each set again, and no interval. Default: all."),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Which tasks these are.")] = 0,
     trust: Annotated[bool, typer.Option("--trust", help="Import code that results and cards name.")] = False,
-    most: Annotated[int, typer.Option(help="How many violations to print.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all violations as JSON.")] = False,
+    most: Annotated[int, typer.Option(help="How many problems to print.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all that was found as JSON.")] = False,
 ) -> None:
-    """Check every task against every constraint of its sampler's definition; exit status 1 if one is broken.
+    """Check whether results, cards, bundles and task sets are true: exit status 0 only if all that was given is.
 
-    Several task sets must also be matched: the same classes and support items, task by task.
+    Counts are computed again, a folder's card is made again from them, and tasks are held against their sampler.
+
+    shotproof check birds-profile
+
+    shotproof check card.json --tasks tasks.parquet --features features.parquet --sample 50
+
+    Several task sets alone must also be matched: the same classes and support items, task by task.
 
     shotproof check tasks.parquet --catalog catalog.parquet --attributes attributes.parquet
 
-    Of results and cards: whether counts are possible, all tasks there, and, with features, whether they come out again.
-
-    shotproof check card.json --tasks tasks.parquet --features features.parquet --sample 50
+    The exit status is 1 if something is wrong, and 2 if a file cannot be read or not all could be verified.
     """
-    from shotproof.cli.console import print_json
     from shotproof.core.errors import InputError
-    from shotproof.core.files import is_folder
-    from shotproof.core.nouns import counted
     from shotproof.pipeline.check import check as check_results
-    from shotproof.pipeline.run_files import kind_of
 
-    if any(is_folder(file) or file.suffix == ".json" or kind_of(file) != "tasks" for file in files):
-        found = check_results(
+    if not all(_is_task_set(file) for file in files):
+        checked = check_results(
             files,
             tasks=tasks or (),
             features=features,
             model=model,
             catalog=catalog,
+            attributes=attributes,
             sample=sample,
             seed=seed,
             trust=trust,
         )
-        if as_json:
-            print_json(asdict(found))
-        else:
-            for problem in found.problems[:most]:
-                say(problem)
-            if len(found.problems) > most:
-                say(f"... and {len(found.problems) - most} more")
-            for line in found.told:
-                say(line)
-            say(counted(len(found.problems), "problem") if found.problems else "everything holds")
-        if found.problems:
-            raise typer.Exit(1)
+        _tell_checked(checked, most, as_json)
         return
     if catalog is None:
         raise InputError("expected the catalog that the tasks were drawn from (--catalog)")
     _check_tasks(files, catalog, attributes, most, as_json)
+
+
+def _is_task_set(file: Path) -> bool:
+    from shotproof.core.files import is_folder
+    from shotproof.core.parts import in_parts
+    from shotproof.pipeline.run_files import kind_of
+
+    if file.suffix != ".parquet" or (is_folder(file) and not in_parts(file)):
+        return False
+    return kind_of(file) == "tasks"
+
+
+def _tell_checked(checked: Checked, most: int, as_json: bool) -> None:
+    """Print what was found, and end with the status that it calls for."""
+    from shotproof.cli.console import print_json
+    from shotproof.core.errors import InputError
+
+    wrong, verified, unchecked = (
+        len(checked.problems),
+        sum(map(len, checked.verified.values())),
+        sum(map(len, checked.unchecked.values())),
+    )
+    if as_json:
+        print_json(asdict(checked))
+    else:
+        for problem in checked.problems[:most]:
+            say(f"wrong        {problem}")
+        if wrong > most:
+            say(f"... and {wrong - most} more")
+        for what, names in checked.verified.items():
+            say(f"verified     {_files(names)}: {what}")
+        for why, names in checked.unchecked.items():
+            say(f"not checked  {_files(names)}: {why}")
+        say(f"{verified} verified, {wrong} wrong, {unchecked} not checked")
+    if checked.conclusion == "wrong":
+        raise typer.Exit(1)
+    if checked.conclusion == "not verified":
+        raise InputError(f"not verified: {'; '.join(checked.open) or 'nothing could be checked'}")
+
+
+def _files(names: Sequence[str]) -> str:
+    """Name one file, and count several."""
+    return names[0] if len(names) == 1 else f"{len(names)} files, the first is {names[0]}"
 
 
 def _check_tasks(files: list[Path], catalog: Path, attributes: Path | None, most: int, as_json: bool) -> None:

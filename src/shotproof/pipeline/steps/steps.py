@@ -178,7 +178,7 @@ class Steps:
 def read_manifest(folder: Path) -> Manifest:
     """What a run has left in its folder; empty where there is none, or it is damaged: then all is made anew."""
     try:
-        manifest: Manifest = typed(read_json(folder / MANIFEST, MANIFEST), Manifest)
+        manifest: Manifest = typed(read_json(folder / MANIFEST, MANIFEST) or {}, Manifest)
     except InputError:
         return Manifest()
     outside = next((name for name in manifest.current if unsafe_path(name)), None)

@@ -11,6 +11,7 @@ from shotproof.evaluation.evaluated import METRICS
 from shotproof.stats.card.card import BY_TASK_DIGITS, Card, CardAxis, CardNumber
 
 ROUNDING = 10.0**-BY_TASK_DIGITS  # of the accuracies of single tasks
+NUMBERS = ("accuracy", "reference_accuracy", "gap", "placebo_gap", "excess", "skill_lost")  # of an axis, by metric
 _BOUNDS = {"accuracy": (0, 100), "reference_accuracy": (0, 100), "gap": (-100, 100), "placebo_gap": (-100, 100)}
 
 
@@ -29,7 +30,7 @@ def twice(card: Card) -> Iterator[str]:
 
 def axis_contradictions(axis: CardAxis) -> Iterator[str]:
     """Say which numbers of an axis cannot be, or contradict each other."""
-    for field in ("accuracy", "reference_accuracy", "gap", "placebo_gap", "excess", "skill_lost"):
+    for field in NUMBERS:
         numbers: Mapping[str, CardNumber] = getattr(axis, field)
         for metric, number in numbers.items():
             reason = _wrong_number(number, *_BOUNDS.get(field, (-math.inf, math.inf)))
@@ -77,7 +78,21 @@ def _wrong_number(number: CardNumber, least: float, most: float) -> str | None:
         return f"expected a level between 0 and 1, found {number.level}"
     if any(one is not None and one < 0 for one in (number.variance, number.uncertainty, number.task_variance)):
         return "a variance is negative"
+    if number.variance and number.uncertainty and number.low is not None and number.high is not None:
+        return _other_interval(number, number.low, number.high)
     return None
+
+
+def _other_interval(number: CardNumber, low: float, high: float) -> str | None:
+    """Say what is wrong with an interval that does not follow from the variance beside it."""
+    try:
+        expected = number.estimate.interval(number.covers, number.level)
+    except (ArithmeticError, ValueError):  # numbers beyond what can be computed with
+        return f"no interval follows from the variance {number.variance}"
+    slack = ROUNDING + 1e-6 * abs(expected.high - expected.low)
+    if abs(low - expected.low) <= slack and abs(high - expected.high) <= slack:
+        return None
+    return f"the interval {low} to {high} does not follow from its variance: {expected.low:.4f} to {expected.high:.4f}"
 
 
 def same_number(first: float | None, second: float | None) -> bool:

@@ -29,7 +29,7 @@ def check_context(
     sets it is of, `clean_value` the context that means none.
     """
     several = "support_contexts" in task[0]
-    own: list[set[str | None]] = [set(row["support_contexts"]) if several else {row["attribute"]} for row in task]
+    own: list[set[str | None]] = [set(row["support_contexts"] or ()) if several else {row["attribute"]} for row in task]
     if not several and len(set().union(*own)) < len(own):
         yield None, f"the support contexts {[row['attribute'] for row in task]} are not all different"
     supported = {source.get(item) or item for row in task for item in row["support"]}

@@ -1,0 +1,81 @@
+"""A card made again from its counts is the same, and whatever was changed in it is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shotproof.analysis.card import make_card
+from shotproof.analysis.compare import compare
+from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.verification.remade_card import card_differences, remake_card
+from shotproof.core.errors import InputError
+from shotproof.evaluation.evaluate import evaluate
+from shotproof.evaluation.evaluated import Classifier
+from shotproof.stats.card.card import Card
+from shotproof.tasks.sampler import sample
+from shotproof.worlds.gaussian import GaussianWorld
+
+
+@pytest.fixture(scope="module")
+def drawn() -> tuple[Material, Card]:
+    catalog, features, _ = GaussianWorld().draw(classes=6, items=40)
+    random = sample(catalog, "random", tasks=8, query=3)
+    hardest = sample(catalog, "hardest", like=random, features=features, tasks=8, query=3)
+    results = [evaluate(tasks, features, ["ncc", "knn"]) for tasks in (random, hardest)]
+    material = Material(results, [random, hardest], [catalog], [features], halvings=4)
+    comparison = compare(material, intervals=["images", "sampler"])
+    return material, make_card(comparison, material, Classifier("features", "ncc"))
+
+
+def test_a_true_card_comes_out_again(drawn: tuple[Material, Card]) -> None:
+    material, card = drawn
+    assert list(card_differences(card, remake_card(card, material))) == []
+    with pytest.raises(InputError, match="there are no results of svm on features"):
+        remake_card(replace(card, method="svm"), material)
+
+
+def with_a_narrow_interval(card: Any) -> None:
+    number = card["axes"][0]["accuracy"]["acc"]
+    number["low"] = number["mean"] - 0.1
+
+
+def without_an_axis(card: Any) -> None:
+    del card["axes"][1]
+
+
+def with_a_worse_baseline(card: Any) -> None:
+    card["axes"][0]["baselines"][0]["accuracy"]["acc"] -= 5
+
+
+def with_other_words(card: Any) -> None:
+    card["axes"][1]["verdict"] = "It loses nothing at all."
+
+
+def with_another_rank(card: Any) -> None:
+    card["axes"][0]["rank"]["accuracy"] = {"best": 1, "worst": 1, "of": 5}
+
+
+LIES: dict[Callable[[Any], None], str] = {
+    with_a_narrow_interval: "random-5-shot: accuracy, acc, low: ",
+    without_an_axis: "hardest: the results have this axis, the card leaves it out",
+    with_a_worse_baseline: "random-5-shot: baselines 0, accuracy, acc: ",
+    with_other_words: "hardest: verdict: 'It loses nothing at all.', computed again ",
+    with_another_rank: "random-5-shot: rank, accuracy, of: 5, computed again 2",
+}
+
+
+@pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
+def test_whatever_was_changed_is_found(drawn: tuple[Material, Card], lie: Callable[[Any], None]) -> None:
+    _, card = drawn
+    content = card.to_json()
+    lie(content)
+    assert any(found.startswith(LIES[lie]) for found in card_differences(Card.from_json(content), card))
+
+
+def test_the_words_of_another_version_are_not_compared(drawn: tuple[Material, Card]) -> None:
+    _, card = drawn
+    assert list(card_differences(replace(card, version="0", verdict=("In other words.",)), card)) == []
