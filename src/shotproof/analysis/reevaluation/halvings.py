@@ -112,7 +112,7 @@ def means_on_halves(
     *,
     material: Material | None = None,
     halvings: int | None = None,
-    tasks: int = TASKS_PER_HALF,
+    tasks: int | None = None,
     seed: int | None = None,
     runtime: Runtime | None = None,
 ) -> HalvedMeans:
@@ -126,7 +126,7 @@ def means_on_halves(
         material: what the samplers need besides the catalog
         halvings: how many; None is the material's, or else as many as take some seconds, from 20 to 100
         seed: of the halves (default: the material's)
-        tasks: how many are drawn on each half
+        tasks: how many are drawn on each half; None is the material's, or else 200
         runtime: how it is computed; the result is the same for any
 
     Returns:
@@ -138,6 +138,7 @@ def means_on_halves(
     """
     material = material or Material()
     seed = material.seed if seed is None else seed
+    tasks = tasks or material.tasks_per_half or TASKS_PER_HALF
     made = [(name, features, [make_method(one) for one in methods]) for name, features, methods in classifiers]
     known: dict[str, Drawing] = {}
     drawings: dict[str, Drawing] = {}

@@ -39,10 +39,11 @@ class Material:
     attributes: where a sampler needs them
     methods: those that cannot be made anew from their spelling, such as a scikit-learn estimator with its settings
     halvings: how often the data is halved at random; None is 100 times, or less often where that would take long
+    tasks_per_half: how many tasks are drawn on each half; None is 200
     seed: of the halves
 
     Raises:
-        InputError: fewer than two halvings, or something that is not a list.
+        InputError: fewer than two halvings or tasks on a half, or something that is not a list.
 
     Example:
         >>> import shotproof as sp
@@ -64,6 +65,7 @@ class Material:
     attributes: Sequence[Attributes] = ()
     methods: Sequence[AnyMethod] = ()
     halvings: int | None = None
+    tasks_per_half: int | None = None
     seed: int = 0
 
     def __repr__(self) -> str:
@@ -73,6 +75,8 @@ class Material:
     def __post_init__(self) -> None:
         if self.halvings is not None and self.halvings < 2:
             raise InputError(f"halvings: expected at least 2, found {self.halvings}")
+        if self.tasks_per_half is not None and self.tasks_per_half < 2:
+            raise InputError(f"tasks_per_half: expected at least 2, found {self.tasks_per_half}")
         for name in ("results", "tasks", "catalogs", "features", "attributes", "methods"):
             if not isinstance(getattr(self, name), list | tuple):
                 raise InputError(f"{name}: expected a list, found {type(getattr(self, name)).__name__}")

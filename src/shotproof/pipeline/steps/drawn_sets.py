@@ -101,7 +101,7 @@ class DrawnSets:
 
     def _task_file(self, draw: Draw, sampler: Sampler, words: str | None, shot: int, seed: int) -> str:
         parts = [file_name(str(sampler)), *([file_name(words)] if words else [])]
-        parts += [f"on-{file_name(draw.encoder)}"] if draw.encoder else []
+        parts += [f"on-{self.steps.short_name(draw.encoder)}"] if draw.encoder else []
         parts += [f"like-{file_name(draw.like)}"] if draw.like else []
         parts += [f"{draw.way}way-{shot}shot", *([f"seed{seed}"] if draw.seeds != (0,) else [])]
         default = self.experiment.draws[0]

@@ -1,4 +1,4 @@
-"""Numbers as text: percent with one decimal, intervals in brackets."""
+"""Numbers as text: percent with one decimal, intervals in brackets, times."""
 
 from __future__ import annotations
 
@@ -42,3 +42,14 @@ def listed(words: list[str], most: int | None = None) -> str:
 def counted(number: int, noun: str) -> str:
     """E.g. `1 method` or `1,200 tasks`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def seconds(count: float) -> str:
+    """A time: tenths of a second below a minute, then minutes and seconds.
+
+    Example:
+        >>> seconds(4.26), seconds(125.0)
+        ('4.3 s', '2 min 5 s')
+    """
+    whole = round(count)
+    return f"{count:.1f} s" if round(count, 1) < 60 else f"{whole // 60} min {whole % 60} s"
