@@ -109,12 +109,12 @@ def test_a_folder_belongs_to_one_experiment_on_one_data_set(finished: Path) -> N
     text = finished.read_text()
     finished.write_text(text.replace('root = "world"', 'root = "other"'))
     for dry_run in (True, False):
-        with pytest.raises(InputError, match="belongs to .* on .*world, and this is .* on .*other: .* -o OTHER"):
+        with pytest.raises(InputError, match=r"belongs to .* on .*world, and this is .* on .*other: .* -o OTHER"):
             run(finished, dry_run=dry_run)
     (finished.parent / "second.toml").write_text(text)
     with pytest.raises(InputError, match=r"belongs to .*experiment.toml on .*, and this is .*second.toml on .*world"):
         run(finished.parent / "second.toml")
-    with pytest.raises(InputError, match="belongs to .*experiment.toml on .*world, and this is shotproof profile on"):
+    with pytest.raises(InputError, match=r"belongs to .*experiment.toml on .*world, and this is shotproof profile on"):
         profile(finished.parent / "world", finished.parent / "out", encoder="pixels", query=4)
     assert bytes_of(finished.parent / "out") == there
     finished.write_text(text.replace("tasks = 12", "tasks = 6"))  # a change of the same experiment

@@ -62,7 +62,7 @@ def test_other_options_write_the_experiment_anew_unless_its_user_has_changed_it(
     assert again.draws[0].tasks == 30
     path = tmp_path / "out" / "experiment.toml"
     path.write_text(path.read_text().replace("query = 15", "query = 4"))
-    with pytest.raises(InputError, match="was changed by hand, and these flags would write it anew.* -o OTHER"):
+    with pytest.raises(InputError, match=r"was changed by hand, and these flags would write it anew.* -o OTHER"):
         start_experiment(tmp_path / "shapes", tmp_path / "out", StartOptions(("pixels",), tasks=40))
     assert "query = 4" in path.read_text()
 
@@ -71,7 +71,7 @@ def test_the_experiment_of_another_folder_is_refused_with_both_roots(tmp_path: P
     for name in ("A", "B"):
         ShapesWorld(classes=6, items=4, size=24).write(tmp_path / name / "pics")
     start_experiment(tmp_path / "A" / "pics", tmp_path / "pics-results")  # interrupted before its first file
-    with pytest.raises(InputError, match="belongs to .*A/pics, and this is .*B/pics: choose another folder, -o OTHER"):
+    with pytest.raises(InputError, match=r"belongs to .*A/pics, and this is .*B/pics: choose another folder, -o OTHER"):
         start_experiment(tmp_path / "B" / "pics", tmp_path / "pics-results")
 
 

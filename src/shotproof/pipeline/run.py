@@ -36,6 +36,7 @@ from shotproof.features.features import Features
 from shotproof.features.transforms import transform
 from shotproof.media.images import is_readable
 from shotproof.pipeline.checks import check_draws, check_models, check_surroundings, check_tuning, placed, with_stages
+from shotproof.pipeline.draws import Draw
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.models import read_models
 from shotproof.pipeline.steps.drawn_sets import DrawnSet, DrawnSets
@@ -234,7 +235,7 @@ class _Running:
                 if not self.leave_out or number == 0:
                     raise
                 self.steps.files[:] = files
-                self.left_out[str(draw.sampler)] = str(error)
+                self.left_out[str(draw.sampler)] = f"{_fewer_ways(sets, draw)}{error}"
         return found
 
     def _task_files(self, catalog: Catalog) -> dict[str, TaskSet]:
@@ -264,7 +265,8 @@ class _Running:
             except InsufficientData as error:
                 if not self.leave_out or number == 0:
                     raise
-                self.left_out[str(draw.sampler)] = str(error.__cause__ or error)  # without its place in the file
+                ways = _fewer_ways(DrawnSets(self.experiment, self.steps, catalog, {**attributes}, {}), draw)
+                self.left_out[str(draw.sampler)] = f"{ways}{error.__cause__ or error}"  # without its place in the file
             else:
                 kept.append(draw)
         self.experiment = replace(self.experiment, draws=tuple(kept))
@@ -401,6 +403,12 @@ class _Running:
         readable = Catalog(catalog.table.filter(keep), catalog.root, catalog.record)
         written = self.steps.step(Catalog, "catalog-readable.parquet", [catalog, skipped], None, lambda: readable)
         return readable if written is None else written
+
+
+def _fewer_ways(sets: DrawnSets, draw: Draw) -> str:
+    """Say which ways would do for tasks that the data cannot give; nothing where none would, or it is not known."""
+    way = sets.fewer_ways(draw)
+    return "" if way is None else f"{draw.way} ways are too many, --way {way} would do: "
 
 
 def _unreadable(catalog: Catalog, items: Sequence[str]) -> UnreadableItem:

@@ -59,7 +59,7 @@ class _Work:
     def block(self, halvings: range) -> tuple[FloatArray, dict[int, str]]:
         """The values on both halves, task by task, [2, halvings, tasks, drawings, k], and which drawings had no tasks.
 
-        Where a half is too little for a drawing, its values are NaN and the reason is told.
+        Where a half is too little for a drawing, its values there and on later halves are NaN and the reason is told.
         """
         tables: list[pa.Table | None] = []
         refused: dict[int, str] = {}
@@ -68,6 +68,9 @@ class _Work:
             for half in self._halves(halving):
                 drawn: dict[int, pa.Table] = {}
                 for number, drawing in enumerate(self.drawings):
+                    if number in refused:  # what one half is too little for is given up: to try again may take long
+                        tables.append(None)
+                        continue
                     try:
                         tables.append(drawing.draw(half, seed, self.tasks, drawn))
                     except InsufficientData as error:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
@@ -104,7 +105,7 @@ class Steps:
 
     def __enter__(self) -> Self:
         if self.owner is not None:
-            self.owner.require(read_manifest(self.folder).owner, self.folder)
+            self.owner.require(self.manifest.owner, self.folder)
         return self
 
     def __exit__(
@@ -113,6 +114,11 @@ class Steps:
         self._claims.close()
         if isinstance(error, ShotproofError | OSError):
             self._require_folder(error)
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """What was made in the folder: read once, as nobody else writes there while this run does."""
+        return read_manifest(self.folder)
 
     @contextlib.contextmanager
     def stage(self, name: str, total: int | None = None) -> Iterator[Stage]:
@@ -177,7 +183,7 @@ class Steps:
         if not self.is_current(name, inputs, parameters):
             return None
         path = self.folder / name
-        if file_sha256(path) != read_manifest(self.folder).files[name].sha256:
+        if file_sha256(path) != self.manifest.files[name].sha256:
             self.tell(f"altered      {name}")
             return None
         found = kind.read(path)
@@ -190,7 +196,7 @@ class Steps:
         """Whether a file is there and was made from these, by these."""
         if any(value is None for value in inputs):
             return False
-        path, entry = self.folder / name, read_manifest(self.folder).files.get(name)
+        path, entry = self.folder / name, self.manifest.files.get(name)
         if entry is None or entry.key != _key(name, inputs, parameters):
             return False
         return path.is_file() and entry.stamp == tuple(stamp(path))
@@ -207,20 +213,20 @@ class Steps:
         made.write(path)
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         entry = MadeFile(_key(name, inputs, parameters), tuple(stamp(path)), file_sha256(path), now, __version__)
-        manifest = read_manifest(self.folder)
-        self._write(replace(manifest, files={**manifest.files, name: entry}))
+        self._write(replace(self.manifest, files={**self.manifest.files, name: entry}))
         self._advance(1)
         return type(made).read(path)
 
     def finish(self) -> None:
         """Note which files the run consists of: files of earlier runs may lie beside them."""
         self._claim()
-        self._write(replace(read_manifest(self.folder), current=tuple(self.files)))
+        self._write(replace(self.manifest, current=tuple(self.files)))
 
     def _claim(self) -> None:
         if self._claimed is None:
             self._claims.enter_context(sole_use(self.folder))
             self._claimed = _identity(self.folder)
+            self.__dict__.pop("manifest", None)  # another run may have written it until now
         self._require_folder()
 
     def _require_folder(self, error: Exception | None = None) -> None:
@@ -235,7 +241,7 @@ class Steps:
             self.tell(f"{what:12} {name}")
 
     def _write(self, manifest: Manifest) -> None:
-        manifest = replace(manifest, owner=manifest.owner or self.owner)
+        self.manifest = manifest = replace(manifest, owner=manifest.owner or self.owner)
         write_text(self.folder / MANIFEST, json.dumps(plain(manifest), indent=1, sort_keys=True) + "\n")
 
 
