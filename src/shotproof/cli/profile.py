@@ -146,3 +146,5 @@ def print_card(card: Card) -> None:
     say()
     for sentence in card.verdict:
         say(sentence)
+    if card.quick:
+        say("This is a quick card, of a tenth of the tasks: its intervals are wide.")
