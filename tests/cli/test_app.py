@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import shutil
 import subprocess
@@ -86,18 +87,52 @@ def test_from_a_folder_of_images_to_a_report(shotproof: Shotproof, world: Path) 
 def test_one_command_on_a_folder_of_images(shotproof: Shotproof, world: Path) -> None:
     ShapesWorld(classes=6, items=30, size=32).write(world / "my shapes" / "test")
     ShapesWorld(classes=2, items=2, size=32).write(world / "my shapes" / "train")
+    before = sorted(world.rglob("*"))
     status, _, err = shotproof("run", "my shapes", "--dry-run")
     assert status == 0
     assert "would make   features-lite0.parquet" in err
+    assert sorted(world.rglob("*")) == before
+    flags = ["--encoder", "pixels", "--method", "ncc", "--method", "knn", "--tasks", 10]
+    status, out, err = shotproof("run", "my shapes", *flags)
+    assert status == 0
     experiment = world / "my shapes-results" / "experiment.toml"
     assert 'split = "test"' in experiment.read_text()
-    changed = experiment.read_text().replace("lite0", "pixels").replace("tasks = 600", "tasks = 10")
+    assert "ncc on pixels" in out
+    assert len(err.splitlines()) == 8  # the experiment's file, and seven steps
+    assert not re.search(r"[0-9a-f]{6}", err)
+    assert (world / "my shapes-results" / "report.html").exists()
+    changed = experiment.read_text().replace("tasks = 10", "tasks = 12")
     experiment.write_text(changed)
-    status, out, _ = shotproof("run", "my shapes")
+    status, _, err = shotproof("run", "my shapes", "--verbose")
     assert status == 0
     assert experiment.read_text() == changed
-    assert "ncc on pixels" in out
-    assert (world / "my shapes-results" / "report.html").exists()
+    assert "up to date   features-pixels.parquet" in err
+
+
+def test_results_of_other_data_are_not_taken_for_those_of_this(shotproof: Shotproof, world: Path) -> None:
+    for name in ("A", "B"):
+        ShapesWorld(classes=5, items=10, size=16).write(world / name / "pics")
+    flags = ["--encoder", "pixels", "--method", "ncc", "--tasks", 5, "--skip-small"]
+    status, _, err = shotproof("run", "A/pics", *flags)
+    assert (status, "too small" in err) == (2, False)  # no class has the 16 items that a task takes
+    assert "5 ways need at least 5 classes, the data has 0" in err
+    for command in (["run", "B/pics"], ["run", "B/pics", "--dry-run"], ["run", "B/pics", *flags]):
+        status, _, err = shotproof(*command)
+        assert status == 2
+        assert "A/pics, and this is" in err
+        assert "B/pics: choose another folder, -o OTHER" in err
+    assert shotproof("run", "B/pics", "--dry-run", "-o", "other", "--encoder", "pixels")[0] == 2
+
+
+def test_flags_of_a_folder_are_refused_where_they_would_be_ignored(shotproof: Shotproof, world: Path) -> None:
+    (world / "experiment.toml").write_text('[catalog]\nfile = "catalog.parquet"\n')
+    for flags in (["--encoder", "pixels"], ["--method", "ncc"], ["--tasks", 5], ["--skip-bad"], ["--skip-small"]):
+        status, _, err = shotproof("run", "experiment.toml", *flags)
+        assert (status, "write them into the experiment file" in err) == (2, True)
+    (world / "birds.zip").touch()
+    for flags in (["--tasks", 5], ["--skip-bad"], ["--dry-run"], ["--encoder", "pixels", "--encoder", "lite0"]):
+        status, _, err = shotproof("run", "birds.zip", *flags)
+        assert (status, "is a bundle, which has its own tasks" in err) == (2, True)
 
 
 def test_placebos_can_be_left_out_of_a_run(shotproof: Shotproof, world: Path) -> None:

@@ -54,6 +54,23 @@ def test_the_demo_says_in_words_who_leans_on_the_background(tmp_path: Path, monk
     assert "95% sampler interval" in done.stdout
     assert "shotproof run FOLDER" in done.stdout
     assert "Fooled by the background" in report
+    steps = ["drawing", "training", "training", "catalog", "features", "tasks", "evaluation", "intervals", "report"]
+    assert [line.split()[0] for line in done.stderr.splitlines()] == steps
+    again = CliRunner().invoke(app, ["demo", *where], catch_exceptions=False)  # a demo of ours goes on
+    assert again.exit_code == 0
+    (tmp_path / "out" / "experiment.toml").write_text("mine")
+    changed = CliRunner().invoke(app, ["demo", *where])
+    assert "is not what this demo writes: shotproof run" in str(changed.exception)
+    assert (tmp_path / "out" / "experiment.toml").read_text() == "mine"
+
+
+@pytest.mark.parametrize("kind", [[], ["--sound"], ["--train"]])
+def test_a_folder_that_holds_other_things_is_left_alone(kind: list[str], tmp_path: Path) -> None:
+    (tmp_path / "photo.jpg").touch()
+    done = CliRunner().invoke(app, ["demo", *kind, "-o", str(tmp_path)])
+    assert isinstance(done.exception, InputError)
+    assert "holds other things: choose another folder, -o OTHER" in str(done.exception)
+    assert [path.name for path in tmp_path.iterdir()] == ["photo.jpg"]
 
 
 def test_two_demos_at_a_time_are_refused() -> None:

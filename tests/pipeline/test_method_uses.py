@@ -58,21 +58,19 @@ def done(drawn_networks: Path, tmp_path_factory: pytest.TempPathFactory) -> tupl
 
 def test_each_method_is_evaluated_where_its_table_says(done: tuple[Path, Run]) -> None:
     folder, outcome = done
-    first, dn4 = f"model:{folder}/nets/first.model", f"model:{folder}/nets/dn4.model"
+    pixels, first, dn4 = file_name("pixels(size=4)"), "model-first.model", f"model:{folder}/nets/dn4.model"
     expected = {
-        (1, "pixels(size=4)", "ncc"),
-        (2, "pixels(size=4)", "ncc"),
+        (1, pixels, "ncc"),
+        (2, pixels, "ncc"),
         (1, first, "logistic"),
         (2, first, "logistic"),
         (1, first, first),
-        (2, f"{dn4}(maps=True)", dn4),
-        (1, f"anil on {BACKBONE} [anil-1]", "anil"),
-        (2, f"anil on {BACKBONE} [anil-2]", "anil"),
+        (2, "model-dn4.model-maps-True", "model-dn4.model"),
+        (1, file_name(f"anil on {BACKBONE} [anil-1]"), "anil"),
+        (2, file_name(f"anil on {BACKBONE} [anil-2]"), "anil"),
     }
     written = {name for name in outcome.made if name.startswith("results/")}
-    assert written == {
-        f"results/random-3way-{shot}shot/{file_name(on)}/{file_name(method)}.parquet" for shot, on, method in expected
-    }
+    assert written == {f"results/random-3way-{shot}shot/{on}/{method}.parquet" for shot, on, method in expected}
     assert outcome.comparison is not None
     shown = outcome.comparison.to_pandas("methods")
     assert set(shown[shown["shot"] == 2]["method"]) == {
@@ -93,8 +91,7 @@ def test_the_scores_are_those_of_evaluating_by_hand(done: tuple[Path, Run]) -> N
     with sp.runtime(cache=None, workers=1, progress=False, device="cpu"):
         features = sp.encode(catalog, f"model:{folder}/nets/dn4.model(maps=True)")
         direct = sp.evaluate(tasks, features, f"model:{folder}/nets/dn4.model")
-    head = file_name(f"model:{folder}/nets/dn4.model")
-    (written,) = (folder / "out/results/random-3way-2shot").glob(f"*/{head}.parquet")
+    (written,) = (folder / "out/results/random-3way-2shot").glob("*/model-dn4.model.parquet")
     assert sp.read(written).table.equals(direct.table)
 
 

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.layout import read_layout
-from shotproof.core.errors import InputError, UnknownName
+from shotproof.core.errors import InputError, UnknownName, UnreadableItem, WriteFailed
 from shotproof.features.features import Features
 from shotproof.pipeline.material import read
+from shotproof.pipeline.profile.profile import profile
 from shotproof.pipeline.run import run
 from shotproof.pipeline.steps.steps import MANIFEST
 from tests.pipeline.shapes_experiment import ENCODER, EXPERIMENT, FILES, bytes_of
@@ -39,7 +44,7 @@ def test_a_second_run_in_the_same_folder_is_told_that_there_is_one(experiment: P
             with pytest.raises(InputError, match="out: another run is at work in this folder"):
                 run(experiment)
 
-    assert sorted(run(experiment, tell=second).made) == FILES
+    assert sorted(run(experiment, verbose=True, tell=second).made) == FILES
     assert run(experiment).made == []
 
 
@@ -52,7 +57,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(experiment: Path) -> None:
             raise Interrupt
 
     with pytest.raises(Interrupt):
-        run(experiment, tell=stop)
+        run(experiment, verbose=True, tell=stop)
     rest = run(experiment)
     assert "catalog.parquet" in rest.reused
     assert "tasks-random-3way-1shot.parquet" in rest.reused
@@ -75,19 +80,99 @@ def test_the_manifest_says_what_was_made_when(finished: Path) -> None:
     assert all(entry["made"].startswith("20") for entry in manifest["files"].values())
 
 
-def test_an_unreadable_image_ends_a_run_or_is_left_out_when_asked(
-    experiment: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_run_tells_one_line_with_a_time_per_step(experiment: Path) -> None:
+    lines: list[str] = []
+    run(experiment, tell=lines.append)
+    steps = ["catalog", "attributes", "features", "tasks", "evaluation", "intervals", "report"]
+    assert [line.split()[0] for line in lines] == steps
+    assert all(re.search(r" \d+\.\d s$", line) for line in lines)
+    assert "50 items, 5 classes" in lines[0]
+    assert "12 files" in lines[4]
+    assert "sampler" in lines[5]
+    again: list[str] = []
+    run(experiment, tell=again.append)
+    assert all("up to date" in line for line in again[1:5])
+
+
+def test_files_are_named_if_asked(experiment: Path) -> None:
+    lines: list[str] = []
+    run(experiment, verbose=True, tell=lines.append)
+    assert "making       catalog.parquet" in lines
+    again: list[str] = []
+    run(experiment, verbose=True, tell=again.append)
+    assert sorted(line.split()[-1] for line in again if line.startswith("up to date")) == FILES
+
+
+def test_a_folder_belongs_to_one_experiment_on_one_data_set(finished: Path) -> None:
+    there = bytes_of(finished.parent / "out")
+    shutil.copytree(finished.parent / "world", finished.parent / "other")
+    text = finished.read_text()
+    finished.write_text(text.replace('root = "world"', 'root = "other"'))
+    for dry_run in (True, False):
+        with pytest.raises(InputError, match=r"belongs to .* on .*world, and this is .* on .*other: .* -o OTHER"):
+            run(finished, dry_run=dry_run)
+    (finished.parent / "second.toml").write_text(text)
+    with pytest.raises(InputError, match=r"belongs to .*experiment.toml on .*, and this is .*second.toml on .*world"):
+        run(finished.parent / "second.toml")
+    with pytest.raises(InputError, match=r"belongs to .*experiment.toml on .*world, and this is shotproof profile on"):
+        profile(finished.parent / "world", finished.parent / "out", encoder="pixels", query=4)
+    assert bytes_of(finished.parent / "out") == there
+    finished.write_text(text.replace("tasks = 12", "tasks = 6"))  # a change of the same experiment
+    assert run(finished).made != []
+
+
+def test_an_experiment_that_is_moved_with_its_data_goes_on(finished: Path, tmp_path: Path) -> None:
+    moved = finished.parent.rename(tmp_path.parent / f"{tmp_path.name}-moved")
+    assert run(moved / finished.name).comparison is not None
+
+
+def test_a_folder_that_is_removed_in_the_middle_is_told_so(experiment: Path) -> None:
+    def remove(line: str) -> None:
+        if line.startswith("features"):
+            shutil.rmtree(experiment.parent / "out")
+
+    with pytest.raises(WriteFailed, match="out was removed or replaced while the run was at work in it"):
+        run(experiment, tell=remove)
+
+
+def test_features_from_files_are_called_by_the_names_of_these(experiment: Path) -> None:
+    items = read_layout(experiment.parent / "world", "folder").items
+    for folder in ("a", "b"):
+        (experiment.parent / folder).mkdir()
+        values = np.random.default_rng(0).normal(size=(len(items), 4))
+        np.savez(experiment.parent / folder / "x.npz", items=np.array(items), features=values)
+    experiment.write_text(EXPERIMENT.replace('"pixels(size=4)"', '"file:a/x.npz", "file:b/x.npz"'))
+    made = [name for name in run(experiment, dry_run=True).made if name.startswith("features")]
+    assert made[0] == "features-file-x.npz.parquet"
+    assert re.fullmatch(r"features-file-x\.npz-[0-9a-f]{6}\.parquet", made[1])
+
+
+def test_unreadable_images_end_a_run_and_are_all_named_with_the_way_to_go_on(experiment: Path) -> None:
+    broken = sorted((experiment.parent / "world").rglob("*.png"))[:3]
+    for image in broken:
+        image.write_bytes(b"no image")
+    lines: list[str] = []
+    with pytest.raises(UnreadableItem, match=r'3 files of 50 cannot be read.*--skip-bad.* on_error = "skip"') as error:
+        run(experiment, tell=lines.append)
+    assert all(str(image) in str(error.value) for image in broken)
+    assert not any(line.startswith("features") for line in lines)
+    experiment.write_text(EXPERIMENT.replace('detectors = ["photometric"]', 'file = "words.parquet"'))
+    catalog = read_layout(experiment.parent / "world", "folder")
+    Attributes.from_words({item: ["a"] for item in catalog.items}).write(experiment.parent / "words.parquet")
+    experiment.write_text(experiment.read_text().replace("tasks = 12", 'tasks = 12\nsamplers = ["random"]'))
+    with pytest.raises(UnreadableItem, match="3 files of 50 cannot be read"):  # where no detector has met them
+        run(experiment)
+
+
+def test_unreadable_images_are_left_out_when_asked(experiment: Path, caplog: pytest.LogCaptureFixture) -> None:
     image = sorted((experiment.parent / "world").rglob("*.png"))[0]
     image.write_bytes(b"no image")
-    with pytest.raises(InputError, match=image.name):
-        run(experiment)
     experiment.write_text(EXPERIMENT.replace('["pixels(size=4)"]', '["pixels(size=4)"]\non_error = "skip"'))
     lines: list[str] = []
     with caplog.at_level("WARNING"):
         run(experiment, tell=lines.append)
-    assert image.stem in caplog.text
-    assert any(line.startswith("left out     1 unreadable") for line in lines)
+    told = [*caplog.messages, *lines]
+    assert len([line for line in told if "left out" in line and image.stem in line]) == 1
     material = read(experiment.parent / "out")
     skipped = material.features[0].record.skipped  # type: ignore[union-attr]
     assert len(skipped) == 1

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import soundfile
 
 from shotproof.core.errors import InputError
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.run import run
-from shotproof.pipeline.start import experiment_of_folder
+from shotproof.pipeline.start import StartOptions, start_experiment
 from shotproof.worlds.shapes import ShapesWorld
 from tests.drawn_clips import tone
 
 
 def test_a_folder_of_images_gets_attributes_and_fewstab(tmp_path: Path) -> None:
     ShapesWorld(classes=6, items=4, size=24).write(tmp_path / "shapes")
-    experiment_of_folder(tmp_path / "shapes", tmp_path / "out" / "experiment.toml")
-    read = Experiment.read(tmp_path / "out" / "experiment.toml")
+    read, _ = start_experiment(tmp_path / "shapes", tmp_path / "out")
+    assert read == Experiment.read(tmp_path / "out" / "experiment.toml")
     assert read.root is not None
     assert read.root.resolve() == tmp_path / "shapes"
     assert [str(draw.sampler) for draw in read.draws] == ["random", "fewstab"]
@@ -28,16 +29,75 @@ def test_a_folder_of_images_gets_attributes_and_fewstab(tmp_path: Path) -> None:
 
 def test_an_experiment_that_is_there_stays(tmp_path: Path) -> None:
     ShapesWorld(classes=6, items=4, size=24).write(tmp_path / "shapes")
-    path = tmp_path / "experiment.toml"
-    path.write_text("mine")
-    experiment_of_folder(tmp_path / "shapes", path)
-    assert path.read_text() == "mine"
+    start_experiment(tmp_path / "shapes", tmp_path / "out")
+    path = tmp_path / "out" / "experiment.toml"
+    path.write_text(path.read_text().replace("lite0", "pixels"))
+    changed = path.read_text()
+    read, _ = start_experiment(tmp_path / "shapes", tmp_path / "out")
+    assert [str(encoder) for encoder in read.encoders] == ["pixels"]
+    assert path.read_text() == changed
+
+
+def test_options_are_written_into_the_experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ShapesWorld(classes=6, items=4, size=24).write(tmp_path / "shapes")
+    (tmp_path / "heads.py").write_text("def head(support, labels, query):\n    return query @ support.T\n")
+    options = StartOptions(("pixels(size=4)",), ("knn", "heads.py:head"), 20, skip_bad=True, skip_small=True)
+    read, trusted = start_experiment(Path("shapes"), Path("out"), options)
+    assert read == Experiment.read(Path("out/experiment.toml"), trusted)
+    assert [str(encoder) for encoder in read.encoders] == ["pixels(size=4)"]
+    assert [method.spelling for method in read.methods] == ["knn", "../heads.py:head"]
+    assert read.on_error == "skip"
+    assert {(str(draw.sampler), draw.tasks) for draw in read.draws} == {
+        (f"{name}(skip_small_classes=True)", 20) for name in ("random", "fewstab")
+    }
+
+
+def test_other_options_write_the_experiment_anew_unless_its_user_has_changed_it(tmp_path: Path) -> None:
+    ShapesWorld(classes=6, items=4, size=24).write(tmp_path / "shapes")
+    start_experiment(tmp_path / "shapes", tmp_path / "out", StartOptions(("pixels",), tasks=20))
+    read, _ = start_experiment(tmp_path / "shapes", tmp_path / "out", StartOptions(("pixels",), tasks=30))
+    assert read.draws[0].tasks == 30
+    again, _ = start_experiment(tmp_path / "shapes", tmp_path / "out")
+    assert again.draws[0].tasks == 30
+    path = tmp_path / "out" / "experiment.toml"
+    path.write_text(path.read_text().replace("query = 15", "query = 4"))
+    with pytest.raises(InputError, match=r"was changed by hand, and these flags would write it anew.* -o OTHER"):
+        start_experiment(tmp_path / "shapes", tmp_path / "out", StartOptions(("pixels",), tasks=40))
+    assert "query = 4" in path.read_text()
+
+
+def test_the_experiment_of_another_folder_is_refused_with_both_roots(tmp_path: Path) -> None:
+    for name in ("A", "B"):
+        ShapesWorld(classes=6, items=4, size=24).write(tmp_path / name / "pics")
+    start_experiment(tmp_path / "A" / "pics", tmp_path / "pics-results")  # interrupted before its first file
+    with pytest.raises(InputError, match=r"belongs to .*A/pics, and this is .*B/pics: choose another folder, -o OTHER"):
+        start_experiment(tmp_path / "B" / "pics", tmp_path / "pics-results")
+
+
+def test_a_dry_run_writes_nothing_and_finds_files_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    catalog = ShapesWorld(classes=6, items=20, size=24).write(tmp_path / "shapes")
+    np.savez("features.npz", items=np.array(catalog.items), features=np.zeros((len(catalog), 2)))
+    before = sorted(tmp_path.rglob("*"))
+    options = StartOptions(("file:features.npz",), ("ncc",), 10)
+    read, trusted = start_experiment(Path("shapes"), Path("shapes-results"), options, dry_run=True)
+    dry = run(read, dry_run=True, trust=trusted, made_by="shotproof run")
+    assert "features-file-features.npz.parquet" in dry.made
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_wrong_option_leaves_nothing_behind(tmp_path: Path) -> None:
+    ShapesWorld(classes=6, items=4, size=24).write(tmp_path / "shapes")
+    with pytest.raises(InputError, match="unknown method 'knnn'"):
+        start_experiment(tmp_path / "shapes", tmp_path / "out", StartOptions(methods=("knnn",)))
+    assert not (tmp_path / "out").exists()
 
 
 def test_class_folders_inside_an_images_folder(tmp_path: Path) -> None:
     ShapesWorld(classes=6, items=20, size=24).write(tmp_path / "birds" / "images")
-    experiment_of_folder(tmp_path / "birds", tmp_path / "experiment.toml")
-    dry = run(tmp_path / "experiment.toml", dry_run=True)
+    read, _ = start_experiment(tmp_path / "birds", tmp_path / "out")
+    dry = run(read, dry_run=True)
     assert "catalog.parquet" in dry.made
 
 
@@ -48,7 +108,7 @@ def test_a_folder_of_sounds_runs_a_sound_experiment(tmp_path: Path) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             soundfile.write(path, tone(8 * label + number), 16_000)
     path = tmp_path / "out" / "experiment.toml"
-    experiment_of_folder(tmp_path / "sounds", path)
+    start_experiment(tmp_path / "sounds", path.parent)
     text = path.read_text()
     assert 'encoders = ["logmel"]' in text
     small = text.replace("shots = [1, 5]", "shots = [1]").replace("query = 15", "query = 4").replace("600", "20")
@@ -63,4 +123,4 @@ def test_splits_without_a_test_split_need_an_experiment_of_ones_own(tmp_path: Pa
     for split in ("train", "val"):
         ShapesWorld(classes=3, items=2, size=24).write(tmp_path / "shapes" / split)
     with pytest.raises(InputError, match="has the splits train, val and none called test"):
-        experiment_of_folder(tmp_path / "shapes", tmp_path / "experiment.toml")
+        start_experiment(tmp_path / "shapes", tmp_path / "out")

@@ -80,6 +80,12 @@ class Attributes(Tabular):
         """Digest of the content."""
         return digest(self.table, ["item", "attributes"])
 
+    @property
+    def unknown(self) -> list[str]:
+        """The items of which nothing is known."""
+        of_item: list[str] = self.table.column("item").filter(pc.is_null(self.table.column("attributes"))).to_pylist()
+        return of_item
+
     def to_words(self) -> dict[str, list[str] | None]:
         """As {item: words}."""
         rows = zip(self.table.column("item").to_pylist(), self.table.column("attributes").to_pylist(), strict=True)

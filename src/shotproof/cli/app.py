@@ -40,7 +40,7 @@ from shotproof.cli.show import show
 from shotproof.cli.tasks.check import check
 from shotproof.cli.tasks.evaluate import evaluate
 from shotproof.cli.tasks.sample import sample
-from shotproof.core.errors import Interrupted, ShotproofError, is_want_of_memory
+from shotproof.core.errors import Interrupted, ShotproofError, is_want_of_memory, refused_by_system
 from shotproof.core.trust import typed_by_user
 from shotproof.version import __version__
 
@@ -124,6 +124,8 @@ def main() -> None:
         sys.stderr.close()  # the reader of our output went away; nothing is left to say
         sys.exit(141)
     except (MemoryError, RuntimeError, OSError, ImportError) as error:
+        if refusal := refused_by_system(error):
+            _stop(refusal, 2)
         if not is_want_of_memory(error):
             raise
         _leave("memory ran out; finished parts are kept: try fewer workers, or a smaller batch or way", 2)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shotproof.cli.console import say
-from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Verbose, Workers, make_runtime
 
 if TYPE_CHECKING:
     from shotproof.analysis.reevaluation.material import Material
@@ -147,6 +150,7 @@ def demo(
     cache: Cache = None,
     progress: Progress = None,
     engine: EngineName = None,
+    verbose: Verbose = False,
 ) -> None:
     """Draw animals in places, train two small networks, and measure how far each leans on the background.
 
@@ -161,67 +165,104 @@ def demo(
         raise InputError("--sound and --train are two demos: choose one")
     with make_runtime(workers, device, cache, progress, engine):
         if train:
-            _networks(output or Path("shotproof-demo-train"))
+            _networks(output or Path("shotproof-demo-train"), verbose)
         elif sound:
-            _sounds(output or Path("shotproof-demo-sound"))
+            _sounds(output or Path("shotproof-demo-sound"), verbose)
         else:
-            _scenes(output or Path("shotproof-demo"))
+            _scenes(output or Path("shotproof-demo"), verbose)
 
 
-def _sounds(output: Path) -> None:
+def _sounds(output: Path, verbose: bool) -> None:
     """Synthesize recordings, mix them with backgrounds of three loudnesses, and run the same experiment on each."""
     from shotproof.cli.results.report import print_comparison
-    from shotproof.core.whole_files import write_text
     from shotproof.pipeline.material import read_material
     from shotproof.pipeline.report import write_report
     from shotproof.pipeline.run import run
+    from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
     from shotproof.sounds.mix import MixSettings, mix
     from shotproof.worlds.sounds import SoundsWorld
 
-    say(f"synthesizing sounds into {output / 'world'}", err=True)
+    folders = {output / f"background-{dial:g}": dial for dial in _DIALS}
+    _claim(output, {folder: _SOUND_EXPERIMENT.replace("DIAL", f"{dial:g}") for folder, dial in folders.items()})
     world = SoundsWorld()
-    recordings = world.write(output / "world")
-    recordings.write(output / "world" / "catalog.parquet")
-    folders = [output / f"background-{dial:g}" for dial in _DIALS]
-    for dial, folder in zip(_DIALS, folders, strict=True):
-        say(f"mixing with backgrounds at a = {dial:g} into {folder}", err=True)
-        mix(recordings, world.mapping(), folder, MixSettings(dial=dial, clean=True))
-        write_text(folder / "experiment.toml", _SOUND_EXPERIMENT.replace("DIAL", f"{dial:g}"))
-        run(folder / "experiment.toml", tell=lambda line: say(line, err=True))
+    with _step("drawing", f"sounds into {output / 'world'}"):
+        recordings = world.write(output / "world")
+        recordings.write(output / "world" / "catalog.parquet")
+    for folder, dial in folders.items():
+        with _step("mixing", f"backgrounds at a = {dial:g} into {folder}"):
+            mix(recordings, world.mapping(), folder, MixSettings(dial=dial, clean=True))
+        run(folder / EXPERIMENT_FILE, verbose=verbose, tell=lambda line: say(line, err=True))
     page = output / "report.html"
     comparison = write_report(page, read_material(folders), title="Shotproof demo: sounds with backgrounds")
     print_comparison(replace(comparison, blocks=[one for one in comparison.blocks if one.design.dial == 1]))
     say(f"report, with the other backgrounds: {page}")
 
 
-def _networks(output: Path) -> None:
+def _networks(output: Path, verbose: bool) -> None:
     """Train the same network on shortcuts of four degrees, and measure how far each leans on the background."""
     from shotproof.attributes.attributes import Attributes
     from shotproof.cli.results.report import print_comparison
-    from shotproof.core.whole_files import write_text
     from shotproof.pipeline.run import run
+    from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
     from shotproof.worlds.shapes import ShapesWorld
 
     world = ShapesWorld(**_TRAINED_WORLD)
-    say(f"drawing a world of shapes into {output / 'world'}", err=True)
-    tested = world.write(output / "world", "test")
-    tested.write(output / "world" / "catalog.parquet")
+    names = [f"shortcut-{100 * degree:.0f}.model" for degree in _DEGREES]
+    models = ", ".join(f'"model:{name}"' for name in names)
+    _claim(output, {output: _TRAINED_EXPERIMENT.replace("MODELS", models)})
+    with _step("drawing", f"a world of shapes into {output / 'world'}"):
+        tested = world.write(output / "world", "test")
+        tested.write(output / "world" / "catalog.parquet")
     backgrounds = zip(tested.items, tested.table.column("background").to_pylist(), strict=True)
     words = {item: [f"{background} background"] for item, background in backgrounds}
     Attributes.from_words(words).write(output / "world" / "attributes.parquet")
-    names = [f"shortcut-{100 * degree:.0f}.model" for degree in _DEGREES]
     for degree, name in zip(_DEGREES, names, strict=True):
         folder = output / "training" / name.removesuffix(".model")
         count = round(degree * world.train_classes)
-        say(f"training {output / name}: {count} of {world.train_classes} classes have a shortcut", err=True)
-        tied = replace(world, items=40, shortcut_classes=count)
-        _train(tied.write(folder, "train"), output / name, _TRAINING)
-    models = ", ".join(f'"model:{name}"' for name in names)
-    write_text(output / "experiment.toml", _TRAINED_EXPERIMENT.replace("MODELS", models))
-    outcome = run(output / "experiment.toml", tell=lambda line: say(line, err=True))
+        with _step("training", f"{name}, {count} of {world.train_classes} classes with a shortcut"):
+            tied = replace(world, items=40, shortcut_classes=count)
+            _train(tied.write(folder, "train"), output / name, _TRAINING)
+    outcome = run(output / EXPERIMENT_FILE, verbose=verbose, tell=lambda line: say(line, err=True))
     assert outcome.comparison is not None  # it is no dry run
     print_comparison(outcome.comparison)
     say(f"report: {outcome.report}")
+
+
+def _claim(output: Path, experiments: Mapping[Path, str]) -> None:
+    """Write the experiments of a demo into their folders, before anything else.
+
+    Raises:
+        InputError: the output folder holds other things, or an experiment of this demo that was changed.
+    """
+    from shotproof.core.errors import InputError
+    from shotproof.core.tables import check_output
+    from shotproof.core.whole_files import write_text
+    from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
+
+    check_output(output, folder=True)
+    files = {folder / EXPERIMENT_FILE: text for folder, text in experiments.items()}
+    first = next(iter(files))
+    if output.is_dir() and any(output.iterdir()) and not first.is_file():
+        raise InputError(f"{output} holds other things: choose another folder, -o OTHER")
+    for file, text in files.items():
+        if file.is_file() and file.read_text(encoding="utf-8") != text:
+            raise InputError(
+                f"{file} is not what this demo writes: shotproof run {file} runs it, or choose another folder for the "
+                "demo, -o OTHER"
+            )
+        write_text(file, text)
+
+
+@contextlib.contextmanager
+def _step(name: str, done: str) -> Iterator[None]:
+    """Show a bar while a part of a demo goes on, and say in one line what it did and how long that took."""
+    from shotproof.core.runtime.runtime import current_runtime
+    from shotproof.pipeline.steps.steps import step_line
+
+    start = time.monotonic()
+    with current_runtime().progress_bar(name, None):
+        yield
+    say(step_line(name, done, time.monotonic() - start), err=True)
 
 
 def _train(seen: Catalog, model: Path, settings: dict[str, Any]) -> None:
@@ -241,22 +282,22 @@ def _train(seen: Catalog, model: Path, settings: dict[str, Any]) -> None:
         )
 
 
-def _scenes(output: Path) -> None:
+def _scenes(output: Path, verbose: bool) -> None:
     """Draw animals, train two small networks on some of them, and measure on the others who leans on the background."""
-    from shotproof.core.whole_files import write_text
     from shotproof.pipeline.material import read_material
     from shotproof.pipeline.run import run
+    from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
     from shotproof.worlds.scenes import ScenesWorld
 
-    say(f"drawing animals into {output / 'world'}", err=True)
-    tested = ScenesWorld(**_TESTED_WORLD).write(output / "world", "test")
-    tested.write(output / "world" / "catalog.parquet")
+    _claim(output, {output: _EXPERIMENT})
+    with _step("drawing", f"animals into {output / 'world'}"):
+        tested = ScenesWorld(**_TESTED_WORLD).write(output / "world", "test")
+        tested.write(output / "world" / "catalog.parquet")
     for name, (share, where) in _NETWORKS.items():
-        say(f"training {output / name}.model on twelve other animals {where}", err=True)
-        seen = ScenesWorld(**_TRAINING_WORLD, at_home=share).write(output / "training" / name, "train")
-        _train(seen, output / f"{name}.model", _SCENES_TRAINING)
-    write_text(output / "experiment.toml", _EXPERIMENT)
-    outcome = run(output / "experiment.toml", tell=lambda line: say(line, err=True))
+        with _step("training", f"{name}, on animals {where}"):
+            seen = ScenesWorld(**_TRAINING_WORLD, at_home=share).write(output / "training" / name, "train")
+            _train(seen, output / f"{name}.model", _SCENES_TRAINING)
+    outcome = run(output / EXPERIMENT_FILE, verbose=verbose, tell=lambda line: say(line, err=True))
     assert outcome.comparison is not None  # it is no dry run
     _print_found(outcome.comparison, read_material([output]))
     experiment = output / "experiment.toml"

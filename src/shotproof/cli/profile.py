@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shotproof.cli.console import say
-from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
+from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Verbose, Workers
 
 if TYPE_CHECKING:
     from shotproof.stats.card.card import Card, CardNumber
@@ -53,7 +53,10 @@ def profile(
     query: Annotated[int, typer.Option(min=1, help="Query items per class.")] = 15,
     tasks: Annotated[int | None, typer.Option(min=2, help="Per task set. Default: 600.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Which tasks.")] = 0,
-    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the tasks, and wider intervals.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A tenth of the tasks, fewer re-evaluations, and wider intervals.")
+    ] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave out files that cannot be read.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of cards.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the card as JSON.")] = False,
     workers: Workers = None,
@@ -61,6 +64,7 @@ def profile(
     cache: Cache = None,
     progress: Progress = None,
     engine: EngineName = None,
+    verbose: Verbose = False,
 ) -> None:
     """Measure one classifier on all axes that the data allows, beside baselines, and write its robustness card.
 
@@ -73,6 +77,7 @@ def profile(
     from shotproof.core.errors import InputError
     from shotproof.pipeline.profile.profile import profile as make_profile
     from shotproof.stats.card.schema import SHIPPED
+    from shotproof.stats.export.refusals import interval_sentences
 
     if schema:
         say_text(SHIPPED.read_text(encoding="utf-8"))
@@ -100,6 +105,8 @@ def profile(
             tasks=tasks,
             seed=seed,
             quick=quick,
+            skip_bad=skip_bad,
+            verbose=verbose,
             tell=lambda line: say(line, err=True),
             runtime=runtime,
         )
@@ -107,6 +114,8 @@ def profile(
         print_json(found.card.to_json())
     else:
         print_card(found.card)
+        for sentence in interval_sentences(found.comparison):
+            say(sentence)
         say(f"card: {found.page}")
 
 
@@ -139,3 +148,5 @@ def print_card(card: Card) -> None:
         say(sentence)
     for note in card.notes:
         say(f"{note}.")
+    if card.quick:
+        say("This is a quick card, of a tenth of the tasks: its intervals are wide.")

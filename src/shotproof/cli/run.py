@@ -1,4 +1,4 @@
-"""`shotproof run`: a whole experiment from one file."""
+"""`shotproof run`: a whole experiment from one file, a folder of data, or a bundle."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from shotproof.cli.console import ask, say
-from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
+from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Verbose, Workers
 
 if TYPE_CHECKING:
     from shotproof.core.runtime.runtime import Runtime
@@ -28,11 +28,24 @@ def run(
     ] = None,
     root: Annotated[Path | None, typer.Option(help="Of a bundle: the folder of the data.")] = None,
     encoder: Annotated[
-        str | None, typer.Option(help="Of a bundle: your encoder, e.g. lite0, model:FILE or file:FEATURES.")
+        list[str] | None,
+        typer.Option(
+            help="Of a folder or a bundle: e.g. lite0, model:FILE or file:FEATURES. Of a folder, also several."
+        ),
     ] = None,
-    method: Annotated[str | None, typer.Option(help="Of a bundle: your method. Default: the bundle's first.")] = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help="Of a folder, also several, or of a bundle. Default: five heads, or the bundle's first."),
+    ] = None,
+    tasks: Annotated[int | None, typer.Option(min=2, help="Of a folder: tasks per task set. Default: 600.")] = None,
+    skip_bad: Annotated[
+        bool, typer.Option("--skip-bad", help="Of a folder: leave out files that cannot be read.")
+    ] = False,
+    skip_small: Annotated[
+        bool, typer.Option("--skip-small", help="Of a folder: leave out classes that are too small for the tasks.")
+    ] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Of a bundle: the folder to write. Default: its name.")
+        Path | None, typer.Option("--output", "-o", help="The folder to write. Default: the data's name with -results.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show which files would be made; make none.")] = False,
     placebo: Annotated[
@@ -50,12 +63,15 @@ def run(
     cache: Cache = None,
     progress: Progress = None,
     engine: EngineName = None,
+    verbose: Verbose = False,
 ) -> None:
     """Go from data to report as one TOML file says; a file that is up to date is not made again.
 
     shotproof run experiment.toml
 
-    Of a folder, whose experiment file is written beside it, to change later: shotproof run birds/
+    Of a folder, whose experiment file is written into the output folder, to change later: shotproof run birds/
+
+    An output folder belongs to one experiment on one data set: any other one is refused.
 
     Of a bundle, on your encoder: shotproof run birds.zip --root images/ --encoder lite0 -o mine
     """
@@ -65,31 +81,55 @@ def run(
     from shotproof.core.errors import InputError
     from shotproof.core.files import is_folder
     from shotproof.core.runtime.runtime import runtime as current_with
+    from shotproof.core.tables import check_output
     from shotproof.pipeline.checks import placed
     from shotproof.pipeline.experiment import Experiment
     from shotproof.pipeline.run import run as run_experiment
     from shotproof.pipeline.schema import SHIPPED
-    from shotproof.pipeline.start import experiment_of_folder
+    from shotproof.pipeline.start import MADE_BY, StartOptions, start_experiment
+    from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
 
     if schema:
         say_text(SHIPPED.read_text(encoding="utf-8"))
         return
     if experiment is None:
         raise InputError("expected an experiment file or a folder: shotproof run experiment.toml")
+    of_folder = (tasks, skip_bad, skip_small) != (None, False, False)
     if experiment.suffix == ".zip":
+        if of_folder or dry_run or len(encoder or ()) > 1 or len(method or ()) > 1:
+            raise InputError(
+                f"{experiment} is a bundle, which has its own tasks: expected one --encoder, at most one --method, and "
+                "no --tasks, --skip-bad, --skip-small and --dry-run"
+            )
         runtime = make_runtime(workers, device, cache, progress, engine)
-        _run_bundle(experiment, root, encoder, method, output, trust, as_json, runtime)
+        of_user = (next(iter(encoder or ()), None), next(iter(method or ()), None))
+        _run_bundle(experiment, root, *of_user, output, trust, as_json, verbose, runtime)
         return
-    if (root, encoder, method, output) != (None,) * 4:
+    if root is not None:
         raise InputError(
-            "--root, --encoder, --method and --output are of a bundle: write them into the experiment file"
+            "--root is of a bundle: of a folder it is the folder itself, else it is in the experiment file"
         )
+    file, made_by = experiment, ""
     if is_folder(experiment):
-        folder, experiment = experiment, Path(f"{experiment.resolve().name}-results") / "experiment.toml"
-        experiment_of_folder(folder, experiment)
-        say(f"the experiment: {experiment}", err=True)
-    file = experiment
-    read, trusted = with_trust(file, trust, lambda agreed: (Experiment.read(file, agreed), agreed))
+        folder, made_by = experiment, MADE_BY
+        output = output or Path(f"{experiment.resolve().name}-results")
+        file = output / EXPERIMENT_FILE
+        check_output(output, folder=True)
+        options = StartOptions(tuple(encoder or ()), tuple(method or ()), tasks, skip_bad, skip_small)
+        into = output
+        read, trusted = with_trust(
+            file, trust, lambda agreed: start_experiment(folder, into, options, dry_run=dry_run, trust=agreed)
+        )
+        if not dry_run:
+            say(f"the experiment: {file}", err=True)
+    else:
+        if of_folder or encoder or method:
+            raise InputError(
+                "--encoder, --method, --tasks, --skip-bad and --skip-small are of a folder: write them into the "
+                "experiment file"
+            )
+        read, trusted = with_trust(file, trust, lambda agreed: (Experiment.read(file, agreed), agreed))
+        read = read if output is None else replace(read, folder=output)
     if placebo is not None:
         read = replace(read, placebo=placebo)
     with placed(read, "[runtime]"):
@@ -97,7 +137,13 @@ def run(
     runtime = make_runtime(workers, device, cache, progress, engine, base)
     with runtime, told_notes():
         outcome = run_experiment(
-            read, dry_run=dry_run, trust=trusted, tell=lambda line: say(line, err=True), runtime=runtime
+            read,
+            dry_run=dry_run,
+            trust=trusted,
+            made_by=made_by,
+            verbose=verbose,
+            tell=lambda line: say(line, err=True),
+            runtime=runtime,
         )
     if outcome.comparison is None:
         return
@@ -116,6 +162,7 @@ def _run_bundle(
     output: Path | None,
     trust: bool,
     as_json: bool,
+    verbose: bool,
     runtime: Runtime,
 ) -> None:
     from shotproof.cli.console import print_json, told_notes
@@ -123,6 +170,7 @@ def _run_bundle(
     from shotproof.core.errors import InputError
     from shotproof.pipeline.bundle.hub import HUB, download_bundle
     from shotproof.pipeline.bundle.run import run_bundle
+    from shotproof.stats.export.refusals import interval_sentences
 
     if encoder is None:
         raise InputError(f"expected your encoder: shotproof run {file} --root DATA --encoder lite0")
@@ -137,6 +185,7 @@ def _run_bundle(
             output=folder,
             method=method,
             trust=agreed,
+            verbose=verbose,
             tell=lambda line: say(line, err=True),
             runtime=runtime,
         )
@@ -147,6 +196,8 @@ def _run_bundle(
         print_json(found.card.to_json())
     else:
         print_card(found.card)
+        for sentence in interval_sentences(found.comparison):
+            say(sentence)
         say(f"card: {found.page}")
 
 

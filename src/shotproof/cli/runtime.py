@@ -31,6 +31,9 @@ Progress = Annotated[
     bool | None,
     typer.Option("--progress/--no-progress", help="Bars. Default: on a terminal.", rich_help_panel=PANEL),
 ]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", "-v", help="Name every file that is made or up to date.", rich_help_panel=PANEL)
+]
 BatchSize = Annotated[
     int | None,
     typer.Option("--batch-size", min=1, help="Items that a network takes at once.", rich_help_panel=PANEL),

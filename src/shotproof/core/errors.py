@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import copy
 import difflib
+import errno
 from collections.abc import Iterable
 from typing import Any, Self, TypeVar
 
@@ -118,6 +119,19 @@ def is_want_of_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError) or any(word in str(error) for word in words):
         return True
     return error.__cause__ is not None and is_want_of_memory(error.__cause__)
+
+
+def refused_by_system(error: BaseException) -> str | None:
+    """Say which file the system lets nobody write or read: a full or read-only disk, permissions; None if it is none.
+
+    Example:
+        >>> refused_by_system(OSError(errno.EROFS, "Read-only file system", "out"))
+        'cannot write or read out: Read-only file system'
+    """
+    refusals = (errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EIO, errno.ENAMETOOLONG)
+    if not isinstance(error, OSError) or error.errno not in refusals:
+        return None
+    return f"cannot write or read {error.filename or 'a file'}: {error.strerror}"
 
 
 def first_line(error: BaseException) -> str:

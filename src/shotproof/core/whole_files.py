@@ -96,6 +96,25 @@ def whole_folder(path: Path) -> Iterator[Path]:
         raise WriteFailed(f"cannot write {path}: {error.strerror or error}") from error
 
 
+@contextlib.contextmanager
+def new_folder(path: Path) -> Iterator[None]:
+    """Make a folder, and those that it lies in, unless they are there; remove it if the block fails and it is empty.
+
+    Raises:
+        WriteFailed: the system does not let it be made.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WriteFailed(f"cannot write {path}: {error.strerror or error}") from error
+    try:
+        yield
+    except Exception:
+        with contextlib.suppress(OSError):  # it has files in it
+            path.rmdir()
+        raise
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file, whole or not at all."""
     with whole_file(path) as temporary:

@@ -49,6 +49,15 @@ def open_image(path: Path, max_pixels: int = MAX_PIXELS) -> Image.Image:
         raise UnreadableItem(f"image {path} cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
 
+def is_readable(path: Path) -> bool:
+    """Return whether an image can be decoded."""
+    try:
+        open_image(path)
+    except UnreadableItem:
+        return False
+    return True
+
+
 def _to_rgb(image: Image.Image) -> Image.Image:
     """Eight bits per channel; Pillow alone would cut 16-bit grays off at 255, which leaves a white image."""
     if image.mode == "F":

@@ -32,7 +32,7 @@ from shotproof.methods.method import Method, make_method
 from shotproof.methods.model_head import ModelHead
 from shotproof.models.encoder import ModelEncoder
 from shotproof.pipeline.bundle.bundle import Bundle
-from shotproof.pipeline.profile.profile import QUICK_HALVINGS
+from shotproof.pipeline.run import QUICK_HALVINGS, QUICK_TASKS_PER_HALF
 from shotproof.pipeline.run_files import files_of, kind_of
 from shotproof.pipeline.steps.steps import MANIFEST
 from shotproof.stats.card.card import CARD_FILE, Card
@@ -352,6 +352,7 @@ class _Checking:
             folder.features,
             folder.attributes,
             halvings=QUICK_HALVINGS if card.quick else None,
+            tasks_per_half=QUICK_TASKS_PER_HALF if card.quick else None,
             folders=[folder.path],
         )
         try:

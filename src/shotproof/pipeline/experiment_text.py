@@ -29,7 +29,7 @@ def experiment_text(content: Mapping[str, Any], about: str) -> str:
     """
     lines = [f"# {about}"]
     for section, values in content.items():
-        lines += ["", f"[{section}]", *(f"{key} = {_toml(value)}" for key, value in values.items())]
+        lines += ["", f"[{section}]", *(f"{key} = {toml_value(value)}" for key, value in values.items())]
     return "\n".join(lines) + "\n"
 
 
@@ -57,12 +57,17 @@ def method_from(folder: Path, given: str) -> str:
     return f"{kind}:{path_from(folder, Path(rest))}" if kind == "model" and colon else given
 
 
-def _toml(value: Any) -> str:
-    """A value as TOML: text as JSON writes it, tables inline."""
+def toml_value(value: Any) -> str:
+    """Write a value as TOML: text as JSON writes it, tables inline.
+
+    Example:
+        >>> toml_value(["random", 5])
+        '["random", 5]'
+    """
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(key)} = {_toml(one)}" for key, one in value.items()) + " }"
+        return "{ " + ", ".join(f"{_key(key)} = {toml_value(one)}" for key, one in value.items()) + " }"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        inner = [_toml(one) for one in value]
+        inner = [toml_value(one) for one in value]
         if any(isinstance(one, Mapping) for one in value):
             return "[\n" + "".join(f"    {one},\n" for one in inner) + "]"
         return f"[{', '.join(inner)}]"

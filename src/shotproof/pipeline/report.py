@@ -118,30 +118,63 @@ def write_report(
     )
     with resolve(runtime):
         comparison = compare(material, intervals=intervals, metric=metric, placebo=placebo)
-        sets = _answered_sets(comparison, material)
-        explained = []
-        for explanation, words in explain_hardest(material, mismatch=mismatch):
-            hard = explanation.sets[0].tasks
-            design, label = _place(comparison, hard)
-            name = f"{label}, {comparison.design_name(design)}"
-            explained.append(_explained(name, explanation, words, catalog_of(hard, material.catalogs)))
-        content = PageContent(
-            title=title or TITLE,
-            comparison=comparison,
-            material=material,
-            gallery=_gallery(sets, material.catalogs),
-            costs=[SetCosts(one.name, attribute_costs(one.replicates)) for one in sets],
-            plans=plan_curves(comparison, material),
-            explained=explained,
-            projections=[] if projection == NO_PROJECTION else shift_projections(material, projection),
+        write_compared(
+            path,
+            comparison,
+            material,
+            title=title,
+            mismatch=mismatch,
             similarity=similarity,
-            fooled=find_fooled(comparison, material),
+            figures=figures,
+            projection=projection,
             experiment=experiment,
         )
-        write_page(Path(path), content)
-        if figures is not None:
-            save_figures(comparison, Path(figures))
     return comparison
+
+
+def write_compared(
+    path: str | Path,
+    comparison: Comparison,
+    material: Material,
+    *,
+    title: str | None = None,
+    mismatch: Pooling = "class",
+    similarity: Similarity | None = None,
+    figures: str | Path | None = None,
+    projection: str = "pca",
+    experiment: str | None = None,
+) -> None:
+    """Write a comparison as a page; with the arguments of `write_report`.
+
+    Args:
+        path: the page, `.html`
+        comparison: of the material's results
+        material: all that was read or made
+        title, mismatch, similarity, figures, projection, experiment: as `write_report` takes them
+    """
+    sets = _answered_sets(comparison, material)
+    explained = []
+    for explanation, words in explain_hardest(material, mismatch=mismatch):
+        hard = explanation.sets[0].tasks
+        design, label = _place(comparison, hard)
+        name = f"{label}, {comparison.design_name(design)}"
+        explained.append(_explained(name, explanation, words, catalog_of(hard, material.catalogs)))
+    content = PageContent(
+        title=title or TITLE,
+        comparison=comparison,
+        material=material,
+        gallery=_gallery(sets, material.catalogs),
+        costs=[SetCosts(one.name, attribute_costs(one.replicates)) for one in sets],
+        plans=plan_curves(comparison, material),
+        explained=explained,
+        projections=[] if projection == NO_PROJECTION else shift_projections(material, projection),
+        similarity=similarity,
+        fooled=find_fooled(comparison, material),
+        experiment=experiment,
+    )
+    write_page(Path(path), content)
+    if figures is not None:
+        save_figures(comparison, Path(figures))
 
 
 def write_explanations(

@@ -6,7 +6,10 @@ one file per task set, encoder and method, so that a method that is added is the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shotproof.analysis.compare import compare
 from shotproof.analysis.reevaluation.material import Material
 from shotproof.attributes.attributes import Attributes
 from shotproof.attributes.detector import detect
@@ -21,23 +25,29 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import read_layout
 from shotproof.catalog.names import apply_names
 from shotproof.catalog.splits import apply_splits
-from shotproof.core.errors import InsufficientData, Mismatch
+from shotproof.core.errors import InsufficientData, Mismatch, UnreadableItem
 from shotproof.core.files import is_there
+from shotproof.core.nouns import counted
 from shotproof.core.runtime.runtime import Runtime, current_runtime
 from shotproof.core.runtime.runtime import runtime as current_with
 from shotproof.core.trust import Trust, asking_for_packages, trusting
 from shotproof.features.encoder import encode
+from shotproof.features.encoders.network import NetworkEncoder
 from shotproof.features.features import Features
 from shotproof.features.transforms import transform
+from shotproof.media.images import is_readable
 from shotproof.pipeline.checks import check_draws, check_models, check_surroundings, check_tuning, placed, with_stages
+from shotproof.pipeline.draws import Draw
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.models import read_models
 from shotproof.pipeline.steps.drawn_sets import DrawnSet, DrawnSets
 from shotproof.pipeline.steps.evaluated_files import EvaluatedFiles
+from shotproof.pipeline.steps.owner import Owner
 from shotproof.pipeline.steps.stamps import catalog_stamp, file_stamps
 from shotproof.pipeline.steps.steps import Steps, Tell, file_name
 from shotproof.sounds.mix import expected_mixtures, mix
 from shotproof.stats.comparison import Comparison
+from shotproof.stats.export.numbers import listed
 from shotproof.tasks.sampler import samplers
 from shotproof.tasks.shape import TaskShape
 from shotproof.tasks.taskset import TaskSet
@@ -47,6 +57,10 @@ if TYPE_CHECKING:
 
 
 SIZES = ("way", "shot", "query")
+# Of a quick run: the fewest halvings of the data that tell a variance, and few tasks on each half. What few tasks add
+# to the variance is known and taken off; that it is known less well makes the intervals wider.
+QUICK_HALVINGS, QUICK_TASKS_PER_HALF = 20, 50
+SHOWN_UNREADABLE = 10
 
 
 @dataclass(frozen=True)
@@ -71,11 +85,15 @@ def run(
     dry_run: bool = False,
     trust: Trust = False,
     leave_out: bool = False,
-    halvings: int | None = None,
+    quick: bool = False,
+    made_by: str = "",
+    verbose: bool = False,
     tell: Tell = lambda line: None,
     runtime: Runtime | None = None,
 ) -> Run:
     """Run an experiment; whatever is up to date is not made again.
+
+    The output folder belongs to the experiment and its data from the first file on.
 
     Args:
         experiment: the file that describes it, or what was read from one
@@ -84,7 +102,9 @@ def run(
             imported, and servers that it names be asked; or which, as `NotTrusted` tells it
         leave_out: leave out samplers, other than the first, whose tasks the data cannot give; these are an error
             otherwise
-        halvings: how often the data is halved at random, for intervals that re-evaluate
+        quick: re-evaluate less for the intervals that need it, which makes them wider
+        made_by: the command, or the bundle, that made the experiment for its output folder
+        verbose: tell every file, too
         tell: receives one line per step
         runtime: how to compute; what the file says goes before what is current
 
@@ -94,7 +114,8 @@ def run(
     Raises:
         NotTrusted: the file, or a model that it names, names code or a server that is not trusted; nothing was
             imported or made.
-        InputError: the file, the data or what it names cannot be used; the message says which.
+        InputError: the file, the data or what it names cannot be used, or the output folder belongs to another
+            experiment or to other data; the message says which.
 
     Example:
         >>> import tempfile, shotproof as sp
@@ -113,8 +134,9 @@ def run(
     # Intervals draw its tasks anew, from their records: files that the experiment itself names may be read.
     named = [reach.what for draw in experiment.draws for reach in draw.sampler.reaches()]
     asking = asking_for_packages(experiment.file is not None)
-    with runtime, trusting(trust), trusting(named), asking, Steps(experiment.folder, dry_run, tell) as steps:
-        return _Running(experiment, steps, leave_out, halvings).run()
+    steps = Steps(experiment.folder, dry_run, tell, Owner.of(experiment, made_by), verbose)
+    with runtime, trusting(trust), trusting(named), asking, steps:
+        return _Running(experiment, steps, leave_out, quick).run()
 
 
 def read_catalog(experiment: Experiment) -> Catalog:
@@ -143,24 +165,31 @@ class _Running:
     experiment: Experiment
     steps: Steps
     leave_out: bool = False
-    halvings: int | None = None
+    quick: bool = False
     left_out: dict[str, str] = field(default_factory=dict)
 
     def run(self) -> Run:
         with placed(self.experiment, "[evaluate], model"):
             models = read_models(self.experiment)
-        catalog = self._kept(self._checked_catalog(models))
-        attributes = self._attributes(catalog)
-        features = {str(encoder): self._features(catalog, encoder) for encoder in self.experiment.encoders}
-        catalog = self._readable(catalog, features)
-        tasks = self._drawn(DrawnSets(self.experiment, self.steps, catalog, attributes, features))
-        results = EvaluatedFiles(self.experiment, self.steps, catalog, features, models).on(tasks)
+        with self.steps.stage("catalog") as stage:
+            catalog = self._kept(self._checked_catalog(models))
+            classes = len(catalog.table.column("label").unique())
+            stage.done = f"{counted(len(catalog), 'item')}, {classes:,} classes"
+        with self.steps.stage("attributes"):
+            attributes = self._attributes(catalog)
+        with self.steps.stage("features", len(self.experiment.encoders)):
+            self._require_readable(catalog, attributes)
+            features = {str(encoder): self._features(catalog, encoder) for encoder in self.experiment.encoders}
+            catalog = self._readable(catalog, features)
+        with self.steps.stage("tasks"):
+            tasks = self._drawn(DrawnSets(self.experiment, self.steps, catalog, attributes, features))
+        evaluation = EvaluatedFiles(self.experiment, self.steps, catalog, features, models)
+        with self.steps.stage("evaluation", evaluation.count(tasks)):
+            results = evaluation.on(tasks)
         page = self.experiment.folder / "report.html"
         if self.steps.dry_run:
             self.steps.tell(f"would write  {page.name}")
             return Run(None, page, self.steps.made, self.steps.reused, left_out=self.left_out)
-        from shotproof.pipeline.report import write_report
-
         self.steps.finish()
         material = Material(
             results=[one for one in results if one is not None],
@@ -169,22 +198,33 @@ class _Running:
             features=[one for one in features.values() if one is not None],
             attributes=[one for one in attributes.values() if one is not None],
             methods=self.experiment.methods,
-            halvings=self.halvings,
+            halvings=QUICK_HALVINGS if self.quick else None,
+            tasks_per_half=QUICK_TASKS_PER_HALF if self.quick else None,
             folders=[self.experiment.folder, *(file.parent for file in self.experiment.task_files)],
         )
-        given = self.experiment
-        comparison = write_report(
-            page,
-            material,
-            title=given.title,
-            intervals=given.intervals,
-            metric=given.metric,
-            placebo=given.placebo,
-            projection=given.projection,
-            mismatch=given.mismatch,
-            experiment=given.file.name if given.file else None,
-        )
+        comparison = self._reported(page, material)
         return Run(comparison, page, self.steps.made, self.steps.reused, material, self.left_out)
+
+    def _reported(self, page: Path, material: Material) -> Comparison:
+        """Compare what was evaluated, and write the page."""
+        from shotproof.pipeline.report import write_compared
+
+        given = self.experiment
+        with self.steps.stage("intervals") as stage:
+            comparison = compare(material, intervals=given.intervals, metric=given.metric, placebo=given.placebo)
+            stage.done = ", ".join(name for name in comparison.covers if name not in comparison.refused)
+        with self.steps.stage("report") as stage:
+            write_compared(
+                page,
+                comparison,
+                material,
+                title=given.title,
+                projection=given.projection,
+                mismatch=given.mismatch,
+                experiment=given.file.name if given.file else None,
+            )
+            stage.done = page.name
+        return comparison
 
     def _drawn(self, sets: DrawnSets) -> dict[str, DrawnSet]:
         """Task sets drawn before, and those of every draw; without those that the data cannot give, where left out."""
@@ -201,7 +241,7 @@ class _Running:
                 if not self.leave_out or number == 0:
                     raise
                 self.steps.files[:] = files
-                self.left_out[str(draw.sampler)] = str(error)
+                self.left_out[str(draw.sampler)] = f"{_fewer_ways(sets, draw)}{error}"
         return found
 
     def _task_files(self, catalog: Catalog) -> dict[str, TaskSet]:
@@ -231,7 +271,8 @@ class _Running:
             except InsufficientData as error:
                 if not self.leave_out or number == 0:
                     raise
-                self.left_out[str(draw.sampler)] = str(error.__cause__ or error)  # without its place in the file
+                ways = _fewer_ways(DrawnSets(self.experiment, self.steps, catalog, {**attributes}, {}), draw)
+                self.left_out[str(draw.sampler)] = f"{ways}{error.__cause__ or error}"  # without its place in the file
             else:
                 kept.append(draw)
         self.experiment = replace(self.experiment, draws=tuple(kept))
@@ -326,7 +367,15 @@ class _Running:
 
     def _features(self, catalog: Catalog, encoder: Any) -> Features | None:
         def make() -> Features:
-            return encode(catalog, encoder, on_error=self.experiment.on_error)
+            if self.experiment.on_error == "skip":
+                return encode(catalog, encoder, on_error="skip")
+            try:
+                return encode(catalog, encoder)
+            except UnreadableItem:
+                # All of them are told at once; what can be read is kept for the next run.
+                with _without_warnings():
+                    skipped = encode(catalog, encoder, on_error="skip").record.skipped
+                raise _unreadable(catalog, skipped) from None
 
         encoded = self.steps.step(Features, *self._encoding(catalog, encoder), make)
         return None if encoded is None else transform(encoded, self.experiment.transforms)
@@ -334,7 +383,22 @@ class _Running:
     def _encoding(self, catalog: Catalog, encoder: Any) -> tuple[str, list[Any], list[str]]:
         """The file of an encoder's features, what it is made from, and by what."""
         inputs = [catalog, catalog_stamp(catalog), file_stamps(encoder)]
-        return f"features-{file_name(str(encoder))}.parquet", inputs, [str(encoder), self.experiment.on_error]
+        return (
+            f"features-{self.steps.short_name(str(encoder))}.parquet",
+            inputs,
+            [str(encoder), self.experiment.on_error],
+        )
+
+    def _require_readable(self, catalog: Catalog, attributes: Mapping[str, Attributes | None]) -> None:
+        """Refuse images that cannot be read before anything is encoded, if detectors found nothing in them."""
+        encodes = any(isinstance(encoder, NetworkEncoder) for encoder in self.experiment.encoders)
+        if self.experiment.on_error == "skip" or catalog.medium != "image" or not encodes:
+            return
+        unknown = {item for words in attributes.values() if words is not None for item in words.unknown}
+        suspects = [(item, path) for item, path in zip(catalog.items, catalog.paths, strict=True) if item in unknown]
+        skipped = [item for item, path in suspects if not is_readable(path)]
+        if skipped:
+            raise _unreadable(catalog, skipped)
 
     def _readable(self, catalog: Catalog, features: dict[str, Features | None]) -> Catalog:
         """Without the items whose files some encoder could not read."""
@@ -343,9 +407,39 @@ class _Running:
             return catalog
         keep = pc.invert(pc.is_in(catalog.table.column("item"), value_set=pa.array(skipped)))
         readable = Catalog(catalog.table.filter(keep), catalog.root, catalog.record)
-        self.steps.tell(f"left out     {len(skipped)} unreadable items, e.g. {skipped[0]}")
         written = self.steps.step(Catalog, "catalog-readable.parquet", [catalog, skipped], None, lambda: readable)
         return readable if written is None else written
+
+
+def _fewer_ways(sets: DrawnSets, draw: Draw) -> str:
+    """Say which ways would do for tasks that the data cannot give; nothing where none would, or it is not known."""
+    way = sets.fewer_ways(draw)
+    return "" if way is None else f"{draw.way} ways are too many, --way {way} would do: "
+
+
+def _unreadable(catalog: Catalog, items: Sequence[str]) -> UnreadableItem:
+    """Name the files that cannot be read, and the way to go on without them."""
+    paths = dict(zip(catalog.items, catalog.paths, strict=True))
+    named = listed([os.path.normpath(paths[item]) for item in items], SHOWN_UNREADABLE)
+    return UnreadableItem(
+        f"{counted(len(items), 'file')} of {len(catalog):,} cannot be read: {named}; mend or remove them, or leave "
+        'them out with --skip-bad (in an experiment file: on_error = "skip" in [features])'
+    )
+
+
+@contextlib.contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Within it, no warning is logged: whoever uses it tells the same as an error."""
+    logger = logging.getLogger("shotproof")
+    logger.addFilter(_refuse_record)
+    try:
+        yield
+    finally:
+        logger.removeFilter(_refuse_record)
+
+
+def _refuse_record(record: logging.LogRecord) -> bool:
+    return False
 
 
 def _attributes_file(name: str) -> str:

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-import json
-import os
+import contextlib
 from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from shotproof.catalog.layout import read_layout
 from shotproof.core.errors import InputError
-from shotproof.core.whole_files import write_text
+from shotproof.core.files import is_folder, is_there, parse_toml, read_toml
+from shotproof.core.trust import Trust, agreed_by_typing, trusting
+from shotproof.core.whole_files import new_folder, write_text
+from shotproof.features.encoder import encoders
 from shotproof.media.clip import SOUND_EXTENSIONS
+from shotproof.pipeline.experiment import Experiment
+from shotproof.pipeline.experiment_text import method_from, path_from, spelling_from, toml_value
+from shotproof.pipeline.steps.owner import EXPERIMENT_FILE, Owner
+from shotproof.pipeline.steps.steps import read_manifest
 
+MADE_BY = "shotproof run"
+METHODS = ("ncc", "cosine", "logistic", "ridge", "knn")
+TASKS = 600
+SKIP_SMALL = "skip_small_classes=True"
 _START = """\
 # Made for {root}. Change it and run it again: shotproof run experiment.toml
 # Only what depends on the change is made anew. shotproof list and shotproof show tell what there is.
@@ -21,51 +34,138 @@ root = {root}
 layout = "folder"
 
 {attributes}[features]
-encoders = ["{encoder}"]
-
+encoders = {encoders}
+{on_error}
 [tasks]
 {split}way = 5
 shots = [1, 5]
 query = 15
-tasks = 600
+tasks = {tasks}
 seeds = [0]
 samplers = {samplers}
 
 [evaluate]
-methods = ["ncc", "cosine", "logistic", "ridge", "knn"]
+methods = {methods}
 
 [output]
 folder = "."
 """
 
 
-def experiment_of_folder(root: Path, path: Path) -> None:
-    """Write an experiment on a folder of class folders; one that is there already stays.
+@dataclass(frozen=True)
+class StartOptions:
+    """What a user asks for in place of the usual experiment.
+
+    encoders, methods: empty: the usual ones
+    tasks: per task set; None: as usual
+    skip_bad: leave out files that cannot be read
+    skip_small: leave out classes that are too small for the tasks
+    """
+
+    encoders: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    tasks: int | None = None
+    skip_bad: bool = False
+    skip_small: bool = False
+
+    def spelled_from(self, folder: Path) -> StartOptions:
+        """Return the options as an experiment of a folder spells them; a user types paths from the working folder."""
+        return replace(
+            self,
+            encoders=tuple(spelling_from(folder, encoders.make(encoder)) for encoder in self.encoders),
+            methods=tuple(method_from(folder, method) for method in self.methods),
+        )
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> StartOptions:
+        """Return the options that an experiment's tables would come from, if they come from any."""
+        features, tasks = content.get("features", {}), content.get("tasks", {})
+        return cls(
+            tuple(features.get("encoders", ())),
+            tuple(content.get("evaluate", {}).get("methods", ())),
+            tasks.get("tasks"),
+            "on_error" in features,
+            SKIP_SMALL in str(tasks.get("samplers")),
+        )
+
+
+def start_experiment(
+    root: Path, folder: Path, options: StartOptions | None = None, *, dry_run: bool = False, trust: Trust = False
+) -> tuple[Experiment, Trust]:
+    """Make the experiment on a folder of class folders, and write its file.
 
     Images get photometric attributes and FewSTAB's tasks. Sounds have no attributes yet, so their random tasks stand
-    beside the hardest supports for the same queries.
+    beside the hardest supports for the same queries. A file that is there stays, with what its user has changed in it,
+    unless other options are asked for: then it is written anew if its user has changed nothing.
 
     Args:
         root: the data's folder
-        path: the experiment's file
+        folder: the output folder, which gets the experiment's file
+        options: what is asked for in place of the usual
+        dry_run: write nothing
+        trust: as `Experiment.read` takes it
+
+    Returns:
+        The experiment, and what it needs to be trusted: what the options name is.
 
     Raises:
-        InputError: the folder has splits, and none is called test.
+        NotTrusted: the file that is there names code, or a server, that is not trusted.
+        InputError: the data has splits, and none is called test; the folder belongs to something else; or options would
+            overwrite what a user has changed.
     """
-    if path.exists():
-        return
+    options = options or StartOptions()
+    path = folder / EXPERIMENT_FILE
+    owner = Owner.on(folder, root, MADE_BY, path)
+    owner.require(read_manifest(folder).owner, folder)
+    base = (
+        folder if is_folder(folder) or not dry_run else Path()
+    )  # paths through a folder that is not there lead nowhere
+    if is_there(path):
+        there = read_toml(path, f"experiment file {path}")
+        owner.require(_owner_of(there, folder), folder)
+        if options == StartOptions():
+            return Experiment.read(path, trust), trust
+        if there != parse_toml(_start_text(root, base, StartOptions.of(there)), str(path)):
+            raise InputError(
+                f"{path} was changed by hand, and these flags would write it anew: change it there and run it without "
+                "flags, or choose another folder, -o OTHER"
+            )
+    with contextlib.nullcontext() if dry_run else new_folder(folder):
+        text = _start_text(root, base, options.spelled_from(base))
+        content = parse_toml(text, str(path))
+        typed = agreed_by_typing(lambda: Experiment.of(content, base))
+        with trusting(trusted := trust is True or [*(trust or ()), *typed]):
+            experiment = Experiment.of(content, base)
+        if not dry_run:
+            write_text(path, text)
+    return replace(experiment, folder=folder, file=None if dry_run else path), trusted
+
+
+def _owner_of(content: Mapping[str, Any], folder: Path) -> Owner:
+    """What an experiment's file in a folder is on."""
+    catalog = content.get("catalog", {})
+    return Owner.on(
+        folder, folder / str(catalog.get("root", catalog.get("file", ""))), MADE_BY, folder / EXPERIMENT_FILE
+    )
+
+
+def _start_text(root: Path, folder: Path, options: StartOptions) -> str:
+    """The experiment's file."""
     catalog = read_layout(root, "folder")
     splits = catalog.splits
     if len(splits) > 1 and "test" not in splits:
         raise InputError(f"{root} has the splits {', '.join(splits)} and none called test: write an experiment file")
     kinds = Counter(file.suffix.lower().removeprefix(".") in SOUND_EXTENSIONS for file in catalog.paths)
     sounds = kinds[True] > kinds[False]
-    relative = os.path.relpath(root.resolve(), path.parent.resolve())
-    text = _START.format(
-        root=json.dumps(relative),
+    skip = f"({SKIP_SMALL})" if options.skip_small else ""
+    hardest = {"name": "hardest", "like": "random"}
+    return _START.format(
+        root=toml_value(path_from(folder, root)),
         split='split = "test"\n' if len(splits) > 1 else "",
-        encoder="logmel" if sounds else "lite0",
+        encoders=toml_value(options.encoders or ["logmel" if sounds else "lite0"]),
+        on_error='on_error = "skip"\n' if options.skip_bad else "",
         attributes="" if sounds else '[attributes]\ndetectors = ["photometric"]\n\n',
-        samplers='["random", { name = "hardest", like = "random" }]' if sounds else '["random", "fewstab"]',
+        tasks=options.tasks or TASKS,
+        samplers=toml_value([f"random{skip}", hardest if sounds else f"fewstab{skip}"]),
+        methods=toml_value(options.methods or METHODS),
     )
-    write_text(path, text)

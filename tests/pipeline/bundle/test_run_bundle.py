@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from shotproof.features.encoder import encode
 from shotproof.pipeline.bundle.run import run_bundle
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.profile.profile import Profile
+from shotproof.pipeline.run import run
+from shotproof.pipeline.start import MADE_BY, StartOptions, start_experiment
 from shotproof.stats.card.card import Card
 from shotproof.tasks.taskset import TaskSet
 from tests.pipeline.bundle.test_bundle import contents_of, saying, zipped
@@ -44,7 +47,8 @@ def test_the_same_encoder_gives_the_same_card(
     assert record.options["class_distances"] == "mine/bundle/tree.csv"  # came along: intervals draw the tasks anew
     assert (mine.method, mine.quick, mine.missing) == ("ncc", True, theirs.missing)
     assert Experiment.read(elsewhere / "mine" / "experiment.toml").task_files
-    again = CliRunner().invoke(app, ["run", "shapes.zip", *given])
+    again = CliRunner().invoke(app, ["run", "shapes.zip", *given, "--verbose"])
+    assert "up to date" in again.output
     assert "making" not in again.output
 
 
@@ -108,3 +112,13 @@ def test_a_method_that_the_user_has_typed_is_trusted(elsewhere: Path, tmp_path: 
             output=tmp_path / "out",
         )
     assert "lacks 40 of 40 items" in str(raised.value)  # which is looked at after the method was made
+
+
+def test_a_folder_of_something_else_is_refused_before_anything_is_replaced(elsewhere: Path, tmp_path: Path) -> None:
+    data = elsewhere / "pictures"
+    own, _ = start_experiment(data, tmp_path / "out", StartOptions(("pixels",), ("ncc",), 5))
+    run(replace(own, draws=(replace(own.draws[0], shots=(1,), query=2),)), made_by=MADE_BY)
+    before = sorted((tmp_path / "out").rglob("*"))
+    with pytest.raises(InputError, match=r"belongs to shotproof run on .*, and this is bundle shapes \([0-9a-f]{12}\)"):
+        run_bundle(elsewhere / "shapes.zip", data, encoder="pixels", output=tmp_path / "out")
+    assert sorted((tmp_path / "out").rglob("*")) == before

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -49,6 +50,16 @@ def test_classes_too_small_for_ten_shots_lose_these_alone(tmp_path: Path) -> Non
     plan = plan_profile(options, tmp_path)
     assert plan.content["tasks"]["samplers"][0]["shots"] == [1, 5]
     assert "a task needs 45" in reasons(plan)["random-10-shot"]
+
+
+def test_classes_too_small_for_five_shots_have_as_many_as_they_have_items_for(tmp_path: Path) -> None:
+    options = ProfileOptions(write_catalog(tmp_path), encoder="pixels", query=37)
+    plan = plan_profile(options, tmp_path)
+    assert plan.content["tasks"]["shots"] == [3]
+    assert plan.content["tasks"]["samplers"][0]["shots"] == [1, 3]
+    assert "shots: 3 in place of 5, since class 'class 0' has 40 items and 37 are queries" in plan.told
+    with pytest.raises(InputError, match=r"has 40 items, and 40 queries leave it none to learn from: .*--query 39"):
+        plan_profile(replace(options, query=40), tmp_path)
 
 
 def test_true_false_columns_are_attributes_and_a_hierarchy_beside_the_data_is_found(tmp_path: Path) -> None:

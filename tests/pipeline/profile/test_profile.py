@@ -10,6 +10,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.cli.gate import gate as gate_verb
 from shotproof.cli.profile import profile as profile_verb
@@ -154,12 +155,26 @@ def test_the_command_says_what_it_chose_and_what_is_missing(sound: Printed) -> N
     assert "not measured semantic: the data has no hierarchy: give --class-distances FILE" in sound.stderr
     assert "random-10-shot" in sound.stdout
     assert sound.card.verdict[0] in sound.stdout
+    assert "This is a quick card" in sound.stdout
+    steps = ["catalog", "attributes", "features", "tasks", "evaluation", "intervals", "report"]
+    assert [line.split()[0] for line in sound.stderr.splitlines() if line.endswith(" s")] == steps
 
 
 def test_a_profile_that_cannot_be_leaves_nothing_behind(folder: Path) -> None:
     with pytest.raises(InputError, match="unknown method 'cosin'"):
         profile(folder / "catalog.parquet", folder / "new" / "one", encoder="pixels", method="cosin")
     assert not (folder / "new" / "one").exists()
+
+
+def test_the_ways_that_would_do_are_named_where_words_are_too_few(folder: Path, tmp_path: Path) -> None:
+    items = Catalog.read(folder / "catalog.parquet").items
+    words = {item: [("red", "blue", "green")[number % 3]] if number % 2 else [] for number, item in enumerate(items)}
+    Attributes.from_words(words).write(tmp_path / "few.parquet")
+    given = {"features": folder / "sound.parquet", "attributes": [tmp_path / "few.parquet"]}
+    with runtime(workers=1, cache=None):
+        found = profile(folder / "catalog.parquet", tmp_path / "out", **given, query=4, tasks=20, quick=True)  # type: ignore[arg-type]
+    (missing,) = [axis for axis in found.card.missing if axis.name == "fewstab"]
+    assert missing.reason.startswith("5 ways are too many, --way 3 would do: 5 ways need 5 different eligible words")
 
 
 def test_the_schema_is_printed() -> None:

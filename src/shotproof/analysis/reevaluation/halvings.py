@@ -59,7 +59,7 @@ class _Work:
     def block(self, halvings: range) -> tuple[FloatArray, dict[int, str]]:
         """The values on both halves, task by task, [2, halvings, tasks, drawings, k], and which drawings had no tasks.
 
-        Where a half is too little for a drawing, its values are NaN and the reason is told.
+        Where a half is too little for a drawing, its values there and on later halves are NaN and the reason is told.
         """
         tables: list[pa.Table | None] = []
         refused: dict[int, str] = {}
@@ -68,6 +68,9 @@ class _Work:
             for half in self._halves(halving):
                 drawn: dict[int, pa.Table] = {}
                 for number, drawing in enumerate(self.drawings):
+                    if number in refused:  # what one half is too little for is given up: to try again may take long
+                        tables.append(None)
+                        continue
                     try:
                         tables.append(drawing.draw(half, seed, self.tasks, drawn))
                     except InsufficientData as error:
@@ -112,7 +115,7 @@ def means_on_halves(
     *,
     material: Material | None = None,
     halvings: int | None = None,
-    tasks: int = TASKS_PER_HALF,
+    tasks: int | None = None,
     seed: int | None = None,
     runtime: Runtime | None = None,
 ) -> HalvedMeans:
@@ -126,7 +129,7 @@ def means_on_halves(
         material: what the samplers need besides the catalog
         halvings: how many; None is the material's, or else as many as take some seconds, from 20 to 100
         seed: of the halves (default: the material's)
-        tasks: how many are drawn on each half
+        tasks: how many are drawn on each half; None is the material's, or else 200
         runtime: how it is computed; the result is the same for any
 
     Returns:
@@ -138,6 +141,7 @@ def means_on_halves(
     """
     material = material or Material()
     seed = material.seed if seed is None else seed
+    tasks = tasks or material.tasks_per_half or TASKS_PER_HALF
     made = [(name, features, [make_method(one) for one in methods]) for name, features, methods in classifiers]
     known: dict[str, Drawing] = {}
     drawings: dict[str, Drawing] = {}

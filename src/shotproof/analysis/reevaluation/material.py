@@ -43,13 +43,14 @@ class Material:
     methods: those that cannot be made anew from their spelling, such as a scikit-learn estimator with its settings, or
         code of your own
     halvings: how often the data is halved at random; None is 100 times, or less often where that would take long
+    tasks_per_half: how many tasks are drawn on each half; None is 200
     seed: of the halves
     trust: whether code that the files name may be imported, and files elsewhere be read; or which, as `NotTrusted`
         tells it
     folders: where the files lie; what they name below these may be read
 
     Raises:
-        InputError: fewer than two halvings, or something that is not a list.
+        InputError: fewer than two halvings or tasks on a half, or something that is not a list.
 
     Example:
         >>> import shotproof as sp
@@ -71,6 +72,7 @@ class Material:
     attributes: Sequence[Attributes] = ()
     methods: Sequence[AnyMethod] = ()
     halvings: int | None = None
+    tasks_per_half: int | None = None
     seed: int = 0
     trust: Trust = False
     folders: Sequence[Path] = ()
@@ -82,6 +84,8 @@ class Material:
     def __post_init__(self) -> None:
         if self.halvings is not None and self.halvings < 2:
             raise InputError(f"halvings: expected at least 2, found {self.halvings}")
+        if self.tasks_per_half is not None and self.tasks_per_half < 2:
+            raise InputError(f"tasks_per_half: expected at least 2, found {self.tasks_per_half}")
         for name in ("results", "tasks", "catalogs", "features", "attributes", "methods"):
             if not isinstance(getattr(self, name), list | tuple):
                 raise InputError(f"{name}: expected a list, found {type(getattr(self, name)).__name__}")

@@ -44,6 +44,7 @@ CLUTTERED_STEP, CLUTTERED_SHARE = 8.0, 0.3
 BLURRY = 2.3
 OBLONG = 1.2
 
+SHOWN = 5  # unreadable images that a warning names
 _CHUNK = 64
 _log = logging.getLogger("shotproof")
 
@@ -60,15 +61,18 @@ class PhotometricDetector(Detector):
             raise InputError("the catalog has no items")
         words: Words = {}
         broken: list[str] = []
+        reason = ""
         each = runtime.map(_words_of_file, catalog.paths, what="photometric", chunk=_CHUNK)
         for item, found in zip(catalog.items, each, strict=True):
             if isinstance(found, UnreadableItem):
-                broken.append(f"item '{item}': {found}")
+                broken.append(item)
+                reason = reason or str(found)
             words[item] = None if isinstance(found, UnreadableItem) else found
         if len(broken) == len(catalog):
-            raise InputError(f"none of the {len(catalog)} images can be read, e.g. {broken[0]}")
-        for message in broken:
-            _log.warning(message)
+            raise InputError(f"none of the {len(catalog)} images can be read, e.g. item '{broken[0]}': {reason}")
+        if broken:
+            named = ", ".join(broken[:SHOWN]) + (", ..." if len(broken) > SHOWN else "")
+            _log.warning("%d of %d images cannot be read, and get no words: %s", len(broken), len(catalog), named)
         return words
 
 

@@ -109,6 +109,7 @@ def print_comparison(comparison: Comparison) -> None:
     from shotproof.cli.console import print_table
     from shotproof.report.pages.wording import bounds, metric, percent
     from shotproof.stats.export.numbers import level
+    from shotproof.stats.export.refusals import interval_sentences
 
     def lost(given: dict[Metric, Interval]) -> list[str]:
         """Of both metrics; a reason instead of a number that there is not."""
@@ -141,6 +142,8 @@ def print_comparison(comparison: Comparison) -> None:
     _print_seeds(comparison)
     _print_detectors(comparison)
     print_verdict(comparison)
+    for sentence in interval_sentences(comparison):
+        say(sentence)
 
 
 def print_verdict(comparison: Comparison) -> None:

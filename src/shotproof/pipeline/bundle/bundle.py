@@ -6,6 +6,7 @@ Its manifest names every file with its SHA-256. Nothing of a bundle is used befo
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -61,6 +62,12 @@ class Bundle:
     license: str | None = None
     citation: str | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """A short digest of all its files."""
+        files = sorted((name, file.sha256) for name, file in self.files.items())
+        return hashlib.sha256(json.dumps(files).encode()).hexdigest()[:12]
 
     @classmethod
     def read(cls, path: str | Path) -> Bundle:

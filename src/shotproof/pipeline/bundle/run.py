@@ -23,9 +23,10 @@ from shotproof.methods.method import make_method
 from shotproof.pipeline.bundle.bundle import MANIFEST, Bundle
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.experiment_text import experiment_text, method_from, path_from, spelling_from
-from shotproof.pipeline.profile.profile import EXPERIMENT_FILE, QUICK_HALVINGS, Profile, write_card
+from shotproof.pipeline.profile.profile import Profile, write_card
 from shotproof.pipeline.run import run
-from shotproof.pipeline.steps.steps import Tell
+from shotproof.pipeline.steps.owner import EXPERIMENT_FILE, Owner
+from shotproof.pipeline.steps.steps import Tell, read_manifest
 from shotproof.stats.card.card import Card
 
 UNPACKED = "bundle"  # the folder, within the output's, of the bundle's own files
@@ -39,6 +40,7 @@ def run_bundle(
     output: str | Path,
     method: str | None = None,
     trust: Trust = False,
+    verbose: bool = False,
     tell: Tell = lambda line: None,
     runtime: Runtime | None = None,
 ) -> Profile:
@@ -53,6 +55,7 @@ def run_bundle(
         method: of the classifier; by default the bundle's first. Its others are measured beside it
         trust: whether code that the bundle names may be imported, and servers that it names be asked; or which, as
             `NotTrusted` tells it. What `encoder` and `method` name is trusted
+        verbose: tell every file, too
         tell: receives one line per step
         runtime: how to compute
 
@@ -61,7 +64,8 @@ def run_bundle(
 
     Raises:
         NotTrusted: the bundle names code, or a server, that is not trusted; nothing was written.
-        InputError: the bundle is not as its manifest says, or the data has not all of its items; nothing was written.
+        InputError: the bundle is not as its manifest says, the data has not all of its items, or the folder belongs to
+            something else; nothing was written.
 
     Example:
         >>> run_bundle("birds.zip", "CUB_200_2011/images", encoder="lite0", output="mine")
@@ -80,8 +84,10 @@ def run_bundle(
             for spelled in manifest.methods:
                 make_method(spelled)  # refuses files and servers too, which an experiment may name
             content = _experiment(manifest, folder, root, encoder, method)
-            Experiment.of(content, folder)
+            planned = Experiment.of(content, folder)
             takes_items = not isinstance(encoders.make(encoder), FeatureFile)
+        made_by = f"bundle {manifest.name} ({manifest.digest})"
+        Owner.of(planned, made_by).require(read_manifest(folder).owner, folder)
         if takes_items:
             _require_items(manifest, files, root)
         _place(files, folder / UNPACKED)
@@ -89,9 +95,16 @@ def run_bundle(
         experiment = Experiment.of(content, folder)  # again, now that paths through the folder lead somewhere
     write_text(folder / EXPERIMENT_FILE, experiment_text(content, f"{manifest.name}, made from {Path(bundle).name}."))
     theirs = next((Card.read(folder / UNPACKED / name) for name in manifest.names("card")), Card())
-    halvings = QUICK_HALVINGS if theirs.quick else None
-    outcome = run(experiment, trust=trusted, halvings=halvings, tell=tell, runtime=runtime)
-    return write_card(experiment, outcome, missing=theirs.missing, quick=theirs.quick, tell=tell)
+    outcome = run(
+        experiment,
+        trust=trusted,
+        quick=theirs.quick,
+        made_by=made_by,
+        verbose=verbose,
+        tell=tell,
+        runtime=runtime,
+    )
+    return write_card(experiment, outcome, missing=theirs.missing, quick=theirs.quick)
 
 
 def _experiment(

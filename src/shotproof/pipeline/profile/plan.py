@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from shotproof.attributes.detector import detectors
@@ -21,6 +22,7 @@ from shotproof.pipeline.profile.context_columns import context_columns
 from shotproof.pipeline.run import read_catalog
 from shotproof.pipeline.steps.steps import read_manifest
 from shotproof.stats.card.card import MissingAxis
+from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import TASKS, samplers
 from shotproof.tasks.shape import TaskShape
 
@@ -51,6 +53,7 @@ class ProfileOptions:
     attributes: files of attributes, or detectors, which FewSTAB's tasks are by
     context_column: of the catalog; class_distances: a file that tells how near classes are
     tasks: per task set
+    skip_bad: leave out files that cannot be read
     """
 
     data: Path
@@ -70,6 +73,7 @@ class ProfileOptions:
     tasks: int | None = None
     seed: int = 0
     quick: bool = False
+    skip_bad: bool = False
 
     def __post_init__(self) -> None:
         given = [name for name in ("encoder", "features", "model") if getattr(self, name) is not None]
@@ -125,7 +129,7 @@ def plan_profile(options: ProfileOptions, folder: Path) -> Plan:
         **({"attributes": planning.attributes} if planning.attributes else {}),
         "features": features,
         "tasks": {
-            **{"way": options.way, "shots": [SHOT], "query": options.query, "tasks": planning.tasks},
+            **{"way": options.way, "shots": [planning.shot], "query": options.query, "tasks": planning.tasks},
             **{"seeds": [options.seed], "samplers": samplers_},
         },
         "evaluate": evaluate,
@@ -146,6 +150,7 @@ class _Planning:
         self.source, found = self._source()
         self.catalog = self._catalog()
         self.attributes = self._attributes(found)
+        self.shot = self._shot()
 
     @property
     def _has_files(self) -> bool:
@@ -161,7 +166,8 @@ class _Planning:
     def samplers(self) -> tuple[list[dict[str, Any]], list[MissingAxis]]:
         """The samplers of all axes that the data may give, and the axes that it cannot."""
         missing: list[MissingAxis] = []
-        shots = [shot for shot in SHOTS if shot == SHOT or self._fits(shot, missing)]
+        others = [shot for shot in SHOTS if shot != SHOT]
+        shots = [shot for shot in sorted({self.shot, *others}) if shot == self.shot or self._fits(shot, missing)]
         found: list[dict[str, Any]] = [{"name": "random", "shots": shots}]
         if self.attributes:
             found.append({"name": "fewstab"})
@@ -201,12 +207,13 @@ class _Planning:
         if plain is not None and plain != own:
             heads[BASELINES[0]] = [*heads[BASELINES[0]], plain]
         chosen = list(dict.fromkeys([own, *([plain] if plain else [])]))
+        features = {"encoders": chosen, **({"on_error": "skip"} if options.skip_bad else {})}
         methods: list[dict[str, Any]] = [{"name": name, "on": places} for name, places in heads.items()]
         if isinstance(method, Adaptation):
-            return {"encoders": chosen}, {"model": model, "methods": methods}
+            return features, {"model": model, "methods": methods}
         if methods[0]["name"].startswith("model:"):  # takes the features of its own model
             methods[0] = {"name": methods[0]["name"]}
-        return {"encoders": chosen}, {"methods": methods}
+        return features, {"methods": methods}
 
     def _encoder(self, medium: str | None) -> str:
         options = self.options
@@ -278,6 +285,26 @@ class _Planning:
             return {"detectors": ["photometric"]}
         return {}
 
+    def _shot(self) -> int:
+        """The shots of all axes: the usual ones, or as many as the smallest class has beside its queries."""
+        pool = ItemPool.of(self.catalog)
+        if not len(pool.sizes):
+            return SHOT  # whoever draws tasks says that there is no data
+        smallest = int(np.argmin(pool.sizes))
+        left = int(pool.sizes[smallest]) - self.options.query
+        if left >= SHOT:
+            return SHOT
+        label, size, query = pool.classes[smallest], pool.sizes[smallest], self.options.query
+        if left < 1:
+            hint = f": lower the queries, --query {size - 1}" if size > 1 else ": leave this class out"
+            raise InsufficientData(
+                f"class '{label}' has {size} items, and {query} queries leave it none to learn from{hint}"
+            )
+        self.told.append(
+            f"shots: {left} in place of {SHOT}, since class '{label}' has {size} items and {query} are queries"
+        )
+        return left
+
     def _fits(self, shot: int, missing: list[MissingAxis]) -> bool:
         """Whether random tasks of so many shots can be drawn; else why not."""
         try:
@@ -307,7 +334,7 @@ class _Planning:
 
     def _context_sampler(self, column: str) -> dict[str, Any] | str:
         """All matched sets; without hard-ood where the data cannot give it; else the reason."""
-        shape = TaskShape(self.options.way, SHOT, self.options.query)
+        shape = TaskShape(self.options.way, self.shot, self.options.query)
         reason = ""
         for options in (f"context_column={column!r}", f"context_column={column!r}, hard_ood=False"):
             spelled = f"context({options})"

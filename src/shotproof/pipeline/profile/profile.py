@@ -6,7 +6,6 @@ sp.profile("birds/", encoder="lite0", method="cosine", output="birds-profile")
 from __future__ import annotations
 
 import base64
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,18 +16,18 @@ from shotproof.core.records import Maker
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.tables import check_output
 from shotproof.core.trust import trusting
-from shotproof.core.whole_files import write_text
+from shotproof.core.whole_files import new_folder, write_text
 from shotproof.evaluation.evaluated import Classifier
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.profile.plan import QUERY, WAY, ProfileOptions, plan_profile
 from shotproof.pipeline.run import Run, run
+from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
 from shotproof.pipeline.steps.steps import Tell
-from shotproof.report.pages.card import BADGE_FILE, FIGURE_FILE, PAGE_FILE, write_card_page
+from shotproof.report.pages.card import FIGURE_FILE, PAGE_FILE, write_card_page
 from shotproof.stats.card.card import CARD_FILE, Card, MissingAxis
 from shotproof.stats.comparison import Comparison
 
-EXPERIMENT_FILE = "experiment.toml"
-QUICK_HALVINGS = 20  # of the data, in a quick profile: the fewest that tell a variance
+MADE_BY = "shotproof profile"
 
 
 @dataclass(frozen=True)
@@ -69,6 +68,8 @@ def profile(
     tasks: int | None = None,
     seed: int = 0,
     quick: bool = False,
+    skip_bad: bool = False,
+    verbose: bool = False,
     tell: Tell = lambda line: None,
     runtime: Runtime | None = None,
 ) -> Profile:
@@ -93,7 +94,9 @@ def profile(
         way, query: the size of a task
         tasks: how many per task set, by default 600
         seed: which tasks
-        quick: a tenth of the tasks, and fewer re-evaluations for the intervals
+        quick: a tenth of the tasks, of one number of shots, and fewer re-evaluations for the intervals
+        skip_bad: leave out files that cannot be read, which are an error otherwise
+        verbose: tell every file, too
         tell: receives one line per step, and what was chosen
         runtime: how to compute
 
@@ -101,7 +104,7 @@ def profile(
         The card, and where it is.
 
     Raises:
-        InputError: the data or the classifier cannot be used.
+        InputError: the data or the classifier cannot be used, or the folder belongs to something else.
 
     Example:
         >>> import tempfile
@@ -134,25 +137,22 @@ def profile(
         tasks=tasks,
         seed=seed,
         quick=quick,
+        skip_bad=skip_bad,
     )
-    folder.mkdir(parents=True, exist_ok=True)  # paths of its experiment go through it
-    try:
+    with new_folder(folder):  # paths of its experiment go through it
         with trusting(True):  # it names what was typed, with other paths
             plan = plan_profile(options, folder)
             experiment = Experiment.of(plan.content, folder)
         for line in plan.told:
             tell(line)
-        halvings = QUICK_HALVINGS if quick else None
-        outcome = run(experiment, leave_out=True, halvings=halvings, tell=tell, runtime=runtime)
-    except InputError:
-        with contextlib.suppress(OSError):  # it was there before, with files in it
-            folder.rmdir()
-        raise
+        outcome = run(
+            experiment, leave_out=True, quick=quick, made_by=MADE_BY, verbose=verbose, tell=tell, runtime=runtime
+        )
     plan = plan.without(outcome.left_out)
     for missing in plan.missing:
         tell(f"not measured {missing.name}: {missing.reason}")
     write_text(folder / EXPERIMENT_FILE, plan.to_toml())
-    return write_card(experiment, outcome, missing=plan.missing, quick=quick, tell=tell)
+    return write_card(experiment, outcome, missing=plan.missing, quick=quick)
 
 
 def write_card(
@@ -161,7 +161,6 @@ def write_card(
     *,
     missing: Sequence[MissingAxis] = (),
     quick: bool = False,
-    tell: Tell = lambda line: None,
 ) -> Profile:
     """Write the card of an experiment's first classifier, and its page, figure and badge, into the run's folder.
 
@@ -170,7 +169,6 @@ def write_card(
         outcome: what came out
         missing: axes that were not measured, and why
         quick: whether the tasks were few
-        tell: receives one line per file
     """
     assert outcome.comparison is not None
     assert outcome.material is not None
@@ -178,8 +176,6 @@ def write_card(
     card = make_card(outcome.comparison, outcome.material, own, missing=missing, quick=quick)
     card.write(experiment.folder / CARD_FILE)
     write_card_page(experiment.folder, card, outcome.material.catalogs[0])
-    for name in (CARD_FILE, PAGE_FILE, FIGURE_FILE, BADGE_FILE):
-        tell(f"wrote        {name}")
     return Profile(card, experiment.folder, outcome.comparison)
 
 

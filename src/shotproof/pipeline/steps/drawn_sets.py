@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.core.errors import InsufficientData
 from shotproof.features.features import Features
 from shotproof.pipeline.draws import Draw
 from shotproof.pipeline.experiment import Experiment
@@ -59,6 +62,23 @@ class DrawnSets:
                             found[sham] = DrawnSet(placebo, found[name].shape)
         return found
 
+    def fewer_ways(self, draw: Draw) -> int | None:
+        """Find the most ways, below those of a draw by attributes, for which the data has all of its tasks."""
+        if "attributes" not in draw.sampler.needs or not self.attributes or None in self.attributes.values():
+            return None
+        for way in range(draw.way - 1, 1, -1):
+            with contextlib.suppress(InsufficientData):
+                for sampler in draw.sampler.sets(self.catalog).values():
+                    for words in self._attribute_names(draw, sampler):
+                        for shot, seed in product(draw.shots, draw.seeds):
+                            data = self._data(draw, sampler, words, (shot, seed))
+                            shape: dict[str, Any] = {"way": way, "shot": shot, "query": draw.query}
+                            sample(
+                                self.catalog, sampler, split=draw.split, tasks=draw.tasks, seed=seed, **shape, **data
+                            )
+                return way
+        return None
+
     def _task_set(
         self, name: str, draw: Draw, sampler: Sampler, shot: int, seed: int, data: dict[str, Any]
     ) -> TaskSet | None:
@@ -101,7 +121,7 @@ class DrawnSets:
 
     def _task_file(self, draw: Draw, sampler: Sampler, words: str | None, shot: int, seed: int) -> str:
         parts = [file_name(str(sampler)), *([file_name(words)] if words else [])]
-        parts += [f"on-{file_name(draw.encoder)}"] if draw.encoder else []
+        parts += [f"on-{self.steps.short_name(draw.encoder)}"] if draw.encoder else []
         parts += [f"like-{file_name(draw.like)}"] if draw.like else []
         parts += [f"{draw.way}way-{shot}shot", *([f"seed{seed}"] if draw.seeds != (0,) else [])]
         default = self.experiment.draws[0]

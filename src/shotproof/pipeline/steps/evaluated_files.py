@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from shotproof.methods.method import Method
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.steps.drawn_sets import DrawnSet
 from shotproof.pipeline.steps.stamps import catalog_stamp
-from shotproof.pipeline.steps.steps import Steps, file_name
+from shotproof.pipeline.steps.steps import Steps
 from shotproof.pipeline.steps.validation_sets import ValidationSets
 from shotproof.tasks.taskset import TaskSet
 
@@ -58,6 +58,12 @@ class EvaluatedFiles:
                 results += self._evaluated(task_file, drawn, name, self.catalog, methods, model)
         return results
 
+    def count(self, tasks: Mapping[str, DrawnSet]) -> int:
+        """Count the files of results on these task sets."""
+        places: list[tuple[str, Any]] = [("features", encoder) for encoder in self.experiment.encoders]
+        places += [("items", None), *(("models", given) for given in self.experiment.models)]
+        return sum(len(self._methods(*place, drawn.shape.shot)) for drawn in tasks.values() for place in places)
+
     def _methods(self, takes: str, on: Any, shot: int) -> list[Method]:
         """The methods that take features, items or models, and are evaluated on this one, at so many shots."""
         chosen = [use.method for use in self.experiment.uses if _takes(use.method) == takes and use.applies(on, shot)]
@@ -82,7 +88,7 @@ class EvaluatedFiles:
             inputs += [tune_on, list(self.validation.tune_on.rates)]
         stem = task_file.removeprefix("tasks-").removesuffix(".parquet")
         names = {
-            method.spelling: f"results/{stem}/{file_name(encoder)}/{file_name(method.spelling)}.parquet"
+            method.spelling: f"results/{stem}/{steps.short_name(encoder)}/{steps.short_name(method.spelling)}.parquet"
             for method in methods
         }
         steps.files += names.values()

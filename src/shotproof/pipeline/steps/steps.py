@@ -1,26 +1,34 @@
-"""The steps of a run: each writes one file, and is skipped when that file was made from the same by the same."""
+"""The steps of a run: each makes files, and skips those that were made from the same by the same."""
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from shotproof.core.archives import unsafe_path
-from shotproof.core.errors import InputError
+from shotproof.core.errors import InputError, ShotproofError, WriteFailed
 from shotproof.core.file_digest import file_sha256
 from shotproof.core.files import read_json
 from shotproof.core.locks import sole_use
+from shotproof.core.nouns import counted
 from shotproof.core.plain_values import plain, typed
+from shotproof.core.runtime.progress import Advance
+from shotproof.core.runtime.runtime import current_runtime
 from shotproof.core.whole_files import write_text
+from shotproof.pipeline.steps.owner import Owner
 from shotproof.pipeline.steps.stamps import stamp
+from shotproof.stats.export.numbers import seconds
 from shotproof.version import __version__
 
 MANIFEST = "run.json"
@@ -40,10 +48,11 @@ class MadeFile:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The files that runs have left in a folder, by name, and those that the last one consists of."""
+    """The files that runs have left in a folder, by name, those that the last one consists of, and whose they are."""
 
     files: Mapping[str, MadeFile] = field(default_factory=dict)
     current: tuple[str, ...] = ()
+    owner: Owner | None = None
 
 
 class Written(Protocol):
@@ -65,11 +74,20 @@ T = TypeVar("T", bound=Written)
 
 
 @dataclass
+class Stage:
+    """A step while it goes on; done: what it did, in a few words, where the number of files does not tell."""
+
+    done: str = ""
+
+
+@dataclass
 class Steps:
     """The steps of one run, and the manifest of what each file of its folder was made from, and when.
 
     As a context manager, it has the folder to itself from the first file that it writes.
 
+    owner: what the folder is to belong to; None: whatever it belongs to
+    verbose: tell every file too, as a dry run does
     made, reused: the files, in the order of the steps
     files: what the run consists of, which later comparisons read
     """
@@ -77,19 +95,58 @@ class Steps:
     folder: Path
     dry_run: bool = False
     tell: Tell = lambda line: None
+    owner: Owner | None = None
+    verbose: bool = False
     made: list[str] = field(default_factory=list)
     reused: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
+    _names: dict[str, str] = field(default_factory=dict)  # spellings by their short names
+    _advance: Advance = lambda steps: None
     _claims: ExitStack = field(default_factory=ExitStack)
-    _claimed: bool = False
+    _claimed: tuple[int, int] | None = None  # the device and number of the folder
 
     def __enter__(self) -> Self:
+        if self.owner is not None:
+            self.owner.require(self.manifest.owner, self.folder)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._claims.close()
+        if isinstance(error, ShotproofError | OSError):
+            self._require_folder(error)
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """What was made in the folder: read once, as nobody else writes there while this run does."""
+        return read_manifest(self.folder)
+
+    @contextlib.contextmanager
+    def stage(self, name: str, total: int | None = None) -> Iterator[Stage]:
+        """Show a bar while a step goes on, and tell in one line what it made and how long that took.
+
+        Args:
+            name: of the step
+            total: how many files it has; None where nobody knows
+        """
+        stage, start = Stage(), time.monotonic()
+        made, reused = len(self.made), len(self.reused)
+        with current_runtime().progress_bar(name, total) as self._advance:
+            yield stage
+        self._advance = lambda steps: None
+        done = stage.done or _counts(len(self.made) - made, len(self.reused) - reused)
+        if done and not self.dry_run:
+            self.tell(step_line(name, done, time.monotonic() - start))
+
+    def short_name(self, spelling: str) -> str:
+        """Name a component in a file's name: one that names a file by that file's own name, unless two would clash."""
+        short = re.sub(r"[^\s'\":(),=]*[/\\]", "", spelling)
+        if short == spelling and ":" not in spelling:
+            return file_name(spelling)
+        readable = _readable(short)
+        known = self._names.setdefault(readable, spelling)
+        return readable if known == spelling else f"{readable}-{_short_digest(spelling)}"
 
     def step(
         self,
@@ -128,19 +185,20 @@ class Steps:
         if not self.is_current(name, inputs, parameters):
             return None
         path = self.folder / name
-        if file_sha256(path) != read_manifest(self.folder).files[name].sha256:
+        if file_sha256(path) != self.manifest.files[name].sha256:
             self.tell(f"altered      {name}")
             return None
         found = kind.read(path)
         self.reused.append(name)
-        self.tell(f"up to date   {name}")
+        self._tell_file("up to date", name)
+        self._advance(1)
         return found
 
     def is_current(self, name: str, inputs: Sequence[Any], parameters: Any) -> bool:
         """Whether a file is there and was made from these, by these."""
         if any(value is None for value in inputs):
             return False
-        path, entry = self.folder / name, read_manifest(self.folder).files.get(name)
+        path, entry = self.folder / name, self.manifest.files.get(name)
         if entry is None or entry.key != _key(name, inputs, parameters):
             return False
         return path.is_file() and entry.stamp == tuple(stamp(path))
@@ -148,7 +206,7 @@ class Steps:
     def announce(self, name: str) -> None:
         """Say that a file is made, or would be."""
         self.made.append(name)
-        self.tell(f"{'would make' if self.dry_run else 'making':12} {name}")
+        self._tell_file("would make" if self.dry_run else "making", name)
 
     def keep(self, name: str, made: T, inputs: Sequence[Any], parameters: Any) -> T:
         """Write what was made, and give it as a later run will read it, so that both go on alike."""
@@ -157,22 +215,41 @@ class Steps:
         made.write(path)
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         entry = MadeFile(_key(name, inputs, parameters), tuple(stamp(path)), file_sha256(path), now, __version__)
-        manifest = read_manifest(self.folder)
-        self._write(replace(manifest, files={**manifest.files, name: entry}))
+        self._write(replace(self.manifest, files={**self.manifest.files, name: entry}))
+        self._advance(1)
         return type(made).read(path)
 
     def finish(self) -> None:
         """Note which files the run consists of: files of earlier runs may lie beside them."""
         self._claim()
-        self._write(replace(read_manifest(self.folder), current=tuple(self.files)))
+        self._write(replace(self.manifest, current=tuple(self.files)))
 
     def _claim(self) -> None:
-        if not self._claimed:
+        if self._claimed is None:
             self._claims.enter_context(sole_use(self.folder))
-            self._claimed = True
+            self._claimed = _identity(self.folder)
+            self.__dict__.pop("manifest", None)  # another run may have written it until now
+        self._require_folder()
+
+    def _require_folder(self, error: Exception | None = None) -> None:
+        """Refuse to go on if the folder is not the one that the first file was written to."""
+        if self._claimed is not None and _identity(self.folder) != self._claimed:
+            raise WriteFailed(
+                f"{self.folder} was removed or replaced while the run was at work in it: run the same command again"
+            ) from error
+
+    def _tell_file(self, what: str, name: str) -> None:
+        if self.verbose or self.dry_run:
+            self.tell(f"{what:12} {name}")
 
     def _write(self, manifest: Manifest) -> None:
+        self.manifest = manifest = replace(manifest, owner=manifest.owner or self.owner)
         write_text(self.folder / MANIFEST, json.dumps(plain(manifest), indent=1, sort_keys=True) + "\n")
+
+
+def step_line(name: str, done: str, took: float) -> str:
+    """Say in one line what a step did, and how many seconds it took."""
+    return f"{name:12} {done:40} {seconds(took):>10}"
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -189,10 +266,31 @@ def read_manifest(folder: Path) -> Manifest:
 
 def file_name(spelling: str) -> str:
     """A spelling as part of a file's name: readable, and different for different spellings."""
-    readable = re.sub(r"[^A-Za-z0-9.]+", "-", spelling).strip("-.")[:60]
-    if readable == spelling:
-        return readable
-    return f"{readable}-{hashlib.sha256(spelling.encode()).hexdigest()[:6]}"
+    readable = _readable(spelling)
+    return readable if readable == spelling else f"{readable}-{_short_digest(spelling)}"
+
+
+def _readable(spelling: str) -> str:
+    return re.sub(r"[^A-Za-z0-9.]+", "-", spelling).strip("-.")[:60]
+
+
+def _short_digest(spelling: str) -> str:
+    return hashlib.sha256(spelling.encode()).hexdigest()[:6]
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """What tells a folder from another one of the same name; None where there is none."""
+    with contextlib.suppress(OSError):
+        status = folder.stat()
+        return status.st_dev, status.st_ino
+    return None
+
+
+def _counts(made: int, reused: int) -> str:
+    """How many files a step has made and found; empty where it has none."""
+    if not made:
+        return "up to date" if reused else ""
+    return counted(made, "file") + (f", {reused} up to date" if reused else "")
 
 
 def _key(name: str, inputs: Sequence[Any], parameters: Any) -> str:

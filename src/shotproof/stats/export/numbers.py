@@ -1,4 +1,4 @@
-"""Numbers as text: percent with one decimal, intervals in brackets."""
+"""Numbers as text: percent with one decimal, intervals in brackets, times."""
 
 from __future__ import annotations
 
@@ -37,3 +37,14 @@ def listed(words: list[str], most: int | None = None) -> str:
     if most is not None and len(words) > most + 1:
         words = [*words[:most], f"{len(words) - most} others"]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def seconds(count: float) -> str:
+    """A time: tenths of a second below a minute, then minutes and seconds.
+
+    Example:
+        >>> seconds(4.26), seconds(125.0)
+        ('4.3 s', '2 min 5 s')
+    """
+    whole = round(count)
+    return f"{count:.1f} s" if round(count, 1) < 60 else f"{whole // 60} min {whole % 60} s"
