@@ -51,6 +51,14 @@ def test_nothing_that_prints_is_imported_by_name() -> None:
                 assert not names & {name.name for name in node.names}, file
 
 
+def test_what_is_said_has_no_line_feed_which_would_be_escaped() -> None:
+    for file in set((ROOT / "cli").rglob("*.py")) - {Path(console.__file__)}:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "say":
+                texts = [one.value for each in node.args for one in ast.walk(each) if isinstance(one, ast.Constant)]
+                assert not any("\n" in text for text in texts if isinstance(text, str)), (file, node.lineno)
+
+
 def test_every_line_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     console.say(HOSTILE, "", f"::{HOSTILE}")
     console.say()

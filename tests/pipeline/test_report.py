@@ -254,7 +254,7 @@ def test_detectors_stand_side_by_side(tmp_path: Path) -> None:
     sets = [sample(catalog, "random", shot=2, query=5, tasks=20)] + [
         sample(catalog, "fewstab", attributes=words, shot=2, query=5, tasks=20) for words in detectors
     ]
-    results = [evaluate(tasks, features, ["ncc", "ridge", "knn"]) for tasks in sets]
+    results = [evaluate(tasks, features, ["ncc", "ridge", "knn", "cosine"]) for tasks in sets]
     comparison = write_report(tmp_path / "r.html", results, tasks=sets, attributes=detectors)
     page = Page(tmp_path / "r.html")
     for name in ("all words", "half of them"):
@@ -264,6 +264,9 @@ def test_detectors_stand_side_by_side(tmp_path: Path) -> None:
     assert agreement.accuracy is not None
     caption = page.text[page.text.index("The same sampler with the attributes of several detectors") :]
     assert f"(1: the same order): {agreement.correlation:.2f}." in caption
+    few = write_report(tmp_path / "few.html", [part for one in results for part in one.by_method()[:2]], tasks=sets)
+    assert few.agreements
+    assert "rank correlation" not in Page(tmp_path / "few.html").text
     first, second = agreement.detectors
     assert f"Of the words of {second}, {first} finds {agreement.accuracy[0]:.1f}%;" in caption
 

@@ -38,6 +38,11 @@ def test_the_page_has_every_axis_its_reasons_and_the_card_itself(tmp_path: Path)
     assert Card.from_json(json.loads(inside[1])) == card
 
 
+def test_one_shot_and_one_query_are_in_the_singular(tmp_path: Path) -> None:
+    write_card_page(tmp_path, make_card(replace(stress_axis(), shot=1, query=1)))
+    assert "600 tasks of 5 ways, 1 shot and 1 query per class" in (tmp_path / "card.html").read_text()
+
+
 def test_examples_are_shown_where_the_catalog_has_their_files(tmp_path: Path) -> None:
     for name in ("a.png", "b.png"):
         Image.new("RGB", (8, 8)).save(tmp_path / name)
