@@ -20,7 +20,7 @@ from shotproof.cli.app import app
 from shotproof.core.errors import InputError
 from shotproof.evaluation.evaluated import Classifier
 from shotproof.pipeline.check import check
-from shotproof.pipeline.profile.profile import QUICK_HALVINGS
+from shotproof.pipeline.run import QUICK_HALVINGS, QUICK_TASKS_PER_HALF
 from shotproof.stats.intervals import Estimate, Spread
 from tests.drawn_cards import make_card as drawn_card
 
@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, tasks in {"random": random, "hardest": hardest}.items():
         tasks.write(folder / f"tasks-{name}.parquet")
         sp.evaluate(tasks, features, ["ncc", "knn"]).write(folder / f"results-{name}.parquet")
-    material = replace(sp.read(folder), halvings=QUICK_HALVINGS)
+    material = replace(sp.read(folder), halvings=QUICK_HALVINGS, tasks_per_half=QUICK_TASKS_PER_HALF)
     assert isinstance(material, sp.Material)
     comparison = compare(material, intervals=["images", "sampler"])
     make_card(comparison, material, Classifier("features", "ncc"), quick=True).write(folder / "card.json")

@@ -107,7 +107,7 @@ def refusal(world: Path, *changes: tuple[str, str], dry_run: bool = True) -> str
         ),
         (
             [('"fewstab"', '{ name = "hardest", like = "random", seeds = [1] }')],
-            "[tasks], sampler 'hardest', like: 'random' has no tasks of 1 shots and seed 1",
+            "[tasks], sampler 'hardest', like: 'random' has no tasks of 1 shot and seed 1",
         ),
         (
             [('"fewstab"', '{ name = "iid", like = "random" }')],
