@@ -128,7 +128,7 @@ def read_by(name: str, folder: Path) -> tuple[Path, Mapping[str, Command]]:
 def require_harmless(name: str, payload: str, folder: Path) -> int:
     """Give a forgery of a format to every command that reads it; how many executions that were.
 
-    Of all forgeries, the last, which agrees with itself and gets furthest; by the profile `thorough` of hypothesis, all.
+    Of all forgeries, the last, which agrees with itself and gets furthest; by hypothesis' profile `thorough`, all.
     """
     file, commands = read_by(name, folder)
     good = file.read_bytes()
