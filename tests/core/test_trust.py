@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +89,22 @@ def test_code_that_has_changed_since_it_was_evaluated_is_not_run(
     Path(head.rpartition(":")[0]).write_text(f"{HEAD}\nraise SystemExit('it ran')\n")
     with pytest.raises(sp.ShotproofError, match="its code has changed since the results were made"):
         sp.compare(sp.Material([results], [tasks], [catalog], [features], halvings=2, trust=True), intervals="images")
+
+
+def test_code_is_found_from_the_folder_of_the_run_that_names_it(
+    head: str, data: tuple[sp.Catalog, sp.Features, sp.TaskSet], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    catalog, features, tasks = data
+    (tmp_path / "run").mkdir()
+    monkeypatch.chdir(tmp_path / "run")
+    results = sp.evaluate(tasks, features, "../heads.py:head")
+    monkeypatch.chdir("/")
+    named = {"trust": True, "folders": [tmp_path / "run"]}
+    material = sp.Material([results], [tasks], [catalog], [features], halvings=2, **named)  # type: ignore[arg-type]
+    assert sp.compare(material).covers == ("images", "sampler")
+    note = "no images interval: method '../heads.py:head' of the results cannot be made anew: "
+    (told,) = sp.compare(replace(material, trust=False)).notes
+    assert told.startswith(note)
 
 
 def test_files_below_a_folder_may_be_read_and_no_link_leads_out(tmp_path: Path) -> None:

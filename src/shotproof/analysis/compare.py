@@ -12,7 +12,7 @@ from dataclasses import replace
 from shotproof.analysis.detection import detection_accuracies
 from shotproof.analysis.placebo import WithPlacebos, with_placebos
 from shotproof.analysis.reevaluation.material import Material
-from shotproof.analysis.reevaluation.reevaluate import has_material, reevaluate
+from shotproof.analysis.reevaluation.reevaluate import missing_material, reevaluate
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluated import Evaluated, check_metric, evaluated_sets
 from shotproof.evaluation.results import Results
@@ -86,7 +86,9 @@ def compare(
         prepared = with_placebos(prepared.material, runtime)
     material = prepared.material
     sets = evaluated_sets(material.results)
-    covers = asked or _usual(sets, material)
+    missing = None if asked else missing_material(sets, material)
+    covers = asked or _usual(sets, missing)
+    unusual = [] if missing is None else [f"no images interval: {missing}"]
     comparison = compare_sets(
         sets,
         covers,
@@ -96,12 +98,12 @@ def compare(
         reevaluated=reevaluate(sets, covers, material, runtime),
         detection=detection_accuracies(sets, material),
     )
-    return replace(comparison, notes=[*comparison.notes, *prepared.notes])
+    return replace(comparison, notes=[*comparison.notes, *prepared.notes, *unusual])
 
 
-def _usual(sets: Sequence[Evaluated], material: Material) -> tuple[Covers, ...]:
+def _usual(sets: Sequence[Evaluated], missing: str | None) -> tuple[Covers, ...]:
     """The intervals where none are asked for: what covers most of what a statement is about comes first."""
-    covers: list[Covers] = ["images", "sampler"] if has_material(sets, material) else ["sampler"]
+    covers: list[Covers] = ["images", "sampler"] if missing is None else ["sampler"]
     if any(one.origin.sampler == DEPLETION for one in sets):
         covers.append(DEPLETION)
     return tuple(covers)

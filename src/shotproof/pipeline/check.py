@@ -28,7 +28,7 @@ from shotproof.features.encoder import encode
 from shotproof.features.encoders.file import FeatureFile
 from shotproof.features.features import Features
 from shotproof.methods.adaptation.adaptation import Adaptation
-from shotproof.methods.method import Method, make_method
+from shotproof.methods.method import Method
 from shotproof.methods.model_head import ModelHead
 from shotproof.models.encoder import ModelEncoder
 from shotproof.pipeline.bundle.bundle import Bundle
@@ -154,6 +154,7 @@ class _Checking:
     results: list[tuple[str, Results]] = field(default_factory=list)
     cards: list[tuple[str, Card, _Folder | None]] = field(default_factory=list)
     bundled_cards: list[tuple[str, Card]] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
     findings: Findings = field(default_factory=Findings)
     network: Model | None = None  # what is read from the model's file
 
@@ -183,10 +184,12 @@ class _Checking:
             kind = path.suffix if path.suffix in _HELP else kind_of(path)
             if kind in _HELP:
                 raise InputError(f"{path} {_HELP[kind]}; {CHECKABLE}")
+            self.folders.append(path.parent)
             self._add_file(path, kind, _Folder(path.parent))
 
     def _add_folder(self, path: Path) -> None:
         folder = _Folder(path)
+        self.folders.append(path)
         for file in files_of(path):
             self._add_file(file, kind_of(file), folder)
         if is_there(path / CARD_FILE):
@@ -371,11 +374,12 @@ class _Checking:
         if is_head and self.model is None:  # no file is read because a result names it
             return f"method '{spelled}' is a model's own head: give --model FILE and --catalog"
         try:
-            method = ModelHead(Path(str(self.model))) if is_head else make_method(spelled)
+            named = Material([results for _, results in self.results], folders=self.folders)
+            method = ModelHead(Path(str(self.model))) if is_head else named.method(spelled)
         except NotTrusted:
             return f"method '{spelled}' {OWN_CODE}"
         except InputError as error:
-            return f"method '{spelled}' cannot be made again: {error}"
+            return str(error)
         if method.needs == "items" and not isinstance(method, Adaptation):
             return f"method '{spelled}' asks a server, whose answers cannot be computed again"
         return method

@@ -12,11 +12,12 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, Mismatch
 from shotproof.core.records import MethodRecord, Source
-from shotproof.core.trust import Trust, reading_below, recorded_code, trusting
+from shotproof.core.trust import NotTrusted, Trust, reading_below, recorded_code, trusting
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.features.transforms import transform
 from shotproof.methods.method import AnyMethod, Method, make_method
+from shotproof.methods.own.code import is_in_file
 from shotproof.tasks.taskset import TaskSet
 
 Stored = TypeVar("Stored", Catalog, TaskSet, Features, Attributes)
@@ -132,12 +133,18 @@ class Material:
             if given.spelling == spelling:
                 return given
         records = (record for results in self.results for record in results.record.methods)
+        refusal = f"method '{spelling}' of the results cannot be made anew: "
         digests = [str(record.options["file_digest"]) for record in records if _is_code(record, spelling)]
-        try:
-            with self.trusted(), recorded_code(digests):
-                return make_method(spelling)
-        except InputError as error:
-            raise error.placed(f"method '{spelling}' of the results cannot be made anew: ") from error
+        # Files of code are spelled from the run's folder, or from where the user worked.
+        for folder in (*(self.folders if is_in_file(spelling) else ()), None):
+            try:
+                with self.trusted(), recorded_code(digests):
+                    return make_method(spelling, folder)
+            except NotTrusted as error:
+                raise error.placed(refusal) from error
+            except InputError as error:
+                reason = error
+        raise reason.placed(refusal) from reason
 
     @contextlib.contextmanager
     def trusted(self) -> Iterator[None]:

@@ -48,10 +48,15 @@ def reevaluate(
     return found
 
 
-def has_material(sets: Sequence[Evaluated], material: Material) -> bool:
-    """Whether the material has all that re-evaluation on halves of the data needs."""
+def missing_material(sets: Sequence[Evaluated], material: Material) -> str | None:
+    """Say what re-evaluation on halves of the data lacks; None if everything is there.
+
+    Args:
+        sets: what was evaluated
+        material: what there is
+    """
     if not material.features:
-        return False
+        return "it re-evaluates the methods, and the features are not given"
     try:
         for one in sets:
             tasks = material.task_set(one.origin.tasks_digest, one.origin.design.catalog)
@@ -60,9 +65,9 @@ def has_material(sets: Sequence[Evaluated], material: Material) -> bool:
             for encoder, digest in one.features.items():
                 material.features_of(encoder, digest)
         _methods(sets, material)
-    except InputError:
-        return False
-    return True
+    except InputError as error:
+        return str(error)
+    return None
 
 
 def _depleted(random: Evaluated, of_design: Sequence[Evaluated], material: Material, runtime: Runtime) -> Reevaluated:
@@ -75,7 +80,7 @@ def _depleted(random: Evaluated, of_design: Sequence[Evaluated], material: Mater
     given = next((one for one in of_design if one.origin.sampler == DEPLETION), None)
     if given and set(random.values) <= set(given.values):
         known = Reevaluated(given.values, class_uses=_uses(given.rows[0]))
-        if refusal or not has_material([random], material):
+        if refusal or missing_material([random], material):
             return known
     elif refusal:
         return Reevaluated(refusal)

@@ -196,7 +196,7 @@ def _methods(results: Sequence[Results], tell: Callable[[str], None]) -> tuple[s
     for spelled in dict.fromkeys(name for one in results for name in one.methods):
         try:
             method: Method | None = make_method(spelled)
-        except NotTrusted:  # of code, a server or a file: none of them is in the bundle
+        except InputError:  # code, a server or a file, and none of them is in the bundle
             method = None
         if method is None or method.needs == "items" or isinstance(method, Adaptation | ModelHead) or ".py:" in spelled:
             tell(f"left out     method '{spelled}': it is not of features alone, or its code is not in the bundle")
