@@ -70,9 +70,7 @@ def test_each_method_is_evaluated_where_its_table_says(done: tuple[Path, Run]) -
         (2, file_name(f"anil on {BACKBONE} [anil-2]"), "anil"),
     }
     written = {name for name in outcome.made if name.startswith("results/")}
-    assert written == {
-        f"results/random-3way-{shot}shot/{on}/{method}.parquet" for shot, on, method in expected
-    }
+    assert written == {f"results/random-3way-{shot}shot/{on}/{method}.parquet" for shot, on, method in expected}
     assert outcome.comparison is not None
     shown = outcome.comparison.to_pandas("methods")
     assert set(shown[shown["shot"] == 2]["method"]) == {

@@ -126,9 +126,10 @@ def test_an_experiment_that_is_moved_with_its_data_goes_on(finished: Path, tmp_p
     assert run(moved / finished.name).comparison is not None
 
 
-def test_a_folder_that_is_removed_in_the_middle_is_told_so(experiment: Path) -> None:
+@pytest.mark.parametrize("step", ["features", "intervals"])
+def test_a_folder_that_is_removed_in_the_middle_is_told_so(experiment: Path, step: str) -> None:
     def remove(line: str) -> None:
-        if line.startswith("features"):
+        if line.startswith(step):
             shutil.rmtree(experiment.parent / "out")
 
     with pytest.raises(WriteFailed, match="out was removed or replaced while the run was at work in it"):

@@ -112,7 +112,7 @@ class Steps:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._claims.close()
-        if isinstance(error, ShotproofError | OSError):
+        if error is None or isinstance(error, ShotproofError | OSError):
             self._require_folder(error)
 
     @cached_property
