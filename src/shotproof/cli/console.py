@@ -55,12 +55,17 @@ def told_warnings() -> Iterator[None]:
 
 @contextlib.contextmanager
 def told_notes() -> Iterator[None]:
-    """Tell what is noted before costly work begins, such as how many requests it takes, on the error stream."""
+    """Tell what is noted before costly work begins, such as how many requests it takes, on the error stream, once."""
     import logging
+
+    said: set[str] = set()  # two encoders leave out the same files
 
     class Told(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            say(record.getMessage(), err=True)
+            message = record.getMessage()
+            if message not in said:
+                said.add(message)
+                say(message, err=True)
 
     logger, handler = logging.getLogger("shotproof"), Told(logging.INFO)
     level = logger.level

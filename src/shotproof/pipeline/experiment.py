@@ -180,15 +180,28 @@ class Experiment:
         """
         path = Path(path)
         content = read_toml(path, f"experiment file {path}")
-        try:
-            with trusting(trust):
-                return replace(cls.of(content, path.parent, default_folder=f"{path.stem}-results"), file=path)
-        except InputError as error:
-            raise error.placed(str(path)) from error
+        with trusting(trust):
+            return replace(cls.of(content, path.parent, f"{path.stem}-results", str(path)), file=path)
 
     @classmethod
-    def of(cls, content: Mapping[str, Any], folder: Path, default_folder: str = "results") -> Experiment:
-        """From the tables of a file; paths are relative to the folder."""
+    def of(
+        cls, content: Mapping[str, Any], folder: Path, default_folder: str = "results", called: str = "the experiment"
+    ) -> Experiment:
+        """Read and check the tables of a file.
+
+        Args:
+            content: the tables
+            folder: what their paths start from
+            default_folder: the output folder, if they name none
+            called: what errors call the experiment
+        """
+        try:
+            return cls._of(content, folder, default_folder)
+        except InputError as error:
+            raise error.placed(called) from error
+
+    @classmethod
+    def _of(cls, content: Mapping[str, Any], folder: Path, default_folder: str) -> Experiment:
         _check_keys(content)
         read = TableReader(content, folder)
         catalog = dict(content["catalog"])
