@@ -247,7 +247,7 @@ class Steps:
 
 def step_line(name: str, done: str, took: float) -> str:
     """Say in one line what a step did, and how many seconds it took."""
-    return f"{name:12} {done:40} {seconds(took):>10}"
+    return f"{name:12} {done:44} {seconds(took):>10}"
 
 
 def read_manifest(folder: Path) -> Manifest:
