@@ -124,6 +124,17 @@ def test_results_of_other_data_are_not_taken_for_those_of_this(shotproof: Shotpr
     assert shotproof("run", "B/pics", "--dry-run", "-o", "other", "--encoder", "pixels")[0] == 2
 
 
+def test_an_experiment_can_be_run_into_another_folder(shotproof: Shotproof, world: Path) -> None:
+    (world / "experiment.toml").write_text(
+        '[catalog]\nfile = "catalog.parquet"\n[features]\nencoders = ["pixels"]\n'
+        '[tasks]\nway = 3\nshots = [1]\nquery = 4\ntasks = 5\nsamplers = ["random"]\n'
+        '[evaluate]\nmethods = ["ncc"]\n[output]\nintervals = ["sampler"]\n'
+    )
+    status, _, err = shotproof("run", "experiment.toml", "-o", "other")
+    assert (status, (world / "other" / "report.html").exists()) == (0, True), err
+    assert not (world / "experiment-results").exists()
+
+
 def test_flags_of_a_folder_are_refused_where_they_would_be_ignored(shotproof: Shotproof, world: Path) -> None:
     (world / "experiment.toml").write_text('[catalog]\nfile = "catalog.parquet"\n')
     for flags in (["--encoder", "pixels"], ["--method", "ncc"], ["--tasks", 5], ["--skip-bad"], ["--skip-small"]):

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import errno
 import inspect
 
 import pytest
 
 from shotproof.core import errors
-from shotproof.core.errors import ShotproofError, UnknownName, did_you_mean
+from shotproof.core.errors import ShotproofError, UnknownName, did_you_mean, refused_by_system
 
 
 @pytest.mark.parametrize(
@@ -50,3 +51,11 @@ def test_every_error_is_one_that_the_command_line_prints() -> None:
     raised = [value for _, value in inspect.getmembers(errors, inspect.isclass) if issubclass(value, Exception)]
     assert len(raised) > 1
     assert all(issubclass(value, ShotproofError) for value in raised)
+
+
+def test_a_disk_that_refuses_is_told_in_one_line_and_other_errors_are_not_hidden() -> None:
+    full = OSError(errno.ENOSPC, "No space left on device", "out/tasks.parquet")
+    assert refused_by_system(full) == "cannot write or read out/tasks.parquet: No space left on device"
+    assert refused_by_system(OSError(errno.EROFS, "Read-only file system")) is not None
+    assert refused_by_system(FileNotFoundError(errno.ENOENT, "No such file", "x")) is None
+    assert refused_by_system(RuntimeError("of our own")) is None

@@ -8,7 +8,7 @@ import pytest
 
 from shotproof.core.errors import InputError, WriteFailed
 from shotproof.core.locks import sole_use
-from shotproof.core.whole_files import whole_file, whole_folder, write_text
+from shotproof.core.whole_files import new_folder, whole_file, whole_folder, write_text
 
 # Is killed while it writes one file of a folder; then another process writes another one.
 KILLED = """
@@ -59,6 +59,19 @@ def test_a_place_that_cannot_be_written_is_one_clear_error(tmp_path: Path, name:
     with pytest.raises(WriteFailed, match=name):
         write_text(tmp_path / name, "text")
     assert names_in(tmp_path) == ["file", "folder"]
+
+
+def test_a_new_folder_that_cannot_be_made_is_one_clear_error_and_one_that_fails_is_removed(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(WriteFailed, match=r"cannot write .*file/new"), new_folder(tmp_path / "file" / "new"):
+        pass
+    with pytest.raises(InputError), new_folder(tmp_path / "new"):
+        raise InputError("the data cannot be read")
+    with new_folder(tmp_path / "used"):
+        (tmp_path / "used" / "kept").touch()
+    with pytest.raises(InputError), new_folder(tmp_path / "used"):
+        raise InputError("it failed later")
+    assert names_in(tmp_path) == ["file", "used"]
 
 
 def test_what_a_killed_process_leaves_is_removed_by_the_next_but_not_what_is_being_written(tmp_path: Path) -> None:

@@ -89,7 +89,7 @@ def test_a_dry_run_writes_nothing_and_finds_files_all_the_same(tmp_path: Path, m
 
 def test_a_wrong_option_leaves_nothing_behind(tmp_path: Path) -> None:
     ShapesWorld(classes=6, items=4, size=24).write(tmp_path / "shapes")
-    with pytest.raises(InputError, match="unknown method 'knnn'"):
+    with pytest.raises(InputError, match=r"^the experiment, \[evaluate\], methods: unknown method 'knnn'"):
         start_experiment(tmp_path / "shapes", tmp_path / "out", StartOptions(methods=("knnn",)))
     assert not (tmp_path / "out").exists()
 

@@ -88,7 +88,7 @@ def told_warnings() -> Iterator[None]:
 
 @contextlib.contextmanager
 def told_notes() -> Iterator[None]:
-    """Tell what is noted before costly work begins, such as how many requests it takes, on the error stream."""
+    """Tell what is noted before costly work begins, such as how many requests it takes, on the error stream, once."""
     logger, handler = logging.getLogger("shotproof"), _TellingHandler(logging.INFO)
     level = logger.level
     logger.addHandler(handler)
@@ -107,8 +107,17 @@ def tell_all_warnings() -> None:
 
 
 class _TellingHandler(logging.Handler):
+    """Tells each message once: two encoders leave out the same files."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self.told: set[str] = set()
+
     def emit(self, record: logging.LogRecord) -> None:
-        say(record.getMessage(), err=True)
+        message = record.getMessage()
+        if message not in self.told:
+            self.told.add(message)
+            say(message, err=True)
 
 
 def _tell_warning(message: Warning | str, *where: object, **_: object) -> None:

@@ -180,16 +180,29 @@ class Experiment:
         """
         path = Path(path)
         content = read_toml(path, f"experiment file {path}")
+        with trusting(trust):
+            return replace(cls.of(content, path.parent, f"{path.stem}-results", str(path)), file=path)
+
+    @classmethod
+    def of(
+        cls, content: Mapping[str, Any], folder: Path, default_folder: str = "results", called: str = "the experiment"
+    ) -> Experiment:
+        """Read and check the tables of a file.
+
+        Args:
+            content: the tables
+            folder: what their paths start from
+            default_folder: the output folder, if they name none
+            called: what errors call the experiment
+        """
         try:
-            with trusting(trust):
-                return replace(cls.of(content, path.parent, default_folder=f"{path.stem}-results"), file=path)
+            return cls._of(content, folder, default_folder)
         except InputError as error:
-            raise error.placed(str(path)) from error
+            raise error.placed(called) from error
 
     @classmethod
     @named_by_experiment()
-    def of(cls, content: Mapping[str, Any], folder: Path, default_folder: str = "results") -> Experiment:
-        """From the tables of a file; paths are relative to the folder."""
+    def _of(cls, content: Mapping[str, Any], folder: Path, default_folder: str) -> Experiment:
         _check_keys(content)
         read = TableReader(content, folder)
         catalog = dict(content["catalog"])

@@ -21,6 +21,7 @@ from shotproof.analysis.compare import compare
 from shotproof.analysis.reevaluation.material import Material
 from shotproof.attributes.attributes import Attributes
 from shotproof.attributes.detector import detect
+from shotproof.attributes.detectors.photometric import PhotometricDetector
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import read_layout
 from shotproof.catalog.names import apply_names
@@ -354,7 +355,10 @@ class _Running:
             spelled = " + ".join(map(str, chosen))
 
             def make(name: str = name, chosen: Any = chosen, spelled: str = spelled) -> Attributes:
-                return _named(detect(catalog, *chosen), name or spelled)
+                # Of images that cannot be read, the step of the features says what is done about them.
+                told_later = self._encodes and all(isinstance(one, PhotometricDetector) for one in chosen)
+                with _without_warnings() if told_later else contextlib.nullcontext():
+                    return _named(detect(catalog, *chosen), name or spelled)
 
             found[name] = self.steps.step(Attributes, *self._detection(catalog, name), make)
         return found
@@ -389,10 +393,14 @@ class _Running:
             [str(encoder), self.experiment.on_error],
         )
 
+    @property
+    def _encodes(self) -> bool:
+        """Whether an encoder reads the files of the items."""
+        return any(isinstance(encoder, NetworkEncoder) for encoder in self.experiment.encoders)
+
     def _require_readable(self, catalog: Catalog, attributes: Mapping[str, Attributes | None]) -> None:
         """Refuse images that cannot be read before anything is encoded, if detectors found nothing in them."""
-        encodes = any(isinstance(encoder, NetworkEncoder) for encoder in self.experiment.encoders)
-        if self.experiment.on_error == "skip" or catalog.medium != "image" or not encodes:
+        if self.experiment.on_error == "skip" or catalog.medium != "image" or not self._encodes:
             return
         unknown = {item for words in attributes.values() if words is not None for item in words.unknown}
         suspects = [(item, path) for item, path in zip(catalog.items, catalog.paths, strict=True) if item in unknown]

@@ -119,6 +119,8 @@ def test_a_folder_of_something_else_is_refused_before_anything_is_replaced(elsew
     own, _ = start_experiment(data, tmp_path / "out", StartOptions(("pixels",), ("ncc",), 5))
     run(replace(own, draws=(replace(own.draws[0], shots=(1,), query=2),)), made_by=MADE_BY)
     before = sorted((tmp_path / "out").rglob("*"))
-    with pytest.raises(InputError, match=r"belongs to shotproof run on .*, and this is bundle shapes \([0-9a-f]{12}\)"):
+    with pytest.raises(
+        InputError, match=r"belongs to shotproof run on .*, and this is bundle shapes \([0-9a-f]{12}\) on"
+    ):
         run_bundle(elsewhere / "shapes.zip", data, encoder="pixels", output=tmp_path / "out")
     assert sorted((tmp_path / "out").rglob("*")) == before

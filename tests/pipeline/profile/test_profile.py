@@ -166,6 +166,14 @@ def test_a_profile_that_cannot_be_leaves_nothing_behind(folder: Path) -> None:
     assert not (folder / "new" / "one").exists()
 
 
+def test_the_folder_of_other_data_is_refused(sound: Printed, folder: Path, tmp_path: Path) -> None:
+    Catalog.read(folder / "catalog.parquet").write(tmp_path / "catalog.parquet")
+    before = {path: path.read_bytes() for path in sound.folder.iterdir() if path.is_file()}
+    with pytest.raises(InputError, match=r"belongs to shotproof profile on .*, and this is .* on .*: .* -o OTHER"):
+        profile(tmp_path / "catalog.parquet", sound.folder, encoder="pixels", query=4)
+    assert {path: path.read_bytes() for path in sound.folder.iterdir() if path.is_file()} == before
+
+
 def test_the_ways_that_would_do_are_named_where_words_are_too_few(folder: Path, tmp_path: Path) -> None:
     items = Catalog.read(folder / "catalog.parquet").items
     words = {item: [("red", "blue", "green")[number % 3]] if number % 2 else [] for number, item in enumerate(items)}

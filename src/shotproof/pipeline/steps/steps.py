@@ -114,7 +114,7 @@ class Steps:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._claims.close()
-        if isinstance(error, ShotproofError | OSError):
+        if error is None or isinstance(error, ShotproofError | OSError):
             self._require_folder(error)
 
     @cached_property
@@ -249,7 +249,7 @@ class Steps:
 
 def step_line(name: str, done: str, took: float) -> str:
     """Say in one line what a step did, and how many seconds it took."""
-    return f"{name:12} {done:40} {seconds(took):>10}"
+    return f"{name:12} {done:44} {seconds(took):>10}"
 
 
 def read_manifest(folder: Path) -> Manifest:
