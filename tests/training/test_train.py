@@ -97,7 +97,9 @@ def test_interrupted_in_the_first_epoch_it_says_that_nothing_is_kept_and_begins_
 
     file = tmp_path / "some.model"
     monkeypatch.setattr(ProtoNet, "loss", interrupted)
-    with pytest.raises(Interrupted, match=r"before .*some\.model had an epoch; nothing is kept yet, .* begins anew"):
+    with pytest.raises(
+        Interrupted, match=r"before .*some\.model had an epoch; nothing of it is kept yet, .* begins it"
+    ):
         sp.train(world, "protonet", output=file, **SMALL)
     monkeypatch.undo()
     assert sp.train(world, "protonet", output=file, **SMALL).digest == sp.train(world, "protonet", **SMALL).digest
