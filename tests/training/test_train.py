@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import re
+import signal
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -95,10 +97,31 @@ def test_interrupted_in_the_first_epoch_it_says_that_nothing_is_kept_and_begins_
 
     file = tmp_path / "some.model"
     monkeypatch.setattr(ProtoNet, "loss", interrupted)
-    with pytest.raises(Interrupted, match=r"before .*some\.model had an epoch; nothing is kept yet, .* begins anew"):
+    with pytest.raises(
+        Interrupted, match=r"before .*some\.model had an epoch; nothing of it is kept yet, .* begins it"
+    ):
         sp.train(world, "protonet", output=file, **SMALL)
     monkeypatch.undo()
     assert sp.train(world, "protonet", output=file, **SMALL).digest == sp.train(world, "protonet", **SMALL).digest
+
+
+def test_nobody_waits_for_an_update_under_way_when_the_user_breaks_off(
+    world: sp.Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free, updates, loss, waiting = threading.Event(), [], ProtoNet.loss, threading.get_ident()
+
+    def long(*given: Any) -> torch.Tensor:
+        updates.append("begun")
+        signal.pthread_kill(waiting, signal.SIGINT)  # as a terminal does
+        free.wait(10)
+        updates.append("ended")
+        return loss(*given)
+
+    monkeypatch.setattr(ProtoNet, "loss", long)
+    with pytest.raises(Interrupted):
+        sp.train(world, "protonet", output=tmp_path / "some.model", **SMALL)
+    assert updates == ["begun"]
+    free.set()
 
 
 def test_another_training_is_replaced_when_asked_and_an_interruption_of_that_goes_on(

@@ -60,7 +60,7 @@ PANELS = {
 CONTINUES = "finished parts are kept, the same command continues"
 CACHED = "what the cache has is kept, the same command continues from there"
 BEGINS_ANEW = "the same command begins anew"
-AFTER_CTRL_C = dict.fromkeys((demo, run, profile, mix, train, bundle), CONTINUES)
+AFTER_CTRL_C: dict[Callable[..., Any], str] = dict.fromkeys((demo, run, profile, mix, train), CONTINUES)
 AFTER_CTRL_C |= dict.fromkeys((encode, detect, evaluate), CACHED)
 INTERRUPTED = 130  # the status of a command that Ctrl-C ended, which Typer gives back too
 

@@ -84,7 +84,7 @@ def what_is_kept(outputs: Sequence[Path | None]) -> str:
         return f"interrupted; finished epochs are kept in {checkpoint_of(output)}, the same command continues"
     if before:
         return f"interrupted before {output} had an epoch; {before[-1]} is kept, the same command continues after it"
-    return f"interrupted before {output} had an epoch; nothing is kept yet, the same command begins anew"
+    return f"interrupted before {output} had an epoch; nothing of it is kept yet, the same command begins it anew"
 
 
 def _plan_of(record: ModelRecord) -> dict[str, Any]:

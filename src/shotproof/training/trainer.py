@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -17,7 +18,9 @@ from torch.utils._triton import has_triton
 from shotproof.core.errors import TrainingFailed
 from shotproof.core.runtime.costs import cost_note, timed
 from shotproof.core.runtime.memory import keep_freed_memory
+from shotproof.core.runtime.progress import Advance
 from shotproof.core.runtime.runtime import Runtime
+from shotproof.core.runtime.threads import thread_beside
 from shotproof.models.augment import Augmentation
 from shotproof.models.backbones.dropblock import advance_drop_blocks
 from shotproof.models.items import ItemStore, ResidentItems
@@ -79,6 +82,7 @@ class Trainer:
             self.net.compile_training()
         self.labels = self.items.labels.to(self.place)
         self.curves = Curves(None, ())
+        self._left = threading.Event()
 
     def run(self, runtime: Runtime) -> None:
         """Train, or go on from the checkpoint; afterwards the network has the weights that are kept.
@@ -95,14 +99,14 @@ class Trainer:
             torch.random.fork_rng([self.device] if self.device.type == "cuda" else []),
             runtime.progress_bar(f"training {self.objective}", epochs * updates) as advance,
             self._writer() as write,
+            self._computing() as compute,
         ):
             advance(first * updates)
             steps = (epochs - first) * (updates + self._validation_updates)
             advance = timed(advance, steps, lambda seconds: self._tell_cost(seconds, epochs - first))
             for epoch in range(first, epochs):
                 try:
-                    loss = self._train_epoch(epoch, advance)
-                    accuracy = self.validation.accuracy(self.net, self.objective) if self.validation else None
+                    loss, accuracy = compute(epoch, advance)
                 except torch.OutOfMemoryError as error:
                     raise TrainingFailed(
                         f"memory is too small in epoch {epoch + 1}: lower tasks_per_update or batch, or the image "
@@ -111,6 +115,23 @@ class Trainer:
                 write(self._finish_epoch(epoch, loss, accuracy))
         self.curves.close()
         load_weights(self.net, {name: each.to(self.device) for name, each in self.best.items()}, "the best weights")
+
+    @contextlib.contextmanager
+    def _computing(self) -> Iterator[Callable[[int, Advance], tuple[float, float | None]]]:
+        """Give what computes an epoch: on a CPU, where an update may take long, in a thread that Ctrl-C leaves."""
+        if self.device.type != "cpu":
+            yield self._epoch
+            return
+        with thread_beside() as thread:
+            try:
+                yield lambda epoch, advance: thread.submit(self._epoch, epoch, advance).result()
+            finally:
+                self._left.set()
+
+    def _epoch(self, epoch: int, advance: Advance) -> tuple[float, float | None]:
+        """The mean loss of an epoch, and the accuracy of its validation."""
+        loss = self._train_epoch(epoch, advance)
+        return loss, self.validation.accuracy(self.net, self.objective) if self.validation else None
 
     @property
     def updates_per_epoch(self) -> int:
@@ -146,12 +167,14 @@ class Trainer:
         items = self.settings.epochs * self.updates_per_epoch * self._items_per_update
         return items >= WORTH_COMPILING[self.objective.needs]
 
-    def _train_epoch(self, epoch: int, advance: Any) -> float:
+    def _train_epoch(self, epoch: int, advance: Advance) -> float:
         """The mean loss of an epoch."""
         self.net.train()
         updates, total = self.updates_per_epoch, torch.zeros((), device=self.device)
         generator = torch.Generator(self.device)
         for number, batch in enumerate(self._batches(epoch)):
+            if self._left.is_set():
+                raise KeyboardInterrupt  # which nobody waits for any more
             step = epoch * updates + number
             # Every update has its own random numbers, so that a resumed training needs no state of a generator.
             torch.manual_seed(seed_for(self.seed, STEP, step, 0))

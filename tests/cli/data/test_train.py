@@ -5,12 +5,15 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from torch import Tensor
 from typer.testing import CliRunner, Result
 
 import shotproof as sp
-from shotproof.cli.app import app
+from shotproof.cli.app import Stopped, app
+from shotproof.models.objectives.protonet import ProtoNet
 from tests.small_networks import BACKBONE, SIDE, write_world
 
 SMALL = (
@@ -79,6 +82,23 @@ def test_a_finished_training_says_so_and_does_nothing(catalog: Path, caplog: pyt
     replaced = run(catalog, "--objective", "protonet", "--seed", "4", "--replace")
     assert replaced.exit_code == 0, replaced.output
     assert sp.Model.read(file).record.seed == 4
+
+
+def test_the_same_command_continues_after_ctrl_c_as_it_says(catalog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    updates, loss = iter(range(1000)), ProtoNet.loss
+
+    def interrupted(*given: Any) -> Tensor:
+        if next(updates) == 3:
+            raise KeyboardInterrupt
+        return loss(*given)
+
+    monkeypatch.setattr(ProtoNet, "loss", interrupted)
+    stopped = run(catalog, "--objective", "protonet")
+    assert isinstance(stopped.exception, Stopped)  # which ends the command with one line
+    assert "some.model.checkpoint, the same command continues" in str(stopped.exception)
+    again = run(catalog, "--objective", "protonet")
+    assert again.exit_code == 0, again.output
+    assert next(updates) == 6  # of four updates, the two of the second epoch were made again
 
 
 @pytest.mark.parametrize(

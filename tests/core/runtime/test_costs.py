@@ -23,8 +23,8 @@ def test_a_duration_is_in_the_unit_that_people_would_use(seconds: float, said: s
 
 
 def test_the_note_names_the_time_the_device_and_the_amount() -> None:
-    assert cost_note("adapting by 'lora'", 310, "cpu", "6 tasks each") == (
-        "adapting by 'lora': about 5 minutes on this CPU for 6 tasks each"
+    assert cost_note("method 'lora'", 310, "cpu", "6 tasks") == (
+        "method 'lora': about 5 minutes on this CPU for 6 tasks"
     )
     assert "on this GPU" in cost_note("training protonet", 310, "cuda", "2 epochs")
 

@@ -22,17 +22,32 @@ def threads(count: int) -> Iterator[ThreadPoolExecutor]:
     Returns:
         The pool. Its threads are waited for where the block ends well; otherwise they end by themselves.
     """
-    with one_thread_per_operation():
-        pool = ThreadPoolExecutor(count, initializer=_one_thread)
-        try:
-            yield pool
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-        pool.shutdown()
+    with one_thread_per_operation(), _pool(count) as pool:
+        yield pool
 
 
-def _one_thread() -> None:
+@contextlib.contextmanager
+def thread_beside() -> Iterator[ThreadPoolExecutor]:
+    """A thread that computes as this one does, while this one waits for it and so answers Ctrl-C at once.
+
+    Python answers Ctrl-C between steps of its own, and a gradient of seconds is one step.
+
+    Returns:
+        The pool of one thread, as `threads` gives it.
+    """
+    with _pool(1) as pool:
+        yield pool
+
+
+@contextlib.contextmanager
+def _pool(count: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads whose operations use as many threads as those of this one."""
     import torch
 
-    torch.set_num_threads(1)
+    pool = ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(torch.get_num_threads(),))
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
