@@ -122,10 +122,9 @@ class Training:
     start: Path | None = None
 
     def command(self, catalog: Path) -> list[str]:
-        """What is run; `--resume` goes on where there is a checkpoint."""
-        begun = Path(f"{self.output}.checkpoint").exists()
+        """What is run; it goes on from a checkpoint if there is one."""
         started = [] if self.start is None else ["--from", str(self.start)]
-        told = [*self.arguments, *started, *(["--resume"] if begun else [])]
+        told = [*self.arguments, *started]
         return [sys.executable, "-m", "shotproof", "train", str(catalog), *told, "-o", str(self.output)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import gc
 import os
@@ -19,6 +20,7 @@ from hypothesis import settings
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.core.trust import no_trust, trusting
 
 # HYPOTHESIS_PROFILE=thorough draws more examples than make test has time for.
 settings.register_profile("quick", max_examples=20, deadline=None)
@@ -42,6 +44,20 @@ def pytest_collection_finish() -> None:
     """What has been imported stays: no collection of garbage need look at it again."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _typed_by_tests() -> Iterator[None]:
+    """Trust what tests name where they call the library's inside. Commands and public functions do without it."""
+    with trusting(True):
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _named_by_strangers(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Trust nothing in tests of what files name."""
+    with no_trust() if request.node.get_closest_marker("strangers") else contextlib.nullcontext():
+        yield
 
 
 @functools.cache

@@ -58,6 +58,7 @@ def stress_axis(name: str = "fewstab", lost: float = 10.0, error: float = 1.0) -
         reference=CardTasks("random", "digest of random 5", 600, 0),
         reference_accuracy=random_axis().accuracy,
         gap={"acc": gap, "wacc": gap},
+        placebo_gap={"acc": card_number(0.0, 0.1), "wacc": card_number(0.0, 0.1)},
         excess={"acc": gap, "wacc": gap},
         skill_lost={"acc": card_number(lost, error), "wacc": card_number(lost, error)},
         rank={"accuracy": CardRank(1, 2, 3), "skill_lost": CardRank(2, 2, 3)},

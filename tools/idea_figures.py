@@ -22,7 +22,7 @@ from PIL import Image
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.report.figures.axes import x_axis
-from shotproof.report.figures.card import axes_figure
+from shotproof.report.figures.card import PHONE_PANEL, axes_figure
 from shotproof.report.figures.file import write_svg
 from shotproof.report.figures.svg import Box, Scale, element, line, marker, picture, text
 from shotproof.report.pages.wording import bounds, percent, typeset
@@ -35,7 +35,6 @@ CARD = FOLDER / "animals-card.json"
 TABLE = DOCS / "how-to" / "compare.md"
 
 WIDTH = 380.0  # the text of a figure as wide as a phone is as large as that of its page's notes
-PHONE_PANEL = 120.0
 
 # Task 0 of the demo's hard-ood tasks, and what the network `at-home` answered.
 SUPPORTS = {

@@ -62,7 +62,7 @@ COMMANDS = [
     Command(
         "train",
         "../inputs/catalog.parquet --objective protonet --backbone conv64f(pools=2) --way 3 --shot 1 --query 2 "
-        f"--epochs 3 --tasks 4 --set size=16 --set val_tasks=4 --val-split test {QUIET} --resume -o net.model",
+        f"--epochs 3 --tasks 4 --set size=16 --set val_tasks=4 --val-split test {QUIET} -o net.model",
         "net.model",
     ),
     Command(

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 from shotproof.version import __version__
@@ -224,6 +224,14 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module 'shotproof' has no attribute '{name}'")
     value = getattr(importlib.import_module(f"shotproof.{_HOME[name]}"), name)
+    # What users pass is trusted, and what the library passes on from a file is not: they have wrappers of their own.
+    from shotproof.core.registry import Registry
+    from shotproof.core.trust import typed_by_user
+
+    if isinstance(value, FunctionType):
+        value = typed_by_user(value)
+    elif isinstance(value, Registry):
+        value = value.for_users()
     globals()[name] = value
     return value
 

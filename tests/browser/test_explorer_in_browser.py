@@ -225,9 +225,48 @@ def test_a_reason_frames_the_items_that_it_is_about(page: Page, url: str) -> Non
     assert page.locator(".explored-class .holds").count() == 0
 
 
+def test_it_opens_with_a_task_beside_the_list(page: Page, url: str) -> None:
+    page.wait_for_selector("#task h3")
+    assert page.locator("#task h2").inner_text() == "Task 0"
+    assert page.locator("[aria-selected=true]").get_attribute("aria-posinset") == "1"
+    assert page.url == url  # nobody has chosen it
+    page.select_option("#order", "hardest")
+    page.wait_for_function(
+        "() => document.querySelector('#task h2').textContent === "
+        "document.querySelector('[aria-selected=true] .task-number').textContent"
+    )
+    assert page.locator("[aria-selected=true]").get_attribute("aria-posinset") == "1"
+    show(page, url, **{"class": "no such class"})
+    page.wait_for_function("() => document.getElementById('task').textContent === 'No task fits what is chosen above.'")
+
+
+def test_a_window_that_becomes_wider_shows_a_task_beside_the_list(page: Page, url: str) -> None:
+    page.set_viewport_size({"width": 700, "height": 700})
+    show(page, url)
+    assert page.locator("#list").is_visible()
+    assert page.locator("#task").is_hidden()
+    page.set_viewport_size({"width": 1280, "height": 700})
+    page.wait_for_selector("#task h3")
+    assert page.locator("#list").is_visible()
+    page.set_viewport_size({"width": 700, "height": 700})
+    page.wait_for_selector("#task", state="hidden")
+    assert page.locator("#list").is_visible()
+
+
+@pytest.mark.parametrize("width", [1280, 700, 400])
+def test_the_heads_of_the_list_stand_above_its_values(page: Page, url: str, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 700})
+    show(page, url, a=FIRST, b=SECOND)
+    ends = [
+        [box["x"] + box["width"] for box in (one.bounding_box() for one in page.locator(f"{line} .value").all()) if box]
+        for line in ("#columns", "#row-0")
+    ]
+    assert len(ends[0]) == 2
+    assert ends[0] == pytest.approx(ends[1], abs=1)
+
+
 def test_the_list_works_by_keyboard(page: Page) -> None:
     page.locator("#list").focus()
-    page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     page.wait_for_function("() => document.querySelector('#task h2')?.textContent === 'Task 1'")
     assert page.locator("[aria-selected=true]").get_attribute("aria-posinset") == "2"

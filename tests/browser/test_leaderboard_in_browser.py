@@ -16,7 +16,8 @@ from playwright.sync_api import Browser, Page
 from shotproof.pipeline.leaderboard import write_site
 from shotproof.stats.leaderboard.leaderboard import Leaderboard, make_leaderboard
 from shotproof.stats.leaderboard.measured import measured_of_card
-from tests.drawn_cards import make_card, random_axis, stress_axis
+from tests.browser.regions import cut_regions, shaded_edges, unreachable_regions
+from tests.drawn_cards import card_number, make_card, random_axis, stress_axis
 
 pytestmark = pytest.mark.browser
 
@@ -140,4 +141,89 @@ def test_the_front_is_by_means_and_told_apart_from_what_intervals_leave_open(bro
     page.locator("#correlations button").first.click()
     page.wait_for_function("location.hash.includes('x=')")
     assert page.problems == []  # type: ignore[attr-defined]
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def many_axes(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A leaderboard with more axes than a screen has room for, and with one that had next to nothing to lose."""
+    measured = []
+    for number, lost in enumerate((5.0, 20.0, 40.0, 600.0)):
+        share = {"acc": card_number(lost, 10.0), "wacc": card_number(lost, 10.0)}
+        stresses = (replace(stress_axis(name), skill_lost=share) for name in ("fewstab", "hardest", "hard-ood"))
+        card = make_card(*(random_axis(shot, 90 - 10.0 * number) for shot in (1, 5, 10)), *stresses)
+        encoder = "an-encoder-with-a-name-that-is-longer-than-its-column"
+        measured += measured_of_card(replace(card, method=f"method-{number}", encoder=encoder), f"{number}.json")
+    folder = tmp_path_factory.mktemp("axes") / "site"
+    write_site(make_leaderboard(measured), "Axes", folder)
+    return (folder / "index.html").as_uri()
+
+
+# Where the text of an element begins and ends, which is not where its box does.
+TEXT = """(element) => {
+  const range = document.createRange();
+  range.selectNodeContents(element);
+  const { left, right } = range.getBoundingClientRect();
+  return [left, right];
+}"""
+
+
+@pytest.mark.parametrize("width", [1600, 1300, 400])
+def test_a_group_head_stands_above_its_columns(browser: Browser, many_axes: str, width: int) -> None:
+    page = opened(browser, many_axes, viewport={"width": width, "height": 900})
+    columns = page.locator("#columns th").all()
+    cells = page.locator("#rows tr:not(.space)").first.locator("td.number:not(.rank)").all()
+    place = 0
+    for head in page.locator("#axes th[colspan]").all():
+        spanned = int(head.get_attribute("colspan") or 0)
+        boxes = [one.bounding_box() for one in (head, columns[place], columns[place + spanned - 1])]
+        own, first, last = ((box["x"], box["x"] + box["width"]) for box in boxes if box is not None)
+        assert own == pytest.approx((first[0], last[1]), abs=1)
+        left, right = head.evaluate(TEXT)
+        if spanned == 1:
+            ends = [right, columns[place].locator("button").evaluate(TEXT)[1], cells[place].evaluate(TEXT)[1]]
+            assert ends == pytest.approx([right] * 3, abs=1)
+        else:
+            assert (left + right) / 2 == pytest.approx(sum(own) / 2, abs=1)
+        place += spanned
+    assert place == len(columns) == len(cells)
+    page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_table_shows_on_a_phone_that_it_scrolls(browser: Browser, many_axes: str, scheme: Any) -> None:
+    page = opened(browser, many_axes, viewport={"width": 400, "height": 800}, color_scheme=scheme)
+    assert "Classifiers" in cut_regions(page)
+    assert unreachable_regions(page) == []
+    table = page.locator("#table")
+    assert shaded_edges(page, table)[1] > 0.5  # heads are before it
+    name = page.locator("#rows th").first.bounding_box()
+    number = page.locator("#rows td.number:not(.rank)").first.bounding_box()
+    assert name is not None
+    assert number is not None
+    assert number["x"] + number["width"] < 380  # beside the names there is room for a number
+    table.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
+    assert shaded_edges(page, table)[1] < 0.5
+    page.close()
+
+
+def test_a_mark_beyond_the_frame_of_skill_lost_leaves_room_for_the_others(browser: Browser, many_axes: str) -> None:
+    page = opened(browser, many_axes)
+    page.wait_for_selector("#scatter .dots")
+    ticks = [
+        text.replace("\u2212", "-") for text in page.locator("#scatter .tick[text-anchor=end]").all_text_contents()
+    ]
+    assert max(map(float, ticks)) <= 150
+    page.close()
+
+
+def test_all_rows_are_printed(browser: Browser, site: Path) -> None:
+    page = opened(browser, (site / "index.html").as_uri())
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    page.wait_for_timeout(100)  # the box becomes higher, which draws rows anew
+    assert len(names(page)) == MANY
+    page.emulate_media(media="screen")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    page.wait_for_function("document.querySelectorAll('#rows tr:not(.space)').length < 60")
     page.close()

@@ -17,7 +17,9 @@ from shotproof.media.clip import RATE
 from shotproof.pipeline.report import write_report
 from shotproof.report.pages.card import write_card_page
 from shotproof.tasks.context.sets import sample_context
+from tests.browser.regions import cut_regions, shaded_edges, unreachable_regions
 from tests.drawn_cards import make_card, random_axis, stress_axis
+from tests.drawn_results import draw_results, draw_tasks
 from tests.report_files import make_experiment, make_results
 
 pytestmark = pytest.mark.browser
@@ -246,3 +248,85 @@ def test_a_card_fits_the_screen_and_its_labels_run_nothing(browser: Browser, tmp
         assert page.locator("h1").inner_text() == f"How robust is {IMAGE} on lite0?"
         page.locator("button.sort").nth(1).press("Enter")
         assert page.locator("th[aria-sort=ascending], th[aria-sort=descending]").count() == 1
+
+
+@pytest.fixture(scope="module")
+def wide_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All columns that the main table can have: of several encoders, methods, sizes and samplers, with placebos."""
+    path = tmp_path_factory.mktemp("wide") / "report.html"
+    results = []
+    for shot in (1, 2):
+        inside = draw_tasks("iid", shot=shot)
+        sets = {
+            "iid": (inside, 0.9),
+            **{name: (draw_tasks(name, shot=shot, like=inside), 0.5) for name in ("ood", "hard-ood")},
+        }
+        for tasks, share in sets.values():
+            for given, accuracy in ((tasks, share), (draw_tasks("placebo", shot=shot, like=tasks), 0.8)):
+                for encoder in ("hf:facebook/dinov2-small", "encoder_without_any_space_in_its_name", "lite0"):
+                    methods = {"laplacianshot": accuracy, "simpleshot(form='cl2n')": accuracy - 0.1}
+                    results.append(draw_results(given, methods, encoder, seed=shot))
+    write_report(path, results)
+    return path
+
+
+def test_the_main_table_lies_within_a_screen_of_1300_pixels(browser: Browser, wide_report: Path) -> None:
+    for page in opened_page(browser, wide_report):
+        page.set_viewport_size({"width": 1300, "height": 900})
+        heads = page.locator("#axis-contexts table.sortable thead th")
+        assert heads.count() == 15
+        table = page.locator("#axis-contexts table.sortable")
+        beyond = table.evaluate(
+            """table => [...table.querySelectorAll("*")]
+              .filter((part) => part.getBoundingClientRect().right > document.documentElement.clientWidth - 20)
+              .map((part) => part.outerHTML)"""
+        )
+        assert beyond == []
+        assert cut_regions(page) == []
+
+
+def test_a_region_that_scrolls_shows_it_at_the_edge_where_there_is_more(browser: Browser, wide_report: Path) -> None:
+    for page in opened_page(browser, wide_report):
+        page.set_viewport_size({"width": 400, "height": 800})
+        assert cut_regions(page)[0] == "axis-contexts-heading"
+        assert unreachable_regions(page) == []
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            region = page.locator("#axis-contexts .scroll")
+            region.evaluate("box => { box.scrollLeft = 0; }")
+            left, right = shaded_edges(page, region)
+            assert left < 0.5 < 0.95 < right
+            region.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
+            left, right = shaded_edges(page, region)
+            assert right < 0.5 < 0.95 < left
+
+
+def test_a_table_out_of_sight_takes_no_more_room_than_it_needs(page: Page) -> None:
+    rooms = page.locator(".scroll:not(.long)").evaluate_all(
+        "boxes => boxes.filter((box) => box.checkVisibility() && box.querySelector('table'))"
+        ".map((box) => box.clientHeight - box.scrollHeight + box.offsetHeight - box.firstElementChild.offsetHeight)"
+    )
+    assert rooms
+    assert max(rooms) < 60  # e.g. a note below a table
+
+
+def test_a_printed_page_cuts_no_table(browser: Browser, wide_report: Path) -> None:
+    for page in opened_page(browser, wide_report):
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": 703, "height": 1000})  # A4 with margins of 12 mm
+        assert page.evaluate("document.documentElement.scrollWidth") <= 703
+
+
+def test_a_card_shows_its_figure_whole_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+    write_card_page(tmp_path, make_card())
+    for page in opened_page(browser, tmp_path / "card.html"):
+        for width, shown, hidden in ((1300, ".on-wide", ".on-phone"), (400, ".on-phone", ".on-wide")):
+            page.set_viewport_size({"width": width, "height": 800})
+            assert not page.locator(f"#side-by-side {hidden}").is_visible()
+            box = page.locator(f"#side-by-side {shown} svg").bounding_box()
+            assert box is not None
+            assert box["x"] >= 0
+            assert box["x"] + box["width"] <= width
+        assert cut_regions(page) == ["table-heading"]
+        assert unreachable_regions(page) == []
+        assert shaded_edges(page, page.locator("#table .scroll"))[1] > 0.95

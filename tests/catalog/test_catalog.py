@@ -144,3 +144,22 @@ def test_the_medium_is_told_by_the_files_names(paths: list[str], medium: str | N
 def test_mixtures_that_are_made_when_they_are_read_are_sounds(paths: list[str]) -> None:
     columns = {"item": ["a", "b"], "path": paths, "label": ["x", "y"], "split": ["all", "all"]}
     assert Catalog(pa.table({**columns, "foreground": ["a.wav", "a.wav"]})).medium == "sound"
+
+
+def test_a_column_of_paths_that_is_named_twice_moves_once(tmp_path: Path) -> None:
+    catalog = Catalog(make(), tmp_path / "a" / "b", CatalogRecord(path_columns=("path",)))
+    assert catalog.path_columns == ["path"]
+    assert catalog.moved_to(tmp_path / "a").table["path"].to_pylist() == ["b/x/a", "b/x/b", "b/y/c"]
+
+
+@pytest.mark.parametrize("column", ["item", "label", "split", "context", "source", "name"])
+def test_columns_that_say_what_an_item_is_are_no_paths(column: str) -> None:
+    with pytest.raises(InputError, match=f"path_columns: column '{column}' holds no paths"):
+        Catalog(make(), record=CatalogRecord(path_columns=(column,)))
+
+
+def test_mixtures_that_are_not_written_have_paths_whatever_the_record_says() -> None:
+    mixed = make(path=["", "x/b", "y/c"], foreground=["f", None, None], background=["b", None, None])
+    assert Catalog(mixed).path_columns == ["path", "foreground", "background"]
+    named = make(foreground=["bird", "bird", "bird"], background=["sea", "sea", "land"])  # words, of items with files
+    assert Catalog(named).path_columns == ["path"]

@@ -1,4 +1,4 @@
-"""Ctrl-C ends a command at once, whatever its threads are doing."""
+"""Ctrl-C and want of memory end a command at once with one line, whatever threads and workers are doing."""
 
 from __future__ import annotations
 
@@ -46,6 +46,37 @@ def test_ctrl_c_ends_an_evaluation_at_once(tmp_path: Path) -> None:
         time.sleep(0.1)
     running.send_signal(signal.SIGINT)
     _, told = running.communicate(timeout=20)
-    assert told == "error: interrupted; finished parts are kept, the same command continues\n"
+    assert told == "error: interrupted; what the cache has is kept, the same command continues from there\n"
     assert running.returncode == 130
     assert not (tmp_path / "results.parquet").exists()
+
+
+WITHOUT_MEMORY = """
+import shotproof as sp
+
+class Loud:
+    def __del__(self):
+        raise MemoryError  # as much does at an ordinary exit without memory
+
+class Full(sp.Method):
+    loud = Loud()
+
+    def scores(self, support, labels, query, way):
+        list(sp.runtime(workers=2).map(abs, [1, 2], what=None))  # leaves worker processes
+        raise MemoryError
+"""
+
+
+def test_want_of_memory_is_one_line(tmp_path: Path) -> None:
+    tasks, features = draw_task_set()
+    tasks.write(tmp_path / "tasks.parquet")
+    features.write(tmp_path / "features.parquet")
+    (tmp_path / "full.py").write_text(WITHOUT_MEMORY)
+    command = "evaluate tasks.parquet --features features.parquet --method full.py:Full -o results.parquet"
+    done = subprocess.run(
+        [sys.executable, "-m", "shotproof", *command.split()], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert "memory" in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr

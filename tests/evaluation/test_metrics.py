@@ -76,7 +76,7 @@ def test_chance_is_that_of_each_task() -> None:
     assert counts.guessed_worst_by_task().tolist() == [float(one.guessed_worst_by_task()[0]) for one in alone]
 
 
-@given(st.lists(st.tuples(shares, shares), min_size=2, max_size=12))
+@given(st.lists(st.tuples(shares, shares), min_size=4, max_size=12))
 def test_rank_correlation_is_pearsons_on_ranks(pairs: list[tuple[float, float]]) -> None:
     first, second = ([pair[i] for pair in pairs] for i in (0, 1))
     if len(set(first)) == 1 or len(set(second)) == 1:
@@ -84,6 +84,12 @@ def test_rank_correlation_is_pearsons_on_ranks(pairs: list[tuple[float, float]])
     else:
         expected = np.corrcoef(stats.rankdata(first), stats.rankdata(second))[0, 1]
         assert rank_correlation(first, second) == pytest.approx(expected)
+
+
+def test_of_three_or_fewer_no_rank_correlation_is_told() -> None:
+    for count in (0, 1, 2, 3):
+        assert math.isnan(rank_correlation(range(count), range(count)))
+    assert rank_correlation(range(4), range(4)) == 1
 
 
 def test_average_drop() -> None:

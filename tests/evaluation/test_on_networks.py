@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,6 +59,17 @@ def test_neither_batches_nor_the_other_tasks_change_a_count(world: sp.Catalog, m
         assert parts.table.equals(whole.table)
     first = sp.evaluate(tasks.first(2), catalog=world, model=model, methods="anil")
     assert first.table.select(COUNTS).equals(whole.table.slice(0, 6).select(COUNTS))
+
+
+def test_what_many_tasks_will_take_is_told_by_the_first(
+    world: sp.Catalog, model: sp.Model, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("shotproof.evaluation.on_networks.WORTH_TELLING", 0.0)
+    with caplog.at_level(logging.INFO, "shotproof"):
+        sp.evaluate(drawn(world, tasks=5), catalog=world, model=model, methods=["anil", "anil(rate=0.1)"])
+        sp.evaluate(drawn(world, tasks=1), catalog=world, model=model, methods="anil")
+    (told,) = caplog.messages
+    assert re.fullmatch(r"adapting by 'anil', 'anil\(rate=0.1\)': about \d+ seconds on this CPU for 5 tasks each", told)
 
 
 def test_tasks_of_seen_classes_are_refused(world: sp.Catalog, model: sp.Model) -> None:

@@ -435,7 +435,7 @@ FORMATS: dict[str, Format] = {
             "train": (*TRAIN, "--from", "protonet.model"),
         },
     ),
-    "checkpoint": Format("failed.model.checkpoint", either(raw.changed_tensors), {"train --resume": resume_training}),
+    "checkpoint": Format("failed.model.checkpoint", either(raw.changed_tensors), {"train": resume_training}),
     "cache segment": Format(
         "segment.parquet", _TABLE, {"encode": with_kept("segment.parquet", "features", encode_again)}
     ),

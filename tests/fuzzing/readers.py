@@ -30,7 +30,6 @@ def resume_training() -> None:
             output=out / "failed.model",
             val_split=None,
             lr=1e30,
-            resume=True,
             **{**TRAINING, "epochs": 2},
         )
 

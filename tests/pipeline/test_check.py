@@ -195,6 +195,7 @@ def test_methods_that_adapt_a_model_are_computed_again(drawn_networks: Path) -> 
     assert reason.startswith(f"the model with digest {sp.Model.read(model).digest} is not there: give --model FILE")
 
 
+@pytest.mark.strangers
 def test_code_that_results_name_is_not_imported_unless_it_is_trusted(folder: Path, tmp_path: Path) -> None:
     results = sp.Results.read(folder / "results-random.parquet")
     code = tmp_path / "alien.py"

@@ -9,7 +9,8 @@ import pytest
 import shotproof as sp
 from shotproof.core.errors import InputError, Mismatch
 from shotproof.evaluation.results import Results
-from tests.drawn_cards import make_card
+from shotproof.tasks.taskset import TaskSet
+from tests.drawn_cards import make_card, random_axis, stress_axis
 from tests.drawn_results import draw_results, draw_tasks
 
 
@@ -39,6 +40,25 @@ def test_submitting_is_adding_a_file(folder: Path, tmp_path: Path) -> None:
     (folder / "ridge.parquet").unlink()
     sp.leaderboard(folder, tmp_path / "site")
     assert files_of(tmp_path / "site") == before  # also the page of what was taken away is gone
+
+
+def test_sets_that_are_the_same_tasks_are_one_axis(tmp_path: Path) -> None:
+    inside = draw_tasks("iid", tasks=20)
+    outside, hard = draw_tasks("ood", like=inside), draw_tasks("hard-ood", like=inside)
+    for tasks in (inside, outside, TaskSet(outside.table, hard.record)):
+        results = draw_results(tasks, {"ncc": 0.5, "knn": 0.9})
+        results.write(tmp_path / f"{tasks.record.sampler}.parquet")
+    draw_results(TaskSet(outside.table, hard.record), {"ridge": 0.7}).write(tmp_path / "late.parquet")
+    board = sp.leaderboard(tmp_path)
+    assert [axis.name for axis in board.axes] == ["iid", "hard-ood"]
+    assert [entry.classifier.method for entry in board.entries] == ["knn", "ncc", "ridge"]
+    assert {str(rank) for rank in board.columns[2].ranks} == {"1 of 3", "2 of 3", "3 of 3"}
+
+
+def test_a_card_with_one_axis_for_each_name_of_the_same_tasks_is_taken_by_the_first(tmp_path: Path) -> None:
+    axis = stress_axis("hard-ood")
+    make_card(random_axis(), replace(axis, name="ood"), axis).write(tmp_path / "card.json")
+    assert [axis.name for axis in sp.leaderboard(tmp_path).axes] == ["random-5-shot", "ood"]
 
 
 def test_the_site_may_lie_in_the_folder_itself(folder: Path) -> None:

@@ -12,13 +12,16 @@ from safetensors.torch import load_file, save_file
 
 from shotproof.cli.app import main
 from shotproof.cli.run import with_trust
-from shotproof.core.trust import NotTrusted
+from shotproof.core.errors import InputError
+from shotproof.core.trust import NotTrusted, Trust
 from shotproof.models.objective import objectives
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.run import run
 from shotproof.worlds.shapes import ShapesWorld
 from tests.models.objectives.untrained_models import model_of
 from tests.small_networks import BACKBONE
+
+pytestmark = pytest.mark.strangers
 
 EXPERIMENT = """
 [catalog]
@@ -72,7 +75,7 @@ def experiment(folder: Path, old: str, new: str) -> Path:
 
 
 NAMED = [
-    ('"ncc"', '"alien.py:head"', "method 'alien.py:head' runs the code of .*alien.py"),
+    ('"ncc"', '"alien.py:head"', r"method 'alien.py:head' runs the code of .*alien.py \(digest [0-9a-f]{16}\)"),
     ('"ncc"', '" alien.py:head() "', "runs the code of .*alien.py"),
     (
         '"ncc"',
@@ -113,10 +116,42 @@ def test_nothing_that_a_file_names_is_imported_or_asked_unless_it_is_trusted(
     assert "alien" not in sys.modules
 
 
-@pytest.mark.parametrize("trust", [True, ["method 'python:alien:head' runs the code of the module alien"]])
-def test_what_is_trusted_is_imported(folder: Path, trust: bool | list[str]) -> None:
-    assert Experiment.read(experiment(folder, '"ncc"', '"python:alien:head"'), trust).methods
+def refused(file: Path, trust: Trust = False) -> str:
+    """What consent is asked for."""
+    with pytest.raises(NotTrusted) as error:
+        Experiment.read(file, trust)
+    return error.value.what
+
+
+@pytest.mark.parametrize("name", ["python:alien:head", "alien.py:head"])
+@pytest.mark.parametrize("everything", [True, False])
+def test_what_is_trusted_is_imported(folder: Path, name: str, everything: bool) -> None:
+    file = experiment(folder, '"ncc"', f'"{name}"')
+    trust = everything or [refused(file)]
+    assert not (folder / "imported").exists()
+    assert Experiment.read(file, trust).methods
     assert (folder / "imported").exists()
+
+
+@pytest.mark.parametrize("name", ["python:alien:head", "alien.py:head"])
+def test_consent_is_to_the_code_as_it_is_and_to_the_options(folder: Path, name: str) -> None:
+    file = experiment(folder, '"ncc"', f'"{name}"')
+    agreed = [refused(file)]
+    experiment(folder, '"ncc"', f'"{name}(k=3)"')
+    assert f"{name}(k=3)" in refused(file, agreed)
+    experiment(folder, '"ncc"', f'"{name}"')
+    (folder / "alien.py").write_text(CODE + "\n# changed\n")
+    assert refused(file, agreed) != agreed[0]
+    assert not (folder / "imported").exists()
+
+
+def test_a_class_that_is_no_method_is_not_made(folder: Path) -> None:
+    (folder / "alien.py").write_text(
+        f"class Shell:\n    def __init__(self):\n        open({str(folder / 'made')!r}, 'w')\n"
+    )
+    with pytest.raises(InputError, match=r"expected a class with fit and predict, .* found the class Shell"):
+        Experiment.read(experiment(folder, '"ncc"', '"alien.py:Shell"'), True)
+    assert not (folder / "made").exists()
 
 
 def test_a_server_on_this_machine_needs_no_trust(folder: Path) -> None:

@@ -55,10 +55,8 @@ def test_the_arguments_of_a_training_are_those_that_there_are(training: train.Tr
     assert set(given) <= {*SETTINGS, "objective", "backbone", "recipe", "seed", "val-split"}
 
 
-def test_a_training_goes_on_where_it_was_interrupted(tmp_path: Path) -> None:
+def test_a_training_starts_from_its_model(tmp_path: Path) -> None:
     one = train.Training(tmp_path / "a.model", ("--shot", "1"), tmp_path / "start.model")
     catalog = tmp_path / "catalog.parquet"
     expected = ["train", str(catalog), "--shot", "1", "--from", str(tmp_path / "start.model")]
     assert one.command(catalog)[3:] == [*expected, "-o", str(one.output)]
-    Path(f"{one.output}.checkpoint").touch()
-    assert one.command(catalog)[3:] == [*expected, "--resume", "-o", str(one.output)]

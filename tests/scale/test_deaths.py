@@ -157,7 +157,7 @@ def test_an_interrupt_ends_the_work_and_keeps_what_is_done(data: Path, log: Path
     command.send_signal(signal.SIGINT)
     _, told = command.communicate(timeout=60)
     assert command.returncode == 130
-    assert told == "error: interrupted; finished parts are kept, the same command continues\n"
+    assert told == "error: interrupted; what the cache has is kept, the same command continues from there\n"
     assert not (data / "features.parquet").exists()
     assert list((data / "cache" / "features").rglob("*.parquet"))
     before = log.read_text().count("\n")

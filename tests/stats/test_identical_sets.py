@@ -9,7 +9,6 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
-from shotproof.stats.identical_sets import identical_sets
 from shotproof.tasks.context.sets import sample_context
 from tests.context_data import catalog_of_counts
 
@@ -27,8 +26,22 @@ def results_of(contexts: int, way: int, shots: tuple[int, ...] = (1,)) -> list[R
 
 def test_of_two_contexts_ood_and_hard_ood_are_one() -> None:
     comparison = compare(results_of(contexts=2, way=2))
-    assert [identical_sets(block) for block in comparison.blocks] == [[["ood", "hard-ood"]]]
+    assert [[group.label for group in block.groups] for block in comparison.blocks] == [["iid", "ood"]]
+    assert [[loss.label for loss in block.losses] for block in comparison.blocks] == [["ood"]]
     assert comparison.notes == ["ood and hard-ood are the same tasks here"]
+
+
+def test_without_more_queries_than_other_classes_they_are_one_too() -> None:
+    comparison = compare(results_of(contexts=4, way=4))
+    assert [loss.label for loss in comparison.blocks[0].losses] == ["ood"]
+    assert comparison.notes == ["ood and hard-ood are the same tasks here"]
+
+
+def test_a_classifier_that_was_evaluated_under_one_name_alone_is_not_lost() -> None:
+    iid, ood, hard = results_of(contexts=2, way=2)
+    renamed = replace(hard, record=replace(hard.record, features=replace(hard.record.features, name="other")))
+    (block,) = compare([iid, ood, renamed]).blocks
+    assert [len(group.rows) for group in block.groups] == [1, 2]
 
 
 def test_each_design_is_told_apart() -> None:
@@ -41,7 +54,7 @@ def test_each_design_is_told_apart() -> None:
 
 def test_of_three_contexts_they_are_two() -> None:
     comparison = compare(results_of(contexts=3, way=2))
-    assert identical_sets(comparison.blocks[0]) == []
+    assert [loss.label for loss in comparison.blocks[0].losses] == ["ood", "hard-ood"]
     assert comparison.notes == []
 
 

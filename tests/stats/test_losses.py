@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from shotproof.core.records import Maker
 from shotproof.evaluation.evaluated import evaluated_sets
 from shotproof.evaluation.results import Results
 from shotproof.stats.block import Loss
@@ -305,3 +306,18 @@ def test_whether_something_is_lost_is_concluded_beyond_what_guessing_loses() -> 
     assert loss.skill.rows[0].means["wacc"] == pytest.approx(0, abs=1)
     (concluded,) = loss.concluded["wacc", "sampler"].values()
     assert concluded.conclusion == "0"
+
+
+@pytest.mark.parametrize(
+    ("renamed", "sampler"), [("random", Maker("fewstab", "random")), ("random", Maker("")), ("iid", Maker(""))]
+)
+def test_a_record_that_renames_its_sampler_is_compared_as_far_as_it_can_be(renamed: str, sampler: Maker) -> None:
+    inside = draw_tasks("iid")
+    sets = [inside, draw_tasks("ood", like=inside), draw_tasks("random"), draw_tasks("fewstab", detector="words")]
+    results = [draw_results(tasks, {"ncc": 0.6}) for tasks in sets]
+    for place, given in enumerate(results):
+        if given.record.tasks.sampler_name == renamed:
+            tasks = replace(given.record.tasks, sampler=sampler)
+            results[place] = replace(given, record=replace(given.record, tasks=tasks))
+    (block,) = compare_sets(evaluated_sets(results), ("sampler",)).blocks
+    assert all(loss.reference != loss.label for loss in block.losses)

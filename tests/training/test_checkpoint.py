@@ -37,7 +37,7 @@ def test_an_optimizer_goes_on_from_a_file_as_if_it_had_never_stopped(tmp_path: P
     Checkpoint({}, 1, net.state_dict(), {}, None, optimizer_tensors(optimizer), ()).write(tmp_path / "one.checkpoint")
     expected = step(net, optimizer)
 
-    found, resumed = Checkpoint.read(tmp_path / "one.checkpoint", {}), network()
+    found, resumed = Checkpoint.read(tmp_path / "one.checkpoint"), network()
     resumed.load_state_dict(dict(found.weights))
     again = OPTIMIZERS[name](resumed.parameters())
     restore_optimizer(again, found.optimizer)

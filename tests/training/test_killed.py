@@ -38,7 +38,7 @@ def attempt(output, checkpoints=None):
     before, child = written(), os.fork()
     if not child:
         try:
-            train(catalog, "protonet", output=output, resume=True, runtime=runtime, **settings)
+            train(catalog, "protonet", output=output, runtime=runtime, **settings)
         except BaseException as error:
             print(error, file=sys.stderr, flush=True)
             os._exit(1)

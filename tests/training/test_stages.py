@@ -73,13 +73,21 @@ def test_an_interrupted_training_of_two_stages_goes_on(
     with pytest.raises(KeyboardInterrupt):
         sp.train(world, recipe="two-steps", output=file, **settings)
     monkeypatch.setattr(kind, "loss", loss)
-    with pytest.raises(InputError, match=r"some\.stage1\.model.* is of a training that was interrupted: resume it"):
-        sp.train(world, recipe="two-steps", output=file, **settings)
-    with pytest.raises(Mismatch, match=r"is of another training.*its seed is 0, now it is 5"):
-        sp.train(world, recipe="two-steps", output=file, resume=True, seed=5, **settings)
-    resumed = sp.train(world, recipe="two-steps", output=file, resume=True, **settings)
+    with pytest.raises(Mismatch, match=r"some\.stage1\.model.* is of another training: seed was 0 and is 5"):
+        sp.train(world, recipe="two-steps", output=file, seed=5, **settings)
+    resumed = sp.train(world, recipe="two-steps", output=file, **settings)
     assert weights_digest(resumed.weights) == weights_digest(whole.weights)
     assert resumed.record == whole.record
+
+
+def test_the_output_of_another_training_is_refused_before_the_first_stage(
+    world: sp.Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, settings = tmp_path / "some.model", without_backbone(TINY)
+    sp.train(world, "protonet", backbone=BACKBONE, output=file, **settings)
+    monkeypatch.setattr(objectives.get("rfs"), "loss", lambda *_: pytest.fail("the first stage has begun"))
+    with pytest.raises(Mismatch, match=r"some\.model is of another training: objective was 'protonet' and is"):
+        sp.train(world, recipe="two-steps", output=file, **settings)
 
 
 def test_one_command_trains_both_steps(world: sp.Catalog, tmp_path: Path) -> None:
@@ -136,7 +144,7 @@ def test_a_network_that_follows_is_in_checkpoints_and_not_in_models(
     with pytest.raises(KeyboardInterrupt):
         sp.train(world, "moco(queue=8)", output=file, **settings)
     monkeypatch.setattr(kind, "loss", loss)
-    assert sp.train(world, "moco(queue=8)", output=file, resume=True, **settings).digest == whole.digest
+    assert sp.train(world, "moco(queue=8)", output=file, **settings).digest == whole.digest
 
 
 def test_a_training_without_an_objective_is_refused(world: sp.Catalog) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import logging
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ import pytest
 import torch
 
 import shotproof as sp
-from shotproof.core.errors import InputError, InsufficientData, Mismatch, TrainingFailed, UnknownName
+from shotproof.core.errors import InputError, InsufficientData, Interrupted, Mismatch, TrainingFailed, UnknownName
+from shotproof.core.runtime import costs
 from shotproof.models.model import weights_digest
 from shotproof.models.objective import objectives
 from shotproof.models.objectives.protonet import ProtoNet
@@ -70,20 +73,63 @@ def test_an_interrupted_training_ends_with_the_same_weights(
         return loss(self, *given)
 
     monkeypatch.setattr(kind, "loss", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Interrupted, match=r"finished epochs are kept in .*some\.model\.checkpoint, the same command"):
         sp.train(world, name, output=file, **settings)
     monkeypatch.undo()
     assert not file.exists()
-    with pytest.raises(InputError, match="is of a training that was interrupted: resume it, or delete it"):
-        sp.train(world, name, output=file, **settings)
-    with pytest.raises(Mismatch, match="of another training: its seed is 0, now it is 7"):
-        sp.train(world, name, output=file, resume=True, seed=7, **settings)
-    resumed = sp.train(world, name, output=file, resume=True, **settings)
+    with pytest.raises(Mismatch, match=r"of another training: seed was 0 and is 7, epochs was 4 and is 5; .*--replace"):
+        sp.train(world, name, output=file, seed=7, **{**settings, "epochs": 5})
+    resumed = sp.train(world, name, output=file, **settings)
     assert weights_digest(resumed.weights) == weights_digest(whole.weights)
     assert resumed.record.curve == whole.record.curve
     log = file.with_name("some.model.jsonl").read_text().splitlines()
     assert [json.loads(line)["epoch"] for line in log] == [1, 2, 3, 4]
     assert not file.with_name("some.model.checkpoint").exists()
+
+
+def test_interrupted_in_the_first_epoch_it_says_that_nothing_is_kept_and_begins_anew(
+    world: sp.Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any) -> torch.Tensor:
+        raise KeyboardInterrupt
+
+    file = tmp_path / "some.model"
+    monkeypatch.setattr(ProtoNet, "loss", interrupted)
+    with pytest.raises(Interrupted, match=r"before .*some\.model had an epoch; nothing is kept yet, .* begins anew"):
+        sp.train(world, "protonet", output=file, **SMALL)
+    monkeypatch.undo()
+    assert sp.train(world, "protonet", output=file, **SMALL).digest == sp.train(world, "protonet", **SMALL).digest
+
+
+def test_another_training_is_replaced_when_asked_and_an_interruption_of_that_goes_on(
+    world: sp.Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, calls, loss = tmp_path / "some.model", iter(range(1000)), ProtoNet.loss
+    sp.train(world, "protonet", output=file, seed=1, **SMALL)
+    file.with_name("some.model.checkpoint").write_bytes(b"cut off")
+    with pytest.raises(InputError, match=r"some\.model\.checkpoint cannot be read.*--replace"):
+        sp.train(world, "protonet", output=file, **SMALL)
+
+    def interrupted(*given: Any) -> torch.Tensor:
+        if next(calls) == 3:
+            raise KeyboardInterrupt
+        return loss(*given)
+
+    monkeypatch.setattr(ProtoNet, "loss", interrupted)
+    with pytest.raises(Interrupted, match="finished epochs are kept"):
+        sp.train(world, "protonet", output=file, replace=True, **SMALL)
+    losses = iter(range(1000))
+    monkeypatch.setattr(ProtoNet, "loss", lambda *given: (next(losses), loss(*given))[1])
+    model = sp.train(world, "protonet", output=file, replace=True, **SMALL)
+    assert next(losses) == 2  # the second epoch alone
+    assert model.digest == sp.Model.read(file).digest == sp.train(world, "protonet", **SMALL).digest
+
+
+def test_a_finished_training_by_other_features_is_another_one(world: sp.Catalog, tmp_path: Path) -> None:
+    given = {"output": tmp_path / "some.model", "train_sampler": "hardest", **SMALL}
+    sp.train(world, "protonet", features=sp.encode(world, "pixels(size=4)"), **given)
+    with pytest.raises(Mismatch, match=r"some\.model is of another training: features was '"):
+        sp.train(world, "protonet", features=sp.encode(world, "pixels(size=2)"), **given)
 
 
 def test_a_loss_that_is_no_number_ends_training_and_keeps_the_last_epoch(
@@ -94,7 +140,7 @@ def test_a_loss_that_is_no_number_ends_training_and_keeps_the_last_epoch(
     with pytest.raises(TrainingFailed, match=r"not a number any more, by update 2 of epoch 2.*after epoch 1 is kept"):
         sp.train(world, "protonet", output=file, **SMALL)
     monkeypatch.undo()
-    resumed = sp.train(world, "protonet", output=file, resume=True, **SMALL)
+    resumed = sp.train(world, "protonet", output=file, **SMALL)
     assert resumed.digest == sp.train(world, "protonet", **SMALL).digest
 
 
@@ -119,6 +165,10 @@ def test_what_cannot_be_trained_is_refused_before_it_starts(world: sp.Catalog) -
         sp.train(world, "protonet", val_split="train", **SMALL)
     with pytest.raises(InsufficientData, match="has 8 items, a task needs 11 of each class"):
         sp.train(world, "protonet", **{**SMALL, "query": 9})
+    with pytest.raises(InsufficientData, match=r"split 'val' \(that validates each epoch; .*--val-split none.* has 4"):
+        sp.train(world, "protonet", **{**SMALL, "way": 5})
+    with pytest.raises(InsufficientData, match=r"split 'train' \(to train on\): 7 ways need .* the data has 6"):
+        sp.train(world, "protonet", **{**SMALL, "way": 7})
     with pytest.raises(UnknownName, match=r"unknown split 'valid'.*did you mean 'val'"):
         sp.train(world, "protonet", val_split="valid", **SMALL)
     with pytest.raises(InputError, match=r"training has no setting 'epoch'.*did you mean 'epochs'"):
@@ -127,6 +177,19 @@ def test_what_cannot_be_trained_is_refused_before_it_starts(world: sp.Catalog) -
         sp.train(world, "protonet", recipe="fewstab-cup", **SMALL)
     with pytest.raises(InputError, match="augmentation 'spec-augment' is for sounds, the items are images"):
         sp.train(world, "protonet", augment="spec-augment", **SMALL)
+
+
+def test_what_a_long_training_will_take_is_told_while_it_runs(
+    world: sp.Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(costs, "TRIAL_SECONDS", 0.0)
+    monkeypatch.setattr(costs, "WORTH_TELLING", 0.0)
+    with caplog.at_level(logging.INFO, "shotproof"):
+        sp.train(world, "protonet", output=tmp_path / "some.model", **SMALL)
+    (told,) = caplog.messages
+    assert re.fullmatch(
+        r"training protonet: about \d+ seconds on this CPU for 2 epochs; Ctrl-C keeps finished epochs", told
+    )
 
 
 def test_a_model_starts_from_another_one_and_has_seen_its_classes_too(world: sp.Catalog) -> None:

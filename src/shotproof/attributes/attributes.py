@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from scipy import sparse
 
 from shotproof.catalog.catalog import Catalog
+from shotproof.core.nouns import counted
 from shotproof.core.records import AttributesRecord
 from shotproof.core.tables import (
     conform,
@@ -72,7 +73,7 @@ class Attributes(Tabular):
     def describe(self) -> str:
         """How many words how many items have, and who says so."""
         words = pc.count_distinct(self.table.column("attributes").combine_chunks().flatten()).as_py()
-        return f"{words:,} words of {self.table.num_rows:,} items, by {self.record.detector}"
+        return f"{counted(words, 'word')} of {counted(self.table.num_rows, 'item')}, by {self.record.detector}"
 
     @cached_property
     def digest(self) -> str:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.core.errors import InputError, UnknownName
-from shotproof.core.nouns import Medium
+from shotproof.core.nouns import Medium, counted
 from shotproof.core.places import absolute, joined, shown, store_of, url_of
 from shotproof.core.records import CatalogRecord
 from shotproof.core.tables import conform, digest, find_rows, placed, read_table, require_unique, write_table
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 REQUIRED = {"item": "string", "path": "string", "label": "string", "split": "string"}
 OPTIONAL = {"context": "string", "source": "string"}
 NAME = "name"  # the column with the classes' names for people
+MIXTURE_COLUMNS = ("foreground", "background")
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,9 +58,12 @@ class Catalog(Tabular):
         for name in ("path", "split"):
             if table.column(name).null_count:
                 raise InputError(f"catalog, column '{name}' has an empty value")
-        further = [name for name in self.record.path_columns if name in table.column_names]
-        table = conform(table, dict.fromkeys(further, "string"), "catalog")
-        for name in ("path", *further):
+        reserved = {*REQUIRED, *OPTIONAL, NAME} - {"path"}
+        for name in reserved.intersection(self.record.path_columns):
+            raise InputError(f"catalog, path_columns: column '{name}' holds no paths")
+        paths = path_columns(table, self.record.path_columns)
+        table = conform(table, dict.fromkeys(paths, "string"), "catalog")
+        for name in paths:
             if pc.any(pc.match_substring(table.column(name), "\0")).as_py():
                 raise InputError(f"catalog, column '{name}': a path has a NUL character")
             if pc.any(pc.match_substring_regex(table.column(name), SECRET)).as_py():
@@ -98,7 +102,8 @@ class Catalog(Tabular):
         """Its name, how many items and classes it has, and its splits."""
         classes = pc.count_distinct(self.table.column("label")).as_py()
         named = f"{self.record.name}, " if self.record.name else ""
-        return f"{named}{len(self):,} items of {classes:,} classes, splits {', '.join(self.splits)}"
+        sizes = f"{counted(len(self), 'item')} of {counted(classes, 'class', 'classes')}"
+        return f"{named}{sizes}, splits {', '.join(self.splits)}"
 
     @cached_property
     def digest(self) -> str:
@@ -110,8 +115,8 @@ class Catalog(Tabular):
 
     @property
     def path_columns(self) -> list[str]:
-        """The columns that hold paths: `path`, and those that the record names."""
-        return ["path", *(name for name in self.record.path_columns if name in self.table.column_names)]
+        """The columns that hold paths: `path`, those that the record names, and those of unwritten mixtures."""
+        return path_columns(self.table, self.record.path_columns)
 
     @cached_property
     def items(self) -> list[str]:
@@ -204,6 +209,19 @@ class Catalog(Tabular):
             rewritten = pc.if_else(pc.equal(paths, ""), "", pc.binary_join_element_wise(starts, names, ""))
             table = table.set_column(table.column_names.index(column), column, rewritten)
         return table
+
+
+def path_columns(table: pa.Table, named: Iterable[str]) -> list[str]:
+    """List the columns of a catalog that hold paths, each once, whatever its record leaves out.
+
+    Args:
+        table: the catalog's
+        named: by its record
+    """
+    # An item that has a foreground in place of a path is a mixture, made of two files when it is read.
+    has_mixtures = "foreground" in table.column_names and pc.any(pc.equal(table.column("path"), "")).as_py()
+    mixed = MIXTURE_COLUMNS if has_mixtures else ()
+    return list(dict.fromkeys(name for name in ("path", *named, *mixed) if name in table.column_names))
 
 
 def _end_in(paths: pa.ChunkedArray, extensions: Iterable[str]) -> bool:

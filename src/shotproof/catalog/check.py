@@ -14,6 +14,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.clips import clips_of
 from shotproof.core.errors import UnreadableItem
 from shotproof.core.file_digest import file_sha256
+from shotproof.core.nouns import counted
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.media.clip import SOUND_EXTENSIONS, read_clip
 from shotproof.media.images import open_image
@@ -139,7 +140,7 @@ def _few_classes(catalog: Catalog, way: int, needed: int) -> Iterator[Problem]:
 def _small_classes(catalog: Catalog, shot: int, query: int) -> Iterator[Problem]:
     sizes = class_sizes(catalog)
     for row in sizes.filter(pc.less(sizes.column("items"), shot + query)).to_pylist():
-        message = f"{row['items']} items in split {row['split']}, tasks take {shot} + {query} per class"
+        message = f"{counted(row['items'], 'item')} in split {row['split']}, tasks take {shot} + {query} per class"
         yield Problem("small-class", row["label"], message)
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import inspect
 import os
 import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
 
 import typer
 import typer.main
 
 from shotproof.cli.bundle import bundle
-from shotproof.cli.console import say
+from shotproof.cli.console import say, tell_all_warnings
 from shotproof.cli.data.catalog import catalog
 from shotproof.cli.data.detect import detect
 from shotproof.cli.data.encode import encode
@@ -36,7 +40,8 @@ from shotproof.cli.show import show
 from shotproof.cli.tasks.check import check
 from shotproof.cli.tasks.evaluate import evaluate
 from shotproof.cli.tasks.sample import sample
-from shotproof.core.errors import ShotproofError, is_want_of_memory
+from shotproof.core.errors import Interrupted, ShotproofError, is_want_of_memory
+from shotproof.core.trust import typed_by_user
 from shotproof.version import __version__
 
 app = typer.Typer(
@@ -52,12 +57,36 @@ PANELS = {
     "Results": (compare, report, leaderboard, view, gate, bundle, explain, transfer, plan, geometry, similarity),
     "What there is": (list_components, show),
 }
+CONTINUES = "finished parts are kept, the same command continues"
+CACHED = "what the cache has is kept, the same command continues from there"
+BEGINS_ANEW = "the same command begins anew"
+AFTER_CTRL_C = dict.fromkeys((demo, run, profile, mix, train, bundle), CONTINUES)
+AFTER_CTRL_C |= dict.fromkeys((encode, detect, evaluate), CACHED)
+INTERRUPTED = 130  # the status of a command that Ctrl-C ended, which Typer gives back too
+
+
+class Stopped(Exception):
+    """Ctrl-C ended a command; the message says what is kept."""
+
+
+def _stoppable(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """The same command, which says what is kept before Typer, which would not, makes a status of Ctrl-C."""
+
+    @functools.wraps(verb)
+    def call(*arguments: Any, **options: Any) -> Any:
+        try:
+            return verb(*arguments, **options)
+        except Interrupted as interrupt:
+            raise Stopped(str(interrupt)) from None
+        except KeyboardInterrupt:
+            raise Stopped(f"interrupted; {AFTER_CTRL_C.get(inspect.unwrap(verb), BEGINS_ANEW)}") from None
+
+    return call
+
+
 for panel, verbs in PANELS.items():
     for verb in verbs:
-        app.command(verb.__name__.partition("_")[0], rich_help_panel=panel)(verb)
-
-
-INTERRUPTED = 130  # the status of a command that Ctrl-C ended, which Typer gives back too
+        app.command(verb.__name__.partition("_")[0], rich_help_panel=panel)(_stoppable(typed_by_user(verb)))
 
 
 def _print_version(wanted: bool) -> None:
@@ -80,12 +109,15 @@ command = functools.cache(lambda: typer.main.get_command(app))
 def main() -> None:
     """Run the command; bad input is one line on standard error and exit status 2."""
     arguments = sys.argv[1:] or ["--help"]
+    tell_all_warnings()
     try:
         status = command()(args=arguments, standalone_mode=False)
     except ShotproofError as error:
-        _stop(str(error), 2)
+        (_leave if is_want_of_memory(error) else _stop)(str(error), 2)
     except typer.TyperException as error:
         _stop(replacement(arguments) or getattr(error, "format_message", error.__str__)(), 2)
+    except Stopped as stopped:
+        _leave(str(stopped), INTERRUPTED)
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
     except BrokenPipeError:
@@ -94,17 +126,27 @@ def main() -> None:
     except (MemoryError, RuntimeError, OSError, ImportError) as error:
         if not is_want_of_memory(error):
             raise
-        _stop("memory ran out; finished parts are kept: try fewer workers, or a smaller batch or way", 2)
+        _leave("memory ran out; finished parts are kept: try fewer workers, or a smaller batch or way", 2)
     if status == INTERRUPTED:
-        _say("interrupted; finished parts are kept, the same command continues")
-        sys.stderr.flush()
-        os._exit(INTERRUPTED)  # an ordinary exit would wait for threads that are at work
+        _leave("interrupted", INTERRUPTED)
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _stop(message: str, status: int) -> None:
+def _stop(message: str, status: int) -> NoReturn:
     _say(message)
     sys.exit(status)
+
+
+def _leave(message: str, status: int) -> NoReturn:
+    """End at once, with one line: an ordinary exit would wait for threads, and tell of each thing without memory."""
+    _say(message)
+    sys.stderr.flush()
+    with contextlib.suppress(Exception):
+        if "loky" in sys.modules:
+            from shotproof.core.runtime.pool import abandon_workers
+
+            abandon_workers()
+    os._exit(status)
 
 
 def _say(message: str) -> None:

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shotproof.cli.console import say
+from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
+    from shotproof.core.trust import Trust
     from shotproof.pipeline.bundle.bundle import Bundle
 
 
@@ -25,6 +27,10 @@ def bundle(
     upload: Annotated[
         str | None, typer.Option(help="Put it into this data set of the Hugging Face Hub, e.g. me/birds.")
     ] = None,
+    trust: Annotated[
+        bool,
+        typer.Option("--trust", help="Pack files elsewhere that the tasks were drawn by. Default: ask at a terminal."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
 ) -> None:
     """Write the benchmark of a run as one zip, which others run on their own encoder: tasks, catalog, attributes, card.
@@ -34,6 +40,7 @@ def bundle(
     shotproof run birds.zip --root CUB_200_2011/images --encoder lite0
     """
     from shotproof.cli.console import print_json
+    from shotproof.cli.run import with_trust
     from shotproof.core.errors import InputError
     from shotproof.pipeline.bundle.bundle import Bundle
     from shotproof.pipeline.bundle.hub import upload_bundle
@@ -45,7 +52,11 @@ def bundle(
     if made and (output is not None or root is not None):
         raise InputError(f"{given} is a bundle already: expected neither --output nor --root")
     file = given if made else output or Path(f"{given.resolve().name}.zip")
-    found = Bundle.read(file) if made else write(given, file, root=root, tell=lambda line: say(line, err=True))
+
+    def act(agreed: Trust) -> Bundle:
+        return write(given, file, root=root, trust=agreed, tell=lambda line: say(line, err=True))
+
+    found = Bundle.read(file) if made else with_trust(given, trust, act)
     where = None if upload is None else upload_bundle(file, upload)
     if as_json:
         print_json(found.to_json())
@@ -58,6 +69,6 @@ def bundle(
 def _tell(file: Path, found: Bundle, verified: bool) -> None:
     for name, one in found.files.items():
         say(f"{one.sha256[:16]}  {one.bytes:>12,}  {name}")
-    what = f"{len(found.names('tasks'))} task sets of {found.name}, methods {', '.join(found.methods)}"
+    what = f"{counted(len(found.names('tasks')), 'task set')} of {found.name}, methods {', '.join(found.methods)}"
     say(f"{file}: {what}{'; every digest holds' if verified else ''}")
     say(f"data: the folder '{found.paths_from}'; license: {found.license or 'unknown'}")

@@ -1,9 +1,9 @@
-"""Tables, JSON and warnings on the terminal."""
+"""All that the command line prints: lines, tables, CSV, JSON, questions and warnings."""
 
 from __future__ import annotations
 
 import contextlib
-import json
+import logging
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
@@ -11,20 +11,35 @@ from typing import Any
 
 import typer
 
-from shotproof.core.printable import printable
+from shotproof.core.printable import printable, printable_json
 
 WIDE = 500
 
 
-def say(text: object = "", *, err: bool = False, nl: bool = True) -> None:
-    """Print text with what could fool a terminal escaped; every line of output goes through here.
+def say(*lines: object, err: bool = False) -> None:
+    """Print lines; all that the command line prints goes through this module.
 
     Args:
-        text: what to print; line feeds are kept
+        lines: each is one line of output: line feeds within it are escaped, as is all else that could fool a terminal;
+            an empty line without any
         err: print on the error stream
-        nl: end with a line feed
     """
-    typer.echo(printable(str(text), keep="\n"), err=err, nl=nl)
+    typer.echo("\n".join(printable(str(line)) for line in lines), err=err)
+
+
+def say_text(text: str) -> None:
+    """Print text that is laid out in lines already, such as a schema."""
+    say(*text.removesuffix("\n").split("\n"))
+
+
+def ask(question: str) -> bool:
+    """Ask a question on the error stream, and return whether the answer is yes."""
+    return typer.confirm(printable(question), err=True)
+
+
+def annotate(annotation: str, *, err: bool = False) -> None:
+    """Print an order to a workflow of GitHub, as `stats.export.gate.github_annotations` writes it, unescaped."""
+    typer.echo(annotation, err=err)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
@@ -34,7 +49,8 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    heading = Text(printable(title)) if title else None
+    table = Table(title=heading, title_justify="left", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for index, column in enumerate(columns):
         table.add_column(Text(printable(column)), justify="left" if index < left else "right", overflow="fold")
     for row in rows:
@@ -43,26 +59,37 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     Console(soft_wrap=False, width=None if sys.stdout.isatty() else WIDE).print(table)
 
 
+def print_csv(text: str) -> None:
+    """Print CSV with every cell on one line."""
+    import csv
+    import io
+
+    written = io.StringIO()
+    ends = {0: r"\x00", ord("\r"): r"\r"}  # a row, or the reader itself
+    rows = csv.reader(io.StringIO(text.translate(ends)))
+    csv.writer(written, lineterminator="\n").writerows([printable(cell) for cell in row] for row in rows)
+    say_text(written.getvalue())
+
+
+def print_json(value: Any) -> None:
+    """Print a JSON document."""
+    typer.echo(printable_json(value))
+
+
 @contextlib.contextmanager
 def told_warnings() -> Iterator[None]:
-    """Tell warnings as lines on the error stream."""
+    """Tell warnings as lines on the error stream, all of them."""
     with warnings.catch_warnings(record=True) as noted:
         warnings.simplefilter("always")
         yield
     for warning in noted:
-        say(f"warning: {warning.message}", err=True)
+        _tell_warning(warning.message)
 
 
 @contextlib.contextmanager
 def told_notes() -> Iterator[None]:
     """Tell what is noted before costly work begins, such as how many requests it takes, on the error stream."""
-    import logging
-
-    class Told(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            say(record.getMessage(), err=True)
-
-    logger, handler = logging.getLogger("shotproof"), Told(logging.INFO)
+    logger, handler = logging.getLogger("shotproof"), _TellingHandler(logging.INFO)
     level = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
@@ -73,6 +100,16 @@ def told_notes() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def print_json(value: Any) -> None:
-    """Print a JSON document."""
-    say(json.dumps(value, indent=2, ensure_ascii=False))
+def tell_all_warnings() -> None:
+    """From now on, tell warnings and logged warnings that nobody else takes as lines on the error stream."""
+    warnings.showwarning = _tell_warning
+    logging.lastResort = _TellingHandler(logging.WARNING)
+
+
+class _TellingHandler(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        say(record.getMessage(), err=True)
+
+
+def _tell_warning(message: Warning | str, *where: object, **_: object) -> None:
+    say(f"warning: {message}", err=True)

@@ -236,7 +236,6 @@ def _train(seen: Catalog, model: Path, settings: dict[str, Any]) -> None:
             backbone="conv64f(pools=2)",
             val_split=None,
             output=model,
-            resume=True,
             augment="none",
             **settings,
         )
@@ -260,12 +259,15 @@ def _scenes(output: Path) -> None:
     outcome = run(output / "experiment.toml", tell=lambda line: say(line, err=True))
     assert outcome.comparison is not None  # it is no dry run
     _print_found(outcome.comparison, read_material([output]))
-    say(f"""
-Pictures that fooled them are at the top of {outcome.report}.
-Next, on your own images, one folder per class:
-    pip install 'shotproof[lite]'
-    shotproof run FOLDER
-Or change this experiment: edit {output / "experiment.toml"}, then shotproof run {output / "experiment.toml"}""")
+    experiment = output / "experiment.toml"
+    say(
+        "",
+        f"Pictures that fooled them are at the top of {outcome.report}.",
+        "Next, on your own images, one folder per class:",
+        "    pip install 'shotproof[lite]'",
+        "    shotproof run FOLDER",
+        f"Or change this experiment: edit {experiment}, then shotproof run {experiment}",
+    )
 
 
 def _print_found(comparison: Comparison, material: Material) -> None:
@@ -277,7 +279,8 @@ def _print_found(comparison: Comparison, material: Material) -> None:
 
     say(
         "Two small networks were shown 5 pictures of each of 5 animals that were new to them, each animal on a "
-        "background\nof its own. Then they had to name more pictures of these animals."
+        "background",
+        "of its own. Then they had to name more pictures of these animals.",
     )
     (block,) = comparison.blocks
     *_, found = verdicts(comparison.blocks, comparison.covers, comparison.metric)  # the last set is hard-ood
@@ -287,8 +290,8 @@ def _print_found(comparison: Comparison, material: Material) -> None:
         name = comparison.encoder_names[one.encoder]
         same, swapped = (percent(right[label][one]) for label in (found.loss.reference, found.loss.label))
         say(
-            f"- {name}, trained on other animals {_NETWORKS[name][1]}: {same}% right on the same backgrounds,\n"
-            f"  {swapped}% right on those of the other animals."
+            f"- {name}, trained on other animals {_NETWORKS[name][1]}: {same}% right on the same backgrounds,",
+            f"  {swapped}% right on those of the other animals.",
         )
         if one in found.losing:
             share = f"{percent(lost[one].mean)}% {bounds(lost[one])}"

@@ -53,12 +53,12 @@ def _print(found: Diagnosis) -> None:
     if found.cache.problem:
         say("choose another cache: --cache FOLDER, or the environment variable SHOTPROOF_CACHE")
     wrong = [each.name for each in found.dependencies if each.problem]
-    say(f"\nshotproof cannot work without: {', '.join(wrong)}" if wrong else "\nall that is needed works")
+    say("", f"shotproof cannot work without: {', '.join(wrong)}" if wrong else "all that is needed works")
 
 
 def _section(title: str, lines: dict[str, str]) -> None:
     if lines:
-        say(f"\n{title}")
+        say("", title)
         width = max(map(len, lines))
         for name, text in lines.items():
             say(f"  {name:{width}}  {text}")

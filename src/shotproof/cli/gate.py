@@ -23,7 +23,11 @@ def gate(
         float | None, typer.Option(help="Percent that the worst class of a task must reach on average.")
     ] = None,
     axis: Annotated[
-        list[str] | None, typer.Option(help="Look at this axis only, e.g. fewstab; repeat it for several.")
+        list[str] | None,
+        typer.Option(
+            help="Look at this axis only, e.g. fewstab; repeat it for several. Default: skill lost and gap on axes of "
+            "attributes, contexts and conditions; the worst class on all but searched tasks (hardest)."
+        ),
     ] = None,
     against: Annotated[
         Path | None, typer.Option(help="An older card; on the same tasks it is compared task by task.")
@@ -41,13 +45,13 @@ def gate(
 ) -> None:
     """Fail (exit status 1) where a card is worse than a limit, conclusively under its interval.
 
-    shotproof gate birds-profile --axis fewstab --max-skill-lost 0.15
+    shotproof gate birds-profile --max-skill-lost 0.15
 
     Where the interval is too wide to tell, it says how many more tasks would, and passes, unless --strict.
     """
     import os
 
-    from shotproof.cli.console import print_json
+    from shotproof.cli.console import annotate, print_json
     from shotproof.core.tables import check_output
     from shotproof.core.whole_files import write_text
     from shotproof.stats.card.card import Card
@@ -71,6 +75,6 @@ def gate(
             say(f"{'note':12} {note}")
     if github or (github is None and os.environ.get("GITHUB_ACTIONS") == "true"):
         for line in github_annotations(found, strict):
-            say(line, err=as_json)
+            annotate(line, err=as_json)
     if not found.passes(strict):
         raise typer.Exit(FAILED)

@@ -68,14 +68,14 @@ def profile(
 
     The folder has card.html, card.json, card.svg and badge.svg, and the files of the run, which is not made again.
     """
-    from shotproof.cli.console import print_json, told_notes
+    from shotproof.cli.console import print_json, say_text, told_notes
     from shotproof.cli.runtime import make_runtime
     from shotproof.core.errors import InputError
     from shotproof.pipeline.profile.profile import profile as make_profile
     from shotproof.stats.card.schema import SHIPPED
 
     if schema:
-        say(SHIPPED.read_text(encoding="utf-8"), nl=False)
+        say_text(SHIPPED.read_text(encoding="utf-8"))
         return
     if data is None:
         raise InputError("expected data: shotproof profile DATA --encoder lite0 --method cosine -o FOLDER")
@@ -137,3 +137,5 @@ def print_card(card: Card) -> None:
     say()
     for sentence in card.verdict:
         say(sentence)
+    for note in card.notes:
+        say(f"{note}.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
-from shotproof.cli.console import say
+from shotproof.cli.console import ask, say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def run(
 
     Of a bundle, on your encoder: shotproof run birds.zip --root images/ --encoder lite0 -o mine
     """
-    from shotproof.cli.console import print_json, told_notes
+    from shotproof.cli.console import print_json, say_text, told_notes
     from shotproof.cli.results.report import print_comparison
     from shotproof.cli.runtime import make_runtime
     from shotproof.core.errors import InputError
@@ -72,7 +72,7 @@ def run(
     from shotproof.pipeline.start import experiment_of_folder
 
     if schema:
-        say(SHIPPED.read_text(encoding="utf-8"), nl=False)
+        say_text(SHIPPED.read_text(encoding="utf-8"))
         return
     if experiment is None:
         raise InputError("expected an experiment file or a folder: shotproof run experiment.toml")
@@ -163,6 +163,6 @@ def with_trust(file: Path, trust: bool, act: Callable[[Trust], T]) -> T:
         try:
             return act(trust or agreed)
         except NotTrusted as refused:
-            if not sys.stdin.isatty() or not typer.confirm(f"{file}: {refused.what}. Go on?", err=True):
+            if not sys.stdin.isatty() or not ask(f"{file}: {refused.what}. Go on?"):
                 raise
             agreed.append(refused.what)

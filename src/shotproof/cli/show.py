@@ -19,7 +19,7 @@ def show(
     """
     import inspect
 
-    from shotproof.cli.console import print_json, print_table
+    from shotproof.cli.console import print_json, print_table, say_text
     from shotproof.pipeline.components import find_components, option_rows, recipe_rows, usage
     from shotproof.training.recipes import RECIPES
 
@@ -29,22 +29,22 @@ def show(
         return
     if name in RECIPES:
         recipe = RECIPES[name]
-        say(f"recipe {name}: {recipe.about}\n")
+        say(f"recipe {name}: {recipe.about}", "")
         print_table("", ["for", "settings"], [list(row) for row in recipe_rows(recipe)], left=2)
         objective = "" if recipe.steps else f" --objective {next(iter(recipe.by_objective))}"
-        say(f"\nExample: shotproof train catalog.parquet --recipe {name}{objective} -o some.model\n")
+        say("", f"Example: shotproof train catalog.parquet --recipe {name}{objective} -o some.model", "")
     if as_json:
         schemas = {kind: {each.name: each.json_schema() for each in of.options()} for kind, of in found}
         print_json(schemas if len(found) > 1 else next(iter(schemas.values())))
         return
     for kind, component in found:
-        say(f"{kind} {name}: {component.about}\n")
-        say(f"{inspect.getdoc(component)}\n")
+        say(f"{kind} {name}: {component.about}", "")
+        say_text(f"{inspect.getdoc(component)}\n")
         if component.paper:
-            say(f"Paper: {component.paper}\n")
+            say(f"Paper: {component.paper}", "")
         for what in ("license", "citation"):  # of a layout's data set
             if told := getattr(component, what, None):
-                say(f"{what.capitalize()}: {told}\n")
+                say_text(f"{what.capitalize()}: {told}\n")
         rows = [list(row) for row in option_rows(component)]
         if rows:
             print_table("", ["option", "values", "default", "what it does"], rows, left=4)
@@ -53,4 +53,4 @@ def show(
         for what, roles in (("Needs", getattr(component, "needs", ())), ("Takes", getattr(component, "takes", ()))):
             if kind == "sampler" and roles:
                 say(f"{what}: {', '.join(f'--{role}' for role in roles)}")
-        say(f"\nExample: {usage(name, component)}\n")
+        say("", f"Example: {usage(name, component)}", "")

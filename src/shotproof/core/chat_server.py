@@ -8,7 +8,7 @@ import email.utils
 import json
 import os
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import TracebackType
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from shotproof.core.errors import InputError, MissingExtra
 from shotproof.core.options import Component, option
-from shotproof.core.trust import require_trust
+from shotproof.core.trust import Reach
 
 if TYPE_CHECKING:
     import httpx
@@ -53,12 +53,15 @@ class ServerOptions(Component):
     timeout: float = option(60.0, "seconds to wait for an answer", least=0, recorded=False)
     backoff: float = option(1.0, "seconds before a request is made again", least=0, recorded=False)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
+    def reaches(self) -> Iterator[Reach]:
+        """Add a server elsewhere, and a key from a variable of its own choice."""
+        yield from super().reaches()
         if self.url is not None and not _OF_THIS_MACHINE.fullmatch(self.url):
-            require_trust(f"{self._title} sends items, and the key in ${self.api_key_variable}, to {self.url}")
+            yield Reach(f"{self._title} sends items, and the key in ${self.api_key_variable}, to {self.url}")
         elif self.api_key_variable != KEY_VARIABLE:
-            require_trust(f"{self._title} sends ${self.api_key_variable} as the key of a server")
+            yield Reach(f"{self._title} sends ${self.api_key_variable} as the key of a server")
+        else:
+            yield Reach(f"{self._title} sends items to {self.url or f'the server in ${URL_VARIABLE}'}", is_data=True)
 
     def server(self) -> ChatServer:
         """The server; InputError where its address or the key cannot be used."""

@@ -10,6 +10,8 @@ ShotproofError            shown to a user as one line, exit status 2
 ├── TrainingFailed        training cannot go on; the last checkpoint is kept
 └── WriteFailed           an output could not be written; nothing half-written is left
 
+Interrupted               Ctrl-C ended work that knows what it keeps; it is a KeyboardInterrupt
+
 An InputError is a ValueError too, so that code which knows nothing of Shotproof can catch it.
 """
 
@@ -79,6 +81,10 @@ class WriteFailed(ShotproofError):
     """An output could not be written."""
 
 
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C ended work; the message says what is kept, and what the same command does next."""
+
+
 def _restored(kind: type[E], message: str) -> E:
     error = kind.__new__(kind)
     error.args = (message,)
@@ -98,7 +104,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def is_want_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory ran out; PyTorch, threads and libraries that are loaded say it in words."""
+    """Whether an error, or what it comes from, says that memory ran out.
+
+    PyTorch, threads and libraries that are loaded say it in words.
+    """
     words = (
         "DefaultCPUAllocator",
         "could not create a primitive",  # oneDNN
@@ -106,7 +115,9 @@ def is_want_of_memory(error: BaseException) -> bool:
         "Cannot allocate memory",
         "failed to map segment",
     )
-    return isinstance(error, MemoryError) or any(word in str(error) for word in words)
+    if isinstance(error, MemoryError) or any(word in str(error) for word in words):
+        return True
+    return error.__cause__ is not None and is_want_of_memory(error.__cause__)
 
 
 def first_line(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""What items are called: images, recordings, or items where it is not known or they are of both kinds."""
+"""Nouns and their numbers; what items are called: images, recordings, or items if they are of both kinds."""
 
 from __future__ import annotations
 
@@ -27,3 +27,18 @@ def nouns(medium: str | None) -> str:
         ('images', 'recordings')
     """
     return _NOUNS.get(medium or "", ("item", "items"))[1]
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """Write a number with its noun.
+
+    Args:
+        number: how many there are
+        noun: what one is called
+        plural: what several are called, unless it is the noun with an s
+
+    Example:
+        >>> counted(1, "method"), counted(1200, "task"), counted(0, "class", "classes")
+        ('1 method', '1,200 tasks', '0 classes')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"

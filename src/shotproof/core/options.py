@@ -19,14 +19,16 @@ import math
 import numbers
 import types
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin
 
 from shotproof.core.errors import InputError, MissingExtra, did_you_mean
 from shotproof.core.files import check_path
+from shotproof.core.places import absolute
 from shotproof.core.plain_values import shown
 from shotproof.core.spelling import write_call
+from shotproof.core.trust import Reach
 
 _RULE = "shotproof.option"
 _WORDS = {int: "a whole number", float: "a number", bool: "True or False", str: "text", Path: "a path"}
@@ -43,6 +45,7 @@ class Option:
     choices: the only values; argument: it is spelled after a colon, as in `hf:MODEL`
     path: its values name files, which an experiment file gives relative to itself
     recorded: it decides what comes out; one that does not (a server's address, say) is neither spelled nor recorded
+    downloads: if true, something may be downloaded
     """
 
     name: str
@@ -57,6 +60,7 @@ class Option:
     argument: bool = False
     path: bool = False
     recorded: bool = True
+    downloads: bool = False
 
     @property
     def values(self) -> str:
@@ -133,6 +137,7 @@ def option(
     argument: bool = False,
     path: bool = False,
     recorded: bool = True,
+    downloads: bool = False,
 ) -> Any:
     """A field of a component's record, with what its values may be; without a default it must be given.
 
@@ -144,6 +149,7 @@ def option(
         argument: spelled after a colon, as in `hf:MODEL`
         path: values name files
         recorded: False for what has no say in what comes out: components that differ in it alone are equal
+        downloads: a value of True allows a download
 
     Returns:
         The dataclass field.
@@ -160,7 +166,7 @@ def option(
         shotproof.core.errors.InputError: transform 'Halved': times: expected a whole number of at least 1, found 0
     """
     rule = {"help": help, "least": least, "most": most, "above": above, "choices": tuple(choices)}
-    rule |= {"argument": argument, "path": path, "recorded": recorded}
+    rule |= {"argument": argument, "path": path, "recorded": recorded, "downloads": downloads}
     return dataclasses.field(default=default, compare=recorded, metadata={_RULE: rule})
 
 
@@ -236,6 +242,15 @@ class Component(Checked):
     def parameters(self) -> dict[str, Any]:
         """Every option with its value, for the record."""
         return {each.name: getattr(self, each.name) for each in self.options() if each.recorded}
+
+    def reaches(self) -> Iterator[Reach]:
+        """Give what it touches beside the data: files that its options name, and downloads that they allow."""
+        for each in self.options():
+            value = getattr(self, each.name)
+            if each.path and isinstance(value, str | Path):
+                yield Reach(f"{self._title} reads {absolute(Path(value))}", Path(value), is_data=True)
+            if each.downloads and value:
+                yield Reach(f"{self.kind} '{self.spelling}' downloads a model from the hub", is_data=True)
 
     def extras(self) -> Mapping[str, str]:
         """The modules that it cannot do without, each with the extra of this package that brings it."""

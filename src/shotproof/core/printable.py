@@ -1,29 +1,53 @@
-"""Text from files and servers, made safe to print."""
+r"""Text from files and servers, made safe to print: on a terminal, in a pipe, and in the log of a workflow.
+
+A workflow of GitHub takes orders from what its steps print: lines that begin with `::`, and `##[` anywhere in a line.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 import unicodedata
+from typing import Any
 
 # Control characters, bidirectional and invisible formatting, half surrogate pairs, line and paragraph separators.
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+_ORDER = re.compile(r"^(\s*):(?=:)|#(?=#\[)")
 
 
-def printable(text: str, *, keep: str = "") -> str:
-    r"""Escape every character that moves the cursor, reorders or hides text, or starts a new line.
+def printable(text: str) -> str:
+    r"""Escape every character that moves the cursor, reorders or hides text, starts a line or an order to a workflow.
 
-    Args:
-        text: any text
-        keep: characters to leave as they are, such as the line feeds of a CSV file
+    Letters of every script stay as they are.
 
     Example:
         >>> print(printable("bird\x1b[2J\n::error::pwned"))
         bird\x1b[2J\n::error::pwned
+        >>> print(printable("::error::pwned"))
+        \x3a:error::pwned
     """
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        character.encode("unicode_escape", "surrogatepass").decode("ascii")
-        if unicodedata.category(character) in _HIDDEN and character not in keep
-        else character
-        for character in text
+    if not (text.isascii() and text.isprintable()):
+        text = "".join(_escape(character) if _is_hidden(character) else character for character in text)
+    return _ORDER.sub(lambda found: f"{found[1] or ''}\\x{ord(found[0][-1]):02x}", text)
+
+
+def printable_json(value: Any) -> str:
+    r"""Write a JSON document, indented, in which every character that `printable` escapes is an escape of JSON's own.
+
+    Example:
+        >>> print(printable_json("bird\x9b2J"))
+        "bird\u009b2J"
+    """
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    escaped = "".join(
+        json.dumps(character)[1:-1] if character != "\n" and _is_hidden(character) else character for character in text
     )
+    return escaped.replace("##[", "\\u0023#[")
+
+
+def _is_hidden(character: str) -> bool:
+    return unicodedata.category(character) in _HIDDEN
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape", "surrogatepass").decode("ascii")

@@ -6,18 +6,19 @@ by an entry point in the group `shotproof.<kind>`, e.g. `shotproof.samplers`, or
 
 from __future__ import annotations
 
+import copy
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import resolve_name
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from shotproof.core.errors import InputError, UnknownName
 from shotproof.core.options import Component
 from shotproof.core.runtime.carried import carry
 from shotproof.core.spelling import parse_spelling
-from shotproof.core.trust import require_trust
+from shotproof.core.trust import Reach, require_trust, typed_by_user
 
 T = TypeVar("T", bound=Component)
 
@@ -46,6 +47,12 @@ class Registry(Generic[T]):
         self._added: dict[str, type[T]] = dict(_sent.get(kind, {}))
         registries[kind] = self
 
+    def for_users(self) -> Self:
+        """Give the registry as users have it: what they pass to `make` counts as typed."""
+        view = copy.copy(self)
+        view.__dict__["make"] = typed_by_user(self.make)
+        return view
+
     def register(self, name: str, component: type[T]) -> None:
         """Add a class at run time; worker processes will know it too.
 
@@ -70,8 +77,17 @@ class Registry(Generic[T]):
         """All names, sorted."""
         return sorted({*self._builtin, *self._added, *self._plugins()})
 
-    def get(self, name: str) -> type[T]:
-        """The class behind a name, in which `_` may stand for `-`; UnknownName, with the nearest, where it is none."""
+    def get(self, name: str, spelled: str = "") -> type[T]:
+        """Look up the class behind a name, in which `_` may stand for `-`.
+
+        Args:
+            name: as registered
+            spelled: the whole spelling that names it, which the user may have typed
+
+        Raises:
+            UnknownName: no class has this name.
+            NotTrusted: an experiment file names it, and it is the code of a package that the user has not agreed to.
+        """
         name = name if name in self else name.replace("_", "-")
         if name in self._added:
             return self._added[name]
@@ -82,7 +98,7 @@ class Registry(Generic[T]):
         if name in plugins:
             package = plugins[name].dist
             by = f"the package {package.name}" if package else plugins[name].value
-            require_trust(f"{self.kind} '{name}' runs the code of {by}")
+            require_trust(Reach(f"{self.kind} '{name}' runs the code of {by}", is_installed=True), spelled or name)
             loaded: type[T] = plugins[name].load()
             return loaded
         raise UnknownName(self.kind, name, self.names())
@@ -101,6 +117,7 @@ class Registry(Generic[T]):
         Raises:
             UnknownName: no component has this name.
             InputError: an option is unknown, missing, or has a value that it cannot have.
+            NotTrusted: it reaches a file, a server or code that the user has neither typed nor agreed to.
         """
         if isinstance(given, Component) and given.kind == self.kind and not options:
             return given
@@ -115,13 +132,17 @@ class Registry(Generic[T]):
                 f"expected a {self.kind}: a spelling such as '{self.names()[0]}', a table with a name, or an object "
                 f"of a class derived from {self.kind.title()}; found {type(given).__name__}"
             )
-        component = self.get(name)
+        spelled = given if isinstance(given, str) else name
+        component = self.get(name, spelled)
         if argument is not None:
             option = next((each for each in component.options() if each.argument), None)
             if option is None:
                 raise InputError(f"{self.kind} '{given}': '{name}' takes nothing after a colon")
             own = {option.name: argument, **own}
-        return component.with_options(name, {**own, **options})
+        made = component.with_options(name, {**own, **options})
+        for reach in made.reaches():
+            require_trust(reach, spelled)
+        return made
 
     def name_of(self, component: type[Component]) -> str:
         """The name under which a class is registered; the name of the class where it is not."""
@@ -181,7 +202,8 @@ def _restore(registered: dict[str, dict[str, Any]]) -> None:
     for kind, added in registered.items():
         _sent[kind] = added
         if kind in registries:
-            registries[kind]._added = dict(added)
+            registries[kind]._added.clear()  # which the registry shares with the one that users have
+            registries[kind]._added.update(added)
 
 
 carry("registries", _registered, _restore)

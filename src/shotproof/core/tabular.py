@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Self
 
 from shotproof.core.errors import InputError, MissingExtra
+from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +47,7 @@ class Tabular:
 
     def describe(self) -> str:
         """What it is, in one line."""
-        return f"{self.table.num_rows:,} rows"
+        return counted(self.table.num_rows, "row")
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.describe()}>"

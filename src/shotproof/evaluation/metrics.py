@@ -5,6 +5,7 @@ All accuracies are in percent, all differences between them in percentage points
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,8 @@ from scipy import stats
 
 from shotproof.core.arrays import FloatArray as FloatArray
 from shotproof.core.arrays import IntArray
+
+FEWEST_RANKED = 4  # methods that a rank correlation is given of
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,13 @@ def _guessed_worst(way: int, queries: Sequence[int]) -> float:
 
 
 def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
-    """Spearman's correlation between the orders that two metrics give to methods; NaN where one is constant."""
+    """Spearman's correlation between the orders that two metrics give to methods.
+
+    NaN if one is constant, or of fewer than 4 methods: two are always in the same order or in the opposite one, and
+    three are in the same order by chance once in six times.
+    """
+    if len(first) < FEWEST_RANKED:
+        return math.nan
     if len(first) < 2 or len(set(first)) == 1 or len(set(second)) == 1:
         return float("nan")
     return float(stats.spearmanr(first, second).statistic)

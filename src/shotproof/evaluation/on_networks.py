@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -14,6 +16,7 @@ from torch import Tensor, nn
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
+from shotproof.core.runtime.costs import WORTH_TELLING, cost_note
 from shotproof.core.runtime.devices import choose_device
 from shotproof.core.runtime.memory import keep_freed_memory
 from shotproof.core.runtime.packed import compute_in_threads
@@ -25,6 +28,8 @@ from shotproof.models.items import ItemStore, ResidentItems
 from shotproof.models.model import Model
 from shotproof.models.network import FewShotNetwork
 from shotproof.tasks.taskset import TaskSet
+
+logger = logging.getLogger("shotproof")
 
 CPU_BYTES = 2**30  # what a batch of tasks may take of main memory
 FREE_SHARE = 0.4  # of a GPU's free memory
@@ -87,12 +92,28 @@ class NetworkEvaluation:
             members = of_shape[(of_shape >= tasks.start) & (of_shape < tasks.stop)]
             batches += self._batches(shape, members, chunk)
         with current_runtime().progress_bar("adapting", len(tasks) * len(methods)) as advance:
-            for index, method in enumerate(methods):
+
+            def answer(index: int, batch: Batch) -> None:
+                for part, labels in self._answers(methods[index], batch):
+                    predicted[index, part.query - first] = labels
+                    advance(len(part.tasks))
+
+            if self.device.type == "cpu" and len(tasks) > 1:
+                began, (head, *rest) = time.monotonic(), batches
+                for index in range(len(methods)):
+                    answer(index, head.part(slice(0, 1)))
+                self._tell_cost(methods, len(tasks), (time.monotonic() - began) * len(tasks))
+                batches = [head.part(slice(1, None)), *rest] if len(head.tasks) > 1 else rest
+            for index in range(len(methods)):
                 for batch in batches:
-                    for part, labels in self._answers(method, batch):
-                        predicted[index, part.query - first] = labels
-                        advance(len(part.tasks))
+                    answer(index, batch)
         return predicted
+
+    def _tell_cost(self, methods: Sequence[Adaptation], tasks: int, seconds: float) -> None:
+        """Say what all tasks will cost, by the first one of each method."""
+        if seconds >= WORTH_TELLING:
+            named = ", ".join(f"'{method}'" for method in dict.fromkeys(map(str, methods)))
+            logger.info("%s", cost_note(f"adapting by {named}", seconds, self.device.type, f"{tasks:,} tasks each"))
 
     def accuracies(self, methods: Sequence[Adaptation]) -> list[float]:
         """The mean over tasks of the share of queries that each method labels correctly."""

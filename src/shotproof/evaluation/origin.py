@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow.compute as pc
 
 from shotproof.core.errors import InputError
+from shotproof.core.nouns import counted
 from shotproof.core.records import UNKNOWN, FeaturesRecord, Source, TasksRecord
 from shotproof.core.spelling import parse_call, write_call
 from shotproof.evaluation.encoder_names import short_encoder_names
@@ -124,10 +125,12 @@ class Origin:
         """
         if self.axis is None or self.sampler == UNKNOWN:
             return None
-        matched = {label: one for label, one in origins.items() if one.match == self.match and one.sampler != PLACEBO}
+        # A record whose sampler has one name and is spelled as another would be its own reference.
+        others = {label: one for label, one in origins.items() if one is not self}
+        matched = {label: one for label, one in others.items() if one.match == self.match and one.sampler != PLACEBO}
         liked = [label for label, one in matched.items() if one.tasks_digest == self.match != self.tasks_digest]
         usual = _sampler_class(self).reference
-        named = [label for among in (matched, origins) for label, one in among.items() if _spelled(one)[0] == usual]
+        named = [label for among in (matched, others) for label, one in among.items() if _spelled(one)[0] == usual]
         return next(iter([*liked, *named]), None)
 
     def placebo(self, origins: Mapping[str, Origin]) -> str | None:
@@ -155,7 +158,7 @@ def design_name(design: Design, among: Sequence[Design]) -> str:
     """E.g. `5-way 1-shot`, with the data set, the queries and the split where they tell these designs apart."""
     names = {other.data_set for other in among}
     extras: list[tuple[Callable[[Design], Any], str]] = [
-        (lambda d: d.query, "queries that vary" if design.query is None else f"{design.query} queries"),
+        (lambda d: d.query, "queries that vary" if design.query is None else counted(design.query, "query", "queries")),
         (lambda d: d.dial, f"a = {design.dial:g}" if design.dial is not None else "not mixed"),
         (lambda d: d.split, f"split {design.split or UNKNOWN}"),
     ]
@@ -191,7 +194,9 @@ def labels_of(origins: Sequence[Origin]) -> list[str]:
         if len(searched) > 1 and origin.searched:
             names.append(encoders.get(origin.searched.name) or origin.searched.digest[:8])
         told.append(f"{label} [{', '.join(names)}]" if names else label)
-    by_digest = {one.tasks_digest: label for one, label in zip(origins, told, strict=True)}
+    by_digest: dict[str | None, str] = {}
+    for origin, label in zip(origins, told, strict=True):
+        by_digest.setdefault(origin.tasks_digest, label)  # of sets that are the same tasks, the first
     return [
         f"{label} of {by_digest[one.like]}" if one.sampler == PLACEBO and one.like in by_digest else label
         for one, label in zip(origins, told, strict=True)

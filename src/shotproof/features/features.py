@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, Mismatch, did_you_mean
+from shotproof.core.nouns import counted
 from shotproof.core.records import FeaturesRecord, Source
 from shotproof.core.tables import (
     conform,
@@ -164,7 +165,7 @@ class Features(Tabular):
     def describe(self) -> str:
         """The encoder, how many items, and the size of a vector or map."""
         size = " x ".join(map(str, self.shape)) if self.shape else self.table.schema.field("feature").type.list_size
-        return f"{self.name}, {len(self):,} items of {size} numbers"
+        return f"{self.name}, {counted(len(self), 'item')} of {size} numbers"
 
     @cached_property
     def digest(self) -> str:

@@ -11,6 +11,7 @@ from shotproof.core.options import Component
 from shotproof.core.records import FeaturesRecord
 from shotproof.core.registry import Registry
 from shotproof.core.spelling import parse_spelling
+from shotproof.core.trust import require_trust
 from shotproof.methods.own.origin import CodeOrigin
 
 if TYPE_CHECKING:
@@ -187,6 +188,7 @@ def make_method(given: AnyMethod, folder: Path | None = None) -> Method:
     Raises:
         UnknownName: no method has this name.
         InputError: it cannot be read, found or made, or is no method.
+        NotTrusted: it reaches code, a server or a file that the user has neither typed nor agreed to.
 
     Example:
         >>> make_method("ridge(penalty=2)").spelling
@@ -209,11 +211,14 @@ def make_method(given: AnyMethod, folder: Path | None = None) -> Method:
     if prefix == "sklearn" and place:
         return sklearn_estimator.make_estimator(place, {**own, **options})
     if prefix == "python" and place:
-        return code.load(place, {**own, **options}, folder)
+        return code.load(place, {**own, **options}, folder, spelled)
     if prefix == "model" and place:
         from shotproof.methods.model_head import ModelHead
 
-        return ModelHead.with_options(prefix, {"path": (folder or Path()) / place, **own, **options})
+        head = ModelHead.with_options(prefix, {"path": (folder or Path()) / place, **own, **options})
+        for reach in head.reaches():
+            require_trust(reach, spelled)
+        return head
     return methods.make(spelled, **options)
 
 

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.clips import clip_digests, clips_of
-from shotproof.core.errors import InputError, UnreadableItem
+from shotproof.core.errors import InputError, UnreadableItem, is_want_of_memory
 from shotproof.core.numpy_files import BROKEN
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.store import file_digests
@@ -120,7 +120,9 @@ def _mapped(path: Path | None, shape: tuple[int, ...], preprocessing: Preprocess
         with path.open("rb") as file:
             file.seek(-DIGEST_BYTES, os.SEEK_END)
             digest = file.read()
-    except BROKEN:
+    except BROKEN as error:
+        if is_want_of_memory(error):
+            raise
         return None
     whole = values.shape == shape and values.dtype == preprocessing.stored_type and values.flags.c_contiguous
     return values if whole and hashlib.sha256(values.data).digest() == digest else None

@@ -18,9 +18,11 @@ from torch import Tensor, nn
 
 from shotproof.core.errors import InputError, WriteFailed, first_line
 from shotproof.core.files import parse_json, require_file
+from shotproof.core.nouns import counted
 from shotproof.core.places import url_of
 from shotproof.core.plain_values import plain, typed
 from shotproof.core.records import Header, Maker, ModelRecord
+from shotproof.core.spelling import parse_spelling
 from shotproof.core.tables import FORMAT, placed
 from shotproof.core.whole_files import whole_file
 from shotproof.models.backbone import Backbone, backbones
@@ -112,7 +114,10 @@ class Model:
     @cached_property
     def backbone(self) -> Backbone:
         """Which network it is."""
-        return backbones.make(self._spelling("backbone"))
+        spelling = self._spelling("backbone")
+        # Files that its weights came from were read when it was trained.
+        options = backbones.get(parse_spelling(spelling)[0]).options()
+        return backbones.make(spelling, **{each.name: each.default for each in options if each.path})
 
     @cached_property
     def objective(self) -> Objective[Any]:
@@ -158,7 +163,7 @@ class Model:
 
     def __repr__(self) -> str:
         count = sum(each.numel() for each in self.weights.values())
-        classes = f", trained on {len(self.record.seen)} classes" if self.record.seen else ""
+        classes = f", trained on {counted(len(self.record.seen), 'class', 'classes')}" if self.record.seen else ""
         return f"<Model: {self.name}, {count:,} numbers{classes}, digest {self.digest}>"
 
     def _spelling(self, role: str) -> str:

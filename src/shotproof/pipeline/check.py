@@ -18,21 +18,24 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
 from shotproof.core.files import is_folder, is_there
+from shotproof.core.nouns import counted
 from shotproof.core.parts import in_parts
 from shotproof.core.records import FeaturesRecord, Source
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.trust import NotTrusted, Trust, trusting
 from shotproof.evaluation.results import Results
 from shotproof.features.encoder import encode
+from shotproof.features.encoders.file import FeatureFile
 from shotproof.features.features import Features
 from shotproof.methods.adaptation.adaptation import Adaptation
 from shotproof.methods.method import Method, make_method
+from shotproof.methods.model_head import ModelHead
+from shotproof.models.encoder import ModelEncoder
 from shotproof.pipeline.bundle.bundle import Bundle
 from shotproof.pipeline.profile.profile import QUICK_HALVINGS
 from shotproof.pipeline.run_files import files_of, kind_of
 from shotproof.pipeline.steps.steps import MANIFEST
 from shotproof.stats.card.card import CARD_FILE, Card
-from shotproof.stats.export.numbers import counted
 from shotproof.tasks.check import check_tasks
 from shotproof.tasks.taskset import TaskSet
 
@@ -129,6 +132,7 @@ def check(
 class _Folder:
     """What a folder has, for its card to be made again."""
 
+    path: Path
     results: list[Results] = field(default_factory=list)
     tasks: list[TaskSet] = field(default_factory=list)
     catalogs: list[Catalog] = field(default_factory=list)
@@ -170,7 +174,7 @@ class _Checking:
         elif path.name == MANIFEST:
             raise InputError(f"{path} is the record of a run: give the folder that it is in")
         elif path.suffix == ".json":
-            self.cards.append((str(path), Card.read(path), None))
+            self.cards.append((str(path), Card.read(path, checked=False), None))
         elif path.suffix == ".zip":
             self._add_bundle(path)
         elif path.suffix not in ("", ".parquet", ".parts", *_HELP) and is_there(path):
@@ -179,14 +183,14 @@ class _Checking:
             kind = path.suffix if path.suffix in _HELP else kind_of(path)
             if kind in _HELP:
                 raise InputError(f"{path} {_HELP[kind]}; {CHECKABLE}")
-            self._add_file(path, kind, _Folder())
+            self._add_file(path, kind, _Folder(path.parent))
 
     def _add_folder(self, path: Path) -> None:
-        folder = _Folder()
+        folder = _Folder(path)
         for file in files_of(path):
             self._add_file(file, kind_of(file), folder)
         if is_there(path / CARD_FILE):
-            self.cards.append((str(path / CARD_FILE), Card.read(path), folder))
+            self.cards.append((str(path / CARD_FILE), Card.read(path, checked=False), folder))
 
     def _add_file(self, file: Path, kind: str, folder: _Folder) -> None:
         """Read a file of a folder; what it says of its own content must be so."""
@@ -226,7 +230,7 @@ class _Checking:
                 self.tasks.append(tasks)
                 self.task_files.append((f"{path}, {name}", tasks))
             for name in bundle.names("card"):
-                self.bundled_cards.append((f"{path}, {name}", Card.read(unpacked / name)))
+                self.bundled_cards.append((f"{path}, {name}", Card.read(unpacked / name, checked=False)))
 
     def add_features(self, given: str | Path | Features | None) -> None:
         """Read or encode the features that were handed in beside what is checked."""
@@ -235,9 +239,9 @@ class _Checking:
         elif given is not None and Path(given).suffix in (".parquet", ".parts"):
             self.features.append(Features.read(given))
         elif given is not None:
-            self.features.append(encode(self._catalog(), f"file:{given}", runtime=self.how.runtime))
+            self.features.append(encode(self._catalog(), FeatureFile(Path(given)), runtime=self.how.runtime))
         elif self.model is not None and self._needs_features_of_model():
-            self.features.append(encode(self._catalog(), f"model:{self.model}", runtime=self.how.runtime))
+            self.features.append(encode(self._catalog(), ModelEncoder(Path(self.model)), runtime=self.how.runtime))
 
     def checked(self) -> Checked:
         """Check everything, and conclude."""
@@ -348,6 +352,7 @@ class _Checking:
             folder.features,
             folder.attributes,
             halvings=QUICK_HALVINGS if card.quick else None,
+            folders=[folder.path],
         )
         try:
             remade = remake_card(card, material, self.how.runtime)
@@ -361,12 +366,11 @@ class _Checking:
 
     def _method(self, spelled: str) -> Method | str:
         """Make a method that a file names, or say why that is not done."""
-        if spelled.startswith("model:"):
-            if self.model is None:  # no file is read because a result names it
-                return f"method '{spelled}' is a model's own head: give --model FILE and --catalog"
-            spelled = f"model:{self.model}"
+        is_head = spelled.startswith("model:")
+        if is_head and self.model is None:  # no file is read because a result names it
+            return f"method '{spelled}' is a model's own head: give --model FILE and --catalog"
         try:
-            method = make_method(spelled)
+            method = ModelHead(Path(str(self.model))) if is_head else make_method(spelled)
         except NotTrusted:
             return f"method '{spelled}' {OWN_CODE}"
         except InputError as error:

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.nouns import counted
 from shotproof.core.spelling import parse_spelling
 from shotproof.features.encoder import Encoder
 from shotproof.pipeline.table_reader import TableReader
@@ -110,8 +111,8 @@ def _check_like(draw: Draw, before: Sequence[Draw]) -> None:
     for shot, seed in product(draw.shots, draw.seeds):
         if (shot, seed) not in there:
             raise InputError(
-                f", [tasks], sampler '{draw.sampler}', like: '{draw.like}' has no tasks of {shot} shots and seed "
-                f"{seed}: give both the same shots and seeds"
+                f", [tasks], sampler '{draw.sampler}', like: '{draw.like}' has no tasks of {counted(shot, 'shot')} "
+                f"and seed {seed}: give both the same shots and seeds"
             )
 
 

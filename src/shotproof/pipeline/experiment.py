@@ -59,7 +59,7 @@ from shotproof.catalog.layout import Layout, layouts
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.files import read_toml
 from shotproof.core.store import OnError
-from shotproof.core.trust import Trust, trusting
+from shotproof.core.trust import Trust, named_by_experiment, trusting
 from shotproof.evaluation.evaluated import METRICS
 from shotproof.features.encoder import Encoder, encoders
 from shotproof.features.transforms import Transform, transforms
@@ -187,6 +187,7 @@ class Experiment:
             raise error.placed(str(path)) from error
 
     @classmethod
+    @named_by_experiment()
     def of(cls, content: Mapping[str, Any], folder: Path, default_folder: str = "results") -> Experiment:
         """From the tables of a file; paths are relative to the folder."""
         _check_keys(content)

@@ -47,7 +47,7 @@ def read(path: str | Path, *, trust: Trust = False) -> Readable:
     Args:
         path: a catalog, attributes, features, tasks, results or similarity file, an experiment (.toml), a model
             (.model or .safetensors), a robustness card (.json), a bundle (.zip), or a folder
-        trust: of an experiment, whether code that it names may be imported
+        trust: of an experiment or a folder, whether code that it names may be imported
 
     Returns:
         A `Catalog`, `Attributes`, `Features`, `TaskSet`, `Results`, `Similarity`, `Experiment`, `Model`, `Card` or
@@ -65,7 +65,7 @@ def read(path: str | Path, *, trust: Trust = False) -> Readable:
     """
     path = Path(path)
     if is_folder(path) and not in_parts(path):
-        return read_material([path])
+        return read_material([path], trust=trust)
     if path.suffix in MODEL_SUFFIXES:
         from shotproof.models.model import Model
 
@@ -89,6 +89,7 @@ def read_material(
     attributes: Sequence[str | Path] = (),
     transforms: Sequence[str | Transform] = (),
     halvings: int | None = None,
+    trust: Trust = False,
 ) -> Material:
     """All that files and folders of runs hold.
 
@@ -97,10 +98,12 @@ def read_material(
         tasks, catalogs, features, attributes: further files of these kinds
         transforms: applied to all features, so that results on transformed features find theirs
         halvings: how often the data is halved at random, for intervals that re-evaluate
+        trust: whether code that the files name may be imported, and files elsewhere be read
 
     Raises:
         InputError: a file is not there, or not of a kind that is of use here.
     """
+    paths = list(paths)
     found: dict[str, dict[str, Any]] = {kind: {} for kind in _KINDS}
     named = {"tasks": tasks, "catalog": catalogs, "features": features, "attributes": attributes}
     wanted: list[tuple[str | None, Path]] = [(None, file) for path in paths for file in files_of(Path(path))]
@@ -117,4 +120,6 @@ def read_material(
         features=[transform(one, transforms) for one in of["features"]],
         attributes=of["attributes"],
         halvings=halvings,
+        trust=trust,
+        folders=list(dict.fromkeys(path if is_folder(path) else path.parent for path in map(Path, paths))),
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.nouns import counted
 from shotproof.features.encoder import Encoder
 from shotproof.methods.adaptation.adaptation import Adaptation
 from shotproof.methods.method import DEFAULT_METHODS, Method, make_method
@@ -89,7 +90,8 @@ def read_uses(
     for shot in shots:
         if uses and not any(use.shots is None or shot in use.shots for use in uses):
             raise InputError(
-                f", [tasks], shots: no method is evaluated on tasks of {shot} shots: expected one in [evaluate]"
+                f", [tasks], shots: no method is evaluated on tasks of {counted(shot, 'shot')}: "
+                "expected one in [evaluate]"
             )
     return uses
 
@@ -114,7 +116,9 @@ def _use(
     for shot in chosen or ():
         if shot not in shots:
             known = ", ".join(map(str, sorted(set(shots))))
-            raise InputError(f", [{place}, shots: there are no tasks of {shot} shots: expected some of {known}")
+            raise InputError(
+                f", [{place}, shots: there are no tasks of {counted(shot, 'shot')}: expected some of {known}"
+            )
     if isinstance(method, ModelHead):
         if names:
             raise InputError(f", [{place}, on: it takes the features of its own model: leave it out")

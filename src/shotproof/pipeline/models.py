@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shotproof.core.errors import InputError
+from shotproof.core.trust import named_by_experiment
 from shotproof.pipeline.experiment import Experiment
 
 if TYPE_CHECKING:
     from shotproof.models.model import Model  # imported where one is read: it needs PyTorch
 
 
+@named_by_experiment()
 def read_models(experiment: Experiment) -> dict[str, Model]:
     """The models by name; those of one name are told apart by the names of their files.
 

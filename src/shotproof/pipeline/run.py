@@ -25,7 +25,7 @@ from shotproof.core.errors import InsufficientData, Mismatch
 from shotproof.core.files import is_there
 from shotproof.core.runtime.runtime import Runtime, current_runtime
 from shotproof.core.runtime.runtime import runtime as current_with
-from shotproof.core.trust import Trust, trusting
+from shotproof.core.trust import Trust, asking_for_packages, trusting
 from shotproof.features.encoder import encode
 from shotproof.features.features import Features
 from shotproof.features.transforms import transform
@@ -110,7 +110,10 @@ def run(
         experiment = Experiment.read(experiment, trust)
     with placed(experiment, "[runtime]"):
         runtime = runtime or current_with(**experiment.runtime)
-    with runtime, trusting(trust), Steps(experiment.folder, dry_run, tell) as steps:
+    # Intervals draw its tasks anew, from their records: files that the experiment itself names may be read.
+    named = [reach.what for draw in experiment.draws for reach in draw.sampler.reaches()]
+    asking = asking_for_packages(experiment.file is not None)
+    with runtime, trusting(trust), trusting(named), asking, Steps(experiment.folder, dry_run, tell) as steps:
         return _Running(experiment, steps, leave_out, halvings).run()
 
 
@@ -165,7 +168,9 @@ class _Running:
             catalogs=[catalog],
             features=[one for one in features.values() if one is not None],
             attributes=[one for one in attributes.values() if one is not None],
+            methods=self.experiment.methods,
             halvings=self.halvings,
+            folders=[self.experiment.folder, *(file.parent for file in self.experiment.task_files)],
         )
         given = self.experiment
         comparison = write_report(

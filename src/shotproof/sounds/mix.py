@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.catalog import MIXTURE_COLUMNS, Catalog
 from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.files import read_json
 from shotproof.core.options import Checked, option
@@ -32,7 +32,6 @@ from shotproof.sounds.quality import Separation, Thresholds, alike, separation
 from shotproof.sounds.recipes import CLEAN, Recipe, Recordings, draw_recipes, labeled, recipe_columns
 
 FORMATS = ("flac", "wav")
-PATH_COLUMNS = ("foreground", "background")
 MANNER = ("peak", "short")  # settings that are columns, since mixtures made on the fly need them
 MIXTURES_PER_CHUNK = 48
 SOUNDS, CATALOG, SETTINGS = "sounds", "catalog.parquet", "mix.json"
@@ -262,7 +261,7 @@ def _record(
         license=catalog.record.license,
         citation=catalog.record.citation,
         clean_value=CLEAN if settings.clean else None,
-        path_columns=PATH_COLUMNS,
+        path_columns=MIXTURE_COLUMNS,
         mix={
             key: value
             for key, value in asdict(spelled).items()

@@ -168,6 +168,11 @@ class DetectorAgreement:
     correlation: float
     accuracy: tuple[float, float] | None = None
 
+    @property
+    def is_told(self) -> bool:
+        """Whether anything is known of it: there may be too few classifiers for a correlation, and no attributes."""
+        return not math.isnan(self.correlation) or self.accuracy is not None
+
 
 NOTHING_TO_LOSE = "nothing to lose"  # how the reason begins why there is no share of skill
 

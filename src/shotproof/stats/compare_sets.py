@@ -36,7 +36,7 @@ from shotproof.stats.evidence import (
     by_design,
     replicates_of,
 )
-from shotproof.stats.identical_sets import identical_sets, note_of
+from shotproof.stats.identical_sets import merge_identical, note_of
 from shotproof.stats.intervals import Covers, Estimate
 from shotproof.stats.needed import needed
 from shotproof.stats.open_means import note_of_open_means
@@ -83,13 +83,14 @@ def compare_sets(
     encoders = short_encoder_names(classifier.encoder for one in sets for classifier in one.values)
     for design, of_design in with_data_set_names(by_design(sets)).items():
         known = (reevaluated or {}).get(design, Reevaluated())
-        evidence = Evidence(replicates_of(of_design), known)
+        replicates, identical = merge_identical(replicates_of(of_design))
+        evidence = Evidence(replicates, known)
         blocks.append(comparing.block(design, evidence, (detection or {}).get(design, {})))
         notes += [note for one in evidence.replicates for note in _left_out(one, encoders)]
         notes += _unused_placebos(blocks[-1], evidence.replicates)
         of_data = f"{design.data_set}, " if len({one.origin.design.catalog for one in sets}) > 1 else ""
         place = "" if len({one.origin.design for one in sets}) == 1 else f"{of_data}{design.shape}: "
-        notes += [f"{place}{note_of(same)}" for same in identical_sets(blocks[-1])]
+        notes += [f"{place}{note_of(same)}" for same in identical]
         notes += [f"{place}{note}" for note in _notes_of_depletion(of_design, known, level)]
         notes += [f"{place}{note}" for note in _notes_of_halves(known)]
     media = {one.origin.medium for one in sets}
@@ -138,7 +139,7 @@ class _Comparing:
         places = {one.label: place for place, one in enumerate(evidence.replicates)}
         origins = {one.label: one.origin for one in evidence.replicates}
         one = evidence.replicates[number]
-        first = places.get(one.origin.reference(origins) or "")
+        first = _place(one.origin.reference(origins), places)
         axis = one.origin.axis
         if first is None or axis is None or not set(one.classifiers) & set(evidence.replicates[first].classifiers):
             return None
@@ -146,8 +147,9 @@ class _Comparing:
         classifiers = [each for each in one.classifiers if each in reference.classifiers]
         gap = {first: 1.0, number: -1.0}
         # The placebo of a reference that no attribute or context decides is the reference itself.
-        sham_first = places.get(reference.origin.placebo(origins) or "") if reference.origin.has_placebo else first
-        sham = places.get(one.origin.placebo(origins) or "")
+        has_sham = reference.origin.has_placebo
+        sham_first = _place(reference.origin.placebo(origins), places) if has_sham else first
+        sham = _place(one.origin.placebo(origins), places)
         placebo, lost = None, gap
         shams = [evidence.replicates[place] for place in (sham_first, sham) if place is not None]
         # Some classifiers with a placebo and some without could not be compared.
@@ -285,6 +287,10 @@ class _Comparing:
             one: Concluded(sign, needed(estimates[one], by_tasks[one], group.tasks, self.level))
             for one, sign in zip(classifiers, found, strict=True)
         }
+
+
+def _place(label: str | None, places: Mapping[str, int]) -> int | None:
+    return None if label is None else places.get(label)
 
 
 def _linear(contrast: Mapping[int, float], classifier: Classifier, metric: Metric, covers: Covers) -> Combination:

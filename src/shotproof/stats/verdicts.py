@@ -59,14 +59,10 @@ class Verdict:
 
 
 def verdicts(blocks: Sequence[Block], covers: Sequence[Covers], metric: Metric) -> Iterator[Verdict]:
-    """One for each task set with a reference; of sets that are the same tasks, one for the first."""
+    """One for each task set with a reference."""
     for block in blocks:
-        seen: list[list[str | None]] = []
         for loss in block.losses:
-            digests = block.group(loss.label).digests
-            if digests not in seen or None in digests:
-                seen.append(digests)
-                yield verdict_of(block, loss, covers, metric)
+            yield verdict_of(block, loss, covers, metric)
 
 
 def verdict_of(block: Block, loss: Loss, covers: Sequence[Covers], metric: Metric) -> Verdict:

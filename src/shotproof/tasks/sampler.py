@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
@@ -16,10 +16,12 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
 from shotproof.core.options import Component
+from shotproof.core.places import absolute
 from shotproof.core.records import Maker, Meta, Source, TasksRecord
 from shotproof.core.registry import Registry
 from shotproof.core.runtime.engine import Needs
 from shotproof.core.runtime.runtime import Runtime, resolve
+from shotproof.core.trust import Reach
 from shotproof.features.features import Features
 from shotproof.tasks.shape import TaskShape
 from shotproof.tasks.taskset import TaskSet
@@ -117,6 +119,11 @@ class Sampler(Component, ABC):
         """The files that its tasks are drawn by, beside the data: those that its options name."""
         named = (getattr(self, each.name) for each in self.options() if each.path)
         return [Path(value) for value in named if value is not None]
+
+    def reaches(self) -> Iterator[Reach]:
+        """Give the files that its tasks are drawn by."""
+        for file in self.files():
+            yield Reach(f"{self._title} reads {absolute(file)}", file, is_data=True)
 
     def sets(self, catalog: Catalog | None = None) -> dict[str, Sampler]:
         """The samplers that this one stands for, by name: itself, unless it draws several matched sets."""

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
-from shotproof.core.records import TasksRecord
+from shotproof.core.nouns import counted
+from shotproof.core.records import UNKNOWN, TasksRecord
 from shotproof.core.tables import cast_columns, conform, digest, placed, read_table, require_no_nulls, write_table
 from shotproof.core.tabular import Tabular
 
@@ -82,7 +83,7 @@ class TaskSet(Tabular):
         """The sampler, how many tasks of which size, and the digest."""
         record = self.record
         sizes = f"{record.way or 'variable'}-way {record.shot or 'variable'}-shot"
-        return f"{len(self):,} {record.sampler or 'unknown'} tasks, {sizes}, digest {self.digest}"
+        return f"{counted(len(self), f'{record.sampler or UNKNOWN} task')}, {sizes}, digest {self.digest}"
 
     @cached_property
     def digest(self) -> str:

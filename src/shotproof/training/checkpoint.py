@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from shotproof.core.errors import InputError, Mismatch
-from shotproof.core.plain_values import shown, typed
+from shotproof.core.errors import InputError
+from shotproof.core.plain_values import typed
 from shotproof.core.tables import placed
 from shotproof.models.model import read_tensors, write_tensors
 
@@ -57,22 +57,11 @@ class Checkpoint:
         write_tensors(path, tensors, KIND, told)
 
     @classmethod
-    def read(cls, path: Path, plan: Mapping[str, Any]) -> Checkpoint:
-        """Read one that was made under a plan.
-
-        Raises:
-            InputError: it cannot be read.
-            Mismatch: it was made under another plan; the message names what differs first.
-        """
+    def read(cls, path: Path) -> Checkpoint:
+        """Read one; InputError if it cannot be read."""
         tensors, meta = read_tensors(path, KIND)
         with placed(f"checkpoint {path}, metadata, "):
             stands: Standing = typed(meta, Standing)
-        for key in plan:
-            if stands.plan.get(key) != plan[key]:
-                raise Mismatch(
-                    f"checkpoint {path} is of another training: its {key} is {shown(stands.plan.get(key))}, now it is "
-                    f"{shown(plan[key])}; give what it was started with, or another output"
-                )
         parts: dict[str, dict[str, Tensor]] = {"weights": {}, "best": {}, "optimizer": {}}
         for name, each in tensors.items():
             part, _, rest = name.partition("/")
@@ -80,7 +69,13 @@ class Checkpoint:
                 raise InputError(f"checkpoint {path}, tensor '{name}': expected one of {', '.join(parts)}")
             parts[part][rest] = each
         return cls(
-            plan, stands.epoch, parts["weights"], parts["best"], stands.best_epoch, parts["optimizer"], stands.curve
+            stands.plan,
+            stands.epoch,
+            parts["weights"],
+            parts["best"],
+            stands.best_epoch,
+            parts["optimizer"],
+            stands.curve,
         )
 
 

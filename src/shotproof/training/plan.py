@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +13,11 @@ import torch
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.errors import InputError, InsufficientData, Mismatch
+from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.plain_values import plain
 from shotproof.core.records import Maker, ModelRecord, Source
 from shotproof.core.runtime.devices import choose_device
-from shotproof.core.runtime.runtime import Runtime
+from shotproof.core.runtime.runtime import Runtime, current_runtime
 from shotproof.features.features import Features
 from shotproof.models.augment import Augmentation, augmentations
 from shotproof.models.backbone import Backbone
@@ -26,8 +28,10 @@ from shotproof.models.objective import Objective, TrainsOn
 from shotproof.models.preprocessing import Medium, Preprocessing
 from shotproof.tasks.sampler import BoundSampler, Sampler, sample, samplers
 from shotproof.tasks.shape import TaskShape
+from shotproof.tasks.taskset import TaskSet
 from shotproof.training.batches import START, seed_for, task_rows
 from shotproof.training.checkpoint import checkpoint_of
+from shotproof.training.earlier import EarlierTraining
 from shotproof.training.settings import TrainingSettings
 from shotproof.training.trainer import Trainer, TrainingItems
 from shotproof.training.validation import Validation
@@ -66,20 +70,37 @@ class TrainingPlan:
         self._require_classes()
         self.medium = medium_of(self.train_items)
         self.augmentation = _augmentation(settings.augment, self.medium, objective.trains_on)
-        self.sampler = self._bound_sampler()
+        with _in_split(split, "to train on"):
+            self.sampler = self._bound_sampler()
+        with _in_split(val_split, "that validates each epoch; val_split=None, --val-split none goes without"):
+            self.val_tasks = self._drawn_val_tasks()
         self.preprocessing = self._preprocessing()
 
-    def run(self, runtime: Runtime, output: Path | None, resume: bool) -> Model:
-        """Train, and write the model where an output is given."""
+    def run(self, runtime: Runtime, output: Path | None, replace: bool) -> Model:
+        """Train, or go on with the same training, and write the model if an output is given.
+
+        Args:
+            runtime: how to compute
+            output: the model to write
+            replace: whether to begin anew if another training has left something at the output
+
+        Raises:
+            Mismatch: another training has left something at the output.
+            TrainingFailed: the loss is no number, or memory is too small.
+        """
         checkpoint = None if output is None else checkpoint_of(output)
         log = None if output is None else output.with_name(f"{output.name}.jsonl")
-        if resume and output is not None and output.is_file() and checkpoint is not None and not checkpoint.is_file():
-            return self._finished(output)
+        earlier = None if output is None else EarlierTraining.same(output, self.told(), replace)
+        if earlier is not None and earlier.model is not None:
+            logger.warning("%s: this training has ended already; to train anew, delete the file", output)
+            return earlier.model
         device = choose_device(runtime.device)
         store = ItemStore.of(self.train_items, self.preprocessing, runtime)
         if self.start is None:
             self.preprocessing = self.preprocessing.fitted(store.values)
-        plan = self._told(store)
+        plan = {**self.told(), "items": store.key}
+        if output is not None:
+            EarlierTraining.same(output, plan, replace)
         numbers = {name: number for number, name in enumerate(self.classes)}
         labels = torch.tensor([numbers[one] for one in self.train_items.table.column("label").to_pylist()])
         trainer = Trainer(
@@ -96,35 +117,12 @@ class TrainingPlan:
             checkpoint=checkpoint,
             log=log,
         )
-        trainer.run(runtime, resume)
+        trainer.run(runtime)
         model = Model.of(trainer.net, self._record(trainer))
         if output is not None:
             model.write(output)
         if checkpoint is not None:
             checkpoint.unlink(missing_ok=True)
-        return model
-
-    def _finished(self, output: Path) -> Model:
-        """The model of a training that was resumed though it had ended; Mismatch where it was another training."""
-        model = Model.read(output)
-        found, asked = model.record, self._asked()
-        is_now = {
-            "objective": str(found.objective),
-            "backbone": str(found.backbone),
-            "settings": dict(found.settings),
-            "split": found.split,
-            "val_split": found.val_split,
-            "catalog": found.source("catalog"),
-            "from_model": found.source("model"),
-            "seed": found.seed,
-        }
-        for key, value in is_now.items():
-            if value != asked[key]:
-                raise Mismatch(
-                    f"model {output} is of another training, which has ended: its {key} is {value!r}, now it is "
-                    f"{asked[key]!r}; give another output"
-                )
-        logger.warning("%s: training has ended already, nothing is left to resume", output)
         return model
 
     def _network(self) -> FewShotNetwork:
@@ -154,10 +152,11 @@ class TrainingPlan:
         used: dict[str, Any] = {role: given for role, given in data.items() if role in sampler.takes}
         return sampler.bind(self.train_items, self.shape, self.seed, **used)
 
-    def _validation(self, runtime: Runtime, device: torch.device) -> Validation | None:
+    def _drawn_val_tasks(self) -> TaskSet | None:
+        """The tasks by which each epoch is validated."""
         if self.val_items is None:
             return None
-        tasks = sample(
+        return sample(
             self.val_items,
             "random",
             split=None,
@@ -166,11 +165,16 @@ class TrainingPlan:
             query=self.settings.query,
             tasks=self.settings.val_tasks,
             seed=self.seed,
-            runtime=replace(runtime, progress=False, workers=1),
+            runtime=replace(current_runtime(), progress=False, workers=1),
         )
+
+    def _validation(self, runtime: Runtime, device: torch.device) -> Validation | None:
+        if self.val_items is None or self.val_tasks is None:
+            return None
         store = ItemStore.of(self.val_items, self.preprocessing, runtime)
         numbers = dict.fromkeys(self.val_items.table.column("label").to_pylist(), 0)
-        return Validation(store.tensor(device), task_rows(tasks, store, numbers).to(device), self.preprocessing)
+        rows = task_rows(self.val_tasks, store, numbers).to(device)
+        return Validation(store.tensor(device), rows, self.preprocessing)
 
     def _require_disjoint(self) -> None:
         if self.val_items is None:
@@ -187,17 +191,8 @@ class TrainingPlan:
         if len(self.classes) < 2:
             raise InsufficientData(f"split '{self.split}' has {len(self.classes)} classes: training needs at least 2")
 
-    def _told(self, store: ItemStore) -> dict[str, Any]:
-        """What a checkpoint must agree with."""
-        return {
-            **self._asked(),
-            "items": store.key,
-            "attributes": None if self.attributes is None else self.attributes.digest,
-            "features": None if self.features is None else self.features.digest,
-        }
-
-    def _asked(self) -> dict[str, Any]:
-        """What a finished model's record tells too."""
+    def told(self) -> dict[str, Any]:
+        """What a checkpoint and a finished model must agree with."""
         return {
             "objective": str(Maker.of(self.objective)),
             "backbone": str(Maker.of(self.backbone)),
@@ -205,6 +200,8 @@ class TrainingPlan:
             "split": self.split,
             "val_split": self.val_split,
             "catalog": self.catalog.digest,
+            "attributes": None if self.attributes is None else self.attributes.digest,
+            "features": None if self.features is None else self.features.digest,
             "from_model": None if self.start is None else self.start.digest,
             "seed": self.seed,
         }
@@ -213,6 +210,10 @@ class TrainingPlan:
         sources = {"catalog": Source(self.catalog.digest, self.catalog.record.name)}
         if self.start is not None:
             sources["model"] = Source(self.start.digest, self.start.name)
+        if self.attributes is not None:
+            sources["attributes"] = Source(self.attributes.digest, self.attributes.record.name)
+        if self.features is not None:
+            sources["features"] = Source(self.features.digest, self.features.name)
         seen = sorted({*self.classes, *(self.start.record.seen if self.start else ())})
         return ModelRecord(
             sources=sources,
@@ -229,6 +230,15 @@ class TrainingPlan:
             best=trainer.best_epoch,
             curve=tuple(trainer.curves.rows),
         )
+
+
+@contextlib.contextmanager
+def _in_split(split: str | None, which: str) -> Iterator[None]:
+    """Name the split that cannot give the tasks that are asked for."""
+    try:
+        yield
+    except InsufficientData as error:
+        raise error.placed(f"split '{split}' ({which}): ") from error
 
 
 def _placed(net: FewShotNetwork, device: torch.device) -> FewShotNetwork:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from shotproof.core.errors import InputError
 from shotproof.models.objective import Objective, objectives
-from shotproof.training.checkpoint import checkpoint_of
 from shotproof.training.recipes import RECIPES, recipe_named, recipe_settings
 from shotproof.training.settings import TrainingSettings
 
@@ -59,14 +58,3 @@ def stage_files(output: Path, stages: int) -> list[Path]:
         ['some.stage1.model', 'some.model']
     """
     return [*(output.with_name(f"{output.stem}.stage{number}{output.suffix}") for number in range(1, stages)), output]
-
-
-def require_nothing_begun(files: Sequence[Path]) -> None:
-    """Refuse to begin anew where a training of these stages was interrupted: InputError names what it has left."""
-    if not files:
-        return
-    *before, last = files
-    models = [] if last.is_file() else before
-    for path in (*models, *(checkpoint_of(each) for each in files)):
-        if path.is_file():
-            raise InputError(f"{path} is of a training that was interrupted: resume it, or delete it to begin anew")

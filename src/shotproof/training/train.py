@@ -8,14 +8,16 @@ from typing import Any
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.core.errors import Interrupted
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.features.features import Features
 from shotproof.models.backbone import Backbone, backbones
 from shotproof.models.model import Model
 from shotproof.models.objective import Objective
+from shotproof.training.earlier import EarlierTraining, what_is_kept
 from shotproof.training.plan import TrainingPlan
 from shotproof.training.recipes import recipe_named
-from shotproof.training.stages import Stage, require_nothing_begun, stage_files, stages_of
+from shotproof.training.stages import Stage, stage_files, stages_of
 
 BACKBONE = "resnet12"
 
@@ -31,16 +33,15 @@ def train(
     from_model: Model | str | Path | None = None,
     seed: int = 0,
     output: str | Path | None = None,
-    resume: bool = False,
+    replace: bool = False,
     attributes: Attributes | None = None,
     features: Features | None = None,
     runtime: Runtime | None = None,
     **settings: Any,
 ) -> Model:
-    """Train a network.
+    """Train a network. The same call continues a training that was interrupted.
 
-    The same catalog, settings and seed give the same weights on the same device, also where training was interrupted
-    and resumed.
+    The same catalog, settings and seed give the same weights on the same device, also if training was interrupted.
 
     Args:
         catalog: the items
@@ -56,7 +57,8 @@ def train(
         seed: which weights to start from, which tasks, which random changes
         output: the model to write; beside it lie the curves (`.jsonl`) and, until training ends, a checkpoint
             (`.checkpoint`), and the models of earlier stages (`.stage1`)
-        resume: whether to go on with the checkpoint, if there is one
+        replace: whether to begin anew if another training has left its model or its checkpoint at the output;
+            otherwise that is refused
         attributes, features: what the sampler of training tasks takes
         runtime: device, workers, cache and progress
         settings: values of `TrainingSettings`, e.g. way, shot, query, epochs, tasks, tasks_per_update, lr, for every
@@ -69,7 +71,9 @@ def train(
         UnknownName: there is no such objective, backbone, split or recipe.
         InputError: a setting cannot be used, or training and validation share classes.
         InsufficientData: a class has too few items, or there are too few classes.
+        Mismatch: another training has left its model or its checkpoint at the output.
         TrainingFailed: the loss is no number, or memory is too small.
+        Interrupted: Ctrl-C ended it; the message says what is kept.
 
     Example:
         >>> import tempfile
@@ -99,12 +103,18 @@ def train(
             features=features,
         )
 
-    for stage in stages[1:]:
-        planned(stage, start)  # what cannot be trained is told before the first stage is
+    plans = [planned(stage, start) for stage in stages]  # what cannot be trained is told before the first stage is
     files = [None] * len(stages) if output is None else stage_files(Path(output), len(stages))
-    if not resume:
-        require_nothing_begun([file for file in files if file is not None])
-    with resolve(runtime) as current:
-        for stage, file in zip(stages[:-1], files, strict=False):
-            start = planned(stage, start).run(current, file, resume)
-        return planned(stages[-1], start).run(current, files[-1], resume)
+    for plan, file in zip(plans, files, strict=True):
+        if file is not None and not replace:
+            known = {name: value for name, value in plan.told().items() if plan is plans[0] or name != "from_model"}
+            EarlierTraining.same(file, known, replace)
+    done = 0
+    try:
+        with resolve(runtime) as current:
+            model = plans[0].run(current, files[0], replace)
+            for done, stage in enumerate(stages[1:], 1):
+                model = planned(stage, model).run(current, files[done], replace)
+            return model
+    except KeyboardInterrupt:
+        raise Interrupted(what_is_kept(files[: done + 1])) from None

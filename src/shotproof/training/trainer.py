@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from torch import Tensor
 from torch.utils._triton import has_triton
 
 from shotproof.core.errors import TrainingFailed
+from shotproof.core.runtime.costs import cost_note, timed
 from shotproof.core.runtime.memory import keep_freed_memory
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.models.augment import Augmentation
@@ -29,6 +31,8 @@ from shotproof.training.checkpoint import Checkpoint, optimizer_tensors, restore
 from shotproof.training.curves import Curves
 from shotproof.training.settings import TrainingSettings
 from shotproof.training.validation import Validation
+
+logger = logging.getLogger("shotproof")
 
 # Items of a whole training from which compiling pays: backbones take 20 seconds, steps within tasks minutes.
 WORTH_COMPILING = {"vectors": 250_000, "maps": 250_000, "items": 2_000_000}
@@ -76,16 +80,15 @@ class Trainer:
         self.labels = self.items.labels.to(self.place)
         self.curves = Curves(None, ())
 
-    def run(self, runtime: Runtime, resume: bool) -> None:
-        """Train, or go on with a training; afterwards the network has the weights that are kept.
+    def run(self, runtime: Runtime) -> None:
+        """Train, or go on from the checkpoint; afterwards the network has the weights that are kept.
 
         Raises:
             TrainingFailed: the loss is no number, or memory is too small.
-            Mismatch: the checkpoint is of another training.
         """
         if self.device.type == "cpu":
             keep_freed_memory()
-        first = self._resumed() if resume and self.checkpoint is not None and self.checkpoint.is_file() else 0
+        first = self._resumed() if self.checkpoint is not None and self.checkpoint.is_file() else 0
         self.curves = Curves(self.log, self.curves.rows)
         updates, epochs = self.updates_per_epoch, self.settings.epochs
         with (
@@ -94,6 +97,8 @@ class Trainer:
             self._writer() as write,
         ):
             advance(first * updates)
+            steps = (epochs - first) * (updates + self._validation_updates)
+            advance = timed(advance, steps, lambda seconds: self._tell_cost(seconds, epochs - first))
             for epoch in range(first, epochs):
                 try:
                     loss = self._train_epoch(epoch, advance)
@@ -114,15 +119,32 @@ class Trainer:
             return -(-self.settings.tasks // self.settings.tasks_per_update)
         return max(1, len(self.items.labels) // self.settings.batch)
 
+    @property
+    def _validation_updates(self) -> float:
+        """How many updates take about as long as a validation, which goes forward alone: a third of the work."""
+        if self.validation is None:
+            return 0.0
+        if self.objective.needs == "items":  # it adapts to each task, as an update does
+            return len(self.validation.tasks) / self.settings.tasks_per_update
+        return len(self.validation.items) / self._items_per_update / 3
+
+    @property
+    def _items_per_update(self) -> int:
+        given = self.settings
+        return given.tasks_per_update * given.way * (given.shot + given.query) if self.sampler else given.batch
+
+    def _tell_cost(self, seconds: float, epochs: int) -> None:
+        note = cost_note(f"training {self.objective}", seconds, self.device.type, f"{epochs} epochs")
+        logger.info("%s%s", note, "" if self.checkpoint is None else "; Ctrl-C keeps finished epochs")
+
     def _compiles(self) -> bool:
         """Whether what the network computes is compiled."""
         if self.settings.compile is not None:
             return self.settings.compile
         if self.device.type != "cuda" or not has_triton():
             return False
-        given = self.settings
-        per_update = given.tasks_per_update * given.way * (given.shot + given.query) if self.sampler else given.batch
-        return given.epochs * self.updates_per_epoch * per_update >= WORTH_COMPILING[self.objective.needs]
+        items = self.settings.epochs * self.updates_per_epoch * self._items_per_update
+        return items >= WORTH_COMPILING[self.objective.needs]
 
     def _train_epoch(self, epoch: int, advance: Any) -> float:
         """The mean loss of an epoch."""
@@ -267,7 +289,7 @@ class Trainer:
     def _resumed(self) -> int:
         """How many epochs are done already."""
         assert self.checkpoint is not None
-        found = Checkpoint.read(self.checkpoint, self.plan)
+        found = Checkpoint.read(self.checkpoint)
         load_weights(self.net, found.weights, f"checkpoint {self.checkpoint}")
         restore_optimizer(self.optimizer, found.optimizer)
         self.best, self.best_epoch = dict(found.best), found.best_epoch

@@ -40,7 +40,7 @@ def train_trials(
 
     Args:
         catalog: the items
-        trials: what differs; a model that is there already is not trained again
+        trials: what differs; a model that has been trained already is not trained again
         runtime: how to compute; with `engine="ray"`, each trial takes a device of the cluster
         options: what all share, as `train` takes it: backbone, split, recipe, attributes, settings and so on
 
@@ -79,5 +79,4 @@ class _Training:
 
     def __call__(self, trial: Trial) -> Model:
         compute_in_threads(self.threads)
-        # One whose machine has died goes on from its last checkpoint.
-        return train(self.catalog, trial.objective, seed=trial.seed, output=trial.output, resume=True, **self.options)
+        return train(self.catalog, trial.objective, seed=trial.seed, output=trial.output, **self.options)

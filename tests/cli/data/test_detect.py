@@ -177,7 +177,7 @@ def test_wrong_arguments_leave_nothing_behind(
 def test_an_attributes_file_is_described_not_detected(birds: Path) -> None:
     words = birds / "words.parquet"
     Attributes.from_words({"owl/0": ["a"]}).write(words)
-    assert "1 items, 1 words" in run(words).stdout
+    assert "1 item, 1 word;" in run(words).stdout
     with pytest.raises(InputError, match="is an attributes file: detecting needs a catalog"):
         run(words, "--detector", "table", "-o", birds / "x.parquet")
     with pytest.raises(InputError, match="need its catalog"):

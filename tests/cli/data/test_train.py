@@ -66,16 +66,19 @@ def test_a_finished_training_says_so_and_does_nothing(catalog: Path, caplog: pyt
     assert run(catalog, "--objective", "protonet").exit_code == 0
     file = catalog.parent / "some.model"
     before = file.read_bytes(), file.stat().st_mtime_ns
-    again = run(catalog, "--objective", "protonet", "--resume")
+    again = run(catalog, "--objective", "protonet")
     assert again.exit_code == 0, again.output
-    assert "training has ended already, nothing is left to resume" in caplog.text
+    assert "this training has ended already; to train anew, delete the file" in caplog.text
     assert (file.read_bytes(), file.stat().st_mtime_ns) == before
-    other = run(catalog, "--objective", "protonet", "--resume", "--seed", "4")
+    other = run(catalog, "--objective", "protonet", "--seed", "4")
     assert other.exit_code != 0
-    assert "is of another training, which has ended: its seed is 0, now it is 4; give another output" in str(
+    assert "some.model is of another training: seed was 0 and is 4; give another output, or replace" in str(
         other.exception
     )
     assert file.read_bytes() == before[0]
+    replaced = run(catalog, "--objective", "protonet", "--seed", "4", "--replace")
+    assert replaced.exit_code == 0, replaced.output
+    assert sp.Model.read(file).record.seed == 4
 
 
 @pytest.mark.parametrize(

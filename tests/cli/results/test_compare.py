@@ -166,13 +166,28 @@ def test_gaps_are_printed(tmp_path: Path) -> None:
     assert run(tmp_path, "random.parquet", "fewstab.parquet", "--csv").count("\n\n") == 4
 
 
+def test_a_reason_is_printed_once_however_many_tables_it_is_for(tmp_path: Path) -> None:
+    for sampler in ("random", "fewstab", "hardest"):
+        draw_results(draw_tasks(sampler), {"ncc": 1 / 3, "ridge": 1 / 3}).write(tmp_path / f"{sampler}.parquet")
+    reasons = [line for line in run(tmp_path, "./").splitlines() if line.startswith("n/a: ")]
+    assert reasons == ["n/a: sampler: nothing to lose: at chance on random tasks"]
+
+
+def test_of_two_classifiers_no_rank_correlation_is_printed(tmp_path: Path) -> None:
+    for detector in ("captions", "photometric"):
+        made = draw_results(draw_tasks("fewstab", detector=detector), {"ncc": 0.6, "ridge": 0.5})
+        made.write(tmp_path / f"{detector}.parquet")
+    assert "Spearman" not in run(tmp_path, "./")
+
+
 def test_data_sets_seeds_and_detectors_have_their_sections(tmp_path: Path) -> None:
     for data_set in ("birds", "sounds"):
         for seed in (0, 1):
             made = draw_results(draw_tasks(data_set=data_set, seed=seed), {"ncc": 0.6, "ridge": 0.5}, seed=seed)
             made.write(tmp_path / f"{data_set}-{seed}.parquet")
     for detector in ("captions", "photometric"):
-        made = draw_results(draw_tasks("fewstab", detector=detector), {"ncc": 0.6, "ridge": 0.5})
+        methods = {"ncc": 0.8, "ridge": 0.6, "knn": 0.4, "svm": 0.2}
+        made = draw_results(draw_tasks("fewstab", tasks=200, detector=detector), methods)
         made.write(tmp_path / f"{detector}.parquet")
     shown = run(tmp_path, "./")
     lines = shown.splitlines()

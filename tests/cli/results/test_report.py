@@ -100,7 +100,7 @@ def test_seeds_and_detectors_are_printed(tmp_path: Path) -> None:
             tasks = make_tasks(catalog, seed=seed + 2 * len(detector), detector=detector)
             tasks = TaskSet(tasks.table, replace(tasks.record, seed=seed))
             names.append(str(tmp_path / f"{detector}{seed}.parquet"))
-            make_results(tasks, "pixels", {"ncc": 0.9, "ridge": 0.6, "knn": 0.3}).write(names[-1])
+            make_results(tasks, "pixels", {"ncc": 0.9, "svm": 0.75, "ridge": 0.6, "knn": 0.3}).write(names[-1])
     result = CliRunner().invoke(app, [*names, "-o", str(tmp_path / "r.html")])
     assert result.exit_code == 0, result.output
     comparison = compare([Results.read(name) for name in names])
@@ -109,5 +109,5 @@ def test_seeds_and_detectors_are_printed(tmp_path: Path) -> None:
     assert any(
         line.startswith("fewstab [captions], 3-way 1-shot") and told in line for line in result.output.split("\n")
     )
-    agreement = "fewstab with captions and with photometric: Spearman's correlation 1.00 over 3 classifiers."
+    agreement = "fewstab with captions and with photometric: Spearman's correlation 1.00 over 4 classifiers."
     assert f"3-way 1-shot tasks, {agreement}" in result.output

@@ -4,6 +4,7 @@ import logging
 import os
 import pickle
 import shutil
+import threading
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -166,6 +167,29 @@ def test_an_interrupted_run_continues(tmp_path: Path) -> None:
     again = Projection()
     encode(catalog, again, runtime=Runtime(cache=tmp_path / "cache", batch_size=2, workers=1))
     assert again.batches == [2]
+
+
+def test_nobody_waits_for_a_batch_under_way_when_the_user_breaks_off(tmp_path: Path) -> None:
+    catalog = draw_catalog(tmp_path / "images", 8)
+    begun, free, ended = threading.Event(), threading.Event(), threading.Event()
+
+    class Slow(Projection):
+        def load(self, path: Path) -> npt.NDArray[Any]:
+            if path == catalog.paths[3]:
+                begun.wait()
+                raise KeyboardInterrupt
+            return super().load(path)
+
+        def forward(self, batch: torch.Tensor) -> torch.Tensor:
+            begun.set()
+            free.wait(10)
+            ended.set()
+            return super().forward(batch)
+
+    with pytest.raises(KeyboardInterrupt):
+        encode(catalog, Slow(), runtime=Runtime(cache=None, batch_size=2, workers=1))
+    assert not ended.is_set()
+    free.set()
 
 
 def test_a_broken_segment_is_made_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

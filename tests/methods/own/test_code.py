@@ -178,7 +178,10 @@ def test_an_object_is_what_it_was(folder: Path) -> None:
             "'my_heads.py:made' takes no options: it is an object that is made already",
         ),
         ("my_heads.py:Needy", "method 'my_heads.py:Needy' needs size: e.g. my_heads.py:Needy(size=...)"),
-        ("my_heads.py:Needy(size=1)", "expected a method's name, a Method, an object with fit and predict"),
+        (
+            "my_heads.py:Needy(size=1)",
+            "expected a class with fit and predict, one whose objects are called, or a Method",
+        ),
         ("my_heads.py:number", "found an object of int"),
         ("my_heads.py:Batched(shift=-1)", "shift: expected a number of at least 0, found -1"),
         ("my_heads.py", "expected FILE.py:NAME or python:MODULE:NAME"),

@@ -7,10 +7,12 @@ import json
 import shutil
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
@@ -18,6 +20,7 @@ import shotproof as sp
 from shotproof.catalog.catalog import Catalog
 from shotproof.cli.app import app
 from shotproof.core.errors import InputError
+from shotproof.core.trust import NotTrusted
 from shotproof.pipeline.bundle.bundle import MANIFEST, Bundle
 from shotproof.pipeline.bundle.write import bundle
 from shotproof.pipeline.profile.profile import Profile
@@ -155,13 +158,69 @@ def test_a_card_of_other_tasks_is_refused(bundled: Path, tmp_path: Path) -> None
 
 def test_the_command_writes_and_verifies(profiled: Profile, bundled: Path, tmp_path: Path) -> None:
     file = tmp_path / "shapes.zip"
-    made = CliRunner().invoke(app, ["bundle", str(profiled.folder), "-o", str(file)])
+    made = CliRunner().invoke(app, ["bundle", str(profiled.folder), "-o", str(file), "--trust"])
     assert made.exit_code == 0, made.output
     assert file.read_bytes() == bundled.read_bytes()
     verified = CliRunner().invoke(app, ["bundle", "--verify", str(file)])
     assert "every digest holds" in verified.output
     printed = CliRunner().invoke(app, ["bundle", "--verify", str(file), "--json"])
     assert Bundle.from_json(json.loads(printed.output)) == Bundle.read(file)
+
+
+def test_a_mixture_of_files_elsewhere_is_refused_whatever_the_catalog_says_of_its_columns(
+    bundled: Path, tmp_path: Path
+) -> None:
+    contents = contents_of(bundled)
+    catalog = pq.read_table(pa.BufferReader(contents["catalog.parquet"]))
+    rows = len(catalog)
+    catalog = catalog.set_column(catalog.column_names.index("path"), "path", pa.array([""] * rows))
+    for name, value in (("foreground", "/home/x/private.wav"), ("background", "b.wav")):
+        catalog = catalog.append_column(name, pa.array([value] * rows))
+    written = pa.BufferOutputStream()
+    pq.write_table(catalog, written)
+    lie = lying(contents, "catalog.parquet", written.getvalue().to_pybytes())
+    with pytest.raises(
+        InputError, match=r"column 'foreground', '/home/x/private.wav': expected a path below its folder"
+    ):
+        Bundle.read(zipped(tmp_path / "lie.zip", lie))
+
+
+@pytest.mark.strangers
+def test_a_file_outside_of_the_runs_folder_is_packed_only_if_the_user_agrees(profiled: Profile, tmp_path: Path) -> None:
+    tree = profiled.folder.parent / "tree.csv"  # by which tasks were drawn
+    with pytest.raises(NotTrusted, match=r"sampler 'semantic' reads .*tree.csv") as refused:
+        bundle(profiled.folder, tmp_path / "x.zip")
+    assert not (tmp_path / "x.zip").exists()
+    assert tree.name in bundle(profiled.folder, tmp_path / "x.zip", trust=[refused.value.what]).files
+
+
+@pytest.mark.strangers
+def test_a_link_out_of_the_runs_folder_is_not_below_it(profiled: Profile, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(profiled.folder, folder)
+    (folder / "tree.csv").symlink_to(profiled.folder.parent / "tree.csv")
+    for file in folder.glob("tasks-semantic*.parquet"):
+        tasks = sp.TaskSet.read(file)
+        assert tasks.record.sampler is not None
+        beside = {**tasks.record.sampler.options, "class_distances": str(folder / "tree.csv")}
+        sp.TaskSet(tasks.table, replace(tasks.record, sampler=replace(tasks.record.sampler, options=beside))).write(
+            file
+        )
+    with pytest.raises(NotTrusted, match="sampler 'semantic' reads"):
+        bundle(folder, tmp_path / "x.zip")
+    (folder / "tree.csv").unlink()
+    shutil.copy(profiled.folder.parent / "tree.csv", folder)
+    assert "tree.csv" in bundle(folder, tmp_path / "x.zip").files
+
+
+def test_a_record_of_a_run_names_no_files_elsewhere(profiled: Profile, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(profiled.folder, folder)
+    record = json.loads((folder / "run.json").read_text())
+    for name in ("../catalog.parquet", "/etc/passwd", "s3://bucket/x.parquet"):
+        (folder / "run.json").write_text(json.dumps({**record, "current": [*record["current"], name]}))
+        with pytest.raises(InputError, match="is outside of the run's folder"):
+            bundle(folder, tmp_path / "x.zip")
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:

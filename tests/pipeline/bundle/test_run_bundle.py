@@ -82,6 +82,7 @@ def test_a_folder_with_other_files_is_left_alone(elsewhere: Path, tmp_path: Path
     assert (tmp_path / "out" / "bundle" / "thesis.txt").read_text() == "mine"
 
 
+@pytest.mark.strangers
 def test_code_that_a_bundle_names_is_not_imported_unless_it_is_trusted(
     bundled: Path, elsewhere: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -37,7 +37,10 @@ def test_the_data_has_what_the_leaderboard_has() -> None:
     assert (first["mean"], first["best"], first["worst"], first["of"]) == ([80.0, 70.0], [1, 2], [1, 2], 2)
     assert data["axes"][1]["reference"] == 0
     pair = next(one for one in data["pairs"] if one["columns"] == [0, 3])
-    assert (pair["r"], pair["beaten"]) == (-1.0, "40")  # the second: 0100 0000
+    assert (pair["r"], pair["beaten"]) == (None, "40")  # too few for a rank; the second: 0100 0000
+    four = board(*(("lite0", method) for method in ("cosine", "knn", "ncc", "ridge")))
+    pairs = {tuple(one["columns"]): one["r"] for one in data_of(dict(site_files(four, "Mine")))["pairs"]}
+    assert pairs[0, 3] == -1.0
 
 
 def test_every_classifier_has_a_page_with_its_ranks_and_what_its_card_says() -> None:

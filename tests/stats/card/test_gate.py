@@ -78,6 +78,27 @@ def test_limits_of_one_axis_go_before_those_of_all_and_flags_before_the_file(tmp
     assert outcomes(gate(card, flags)) == {"fewstab: skill lost": "pass"}
 
 
+def test_tasks_that_are_hard_for_all_are_held_against_limits_only_if_they_are_named() -> None:
+    card = make_card(random_axis(), stress_axis(), stress_axis("hardest", lost=60.0))
+    limits = Limits(max_skill_lost=0.2, max_gap=15, min_worst_class=40)
+    found = gate(card, GateLimits(limits))
+    assert outcomes(found) == {
+        "random-5-shot: worst-class accuracy": "pass",
+        "fewstab: skill lost": "pass",
+        "fewstab: gap": "pass",
+        "fewstab: worst-class accuracy": "pass",
+    }
+    (note,) = found.notes
+    assert note.startswith("hardest: not held against max_skill_lost and max_gap and min_worst_class")
+    for named in ("hardest", "difficulty"):
+        assert set(outcomes(gate(card, GateLimits(limits, only=(named,)))).values()) == {"fail"}
+        own = gate(card, GateLimits(limits, {named: Limits(max_skill_lost=0.5)}))
+        assert outcomes(own)["hardest: skill lost"] == "fail"
+        assert "hardest: gap" not in outcomes(own)
+    with pytest.raises(InputError, match=r"nothing to check on hardest: .* name it"):
+        gate(make_card(stress_axis("hardest")), GateLimits(Limits(max_gap=1)))
+
+
 def test_a_drop_against_an_older_card_on_the_same_tasks() -> None:
     old, new = make_card(), make_card(random_axis(), stress_axis(lost=30.0))
     found = gate(new, GateLimits(), old)

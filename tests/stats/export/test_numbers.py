@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from shotproof.stats.export.numbers import bounds, counted, level, listed, percent, points
+from shotproof.stats.export.numbers import bounds, level, listed, percent, points
 from shotproof.stats.intervals import Interval
 
 
@@ -38,7 +38,3 @@ def test_levels_are_in_percent() -> None:
 )
 def test_many_names_are_shortened(words: list[str], most: int | None, text: str) -> None:
     assert listed(words, most) == text
-
-
-def test_counts_are_in_the_plural_and_grouped() -> None:
-    assert [counted(number, "task") for number in (0, 1, 1200)] == ["0 tasks", "1 task", "1,200 tasks"]

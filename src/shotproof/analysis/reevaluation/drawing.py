@@ -12,6 +12,7 @@ from shotproof.analysis.reevaluation.material import Material, with_digest
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, Mismatch
 from shotproof.core.files import is_there
+from shotproof.core.trust import NotTrusted
 from shotproof.tasks.sampler import Sampler, samplers
 from shotproof.tasks.shape import TaskShape
 from shotproof.tasks.taskset import TaskSet
@@ -61,7 +62,10 @@ class Drawing:
         }
         like = data.pop("like", None)
         try:
-            sampler = samplers.make({"name": record.sampler.name, **record.sampler.options})
+            with material.trusted():
+                sampler = samplers.make({"name": record.sampler.name, **record.sampler.options})
+        except NotTrusted:
+            raise
         except InputError as error:
             raise Mismatch(
                 f"the {record.sampler} tasks were drawn by another version, and cannot be drawn anew on halves of the "

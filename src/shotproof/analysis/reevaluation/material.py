@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, Mismatch
-from shotproof.core.records import Source
+from shotproof.core.records import MethodRecord, Source
+from shotproof.core.trust import Trust, reading_below, recorded_code, trusting
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.features.transforms import transform
@@ -37,9 +40,13 @@ class Material:
     catalogs: the data sets
     features: one per encoder
     attributes: where a sampler needs them
-    methods: those that cannot be made anew from their spelling, such as a scikit-learn estimator with its settings
+    methods: those that cannot be made anew from their spelling, such as a scikit-learn estimator with its settings, or
+        code of your own
     halvings: how often the data is halved at random; None is 100 times, or less often where that would take long
     seed: of the halves
+    trust: whether code that the files name may be imported, and files elsewhere be read; or which, as `NotTrusted`
+        tells it
+    folders: where the files lie; what they name below these may be read
 
     Raises:
         InputError: fewer than two halvings, or something that is not a list.
@@ -65,6 +72,8 @@ class Material:
     methods: Sequence[AnyMethod] = ()
     halvings: int | None = None
     seed: int = 0
+    trust: Trust = False
+    folders: Sequence[Path] = ()
 
     def __repr__(self) -> str:
         held = {name: len(getattr(self, name)) for name in ("results", "tasks", "catalogs", "features", "attributes")}
@@ -109,7 +118,8 @@ class Material:
         base, *steps = wanted.name.split(" > ")
         given = list(self.features)
         if steps and all(one.digest != wanted.digest for one in given):
-            given += [transform(one, steps) for one in given if one.name == base]
+            with self.trusted():
+                given += [transform(one, steps) for one in given if one.name == base]
         return given
 
     def method(self, spelling: str) -> Method:
@@ -117,7 +127,21 @@ class Material:
         for given in map(make_method, self.methods):
             if given.spelling == spelling:
                 return given
+        records = (record for results in self.results for record in results.record.methods)
+        digests = [str(record.options["file_digest"]) for record in records if _is_code(record, spelling)]
         try:
-            return make_method(spelling)
+            with self.trusted(), recorded_code(digests):
+                return make_method(spelling)
         except InputError as error:
-            raise InputError(f"method '{spelling}' of the results cannot be made anew: {error}") from error
+            raise error.placed(f"method '{spelling}' of the results cannot be made anew: ") from error
+
+    @contextlib.contextmanager
+    def trusted(self) -> Iterator[None]:
+        """Within it, what the files name may be reached as far as the user agrees."""
+        with trusting(self.trust), reading_below(*self.folders):
+            yield
+
+
+def _is_code(record: MethodRecord, spelling: str) -> bool:
+    """Whether this is the record of a method of this spelling in a file of its own."""
+    return record.spelling == spelling and "file_digest" in record.options

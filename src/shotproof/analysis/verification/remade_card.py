@@ -8,11 +8,11 @@ from typing import Any
 from shotproof.analysis.card import make_card
 from shotproof.analysis.compare import compare
 from shotproof.analysis.reevaluation.material import Material
-from shotproof.analysis.verification.card import NUMBERS, ROUNDING
 from shotproof.core.errors import InputError
 from shotproof.core.plain_values import shown
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.stats.card.card import Card, CardNumber
+from shotproof.stats.card.contradictions import NUMBERS, ROUNDING
 from shotproof.stats.card.names import without_folders
 
 # Another machine rounds otherwise, so that an answer on a half of the data may differ here and there.

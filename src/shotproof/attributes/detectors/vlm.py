@@ -62,7 +62,7 @@ class VlmDetector(Detector):
     max_new_tokens: int = option(16, "the longest caption, in tokens", least=1)
     tagger: str = option("hanta", TAGGER_HELP, choices=TAGGERS)
     words: Form = option("single", FORM_HELP)
-    hub: bool = option(False, "whether the model may be downloaded", recorded=False)
+    hub: bool = option(False, "whether the model may be downloaded", recorded=False, downloads=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

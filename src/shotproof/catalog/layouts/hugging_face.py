@@ -66,7 +66,7 @@ class HuggingFaceLayout(Layout):
     config: str | None = option(None, "which of its configurations")
     column: str | None = option(None, "the column of images or sounds; None: the only one")
     label: str | None = option(None, "the column of classes; None: the only one of class labels, or `label`")
-    hub: bool = option(False, "whether it may be downloaded", recorded=False)
+    hub: bool = option(False, "whether it may be downloaded", recorded=False, downloads=True)
 
     def extras(self) -> Mapping[str, str]:
         """What reads it."""

@@ -12,6 +12,7 @@ import typer
 from shotproof.cli.console import print_json, print_table, say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
 from shotproof.core.errors import InputError
+from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from shotproof.catalog.catalog import Catalog
@@ -138,12 +139,12 @@ def _print_summary(made: Catalog) -> None:
         ]
         for size in _split_sizes(made)
     ]
-    print_table(f"{len(made):,} items", ["split", "classes", "items", "smallest class"], rows)
+    print_table(counted(len(made), "item"), ["split", "classes", "items", "smallest class"], rows)
 
 
 def _print_problems(problems: list[Problem]) -> None:
     """One line per problem, the first few of each kind."""
-    say(f"\n{len(problems):,} problem{'' if len(problems) == 1 else 's'} found")
+    say("", f"{counted(len(problems), 'problem')} found")
     count_of = Counter(problem.kind for problem in problems)
     width = max(map(len, count_of), default=0)
     shown: Counter[str] = Counter()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from shotproof.cli.console import print_table, say
+from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from shotproof.catalog.context_statistics import ContextStatistics
@@ -43,4 +44,4 @@ def print_context_statistics(found: ContextStatistics, names: Mapping[str, str])
     if len(contexts) > SHOWN:
         say(f"... and {len(contexts) - SHOWN:,} more (--json)")
     if found.without_context:
-        say(f"{found.without_context:,} items without a context")
+        say(f"{counted(found.without_context, 'item')} without a context")

@@ -12,6 +12,7 @@ import typer
 from shotproof.cli.console import print_json, print_table, say
 from shotproof.cli.runtime import BatchSize, Cache, Device, EngineName, Progress, Workers, make_runtime
 from shotproof.core.errors import InputError
+from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from shotproof.attributes.attributes import Attributes
@@ -140,7 +141,7 @@ def _report(
         print_json(document)
         return
     distinct = len({word for held in words.values() for word in held or []})
-    say(f"{file}: {len(words):,} items, {distinct:,} words; digest {found.digest}")
+    say(f"{file}: {counted(len(words), 'item')}, {counted(distinct, 'word')}; digest {found.digest}")
     if unknown:
         named = ", ".join(unknown[:SHOWN_ITEMS]) + (", ..." if len(unknown) > SHOWN_ITEMS else "")
         say(f"  nothing is known of {len(unknown):,} of them: {named}")
@@ -153,8 +154,9 @@ def _report(
 def _print_statistics(statistics: dict[str, Any]) -> None:
     words = statistics["words"]
     say(
-        f"  {statistics['distinct']:,} distinct attributes; {statistics['per_class']:.2f} per class in the mean over "
-        f"{statistics['classes']:,} classes, {statistics['per_item']:.2f} per item\n"
+        f"  {counted(statistics['distinct'], 'distinct attribute')}; {statistics['per_class']:.2f} per class in the "
+        f"mean over {counted(statistics['classes'], 'class', 'classes')}, {statistics['per_item']:.2f} per item",
+        "",
     )
     rows = [
         [row["attribute"], f"{row['items']:,}", f"{row['share']:.1%}", f"{row['classes']:,}"]
@@ -175,5 +177,5 @@ def _print_accuracies(accuracies: Sequence[dict[str, Any]]) -> None:
         ]
         for row in accuracies
     ]
-    say("\n  detection accuracy; undefined: no words in the reference; unpaired: known to one side only\n")
+    say("", "  detection accuracy; undefined: no words in the reference; unpaired: known to one side only", "")
     print_table("", ["detector", "reference", "accuracy", "items", "undefined", "unpaired"], rows)

@@ -9,6 +9,7 @@ import typer
 
 from shotproof.cli.console import say
 from shotproof.cli.runtime import BatchSize, Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from shotproof.features.features import Features
@@ -75,9 +76,10 @@ def encode(
         parts = encode_parts(items, chosen, output, on_error=on_error, runtime=runtime)
         for item in parts.record.skipped:
             say(f"skipped  {item}: cannot be read", err=True)
-        done = f"{parts.tally.encoded:,} encoded, {parts.tally.reused:,} from the cache, {parts.kept:,} parts kept"
+        done = f"{parts.tally.encoded:,} encoded, {parts.tally.reused:,} from the cache"
+        done = f"{done}, {counted(parts.kept, 'part')} kept"
         size = f"{parts.size:,} numbers each by {chosen}"
-        say(f"{output}: {parts.items:,} items, {size}; {done}, {time.perf_counter() - started:.1f} s")
+        say(f"{output}: {counted(parts.items, 'item')}, {size}; {done}, {time.perf_counter() - started:.1f} s")
         return
     if stage == ALL:
         made = encode_stages(items, chosen, on_error=on_error, runtime=runtime)
@@ -95,7 +97,7 @@ def encode(
     made_of = "" if tally is None else f"{tally.encoded:,} encoded, {tally.reused:,} from the cache, "
     what = f"{len(written)} stages" if stage == ALL else _size(features)
     say(
-        f"{output}: {len(features):,} items, {what} by {chosen}; "
+        f"{output}: {counted(len(features), 'item')}, {what} by {chosen}; "
         f"{left_out}{made_of}{time.perf_counter() - started:.1f} s"
     )
 

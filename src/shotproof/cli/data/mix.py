@@ -9,6 +9,7 @@ import typer
 
 from shotproof.cli.console import print_json, print_table, say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from shotproof.catalog.catalog import Catalog
@@ -101,7 +102,7 @@ def mix(
         return
     _print_quality(mixed)
     _print_left_out(mixed)
-    say(f"{output}: {len(mixed):,} sounds, {time.perf_counter() - started:.1f} s")
+    say(f"{output}: {counted(len(mixed), 'sound')}, {time.perf_counter() - started:.1f} s")
 
 
 def _as_json(mixed: Catalog) -> dict[str, Any]:
@@ -140,4 +141,4 @@ def _print_left_out(mixed: Catalog) -> None:
     if len(skipped) > SHOWN:
         say(f"skipped  ... and {len(skipped) - SHOWN:,} more (--json)", err=True)
     for why, count in mixed.record.dropped.items():
-        say(f"dropped  {count:,} mixtures: {why}", err=True)
+        say(f"dropped  {counted(count, 'mixture')}: {why}", err=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from shotproof.cli.console import say
+from shotproof.cli.console import say, told_notes
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
 
 if TYPE_CHECKING:
@@ -73,7 +73,9 @@ def train(
             show_default=False,
         ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on where an interrupted training stopped.")] = False,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Begin anew if another training has left its model or checkpoint there.")
+    ] = False,
     workers: Workers = None,
     device: Device = None,
     cache: Cache = None,
@@ -85,8 +87,9 @@ def train(
     shotproof train catalog.parquet --split train --val-split val --objective protonet --backbone resnet12 --shot 5
     -o protonet.model
 
+    The same command continues a training that was interrupted, from the last epoch that was finished.
     Several objectives or seeds, one model each, one per device with --engine ray:
-    --seed 0 --seed 1 -o '{objective}-{seed}.model'; the same command continues.
+    --seed 0 --seed 1 -o '{objective}-{seed}.model'
     """
     import time
 
@@ -110,6 +113,7 @@ def train(
         "val_split": None if val_split == NO_SPLIT else val_split,
         "recipe": recipe,
         "from_model": start,
+        "replace": replace,
         "attributes": None if attributes is None else Attributes.read(attributes),
         "features": None if features is None else Features.read(features),
         "runtime": make_runtime(workers, device, cache, progress, engine),
@@ -117,11 +121,12 @@ def train(
         **{name: value for name, value in named.items() if value is not None},
     }
     items = Catalog.read(catalog)
-    if len(trials) == 1:
-        only = trials[0]
-        models = [train_model(items, only.objective, seed=only.seed, output=only.output, resume=resume, **options)]
-    else:
-        models = train_trials(items, trials, **options)
+    with told_notes():
+        if len(trials) == 1:
+            only = trials[0]
+            models = [train_model(items, only.objective, seed=only.seed, output=only.output, **options)]
+        else:
+            models = train_trials(items, trials, **options)
     for trial, model in zip(trials, models, strict=True):
         last = model.record.curve[-1]
         best = next(row for row in model.record.curve if row["epoch"] == model.record.best)

@@ -15,10 +15,12 @@ from shotproof.cli.results.files import (
     MetricName,
     ResultsFiles,
     TaskFiles,
+    Trusted,
     WithPlacebo,
     read_files,
 )
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
+from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from shotproof.stats.block import Block, Group
@@ -34,6 +36,7 @@ def compare(
     metric: MetricName = "acc",
     holm: Annotated[bool, typer.Option(help="Correct for the number of pairs, after Holm.")] = True,
     placebo: WithPlacebo = True,
+    trust: Trusted = False,
     tasks: TaskFiles = None,
     catalog: CatalogFiles = None,
     features: FeatureFiles = None,
@@ -63,7 +66,7 @@ def compare(
     Example: shotproof compare run/ --interval sampler --interval images
     """
     from shotproof.analysis.compare import compare as compare_classifiers
-    from shotproof.cli.console import print_json
+    from shotproof.cli.console import print_csv, print_json, say_text
     from shotproof.cli.runtime import make_runtime
     from shotproof.core.errors import InputError
     from shotproof.evaluation.evaluated import check_metric
@@ -78,7 +81,9 @@ def compare(
     check_level(level)
     check_metric(metric)
     steps = [transforms.make(one) for one in step or ()]
-    material = read_files(results, tasks, catalog, features, attributes, transforms=steps, halvings=halvings)
+    material = read_files(
+        results, tasks, catalog, features, attributes, transforms=steps, halvings=halvings, trust=trust
+    )
     comparison = compare_classifiers(
         material,
         intervals=interval,
@@ -91,9 +96,9 @@ def compare(
     if as_json:
         print_json(comparison.to_json())
     elif as_csv:
-        say(comparison.to_csv(), nl=False)
+        print_csv(comparison.to_csv())
     elif as_latex:
-        say(comparison.to_latex(), nl=False)
+        say_text(comparison.to_latex())
     else:
         print_intervals(comparison)
     if len(comparison.refused) == len(comparison.covers):
@@ -114,17 +119,21 @@ def print_intervals(comparison: Comparison) -> None:
     for note in comparison.notes:
         say(f"  {note}")
     say()
+    reasons: list[str] = []
     for block in comparison.blocks:
         if len(comparison.blocks) > 1 or block.design.data_set:
             several = len(comparison.blocks) > 1
-            say(f"{comparison.design_name(block.design) if several else title_of(block)}\n")
+            say(comparison.design_name(block.design) if several else title_of(block), "")
         for group in [*block.measured, *(group for loss in block.losses for group in loss.groups)]:
             _print_group(comparison, group)
-        if block.detectors:
+            reasons += _reasons(comparison, group)
+        if any(one.is_told for one in block.detectors):
             _print_detectors(block)
     for across in comparison.data_sets:
         if across.mean.quantity in ("accuracy", "gap", "skill"):
             _print_data_sets(comparison, across)
+    for reason in dict.fromkeys(reasons):  # each once: it is the same for many groups
+        say(f"n/a: {reason}")
     of_all = [one.triples[comparison.metric] for one in comparison.groups if comparison.metric in one.triples]
     if len(of_all) > 1:
         say(f"Over all {len(of_all)} sets of random tasks. {fates_of(of_all)}")
@@ -150,7 +159,7 @@ def _print_group(comparison: Comparison, group: Group) -> None:
 
     seeds = f" of {len(group.seeds)} seeds" if len(group.seeds) > 1 else ""
     title = f"{group.title[:1].upper()}{group.title[1:]}{seeds}"
-    what = title if group.against else f"{group.tasks} {group.label} tasks{seeds}"
+    what = title if group.against else f"{counted(group.tasks, f'{group.label} task')}{seeds}"
     for metric, name in METRIC_NAMES.items():
         ranked = metric == comparison.metric and group.quantity in ("accuracy", "skill")
         rows = []
@@ -183,8 +192,6 @@ def _print_group(comparison: Comparison, group: Group) -> None:
         _print_pairs(comparison, group, what)
     if comparison.metric in group.triples:
         _print_triples(comparison, group, what)
-    for reason in _reasons(comparison, group):
-        say(f"n/a: {reason}")
 
 
 def _print_pairs(comparison: Comparison, group: Group, what: str) -> None:
@@ -232,7 +239,7 @@ def _print_triples(comparison: Comparison, group: Group, what: str) -> None:
         f"({triples.tasks} without); not corrected for the number of pairs; r: Pearson's between task accuracies"
     )
     print_table("", ["pair", *triples.names, "r"], [*rows, ["conclusive", *counts, ""]])
-    say(f"{fates_of([triples])}\n")
+    say(fates_of([triples]), "")
 
 
 def _print_data_sets(comparison: Comparison, across: AcrossDataSets) -> None:
@@ -266,7 +273,7 @@ def _print_detectors(block: Block) -> None:
     from shotproof.cli.console import print_table
 
     rows = []
-    for one in block.detectors:
+    for one in (each for each in block.detectors if each.is_told):
         correlation = "n/a" if math.isnan(one.correlation) else f"{one.correlation:.2f}"
         accuracy = ["n/a"] * 2 if one.accuracy is None else [f"{value:.1f}" for value in one.accuracy]
         rows.append([f"{one.sampler}: {' and '.join(one.detectors)}", correlation, *accuracy])

@@ -10,6 +10,7 @@ import typer
 
 from shotproof.cli.console import say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from shotproof.analysis.explanation.explain import Explanation
@@ -64,7 +65,7 @@ def explain(
     """
     from shotproof.analysis.explanation.explain import check_mismatch
     from shotproof.analysis.explanation.hardest import explain_by_material, explain_hardest
-    from shotproof.cli.console import print_json
+    from shotproof.cli.console import print_csv, print_json
     from shotproof.core.errors import InputError
     from shotproof.core.files import is_folder
     from shotproof.pipeline.material import read_material
@@ -99,7 +100,7 @@ def explain(
         documents = [one.to_json() for one in explanations]
         print_json(documents[0] if len(documents) == 1 else documents)
     elif as_csv:
-        say(_csv(explanations), nl=False)
+        print_csv(_csv(explanations))
     else:
         for explanation in explanations:
             _print(explanation, top)
@@ -113,10 +114,12 @@ def _print(explanation: Explanation, top: int) -> None:
     explained, *others = explanation.sets
     whose = "the support of a task, all classes together," if explanation.pooled else "a class's support"
     say(
-        f"{len(explained.tasks)} {explained.name} tasks{_shape(explained.tasks)}; {100 * explanation.level:.4g}% "
-        "interval: sampler (covers new tasks from the same items), not corrected for the number of attributes\n"
+        f"{counted(len(explained.tasks), f'{explained.name} task')}{_shape(explained.tasks)}; "
+        f"{100 * explanation.level:.4g}% interval: sampler (covers new tasks from the same items), not corrected "
+        "for the number of attributes",
         f"mismatch: |percentage of {whose} - of its query| that holds an attribute, points; by chance: if the "
-        "same items were divided at random\n"
+        "same items were divided at random",
+        "",
     )
     _print_sets(explanation)
     names = [one.name for one in others]
@@ -135,7 +138,7 @@ def _print(explanation: Explanation, top: int) -> None:
         rows.append([one.attribute, *(f"{share:.1f}" for share in shares), *_signed(excess)])
     print_table("", columns, rows)
     if len(explanation.attributes) > top:
-        say(f"  and {len(explanation.attributes) - top} more attributes (--top, --json, --csv)")
+        say(f"  and {counted(len(explanation.attributes) - top, 'more attribute')} (--top, --json, --csv)")
     say()
     _print_hardness(explanation)
 
@@ -163,7 +166,8 @@ def _print_sets(explanation: Explanation) -> None:
     print_table("", [*columns, "paired"], rows)
     for one in explanation.sets:
         if one.left_out:
-            say(f"  {one.name}: {one.left_out} classes of tasks left out, of whose items nothing is known")
+            left_out = counted(one.left_out, "class", "classes")
+            say(f"  {one.name}: {left_out} of tasks left out, of whose items nothing is known")
     say()
 
 

@@ -49,6 +49,11 @@ WithPlacebo = Annotated[
     bool, typer.Option(help="Draw and evaluate placebos where the results lack them and the files are there.")
 ]
 
+Trusted = Annotated[
+    bool,
+    typer.Option("--trust", help="Import code, and read files elsewhere, that the results and task sets name."),
+]
+
 
 def read_files(
     results: Sequence[Path],

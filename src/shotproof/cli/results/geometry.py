@@ -9,6 +9,7 @@ import typer
 
 from shotproof.cli.console import say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -158,4 +159,4 @@ def _print_distances(found: Distances, names: Mapping[str, str]) -> None:
 def _print_left_out(labels: list[str], reason: str) -> None:
     if labels:
         shown = ", ".join(labels[:5]) + (", ..." if len(labels) > 5 else "")
-        say(f"Left out, for want of {reason}: {len(labels)} classes ({shown}).")
+        say(f"Left out, for want of {reason}: {counted(len(labels), 'class', 'classes')} ({shown}).")

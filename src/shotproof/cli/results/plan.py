@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shotproof.cli.console import say
+from shotproof.core.nouns import counted
 from shotproof.core.records import UNKNOWN
 
 if TYPE_CHECKING:
@@ -83,7 +84,8 @@ def _chosen(pilots: list[Pilot], encoder: str | None, shot: int | None) -> list[
         raise UnknownName("encoder of the pilot", encoder, list(names.values()))
     shots = [one.origin.design.shot for one in pilots]
     if shot is not None and None not in shots and shot not in shots:
-        raise InputError(f"no pilot has {shot} shots: there are some of {', '.join(map(str, sorted(set(shots))))}")  # type: ignore[type-var]
+        known = ", ".join(map(str, sorted(set(shots))))  # type: ignore[type-var]
+        raise InputError(f"no pilot has {counted(shot, 'shot')}: there are some of {known}")
     return [
         one
         for one in pilots
@@ -142,8 +144,9 @@ class _Planned:
         read, made, origin = self.pilot, self.plan, self.pilot.origin
         on = "" if encoder == UNKNOWN else f", encoder {encoder}"
         say(
-            f"{self.method} on {read.tasks} tasks ({origin.spelling}) of {read.way} ways, {made.shot} shots, "
-            f"{read.query} queries{on}: {made.moments.m1:.1%} correct"
+            f"{self.method} on {counted(read.tasks, 'task')} ({origin.spelling}) of {counted(read.way, 'way')}, "
+            f"{counted(made.shot, 'shot')}, {counted(read.query, 'query', 'queries')}{on}: "
+            f"{made.moments.m1:.1%} correct"
         )
         _print_plan(made, self.best_query_interval)
         title = f"tasks to tell {difference:g} points apart with power {power:.0%}"
@@ -207,7 +210,7 @@ def _print_plan(made: Plan, interval: tuple[float, float] | None) -> None:
     say()
     if not made.curve:
         say("Give the data (--catalog, or --classes and --items) to see its tasks and half-widths.")
-        say("\n".join([*made.reasons(), ""]))
+        say(*made.reasons(), "")
         return
     say(f"{100 * made.level:g}% interval of the mean over tasks without replacement: half-width in points")
     say("queries  tasks")
@@ -220,7 +223,7 @@ def _print_plan(made: Plan, interval: tuple[float, float] | None) -> None:
             bar = "#" * round(BAR * point.half_width / widest)
             line += f"{point.half_width:5.2f} {bar}{' narrowest' if point.query == made.query else ''}"
         say(line)
-    say("\n".join([*made.reasons(), ""]))
+    say(*made.reasons(), "")
 
 
 def _cell(value: float | str | None) -> str:

@@ -16,6 +16,7 @@ from shotproof.cli.results.files import (
     MetricName,
     ResultsFiles,
     TaskFiles,
+    Trusted,
     WithPlacebo,
     read_files,
 )
@@ -42,6 +43,7 @@ def report(
     interval: IntervalNames = None,
     metric: MetricName = "acc",
     placebo: WithPlacebo = True,
+    trust: Trusted = False,
     mismatch: Annotated[
         str, typer.Option(help="In why tasks are hard: class, class by class, or pooled over a task.")
     ] = "class",
@@ -82,7 +84,7 @@ def report(
         check_intervals(interval)
     comparison = write_report(
         output,
-        read_files(results, tasks, catalog, features, attributes),
+        read_files(results, tasks, catalog, features, attributes, trust=trust),
         title=title,
         intervals=interval,
         metric=metric,
@@ -168,12 +170,18 @@ def _print_seeds(comparison: Comparison) -> None:
 
 def _print_detectors(comparison: Comparison) -> None:
     """Print how well detectors agree, where one sampler was given the attributes of several."""
+    import math
+
     from shotproof.report.pages.wording import percent
 
     for block in comparison.blocks:
         for one in block.detectors:
             first, second = one.detectors
             name = f"{comparison.design_name(block.design)} tasks, {one.sampler}"
-            told = f"{name} with {first} and with {second}: Spearman's correlation {one.correlation:.2f}"
-            found = f", detection accuracy {' and '.join(map(percent, one.accuracy))}%" if one.accuracy else ""
-            say(f"{told} over {one.classifiers} classifiers{found}.")
+            told = []
+            if not math.isnan(one.correlation):
+                told.append(f"Spearman's correlation {one.correlation:.2f} over {one.classifiers} classifiers")
+            if one.accuracy:
+                told.append(f"detection accuracy {' and '.join(map(percent, one.accuracy))}%")
+            if told:
+                say(f"{name} with {first} and with {second}: {', '.join(told)}.")

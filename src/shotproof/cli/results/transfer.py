@@ -9,6 +9,7 @@ import typer
 
 from shotproof.cli.console import say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from shotproof.analysis.transfer import TransferTable
@@ -41,7 +42,7 @@ def transfer(
     --features pixels.parquet --method ncc --method logistic
     """
     from shotproof.analysis.transfer import transfer as evaluate_transfer
-    from shotproof.cli.console import print_json
+    from shotproof.cli.console import print_csv, print_json
     from shotproof.features.features import Features
     from shotproof.methods.method import DEFAULT_METHODS
     from shotproof.tasks.taskset import TaskSet
@@ -59,7 +60,7 @@ def transfer(
     if as_json:
         print_json([table.to_json() for table in tables])
     elif as_csv:
-        say(_csv(tables), nl=False)
+        print_csv(_csv(tables))
     else:
         for table in tables:
             _print(table)
@@ -76,9 +77,10 @@ def _print(table: TransferTable) -> None:
     extracted = f", extracted with {names[table.extracted_with]}," if table.extracted_with else ""
     same = "with the same queries, drops task by task" if table.paired else "with other queries"
     say(
-        f"{table.tasks} {table.sampler} tasks{extracted} against {table.reference} tasks {same}\n"
+        f"{counted(table.tasks, f'{table.sampler} task')}{extracted} against {table.reference} tasks {same}",
         f"percent; drop: {table.reference} minus {table.sampler}, {100 * table.level:.4g}% sampler interval "
-        "(covers new tasks from the same items)\n"
+        "(covers new tasks from the same items)",
+        "",
     )
     rows = [
         [

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shotproof.cli.console import say
+from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -157,5 +158,5 @@ def _tell(name: str, taskset: TaskSet, violations: list[Violation], most: int) -
         say(str(violation))
     if len(violations) > most:
         say(f"... and {len(violations) - most} more")
-    verdict = f"{len(violations)} violations" if violations else "every constraint holds"
-    say(f"{name}: {len(taskset)} tasks, {verdict}; digest {taskset.digest}")
+    verdict = counted(len(violations), "violation") if violations else "every constraint holds"
+    say(f"{name}: {counted(len(taskset), 'task')}, {verdict}; digest {taskset.digest}")

@@ -9,6 +9,7 @@ import typer
 
 from shotproof.cli.console import say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
+from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -137,10 +138,10 @@ def evaluate(
     if as_json:
         print_json(summaries[0] if len(summaries) == 1 else summaries)
         return
-    say("95% interval: sampler (covers new tasks from the same items)\n")
+    say("95% interval: sampler (covers new tasks from the same items)", "")
     for summary, path in zip(summaries, written, strict=True):
         rows = [[row["method"], _percent(row["acc"]), _percent(row["wacc"])] for row in summary["methods"]]
-        say(f"{path}: {summary['encoder']}, {len(task_set)} tasks in {summary['seconds']:.1f} s")
+        say(f"{path}: {summary['encoder']}, {counted(len(task_set), 'task')} in {summary['seconds']:.1f} s")
         print_table("", ["method", "Acc %", "wAcc %"], rows)
 
 

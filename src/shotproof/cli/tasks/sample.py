@@ -9,6 +9,7 @@ import typer
 
 from shotproof.cli.console import say
 from shotproof.cli.runtime import Device, EngineName, Progress, Workers
+from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from shotproof.tasks.taskset import TaskSet
@@ -102,7 +103,7 @@ def _note_own_rules(context: typer.Context, sampler: str, drawn: dict[str, TaskS
 
 def _tell(path: Path, taskset: TaskSet) -> None:
     sizes = ", ".join(f"{low if low == high else f'{low} to {high}'} {name}" for name, low, high in _sizes(taskset))
-    say(f"{path}: {len(taskset)} {taskset.record.sampler} tasks, {sizes}; digest {taskset.digest}")
+    say(f"{path}: {counted(len(taskset), f'{taskset.record.sampler} task')}, {sizes}; digest {taskset.digest}")
     summary = taskset.record.summary.items()
     notes = [f"{name.replace('_', ' ')} {_brief(value)}" for name, value in summary if value not in ([], 0)]
     if notes:

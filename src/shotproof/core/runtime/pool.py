@@ -8,7 +8,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from multiprocessing import resource_tracker
+from multiprocessing import resource_tracker, util
 from typing import ParamSpec, TypeVar
 
 from shotproof.core.runtime.carried import ONE_THREAD
@@ -105,6 +105,14 @@ def discard(pool: WorkerPool, *, although_shared: bool = False) -> None:
         if _kept is pool:
             _kept = None
         pool.kill()
+
+
+def abandon_workers() -> None:
+    """Remove what workers share, before a process ends at once: whoever watches over it would tell of each piece.
+
+    Workers end by themselves after their parent.
+    """
+    util._run_finalizers(0)  # type: ignore[attr-defined]
 
 
 def _end() -> None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from shotproof.core.printable import printable
 from shotproof.core.runtime.worker import in_worker
 
 Advance = Callable[[int], None]
@@ -31,7 +32,7 @@ def progress_bar(what: str, total: int | None, shown: bool | None = None) -> Ite
         >>> with progress_bar("reading", total=10, shown=False) as advance:
         ...     advance(10)
     """
-    notebook = _notebook()
+    what, notebook = printable(what), _notebook()
     if shown is None:
         shown = notebook or sys.stderr.isatty()
     if in_worker() or not shown:
@@ -93,7 +94,7 @@ def _display() -> Any:
     )
 
     display = Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),

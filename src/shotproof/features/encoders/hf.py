@@ -63,7 +63,7 @@ class HuggingFace(StagedEncoder, VisionModel):
     pooling: str = option("auto", "how the output becomes one vector", choices=POOLINGS)
     maps: bool = option(False, "local maps in place of one vector")
     stage: int | None = option(None, STAGE, least=1)
-    hub: bool = option(False, "whether the model may be downloaded", recorded=False)
+    hub: bool = option(False, "whether the model may be downloaded", recorded=False, downloads=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

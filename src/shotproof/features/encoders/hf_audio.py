@@ -92,7 +92,7 @@ class HuggingFaceAudio(StagedEncoder, SoundModel):
     pooling: str = option("auto", "how the output becomes one vector", choices=POOLINGS)
     seconds: float = option(SECONDS, "length of the clips", above=0, most=LONGEST_CLIP)
     stage: int | None = option(None, STAGE, least=1)
-    hub: bool = option(False, "whether the model may be downloaded", recorded=False)
+    hub: bool = option(False, "whether the model may be downloaded", recorded=False, downloads=True)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -19,8 +19,9 @@ import pyarrow.compute as pc
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, UnreadableItem
 from shotproof.core.records import FeaturesRecord
-from shotproof.core.runtime.devices import choose_device, one_thread_per_operation
+from shotproof.core.runtime.devices import choose_device
 from shotproof.core.runtime.runtime import Runtime, current_runtime
+from shotproof.core.runtime.threads import threads
 from shotproof.core.store import OnError, Store, Writer, feature_store, file_digests
 from shotproof.features.encoder import Encoder
 from shotproof.features.features import Features, Tally
@@ -176,10 +177,10 @@ class NetworkEncoder(Encoder):
         decoded = runtime.map(self._decode, list(files.values()), what=f"encoding by {self}", chunk=FILES_PER_CHUNK)
         # Each thread has a batch of its own. One that several threads share makes them wait for each other at every
         # layer, for long on a busy machine, and its features would depend on their number.
-        with closing(decoded), _full_precision(), one_thread_per_operation(), ThreadPoolExecutor(size) as threads:
+        with closing(decoded), _full_precision(), threads(size) as pool:
             batch_size = runtime.batch_size or (4 if wanted.type == "cpu" else 64)
             batches = _batches(zip(files, decoded, strict=True), batch_size, on_error)
-            for batch, values in _in_order(threads, features, batches, ahead=2 * size):
+            for batch, values in _in_order(pool, features, batches, ahead=2 * size):
                 yield [one.digest for one in batch], values
 
     def _encoded_elsewhere(
@@ -293,7 +294,7 @@ def _full_precision() -> AbstractContextManager[None]:
 
 
 def _in_order(
-    threads: ThreadPoolExecutor,
+    pool: ThreadPoolExecutor,
     work: Callable[[Sequence[_Decoded]], npt.NDArray[Any]],
     batches: Iterable[list[_Decoded]],
     ahead: int,
@@ -303,7 +304,7 @@ def _in_order(
     failure: UnreadableItem | None = None
     try:
         for batch in batches:
-            begun.append((batch, threads.submit(work, batch)))
+            begun.append((batch, pool.submit(work, batch)))
             if len(begun) > ahead:
                 first, result = begun.popleft()
                 yield first, result.result()

@@ -41,7 +41,7 @@ class TextTower(NetworkEncoder):
 
     model: str = option(help="a folder, or a name on the Hugging Face hub", argument=True)
     templates: str | tuple[str, ...] = option((), TEMPLATES)
-    hub: bool = option(False, "whether the model may be downloaded", recorded=False)
+    hub: bool = option(False, "whether the model may be downloaded", recorded=False, downloads=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

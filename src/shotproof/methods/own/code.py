@@ -7,14 +7,14 @@ import hashlib
 import importlib
 import re
 import sys
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from shotproof.core.errors import InputError, ShotproofError, did_you_mean, first_line
-from shotproof.core.trust import require_trust
+from shotproof.core.errors import InputError, Mismatch, ShotproofError, did_you_mean, first_line
+from shotproof.core.trust import require_recorded_code, require_trust
 from shotproof.methods.method import Estimator, Method
 from shotproof.methods.own.generators import shared_generators
 from shotproof.methods.own.options import check_options
@@ -35,7 +35,7 @@ def is_in_file(spelled: str) -> bool:
     return not spelled.startswith(PREFIX) and bool(_FILE.match(spelled))
 
 
-def load(place: str, options: Mapping[str, Any], folder: Path | None = None) -> Method:
+def load(place: str, options: Mapping[str, Any], folder: Path | None = None, spelled: str = "") -> Method:
     """A method from a file or module.
 
     Args:
@@ -43,23 +43,32 @@ def load(place: str, options: Mapping[str, Any], folder: Path | None = None) -> 
             name after support, labels and query, an object is taken as it is
         options: values by option
         folder: what a file's path is relative to, the working folder if None
+        spelled: the whole text that names it, which the user may have typed
 
     Returns:
         The method, whose name and spelling are those that were typed.
 
     Raises:
-        NotTrusted: a file that is not trusted names it.
+        NotTrusted: the user has neither typed it nor agreed to this very code; nothing was imported.
         InputError: the file, the module, the name or an option is not there, the code fails, or is no method.
     """
     source, _, attribute = place.rpartition(":")
     if not attribute.isidentifier() or not (source.endswith(".py") or _MODULE.fullmatch(source)):
         raise InputError(f"method '{place}': {EXPECTED}")
+    code: bytes | None
     if source.endswith(".py"):
         file = Path(folder or "", Path(source).expanduser()).resolve()
-        require_trust(f"method '{place}' runs the code of {file}")
-        return load_again(CodeOrigin(f"{Path(source).as_posix()}:{attribute}", options, str(file)))
-    require_trust(f"method '{PREFIX}{place}' runs the code of the module {source}")
-    return load_again(CodeOrigin(f"{PREFIX}{source}:{attribute}", options))
+        name, where = f"{Path(source).as_posix()}:{attribute}", str(file)
+        code = _source(file, name)
+        origin = CodeOrigin(name, options, where, _digest(code))
+        require_recorded_code(_digest(code), f"method '{name}'")
+    else:
+        origin, where = CodeOrigin(f"{PREFIX}{source}:{attribute}", options), f"the module {source}"
+        code = _module_source(source)
+    # With the digest in it, consent is to this very code; the options are part of what runs.
+    told = "not found" if code is None else f"digest {_digest(code)}"
+    require_trust(f"method '{origin.spelling}' runs the code of {where} ({told})", spelled or origin.spelling)
+    return load_again(origin)
 
 
 def load_again(origin: CodeOrigin) -> Method:
@@ -70,11 +79,7 @@ def load_again(origin: CodeOrigin) -> Method:
     source, _, attribute = origin.name.removeprefix(PREFIX).rpartition(":")
     with shared_generators() as generators:
         generators.seed(0)
-        if origin.file is None:
-            module = _imported(source, origin.name)
-        else:
-            module, digest = _read_module(Path(origin.file), origin.name)
-            origin = replace(origin, digest=digest)
+        module = _imported(source, origin.name) if origin.file is None else _read_module(Path(origin.file), origin)
         generators.seed(0)  # whether the module was read just now or before
         return _made(module, attribute, origin)
 
@@ -88,21 +93,49 @@ def _imported(module: str, name: str) -> ModuleType:
         raise InputError(f"method '{name}': module '{module}' cannot be imported ({reason}){hint}") from error
 
 
-def _read_module(file: Path, name: str) -> tuple[ModuleType, str]:
-    """The module of a file as it is now, and its digest; what has not changed is not run again."""
+def _read_module(file: Path, origin: CodeOrigin) -> ModuleType:
+    """Run the code of a file, unless it has been run already; code that is not the origin's is refused."""
+    source = _source(file, origin.name)
+    digest = _digest(source)
+    if digest != origin.digest:
+        raise Mismatch(f"method '{origin.name}': '{file}' has changed since it was named: start again")
+    known, module = _read.get(file, (None, None))
+    if module is None or known != digest:
+        module = _run(file, source, origin.name)
+        _read[file] = digest, module
+    return module
+
+
+def _source(file: Path, name: str) -> bytes:
     if not file.is_file():
         near = did_you_mean(file.name, [each.name for each in file.parent.glob("*.py")])
         raise InputError(f"method '{name}': there is no file '{file}'{near}")
     try:
-        source = file.read_bytes()
+        return file.read_bytes()
     except OSError as error:
         raise InputError(f"method '{name}': cannot read '{file}': {error.strerror}") from error
-    digest = hashlib.sha256(source).hexdigest()[:16]
-    known, module = _read.get(file, (None, None))
-    if module is None or known != digest:
-        module = _run(file, source, name)
-        _read[file] = digest, module
-    return module, digest
+
+
+def _module_source(module: str) -> bytes | None:
+    """Read the source of a module without importing it or its packages; None if it has none."""
+    if module in sys.builtin_module_names:
+        return None
+    search: Sequence[str] | None = None
+    spec = None
+    for place in range(1, module.count(".") + 2):
+        spec = PathFinder.find_spec(".".join(module.split(".")[:place]), search)
+        if spec is None:
+            return None
+        search = spec.submodule_search_locations
+    origin = spec.origin if spec is not None else None
+    try:
+        return Path(origin).read_bytes() if origin and spec is not None and spec.has_location else None
+    except OSError:
+        return None
+
+
+def _digest(source: bytes) -> str:
+    return hashlib.sha256(source).hexdigest()[:16]
 
 
 def _run(file: Path, source: bytes, name: str) -> ModuleType:
@@ -130,6 +163,7 @@ def _made(module: ModuleType, attribute: str, origin: CodeOrigin) -> Method:
     found = getattr(module, attribute)
     if isinstance(found, type):
         check_options(origin.name, found, origin.options)
+        _require_method_class(found, origin.name)
         try:
             found = found(**origin.options)
         except ShotproofError:
@@ -146,6 +180,17 @@ def _made(module: ModuleType, attribute: str, origin: CodeOrigin) -> Method:
     method = wrap(found, f"method '{origin.name}': ")
     method._settle(origin=origin)
     return method
+
+
+def _require_method_class(kind: type[Any], name: str) -> None:
+    """Refuse a class whose objects are no methods before one is made: to make one may do anything."""
+    is_called = any("__call__" in vars(base) for base in kind.__mro__)
+    is_estimator = all(hasattr(kind, name) for name in ("fit", "predict"))
+    if not (issubclass(kind, Method) or is_called or is_estimator):
+        raise InputError(
+            f"method '{name}': expected a class with fit and predict, one whose objects are called, or a Method, found "
+            f"the class {kind.__name__}"
+        )
 
 
 def _offered(module: ModuleType) -> list[str]:

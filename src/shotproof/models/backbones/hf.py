@@ -35,7 +35,7 @@ class HuggingFaceBackbone(Backbone):
 
     model: str = option(help="a folder, or a name on the Hugging Face hub", argument=True)
     pooling: str = option("auto", "how the output becomes one vector", choices=POOLINGS)
-    hub: bool = option(False, "whether the model may be downloaded", recorded=False)
+    hub: bool = option(False, "whether the model may be downloaded", recorded=False, downloads=True)
 
     def network(self, channels: int) -> BackboneNetwork:
         """The vision model with its weights."""

@@ -35,7 +35,7 @@ class TimmBackbone(Backbone):
 
     model: str = option(help="a name that timm knows", argument=True)
     weights: Path | None = option(None, "a file of safetensors; None: the local cache, or the hub", path=True)
-    hub: bool = option(False, "whether the weights may be downloaded", recorded=False)
+    hub: bool = option(False, "whether the weights may be downloaded", recorded=False, downloads=True)
 
     def network(self, channels: int) -> BackboneNetwork:
         """The model with its weights."""

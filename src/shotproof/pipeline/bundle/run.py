@@ -15,7 +15,7 @@ from shotproof.core.errors import InputError, WriteFailed
 from shotproof.core.files import is_folder, is_there
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.tables import check_output
-from shotproof.core.trust import Trust, needs_trust, trusting
+from shotproof.core.trust import Trust, agreed_by_typing, trusting
 from shotproof.core.whole_files import write_text
 from shotproof.features.encoder import encoders
 from shotproof.features.encoders.file import FeatureFile
@@ -70,16 +70,19 @@ def run_bundle(
     """
     folder = Path(output)
     check_output(folder, folder=True)
-    typed = needs_trust(lambda: encoders.make(encoder))
+    typed = agreed_by_typing(lambda: encoders.make(encoder))
     if method is not None:
         own = method_from(folder, method)
-        typed += needs_trust(lambda: make_method(own, folder=folder))
+        typed += agreed_by_typing(lambda: make_method(own, folder=folder))
     trusted: Trust = trust is True or [*(trust or ()), *typed]
     with Bundle.unpacked(bundle) as (manifest, files):
-        content = _experiment(manifest, folder, root, encoder, method)
         with trusting(trusted):
+            for spelled in manifest.methods:
+                make_method(spelled)  # refuses files and servers too, which an experiment may name
+            content = _experiment(manifest, folder, root, encoder, method)
             Experiment.of(content, folder)
-        if not isinstance(encoders.make(encoder), FeatureFile):
+            takes_items = not isinstance(encoders.make(encoder), FeatureFile)
+        if takes_items:
             _require_items(manifest, files, root)
         _place(files, folder / UNPACKED)
     with trusting(trusted):

@@ -22,9 +22,10 @@ from shotproof.core.errors import InputError
 from shotproof.core.files import is_folder, is_there, read_bytes
 from shotproof.core.records import UNKNOWN, Maker
 from shotproof.core.tables import check_output
+from shotproof.core.trust import NotTrusted, Trust, reading_below, trusting
 from shotproof.evaluation.results import Results
 from shotproof.methods.adaptation.adaptation import Adaptation
-from shotproof.methods.method import make_method
+from shotproof.methods.method import Method, make_method
 from shotproof.methods.model_head import ModelHead
 from shotproof.pipeline.bundle.bundle import MANIFEST, Bundle, BundledFile, FileKind
 from shotproof.pipeline.run_files import files_of, kind_of
@@ -56,6 +57,7 @@ def bundle(
     output: str | Path,
     *,
     root: str | Path | None = None,
+    trust: Trust = False,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Bundle:
     """Write the benchmark of a run, or of a profile, as one zip; the same run gives the same bytes.
@@ -64,13 +66,16 @@ def bundle(
         run: the folder of a run
         output: the zip to write
         root: the folder that the catalog's paths are to start from; by default the deepest that has all items
+        trust: whether files elsewhere that the task sets were drawn by are packed too; or which, as `NotTrusted` tells
+            it
         tell: receives what is left out, and why
 
     Returns:
         What the zip's manifest says.
 
     Raises:
-        InputError: it is no run's folder, or an item is outside of the root.
+        InputError: it is no run's folder, or an item is outside of the root; nothing was written.
+        NotTrusted: tasks were drawn by a file that is not in the run's folder; nothing was written.
 
     Example:
         >>> import tempfile, shotproof as sp
@@ -87,8 +92,9 @@ def bundle(
     check_output(output)
     if not is_folder(folder):
         raise InputError(f"{folder} is no folder: expected that of a run, such as birds-results/")
-    making = _Making(folder, root if root is None else Path(root))
-    methods = _methods(making.results, tell)
+    with trusting(trust), reading_below(folder):
+        making = _Making(folder, root if root is None else Path(root))
+        methods = _methods(making.results, tell)
     manifest = Bundle(
         name=making.catalog.record.name or UNKNOWN,
         files=making.files,
@@ -157,6 +163,8 @@ class _Making:
             return tasks
         try:
             sampler = samplers.make({"name": made.name, **made.options})
+        except NotTrusted:
+            raise
         except InputError:  # drawn by another version: it stays as it is
             return tasks
         if not sampler.files() or not all(map(is_there, sampler.files())):
@@ -186,8 +194,11 @@ def _methods(results: Sequence[Results], tell: Callable[[str], None]) -> tuple[s
     """The methods of a run that anybody can evaluate on features; others are told."""
     found: list[str] = []
     for spelled in dict.fromkeys(name for one in results for name in one.methods):
-        method = make_method(spelled)
-        if method.needs == "items" or isinstance(method, Adaptation | ModelHead) or ".py:" in spelled:
+        try:
+            method: Method | None = make_method(spelled)
+        except NotTrusted:  # of code, a server or a file: none of them is in the bundle
+            method = None
+        if method is None or method.needs == "items" or isinstance(method, Adaptation | ModelHead) or ".py:" in spelled:
             tell(f"left out     method '{spelled}': it is not of features alone, or its code is not in the bundle")
         else:
             found.append(spelled)

@@ -16,6 +16,7 @@ from shotproof.core.errors import InputError
 from shotproof.core.records import Maker
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.tables import check_output
+from shotproof.core.trust import trusting
 from shotproof.core.whole_files import write_text
 from shotproof.evaluation.evaluated import Classifier
 from shotproof.pipeline.experiment import Experiment
@@ -136,13 +137,13 @@ def profile(
     )
     folder.mkdir(parents=True, exist_ok=True)  # paths of its experiment go through it
     try:
-        plan = plan_profile(options, folder)
+        with trusting(True):  # it names what was typed, with other paths
+            plan = plan_profile(options, folder)
+            experiment = Experiment.of(plan.content, folder)
         for line in plan.told:
             tell(line)
-        experiment = Experiment.of(plan.content, folder)
         halvings = QUICK_HALVINGS if quick else None
-        # What it names was typed by whoever profiles: it is trusted.
-        outcome = run(experiment, trust=True, leave_out=True, halvings=halvings, tell=tell, runtime=runtime)
+        outcome = run(experiment, leave_out=True, halvings=halvings, tell=tell, runtime=runtime)
     except InputError:
         with contextlib.suppress(OSError):  # it was there before, with files in it
             folder.rmdir()

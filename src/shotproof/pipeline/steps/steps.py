@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
+from shotproof.core.archives import unsafe_path
 from shotproof.core.errors import InputError
 from shotproof.core.file_digest import file_sha256
 from shotproof.core.files import read_json
@@ -180,6 +181,9 @@ def read_manifest(folder: Path) -> Manifest:
         manifest: Manifest = typed(read_json(folder / MANIFEST, MANIFEST) or {}, Manifest)
     except InputError:
         return Manifest()
+    outside = next((name for name in manifest.current if unsafe_path(name)), None)
+    if outside is not None:
+        raise InputError(f"{folder / MANIFEST}: {outside!r} is outside of the run's folder: expected files below it")
     return manifest
 
 

@@ -11,6 +11,7 @@ from shotproof.stats.card.card import Card, CardAxis
 
 STEP = 22.0
 PANEL = 260.0
+PHONE_PANEL = 120.0  # both panels and the names are as wide as a phone
 NAME_LENGTH = 22
 _OWN, _BEFORE = 0, 6  # series of the classifier on an axis, and on its reference
 

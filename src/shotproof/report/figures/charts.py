@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from shotproof.analysis.attribute_costs import AttributeCosts
+from shotproof.core.nouns import counted
 from shotproof.report.figures.axes import ends, whisker, x_axis, y_axis
 from shotproof.report.figures.svg import (
     COLORS,
@@ -126,7 +127,8 @@ def attribute_dots(costs: AttributeCosts, shown: int, description: str) -> Marku
     ]
     for index, cost in enumerate(rows):
         y = frame.top + step * (index + 0.5)
-        tooltip = f"{cost.attribute}: {percent(cost.accuracy.mean)} {bounds(cost.accuracy)}, {cost.tasks} tasks"
+        accuracy = f"{percent(cost.accuracy.mean)} {bounds(cost.accuracy)}"
+        tooltip = f"{cost.attribute}: {accuracy}, {counted(cost.tasks, 'task')}"
         parts.append(row_name(cost.attribute, ATTRIBUTE_LENGTH, left - 6, y + 3.5))
         parts.append(whisker(scale, cost.accuracy, y, "whisker strong c0"))
         parts.append(marker(scale(cost.accuracy.mean), y, 0, tooltip))
@@ -169,7 +171,7 @@ def plan_figure(plan: Plan, own_query: int, description: str) -> Markup:
         if query in (plan.query, own_query):
             name = "best" if query == plan.query else "these results"
             tasks = next(point.tasks for point in plan.curve if point.query == query)
-            told = f"{name}: {query} queries, {tasks} tasks, ±{percent(half)}"
+            told = f"{name}: {counted(query, 'query', 'queries')}, {counted(tasks, 'task')}, ±{percent(half)}"
             parts.append(marker(x, y, 0 if query == plan.query else 1, told))
             anchor = "end" if x > (frame.left + frame.right) / 2 else "start"
             parts.append(text(x, y + 16, f"{name}: {query} (±{percent(half)})", anchor, "value"))

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from shotproof.core.nouns import nouns
+from shotproof.core.nouns import counted, nouns
 from shotproof.core.records import UNKNOWN
 from shotproof.report.explorer.site import STATIC as EXPLORER_STATIC
 from shotproof.report.figures.standing import Standing, standing
 from shotproof.report.pages import wording
 from shotproof.report.pages.axes import NAMES
 from shotproof.report.pages.render import TEMPLATES, environment
-from shotproof.stats.export.numbers import counted, listed
+from shotproof.stats.export.numbers import listed
 from shotproof.stats.intervals import meanings
 from shotproof.stats.leaderboard.leaderboard import BoardAxis, BoardEntry, Column, Leaderboard
 from shotproof.version import __version__
@@ -107,10 +107,11 @@ def _lead(board: Leaderboard) -> str:
 def _about(axis: BoardAxis) -> str:
     """What an axis is, in a sentence or two."""
     slot, sets = axis.slot, axis.sets
-    stresses = next((name for key, name in NAMES.items() if key == sets.axis), "Random tasks")
+    plain = "Random tasks" if sets.tasks.sampler == "random" else f"Tasks by the sampler {sets.tasks.sampler}"
+    stresses = next((name for key, name in NAMES.items() if key == sets.axis), plain)
     shots = counted(slot.shot, "shot") if slot.shot else "several shots"
     sizes = f"{counted(sets.tasks.tasks, 'task')} of {slot.way or 'several'} ways, {shots}"
-    queries = f"{slot.query} queries per class" if slot.query else "queries that vary"
+    queries = f"{counted(slot.query, 'query', 'queries')} per class" if slot.query else "queries that vary"
     against = f" The reference is {sets.reference.sampler} tasks" if sets.reference else ""
     placebo = f"; the placebo has the {nouns(axis.medium)} of each class shuffled" if sets.placebo else ""
     searched = " The tasks were searched in the features of one encoder." if sets.tasks.searched_in else ""

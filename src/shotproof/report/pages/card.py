@@ -10,7 +10,7 @@ from shotproof.analysis.attribute_costs import MIN_TASKS
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
 from shotproof.core.whole_files import write_text
-from shotproof.report.figures.card import axes_figure, badge
+from shotproof.report.figures.card import PHONE_PANEL, axes_figure, badge
 from shotproof.report.figures.file import write_svg
 from shotproof.report.figures.svg import marker
 from shotproof.report.pages import wording
@@ -49,6 +49,7 @@ def write_card_page(folder: Path, card: Card, catalog: Catalog | None = None) ->
         "medium": card.medium,
         "verdict": [wording.typeset(sentence) for sentence in card.verdict],
         "figure": figure,
+        "phone_figure": axes_figure(card, PHONE_PANEL),
         "keys": [(marker(5, 5, 0), "on the axis"), (marker(5, 5, 6), "on its reference")],
         "axes": [(axis, _axis_name(axis), _shown(axis, album, catalog, card)) for axis in card.axes],
         "album": album,

@@ -10,6 +10,7 @@ from shotproof.analysis.attribute_costs import MIN_TASKS
 from shotproof.analysis.plan_curve import PlanCurve
 from shotproof.core.whole_files import write_text
 from shotproof.evaluation.evaluated import METRICS, Metric
+from shotproof.evaluation.metrics import FEWEST_RANKED
 from shotproof.report.figures.charts import attribute_dots, interval_rows, plan_figure
 from shotproof.report.figures.heat_maps import heat_maps
 from shotproof.report.figures.projection import projection_part
@@ -60,6 +61,7 @@ def write_page(path: Path, content: PageContent) -> None:
         "heat_maps": heat_maps(comparison),
         "stages": stage_panels(comparison),
         "projections": [projection_part(one) for one in content.projections],
+        "agreements": [one for one in comparison.agreements if one.classifiers >= FEWEST_RANKED],
         "matrices": matrices(comparison),
         "triples": triple_matrices(comparison),
         "task_scatters": task_scatter_panels(comparison),

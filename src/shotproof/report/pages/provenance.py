@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shotproof.analysis.reevaluation.material import Material
+from shotproof.core.nouns import counted
 from shotproof.core.records import UNKNOWN
 from shotproof.evaluation.collapse import TOLD
 from shotproof.evaluation.origin import Origin, labels_of
@@ -20,9 +21,9 @@ def provenance(material: Material) -> list[tuple[str, list[tuple[str, str]]]]:
         named = [origin.design.data_set] if origin.design.data_set else []
         files.append((f"Results: {', '.join([*named, origin.encoder, label, origin.design.shape])}", given))
     for tasks in material.tasks:
-        files.append((f"Tasks: {tasks.record.sampler or UNKNOWN}, {len(tasks)} tasks", tasks))
+        files.append((f"Tasks: {tasks.record.sampler or UNKNOWN}, {counted(len(tasks), 'task')}", tasks))
     for catalog in material.catalogs:
-        files.append((f"Catalog: {_named(catalog.record.name)}{len(catalog)} items", catalog))
+        files.append((f"Catalog: {_named(catalog.record.name)}{counted(len(catalog), 'item')}", catalog))
     for features in material.features:
         files.append((f"Features: {features.record.classifier}", features))
     for attributes in material.attributes:
@@ -50,7 +51,7 @@ def notes_of(material: Material) -> list[str]:
             if method.warnings:
                 notes.append(f"{method.spelling} on {origin.encoder}, {name}: {method.warnings} warnings.")
             if method.collapsed >= max(TOLD * (given.record.tasks.tasks or 0), 1):
-                what = f"in {method.collapsed} tasks it answered with at most half of the classes"
+                what = f"in {counted(method.collapsed, 'task')} it answered with at most half of the classes"
                 notes.append(f"{method.spelling} on {origin.encoder}, {name}: {what}.")
     digests = [catalog.digest for catalog in material.catalogs]
     for tasks in material.tasks:

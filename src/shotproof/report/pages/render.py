@@ -5,18 +5,23 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jinja2
 from markupsafe import Markup
 
-from shotproof.core.nouns import nouns
+from shotproof.core.nouns import counted, nouns
 from shotproof.report.pages import wording
 from shotproof.stats.intervals import Interval, meanings
 from shotproof.version import __version__
 
 TEMPLATES = Path(__file__).parent / "templates"
+
+LONGEST_PIECE = 16  # letters: as long as names of methods are
+_PIECE = re.compile(rf"[^\W_]{{1,{LONGEST_PIECE}}}[\W_]*|[\W_]+")
 
 
 @functools.cache
@@ -29,12 +34,15 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {
+    filters: dict[str, Callable[..., str]] = {
         "percent": lambda value: wording.typeset(wording.percent(value)),
         "points": lambda difference: wording.typeset(wording.points(difference)),
         "bounds": lambda interval: wording.typeset(wording.bounds(interval)),
         "half": _half_width,
+        "breakable": breakable,
+        "counted": counted,
     }
+    made.filters |= filters
     return made
 
 
@@ -60,6 +68,11 @@ def render(template: str, context: dict[str, Any]) -> str:
         )
     )
     return page
+
+
+def breakable(name: str) -> Markup:
+    """Let a name break after its signs, and within longer words: no name makes a table wider than a page."""
+    return Markup("<wbr>").join(_PIECE.findall(name))
 
 
 def _half_width(interval: Interval) -> str:

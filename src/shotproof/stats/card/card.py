@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from shotproof.core.errors import InputError
-from shotproof.core.files import is_folder, read_json
+from shotproof.core.files import is_folder, is_there, read_json
 from shotproof.core.json_records import as_json, from_json
+from shotproof.core.nouns import counted
 from shotproof.core.records import Source
 from shotproof.core.tables import placed
 from shotproof.core.whole_files import write_text
+from shotproof.evaluation.evaluated import check_metric
 from shotproof.stats.intervals import Estimate, Interval, Spread
 from shotproof.stats.pairs import Conclusion
 from shotproof.version import __version__
@@ -223,8 +225,12 @@ class Card:
     notes: tuple[str, ...] = ()
     version: str = __version__
 
+    def __post_init__(self) -> None:
+        check_metric(self.metric)
+
     def __repr__(self) -> str:
-        return f"<Card of {', '.join(filter(None, (self.title, self.name)))}: {len(self.axes)} axes>"
+        axes = counted(len(self.axes), "axis", "axes")
+        return f"<Card of {', '.join(filter(None, (self.title, self.name)))}: {axes}>"
 
     @property
     def title(self) -> str:
@@ -256,18 +262,31 @@ class Card:
         return read
 
     @classmethod
-    def read(cls, path: str | Path) -> Card:
+    def read(cls, path: str | Path, *, checked: bool = True) -> Card:
         """Read card.json, or that of a profile's folder.
 
+        Args:
+            path: the file or the folder
+            checked: refuse a card whose numbers contradict each other
+
         Raises:
-            InputError: there is no such file, or it is no card.
+            InputError: there is no such file, it is no card, or its numbers contradict each other.
         """
+        from shotproof.stats.card.contradictions import contradictions
+
         path = Path(path)
-        path = path / CARD_FILE if is_folder(path) else path
+        if is_folder(path):
+            if not is_there(path / CARD_FILE):
+                raise InputError(f"{path} has no {CARD_FILE}: shotproof profile writes one, shotproof run does not")
+            path /= CARD_FILE
         what = f"card {path}"
         content = read_json(path, what)
         with placed(f"{what}: "):
-            return cls.from_json(content)
+            card = cls.from_json(content)
+            problem = next(contradictions(card), None) if checked else None
+            if problem is not None:
+                raise InputError(problem)
+            return card
 
     def write(self, path: str | Path) -> None:
         """Write card.json."""

@@ -16,15 +16,18 @@ import numpy as np
 
 from shotproof.core.errors import InputError, Mismatch, did_you_mean
 from shotproof.core.files import read_toml
-from shotproof.core.nouns import nouns
+from shotproof.core.nouns import counted, nouns
 from shotproof.core.plain_values import typed
 from shotproof.core.tables import placed
 from shotproof.stats.card.card import Card, CardAxis, CardNumber
-from shotproof.stats.export.numbers import bounds, counted, level, percent
+from shotproof.stats.export.numbers import bounds, level, percent
 from shotproof.stats.intervals import Estimate, Interval, Spread
 from shotproof.stats.needed import Needed, needed
 
 Outcome = Literal["pass", "fail", "cannot tell"]
+# What a classifier may rely on. Other tasks cost every classifier something, and need limits of their own.
+RELIANCE = ("attributes", "contexts", "conditions")
+SEARCHED = "difficulty"
 MAX_DROP = 2.0  # points against another card, where nothing else is said: less is noise at the usual number of tasks
 
 
@@ -73,6 +76,9 @@ class _LimitsFile:
 class GateLimits:
     """The limits of all axes, and of single ones, which go before these.
 
+    Unless `only` names others, limits of all axes on skill lost and gap are for axes of attributes, contexts and
+    conditions, which measure reliance; that on the worst class is for all axes but those of searched tasks.
+
     only: the axes that are looked at, by name or by what they stress; empty: all
     """
 
@@ -101,8 +107,19 @@ class GateLimits:
 
     def of(self, axis: CardAxis) -> Limits:
         """Those of an axis: by its name, else by what it stresses."""
-        own = self.of_axis.get(axis.name) or self.of_axis.get(axis.axis) or Limits()
-        return replace(self.everywhere, **own.given)
+        return replace(self.everywhere, **{**dict.fromkeys(self.not_held(axis)), **self._own(axis).given})
+
+    def not_held(self, axis: CardAxis) -> list[str]:
+        """Return the limits of all axes that an axis is not held against, because nothing names it."""
+        if self.only:
+            return []
+        own = self._own(axis).given
+        unheld = [] if axis.axis in RELIANCE else ["max_skill_lost", "max_gap"]
+        unheld += ["min_worst_class"] if axis.axis == SEARCHED else []
+        return [name for name in unheld if name in self.everywhere.given and name not in own]
+
+    def _own(self, axis: CardAxis) -> Limits:
+        return self.of_axis.get(axis.name) or self.of_axis.get(axis.axis) or Limits()
 
 
 @dataclass(frozen=True)
@@ -181,9 +198,15 @@ def gate(card: Card, limits: GateLimits, against: Card | None = None) -> Gate:
             notes.append(found)
         else:
             checks.append(found)
+    notes += [
+        f"{one.name}: not held against {' and '.join(names)}; to do so, name it (--axis {one.name})"
+        for one in axes
+        if one.reference is not None and (names := limits.not_held(one))
+    ]
     if not checks:
-        names = ", ".join(one.name for one in axes)
-        raise InputError(f"nothing to check on {names}: expected a limit that applies there, such as max_gap = 5")
+        named = ", ".join(one.name for one in axes)
+        told = "; ".join(["expected a limit that applies there, such as max_gap = 5", *notes])
+        raise InputError(f"nothing to check on {named}: {told}")
     return Gate(card, tuple(checks), tuple(notes))
 
 

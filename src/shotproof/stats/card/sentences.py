@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shotproof.core.nouns import nouns
+from shotproof.core.nouns import counted, nouns
 from shotproof.stats.card.card import Card, CardAxis, CardNumber
-from shotproof.stats.export.numbers import bounds, counted, level, listed, percent
+from shotproof.stats.export.numbers import bounds, level, listed, percent
 from shotproof.stats.needed import Needed
 
 _METRICS = {"acc": "accuracy", "wacc": "worst-class accuracy"}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 from xml.etree import ElementTree
 
+from shotproof.core.printable import printable
 from shotproof.stats.card.gate import Gate
 
 # What XML 1.0 cannot hold, not even escaped.
@@ -53,8 +54,8 @@ def gate_json(gate: Gate, strict: bool = False) -> dict[str, Any]:
 
 
 def _escaped(text: str, in_title: bool = False) -> str:
-    """As GitHub's runner reads it back."""
-    written = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    """Write one line of text as GitHub's runner reads it back."""
+    written = printable(text).replace("%", "%25")
     return written.replace(":", "%3A").replace(",", "%2C") if in_title else written
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from shotproof.core.printable import printable
 from shotproof.evaluation.evaluated import METRICS
 from shotproof.stats.block import Block, Group
 from shotproof.stats.comparison import Comparison
@@ -40,7 +41,7 @@ def to_latex(comparison: Comparison) -> str:
     written = []
     for block in comparison.blocks:
         written.append(_design_table(comparison, wide_table(comparison, block)))
-        if block.detectors:
+        if any(one.is_told for one in block.detectors):
             written.append(_detector_table(block))
     shown = (one for one in comparison.data_sets if one.mean.quantity in ("accuracy", "gap", "skill"))
     written += [_data_set_table(comparison, one) for one in shown]
@@ -88,7 +89,7 @@ def _data_set_table(comparison: Comparison, across: AcrossDataSets) -> str:
 def _detector_table(block: Block) -> str:
     heading = ["Sampler", "Detectors", "Spearman", "First by second", "Second by first"]
     body = []
-    for one in block.detectors:
+    for one in (each for each in block.detectors if each.is_told):
         accuracy = ["--" if one.accuracy is None else f"{value:.1f}" for value in one.accuracy or (0.0, 0.0)]
         correlation = "--" if one.correlation != one.correlation else f"{one.correlation:.2f}"
         body.append(_line([escape(one.sampler), escape(", ".join(one.detectors)), correlation, *accuracy]))
@@ -137,10 +138,10 @@ def _text(cell: Cell | None) -> str:
 
 
 def escape(text: str) -> str:
-    """Plain text as LaTeX prints it.
+    """Write plain text as LaTeX prints it, on one line.
 
     Example:
         >>> escape("50% of a_b")
         '50\\\\% of a\\\\_b'
     """
-    return "".join(_ESCAPED.get(character, character) for character in text)
+    return "".join(_ESCAPED.get(character, character) for character in printable(text))

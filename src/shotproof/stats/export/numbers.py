@@ -37,8 +37,3 @@ def listed(words: list[str], most: int | None = None) -> str:
     if most is not None and len(words) > most + 1:
         words = [*words[:most], f"{len(words) - most} others"]
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def counted(number: int, noun: str) -> str:
-    """E.g. `1 method` or `1,200 tasks`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

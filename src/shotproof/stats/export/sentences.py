@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
-from shotproof.core.nouns import nouns
+from shotproof.core.nouns import counted, nouns
 from shotproof.core.records import UNKNOWN
 from shotproof.evaluation.evaluated import Classifier
 from shotproof.evaluation.origin import REFERENCES
 from shotproof.stats.block import Group
 from shotproof.stats.comparison import Comparison
-from shotproof.stats.export.numbers import bounds, counted, level, listed, percent
+from shotproof.stats.export.numbers import bounds, level, listed, percent
 from shotproof.stats.intervals import Interval
 from shotproof.stats.triples import CLOSED, OPEN, PAIRED, Fates, Triples, best_name
 from shotproof.stats.verdicts import Verdict, verdicts

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from shotproof.core.nouns import counted
 from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
 from shotproof.stats.block import Block, Group
 from shotproof.stats.comparison import Comparison
@@ -82,7 +83,7 @@ def title_of(block: Block) -> str:
     parts = [
         design.data_set,
         design.shape,
-        "" if design.query is None else f"{design.query} queries per class",
+        "" if design.query is None else f"{counted(design.query, 'query', 'queries')} per class",
         "" if design.dial is None else f"a = {design.dial:g}",
         f"split {design.split}" if design.split else "",
     ]

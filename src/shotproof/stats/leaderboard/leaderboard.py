@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from shotproof.core.arrays import BoolArray
 from shotproof.core.errors import InputError, Mismatch
+from shotproof.core.nouns import counted
 from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
 from shotproof.evaluation.metrics import rank_correlation
 from shotproof.stats.card.card import CardRank
-from shotproof.stats.export.numbers import counted
 from shotproof.stats.intervals import Covers, Estimate, Interval, check_intervals, check_level
 from shotproof.stats.leaderboard.dominance import Comparable, above
 from shotproof.stats.leaderboard.measured import (
@@ -109,7 +109,7 @@ class Leaderboard:
 
     def __repr__(self) -> str:
         on = ", ".join(self.data_sets)
-        return f"<Leaderboard of {len(self.entries):,} classifiers on {on}: {self.covers} intervals>"
+        return f"<Leaderboard of {counted(len(self.entries), 'classifier')} on {on}: {self.covers} intervals>"
 
 
 def make_leaderboard(
@@ -180,9 +180,16 @@ def make_leaderboard(
 
 
 def _same_slots(measured: Sequence[Measured]) -> list[Measured]:
-    """With one name for what has one digest: results tell variants of a sampler apart, cards do not."""
-    known = {one.sets.tasks.digest: one.slot for one in measured if one.told is None}
-    return [replace(one, slot=known.get(one.sets.tasks.digest, one.slot)) for one in measured]
+    """With one name for what has one digest: results tell variants of a sampler apart, cards do not.
+
+    A card that has an axis for each of two names of the same tasks is taken by the first.
+    """
+    known: dict[str, Slot] = {}
+    for one in sorted(measured, key=lambda one: one.told is not None):  # results first
+        known.setdefault(one.sets.tasks.digest, one.slot)
+    named = [one if one.told is None else replace(one, slot=known[one.sets.tasks.digest]) for one in measured]
+    first = {(one.classifier, one.file, one.slot): one for one in reversed(named)}
+    return [one for one in named if one.told is None or first[one.classifier, one.file, one.slot] is one]
 
 
 def _on_same_tasks(measured: Sequence[Measured], tasks: Collection[str]) -> tuple[list[Measured], list[str]]:
@@ -263,7 +270,7 @@ def _axes(measured: Sequence[Measured]) -> list[BoardAxis]:
         name = slot.name
         if names[slot.data_set, slot.split, slot.name] > 1:
             dial = "" if slot.dial is None else f", a = {slot.dial:g}"
-            name = f"{name}, {slot.way}-way {slot.shot}-shot, {slot.query} queries{dial}"
+            name = f"{name}, {slot.way}-way {slot.shot}-shot, {counted(slot.query, 'query', 'queries')}{dial}"
         axes.append(BoardAxis(slot, one.sets, name, one.medium))
     return sorted(axes, key=lambda one: (one.data_set, one.sets.reference is not None, one.slot.shot, one.name))
 

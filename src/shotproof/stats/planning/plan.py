@@ -32,6 +32,7 @@ import numpy.typing as npt
 from scipy import special, stats
 
 from shotproof.core.errors import InputError, InsufficientData
+from shotproof.core.nouns import counted
 from shotproof.stats.intervals import check_level
 from shotproof.tasks.uniform.depletion import draw_classes
 
@@ -265,8 +266,8 @@ def plan(
     widths = {query: point.half_width for query, point in points.items() if point.half_width is not None}
     if not widths:
         raise InsufficientData(
-            f"{len(sizes)} classes of at most {max(sizes, default=0)} items do not give two tasks of {way} ways and "
-            f"{shot} shots: lower the way or the shots"
+            f"{counted(len(sizes), 'class', 'classes')} of at most {counted(max(sizes, default=0), 'item')} do not "
+            f"give two tasks of {counted(way, 'way')} and {counted(shot, 'shot')}: lower the way or the shots"
         )
     best = min(widths, key=lambda query: (widths[query], query))
     near = [query for query, width in widths.items() if width <= NEAR * widths[best]]

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from shotproof.core.errors import InputError
+from shotproof.core.nouns import counted
 from shotproof.core.options import option
 from shotproof.methods.shared.gram import GramBlocks, GramMethod, unit_rows
 
@@ -24,7 +25,8 @@ class NearestNeighbors(GramMethod):
     def scores_from_gram(self, gram: GramBlocks, labels: Tensor, way: int) -> Tensor:
         """Votes plus a share of the summed similarity that is too small to outweigh a vote."""
         if self.k > labels.shape[-1]:
-            raise InputError(f"method 'knn': k is {self.k}, but a task has only {labels.shape[-1]} support items")
+            held = counted(labels.shape[-1], "support item")
+            raise InputError(f"method 'knn': k is {self.k}, but a task has only {held}")
         _, similarity = unit_rows(gram)
         # Equally similar rows are taken by class, never by row; rounding makes copies of an item equally similar.
         labels, order = labels.sort(dim=-1, stable=True)

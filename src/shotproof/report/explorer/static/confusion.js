@@ -38,7 +38,7 @@ function table(set, pairs, open) {
   });
   const head = ["Class", "taken for", "queries", "of those asked", ""].map((text, place) =>
     el("th", { scope: "col", class: place === 2 || place === 3 ? "number" : "" }, text));
-  return el("div", { class: "scroll" }, el("table", { class: "compact" }, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows)));
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Pairs" }, el("table", { class: "compact" }, el("thead", {}, el("tr", {}, ...head)), el("tbody", {}, ...rows)));
 }
 
 export async function showConfusion(box, set, chosen, open, stillWanted) {

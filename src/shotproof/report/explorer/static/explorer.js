@@ -83,14 +83,14 @@ function row(place) {
 const list = new List(byId("list"), row, (index) => {
   const place = now.listed[index];
   history[NARROW.matches ? "pushState" : "replaceState"](null, "", address({ task: now.set.number[place] }));
+  document.body.classList.add("reading");
   openTask(place);
 });
 
 function openTask(place) {
   const mine = ++opening;
-  document.body.classList.toggle("reading", place >= 0);
   if (place < 0) {
-    byId("task").replaceChildren(el("p", { class: "aside" }, "Choose a task: a click, or the arrow keys in the list."));
+    byId("task").replaceChildren(el("p", { class: "aside" }, "No task fits what is chosen above."));
     return Promise.resolve();
   }
   const back = el("button", { type: "button", class: "back", onclick: () => { go({ task: null }); byId("list").focus(); } }, "Back to the list");
@@ -155,7 +155,10 @@ async function show() {
     summarize();
   }
   const { task } = state(); // one may have been picked while the counts were loading
-  const place = task === undefined ? -1 : set.number.indexOf(Number(task));
+  const asking = task === undefined ? -1 : set.number.indexOf(Number(task));
+  document.body.classList.toggle("reading", asking >= 0);
+  const first = NARROW.matches ? -1 : (now.listed[0] ?? -1); // a task stands beside the list where there is room
+  const place = asking >= 0 ? asking : first;
   const index = place < 0 ? -1 : now.listed.indexOf(place);
   if (now.fresh) {
     now.fresh = false;
@@ -227,6 +230,7 @@ function listen() {
     }
   });
   addEventListener("popstate", () => show().catch(told));
+  NARROW.addEventListener("change", () => show().catch(told));
 }
 
 async function start() {

@@ -38,9 +38,12 @@ function rank(column, place) {
   return column.best[place] === column.worst[place] ? `${column.best[place]}` : `${column.best[place]}\u2013${column.worst[place]}`;
 }
 
+// Columns of an axis stand together below its name, after a rule.
+const number = (column) => `number${columns[columns.indexOf(column) - 1]?.axis === column.axis ? "" : " first"}`;
+
 function cell(column, place, chosen) {
   const mean = column.mean[place];
-  const kind = `number${column === chosen ? " chosen" : ""}`;
+  const kind = `${number(column)}${column === chosen ? " chosen" : ""}`;
   if (mean === null) return el("td", { class: `${kind} none` }, "\u2013");
   const ranked = column.best[place] === null ? "not ranked" : `rank ${rank(column, place)} of ${column.of}`;
   const interval = column.low[place] === null ? "no interval" : bounds(column, place);
@@ -56,14 +59,14 @@ const row = (chosen) => (place) => [
 function heads(chosen, turned) {
   const groups = new Map();
   for (const one of columns) groups.set(one.axis, [...(groups.get(one.axis) ?? []), one]);
-  const above = [...groups].map(([axis, of]) => el("th", { scope: "colgroup", colspan: of.length, title: board.axes[axis].about }, board.axes[axis].name));
+  const above = [...groups].map(([axis, of]) => el("th", { scope: "colgroup", class: "first", colspan: of.length, title: board.axes[axis].about }, board.axes[axis].name));
   const below = columns.map((column) => {
     const down = (column.quantity === "accuracy") !== turned;
     const order = column !== chosen ? "none" : down ? "descending" : "ascending";
     const sort = () => go({ sort: key(column), turned: column === chosen && !turned ? "1" : null });
-    return el("th", { scope: "col", class: "number", "aria-sort": order }, el("button", { type: "button", class: "sort", onclick: sort, "data-sort": key(column) }, named(column)));
+    return el("th", { scope: "col", class: number(column), "aria-sort": order }, el("button", { type: "button", class: "sort", onclick: sort, "data-sort": key(column) }, named(column)));
   });
-  byId("axes").replaceChildren(el("th", { class: "rank", scope: "col", rowspan: 2 }, "Rank"), el("th", { scope: "col", rowspan: 2, class: "name" }, "Classifier"), ...above);
+  byId("axes").replaceChildren(el("th", { class: "rank number", scope: "col", rowspan: 2 }, "Rank"), el("th", { scope: "col", rowspan: 2, class: "name" }, "Classifier"), ...above);
   byId("columns").replaceChildren(...below);
   byId("widths").replaceChildren(el("col", { class: "rank" }), el("col", { class: "name" }), ...columns.map(() => el("col")));
 }
@@ -126,6 +129,7 @@ const pairOf = (a, b) => {
 };
 
 function showCorrelations() {
+  byId("correlations").closest("section").hidden = board.pairs.every((pair) => pair.r === null);  // too few classifiers
   const head = columns.map((column) => el("th", { scope: "col", class: "number" }, `${board.axes[column.axis].name}, ${named(column)}`));
   const rows = columns.map((a) => el("tr", {}, el("th", { scope: "row" }, `${board.axes[a.axis].name}, ${named(a)}`), ...columns.map((b) => {
     const pair = a === b ? undefined : pairOf(a, b);

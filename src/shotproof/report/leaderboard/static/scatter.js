@@ -4,6 +4,7 @@ import { el, percent } from "./dom.js";
 const [LEFT, BOTTOM, EDGE] = [60, 44, 12];
 const [NARROWEST, WIDEST] = [280, 760];
 const WHISKERS = 60; // more would hide the points
+const FRAME = [-50, 150]; // of skill lost (%): one who had little to lose may have lost many times as much
 
 const svg = (tag, given = {}, ...children) => {
   const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -30,6 +31,9 @@ function scale(column, places, start, end) {
   }
   const margin = Math.max((high - low) * 0.06, 0.5);
   [low, high] = [low - margin, high + margin];
+  if (column.quantity === "skill_lost" && low < FRAME[1] && high > FRAME[0]) {
+    [low, high] = [Math.max(low, FRAME[0]), Math.min(high, FRAME[1])];
+  }
   const [from, to] = column.quantity === "accuracy" ? [low, high] : [high, low];
   const at = (value) => start + ((value - from) / (to - from)) * (end - start);
   return { at, ticks: ticks(low, high), clamp: (value) => at(Math.min(Math.max(value, low), high)) };
@@ -51,17 +55,17 @@ export function scatter(box, x, y, labels, groups, frontPlaces, describe, open) 
   const width = Math.min(Math.max(box.clientWidth, NARROWEST), WIDEST);
   const height = Math.round(Math.max(0.62 * width, 280));
   const [across, up] = [scale(x, all, LEFT, width - EDGE), scale(y, all, height - BOTTOM, EDGE)];
-  const spot = (place) => [across.at(x.mean[place]), up.at(y.mean[place])];
+  const spot = (place) => [across.clamp(x.mean[place]), up.clamp(y.mean[place])];
   const parts = [];
   for (const value of across.ticks) {
     const at = across.at(value);
     parts.push(svg("line", { class: "grid", x1: at, x2: at, y1: EDGE, y2: height - BOTTOM }));
-    parts.push(svg("text", { class: "tick", x: at, y: height - BOTTOM + 14, "text-anchor": "middle" }, String(+value.toFixed(6))));
+    parts.push(svg("text", { class: "tick", x: at, y: height - BOTTOM + 14, "text-anchor": "middle" }, String(+value.toFixed(6)).replace("-", "\u2212")));
   }
   for (const value of up.ticks) {
     const at = up.at(value);
     parts.push(svg("line", { class: "grid", x1: LEFT, x2: width - EDGE, y1: at, y2: at }));
-    parts.push(svg("text", { class: "tick", x: LEFT - 6, y: at + 3.5, "text-anchor": "end" }, String(+value.toFixed(6))));
+    parts.push(svg("text", { class: "tick", x: LEFT - 6, y: at + 3.5, "text-anchor": "end" }, String(+value.toFixed(6)).replace("-", "\u2212")));
   }
   parts.push(svg("text", { class: "axis-label", x: (LEFT + width - EDGE) / 2, y: height - 8, "text-anchor": "middle" }, labels[0]));
   const middle = (height - BOTTOM) / 2;

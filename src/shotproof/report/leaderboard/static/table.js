@@ -7,10 +7,17 @@ const MARGIN_ROWS = 8;
 export class Table {
   // draw(place) gives the cells of a row.
   constructor(box, body, draw) {
-    Object.assign(this, { box, body, draw, places: [] });
+    Object.assign(this, { box, body, draw, places: [], printing: false });
     [this.before, this.after] = [0, 0].map(() => el("tr", { class: "space", "aria-hidden": "true" }, el("td")));
     box.addEventListener("scroll", () => this.later(), { passive: true });
     new ResizeObserver(() => this.later()).observe(box);
+    // Paper does not scroll: until it is printed, also the rows out of sight.
+    for (const [event, printing] of [["beforeprint", true], ["afterprint", false]]) {
+      addEventListener(event, () => {
+        this.printing = printing;
+        this.render();
+      });
+    }
   }
 
   show(places) {
@@ -32,7 +39,7 @@ export class Table {
     const count = this.places.length;
     const seen = Math.ceil(this.box.clientHeight / ROW_HEIGHT);
     const top = Math.min(Math.floor(this.box.scrollTop / ROW_HEIGHT), Math.max(count - seen, 0));
-    const [first, last] = [Math.max(0, top - MARGIN_ROWS), Math.min(count, top + seen + MARGIN_ROWS)];
+    const [first, last] = this.printing ? [0, count] : [Math.max(0, top - MARGIN_ROWS), Math.min(count, top + seen + MARGIN_ROWS)];
     if (first === this.first && last === this.last) return;
     const kept = new Map([...this.body.children].map((row) => [row.dataset.index, row]));
     const rows = [];
