@@ -4,6 +4,7 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from shotproof.core.errors import InputError, Mismatch
@@ -124,6 +125,12 @@ def test_bad_steps_are_explained(tmp_path: Path) -> None:
             transform(features(), step)
     with pytest.raises(InputError, match="maps of 4 x 3 have no 5 x 1 parts"):
         transform(features(MAPS), "pool(height=5, width=1)")
+
+
+def test_features_without_items_are_refused() -> None:
+    empty = Features(pa.table({"item": pa.array([], pa.string()), "feature": pa.array([], pa.list_(pa.float32(), 2))}))
+    with pytest.raises(InputError, match="have no items: there is nothing that l2 could change"):
+        transform(empty, "l2")
 
 
 def test_a_base_set_of_other_dimensions_is_refused_and_one_of_the_test_set_is_noted() -> None:

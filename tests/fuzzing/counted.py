@@ -57,7 +57,7 @@ def try_cases(name: str, first: int, last: int, seed: int, progress: Path, folde
     for command in FORMATS[name].commands:  # which imports what it needs, for as long as that takes
         campaign.tried_content(name, command, good, folder, seconds=IMPORTING)
     for number in range(first, last):
-        progress.write_text(json.dumps({"number": number, "counts": counts}))
+        _note(progress, number, counts)
         faulthandler.dump_traceback_later(STUCK * SECONDS, exit=True)
         command, data = commands[number % len(commands)], data_of(seed, name, number)
         found = campaign.tried(name, command, data, folder, SECONDS)
@@ -66,7 +66,7 @@ def try_cases(name: str, first: int, last: int, seed: int, progress: Path, folde
         if found.outcome.is_bug:
             kept = campaign.keep(name, command, data, found.outcome, folder)
             sys.stderr.write(f"{name}, {command}, case {number}: {found.outcome}, kept as {kept}\n{found.told}\n")
-    progress.write_text(json.dumps({"number": last, "counts": counts}))
+    _note(progress, last, counts)
 
 
 def count_cases(cases: int, seed: int, names: list[str]) -> dict[str, Counter[str]]:
@@ -82,12 +82,19 @@ def count_cases(cases: int, seed: int, names: list[str]) -> dict[str, Counter[st
     return counts
 
 
+def _note(progress: Path, number: int, counts: Counter[str]) -> None:
+    """Write down how far it came, whole or not at all: the process may die at any time."""
+    beside = progress.with_suffix(".new")
+    beside.write_text(json.dumps({"number": number, "counts": counts}))
+    beside.replace(progress)
+
+
 def _of_format(name: str, share: int, seed: int, folder: Path) -> Counter[str]:
     counts, first, progress = Counter[str](), 0, folder / "progress.json"
     file = folder / FORMATS[name].file
     good = file.read_bytes()
     while first < share:
-        progress.write_text(json.dumps({"number": first, "counts": {}}))
+        _note(progress, first, Counter())
         one = [sys.executable, "-m", "tests.fuzzing", "--one-counted", name]
         ended = subprocess.run(
             [*one, str(first), str(share), str(seed), str(progress), str(folder)],

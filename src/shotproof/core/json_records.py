@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import sys
 import types
 import typing
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.plain_values import default_of
 
+LARGEST = sys.float_info.max
 _NAMES = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
 
@@ -102,7 +104,8 @@ def _read_record(value: Any, kind: Any, where: str) -> Any:
 
 def _is(value: Any, kind: type) -> bool:
     if kind is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        # No NaN, and no whole number that is beyond what a float holds.
+        return isinstance(value, int | float) and not isinstance(value, bool) and -LARGEST <= value <= LARGEST
     return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))
 
 

@@ -259,6 +259,8 @@ def transform(features: Features, steps: Step | Iterable[Step]) -> Features:
 
 def _applied(features: Features, step: Transform) -> Features:
     values = features.array if features.shape is None else features.maps
+    if not len(values):
+        raise InputError(f"the features '{features.name}' have no items: there is nothing that {step} could change")
     rows = max(1, BLOCK_VALUES // max(1, values[:1].size))
     kind = np.float32 if features.shape is None else np.float16
     blocks = [
