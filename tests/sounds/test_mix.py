@@ -315,7 +315,7 @@ def test_settings_that_make_no_sense_are_refused() -> None:
     for settings, message in (
         ({"dial": -1.0}, "dial: expected a number of at least 0, found -1"),
         ({"margin_db": float("nan")}, "margin_db: expected a number from -200 to 200, found nan"),
-        ({"per_background": 0}, "per_background: expected a whole number of at least 1 or None, found 0"),
+        ({"per_background": 0}, "per_background: expected a whole number from 1 to 10,000,000 or None, found 0"),
         ({"thresholds": Thresholds(max_alike=0.5), "embedding": None}, "max_alike needs an embedding"),
         ({"format": "flc"}, "format: expected flac or wav, found 'flc': did you mean 'flac'"),
     ):

@@ -15,6 +15,7 @@ import pyarrow as pa
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.files import read_json
+from shotproof.core.limits import LARGEST_SEED
 from shotproof.core.options import Checked, option
 from shotproof.core.plain_values import typed
 from shotproof.core.records import CatalogRecord, Source
@@ -49,7 +50,9 @@ class MixSettings(Checked):
     silence.
     """
 
-    seed: int = option(0, "decides which recordings meet, and splits that the mapping leaves open", least=0)
+    seed: int = option(
+        0, "decides which recordings meet, and splits that the mapping leaves open", least=0, most=LARGEST_SEED
+    )
     dial: float = option(1.0, "a: the background's amplitude, 0 for none, 1 as in SpurAudio", least=0)
     margin_db: float = option(MARGIN_DB, "g: decibels by which the foreground is louder", least=-200, most=200)
     per_background: int | None = option(

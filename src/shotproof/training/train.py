@@ -8,6 +8,7 @@ from typing import Any
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.core.limits import SEED
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.features.features import Features
 from shotproof.models.backbone import Backbone, backbones
@@ -80,6 +81,7 @@ def train(
         >>> model.record.classes
         ('flower-3', 'gear-8', 'polygon-3', 'star-5')
     """
+    SEED.check("seed", seed)
     stages = stages_of(objective, recipe, settings)
     start = Model.read(from_model) if isinstance(from_model, str | Path) else from_model
     named = backbone or (recipe_named(recipe).backbone if recipe else None) or BACKBONE

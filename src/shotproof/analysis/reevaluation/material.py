@@ -9,6 +9,7 @@ from typing import TypeVar
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, Mismatch
+from shotproof.core.limits import HALVINGS
 from shotproof.core.records import Source
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
@@ -71,8 +72,8 @@ class Material:
         return f"<Material: {', '.join(f'{count} {name}' for name, count in held.items() if count)}>"
 
     def __post_init__(self) -> None:
-        if self.halvings is not None and self.halvings < 2:
-            raise InputError(f"halvings: expected at least 2, found {self.halvings}")
+        if self.halvings is not None:
+            HALVINGS.check("halvings", self.halvings)
         for name in ("results", "tasks", "catalogs", "features", "attributes", "methods"):
             if not isinstance(getattr(self, name), list | tuple):
                 raise InputError(f"{name}: expected a list, found {type(getattr(self, name)).__name__}")

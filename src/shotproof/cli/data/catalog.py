@@ -11,6 +11,7 @@ import typer
 
 from shotproof.cli.console import print_json, print_table, say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.core import limits
 from shotproof.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -50,9 +51,13 @@ def catalog(
         bool, typer.Option("--stats", help="Print how many items of which class are in which context.")
     ] = False,
     context_column: Annotated[str, typer.Option(help="The column with the contexts, for --stats.")] = "context",
-    way: Annotated[int, typer.Option(min=1, help="Check for tasks of so many classes.")] = 5,
-    shot: Annotated[int, typer.Option(min=1, help="Check for so many support items per class.")] = 5,
-    query: Annotated[int, typer.Option(min=1, help="Check for so many query items per class.")] = 15,
+    way: Annotated[int, typer.Option(min=1, max=limits.WAY.most, help="Check for tasks of so many classes.")] = 5,
+    shot: Annotated[
+        int, typer.Option(min=1, max=limits.SHOT.most, help="Check for so many support items per class.")
+    ] = 5,
+    query: Annotated[
+        int, typer.Option(min=1, max=limits.QUERY.most, help="Check for so many query items per class.")
+    ] = 15,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     workers: Workers = None,
     device: Device = None,

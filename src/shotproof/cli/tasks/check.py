@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shotproof.cli.console import say
+from shotproof.core import limits
 
 if TYPE_CHECKING:
     from shotproof.tasks.check import Violation
@@ -30,11 +31,14 @@ def check(
     ] = None,
     model: Annotated[Path | None, typer.Option(help="FILE.model in place of features; needs --catalog.")] = None,
     sample: Annotated[
-        int | None, typer.Option(min=1, help="On how many tasks of each set they are computed anew. Default: all.")
+        int | None,
+        typer.Option(
+            min=1, max=limits.TASKS.most, help="On how many tasks of each set they are computed anew. Default: all."
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Which tasks these are.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=limits.SEED.most, help="Which tasks these are.")] = 0,
     trust: Annotated[bool, typer.Option("--trust", help="Import code that results and cards name.")] = False,
-    most: Annotated[int, typer.Option(help="How many violations to print.")] = 20,
+    most: Annotated[int, typer.Option(min=0, max=limits.MOST, help="How many violations to print.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print all violations as JSON.")] = False,
 ) -> None:
     """Check every task against every constraint of its sampler's definition; exit status 1 if one is broken.
