@@ -90,6 +90,8 @@ def test_numbers_of_numpy_become_plain_ones() -> None:
         ({"milk": 1}, "milk: expected True or False, found 1"),
         ({"sort": "greem"}, "sort: expected black or green, found 'greem': did you mean 'green'?"),
         ({"spices": "mint"}, "spices: expected a list of text, found 'mint'"),
+        ({"spices": ["\ud800"]}, "spices: expected a list of text, found ['\\ud800']"),
+        ({"kettle": "\udcff"}, "kettle: expected a path, found '\\udcff': its name is not UTF-8: rename it"),
         ({"strengths": (1.0,)}, "strengths: expected 2 numbers of at least 0"),
         ({"strengths": (1.0, -1.0)}, "strengths: expected 2 numbers of at least 0"),
         ({"kettle": 3}, "kettle: expected a path or None, found 3"),

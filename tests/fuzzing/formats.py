@@ -228,6 +228,14 @@ FORMATS: dict[str, Format] = {
             "sp.read": reading("tasks.parquet"),
         },
     ),
+    **{
+        f"tasks with {what}": Format(
+            file,
+            _TABLE,
+            {"check": ("check", file, "--catalog", CATALOG, "--attributes", "attributes.parquet")},
+        )
+        for what, file in (("attributes", "planted.parquet"), ("contexts", "iid.parquet"))
+    },
     "results": Format(
         "results.parquet",
         _TABLE,

@@ -49,6 +49,7 @@ def test_a_sound_set_passes(sound: tuple[TaskSet, Catalog, Attributes]) -> None:
         ("support", lambda rows: [rows[0]["support"][0]] * 3, "occurs 3 times"),
         ("support", lambda rows: ["nowhere", *rows[0]["support"][1:]], "is not in the catalog"),
         ("query", lambda rows: rows[0]["query"][:5], "5 query items, the design says 6"),
+        ("query", lambda rows: [], "0 query items, the design says 6"),
         ("query", lambda rows: [*rows[0]["query"][:5], rows[0]["support"][0]], "holds the class's attribute"),
         ("attribute", lambda rows: rows[1]["attribute"], "are not all different"),
         ("attribute", lambda rows: "no such word", "is not eligible: held by 0"),
@@ -133,3 +134,32 @@ def test_files_that_were_changed_or_swapped(
 def test_planted_tasks_need_attributes(sound: tuple[TaskSet, Catalog, Attributes]) -> None:
     with pytest.raises(InputError, match="needs the attributes"):
         check_tasks(sound[0], sound[1])
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("fallback", "x"),
+        ("fallback", None),
+        ("support_loosened", "x"),
+        ("query_failures", None),
+        ("support_contexts", 1),
+    ],
+)
+def test_columns_of_another_type_are_refused_by_name(
+    sound: tuple[TaskSet, Catalog, Attributes], column: str, values: Any
+) -> None:
+    tasks, catalog, attributes = sound
+    table = tasks.table.drop_columns([column]) if column in tasks.table.column_names else tasks.table
+    table = table.append_column(column, pa.array([values] * len(table)))
+    with pytest.raises(InputError, match=f"^tasks, column '{column}': expected "):
+        check_tasks(TaskSet(table, tasks.record), catalog, attributes)
+
+
+def test_the_published_variant_is_checked_by_what_its_columns_tell(data: Data) -> None:
+    catalog, attributes = data
+    shape: dict[str, Any] = {"split": "test", "way": 3, "shot": 2, "query": 4, "tasks": 5}
+    tasks = sample(catalog, "fewstab(variant='published')", attributes=attributes, **shape)
+    table = tasks.table.drop_columns(["support_failures"])
+    with pytest.raises(InputError, match="published variant need the column 'support_failures' to be checked"):
+        check_tasks(TaskSet(table, tasks.record), catalog, attributes)

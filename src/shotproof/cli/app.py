@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
+from collections.abc import Sequence
 
 import typer
 import typer.main
@@ -36,7 +37,7 @@ from shotproof.cli.show import show
 from shotproof.cli.tasks.check import check
 from shotproof.cli.tasks.evaluate import evaluate
 from shotproof.cli.tasks.sample import sample
-from shotproof.core.errors import ShotproofError, is_want_of_memory
+from shotproof.core.errors import InputError, ShotproofError, is_want_of_memory
 from shotproof.version import __version__
 
 app = typer.Typer(
@@ -81,6 +82,7 @@ def main() -> None:
     """Run the command; bad input is one line on standard error and exit status 2."""
     arguments = sys.argv[1:] or ["--help"]
     try:
+        _refuse_empty(arguments)
         status = command()(args=arguments, standalone_mode=False)
     except ShotproofError as error:
         _stop(str(error), 2)
@@ -100,6 +102,15 @@ def main() -> None:
         sys.stderr.flush()
         os._exit(INTERRUPTED)  # an ordinary exit would wait for threads that are at work
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _refuse_empty(arguments: Sequence[str]) -> None:
+    """Refuse an empty argument, most likely a shell variable without a value: a path would be the working folder."""
+    for before, argument in zip(["shotproof", *arguments], arguments, strict=False):
+        if argument == "":
+            raise InputError(f"the argument after '{before}' is empty: expected a value")
+        if argument.startswith("--") and argument.endswith("="):
+            raise InputError(f"{argument.removesuffix('=')}: expected a value, found nothing after the '='")
 
 
 def _stop(message: str, status: int) -> None:

@@ -28,6 +28,7 @@ from shotproof.core.files import check_path
 from shotproof.core.limits import MOST
 from shotproof.core.plain_values import shown
 from shotproof.core.spelling import write_call
+from shotproof.core.text import is_storable
 
 _RULE = "shotproof.option"
 _WORDS = {int: "a whole number", float: "a number", bool: "True or False", str: "text", Path: "a path"}
@@ -317,6 +318,8 @@ def _fitting(value: Any, kind: Any) -> tuple[bool, Any]:
         return _fitting_list(value, kind)
     if kind is bool or isinstance(value, bool):
         return kind is bool and isinstance(value, bool), value
+    if kind is str:
+        return isinstance(value, str) and is_storable(value), value
     # NumPy's numbers are taken too, and become Python's.
     casts = {int: numbers.Integral, float: numbers.Real, Path: str | Path}
     if kind in casts:

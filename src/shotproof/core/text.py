@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 import urllib.parse
+from pathlib import Path
+
+from shotproof.core.errors import WriteFailed
 
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 SHORTEST_SECRET = 8  # characters; a shorter key is a placeholder such as EMPTY, which servers that need none are given
@@ -12,6 +15,19 @@ SHORTEST_SECRET = 8  # characters; a shorter key is a placeholder such as EMPTY,
 def is_storable(text: str) -> bool:
     """Return whether a file can hold the text: half a surrogate pair is no character, and UTF-8 has no form of it."""
     return _HALF_PAIR.search(text) is None
+
+
+def encoded(text: str, path: Path) -> bytes:
+    """The text as a file is to hold it, in UTF-8.
+
+    Raises:
+        WriteFailed: it has half a surrogate pair, as names do that are not UTF-8; the message has what is around it.
+    """
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        around = text[max(error.start - 20, 0) : error.end + 20]
+        raise WriteFailed(f"cannot write {path}: {around!r} is not UTF-8: rename what is called so") from error
 
 
 def storable(text: str) -> str:

@@ -11,15 +11,28 @@ from dataclasses import dataclass
 from math import log
 from typing import Any
 
+import pyarrow as pa
+
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.contexts import contexts_of
 from shotproof.core.errors import InputError
+from shotproof.core.plain_values import typed
 from shotproof.core.records import TasksRecord
+from shotproof.core.tables import cast_columns, require_no_nulls
 from shotproof.tasks.context.check import SETS, check_context
 from shotproof.tasks.taskset import TaskSet
 
 Row = dict[str, Any]
+_TOLD = pa.schema(
+    [
+        ("fallback", pa.bool_()),
+        ("support_loosened", pa.int64()),
+        ("support_failures", pa.int64()),
+        ("query_failures", pa.int64()),
+        ("support_contexts", pa.list_(pa.string())),
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -74,17 +87,17 @@ def check_tasks(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None 
         []
     """
     record = tasks.record
-    rows: list[Row] = tasks.table.to_pylist()
+    published = record.sampler_name == "fewstab" and record.options.get("variant") == "published"
+    rows = _rows(tasks, published)
     in_context = record.sampler_name in SETS
     planted = not in_context and any(row["attribute"] is not None for row in rows)
     if planted and attributes is None:
         raise InputError("these tasks plant attributes: checking them needs the attributes")
     lookup = _lookup(catalog, None if in_context else attributes, record.split)
-    column = record.options.get("context_column", "context")
+    column = record.context_column or "context"
     contexts = dict(zip(lookup.label, contexts_of(catalog, column), strict=True)) if in_context else {}
-    clean_value = record.options.get("clean_value")
-    published = planted and record.options.get("variant") == "published"
-    vocabulary = _vocabulary(lookup, record.shot or 0, record.query or 0) if published else set()
+    clean_value = typed(record.options.get("clean_value"), str, "tasks, sampler.options.clean_value")
+    vocabulary = _vocabulary(lookup, record.shot or 0, record.query or 0) if planted and published else set()
     found = list(_check_origin(tasks, catalog, attributes))
     for start, stop in zip(tasks.starts[:-1], tasks.starts[1:], strict=True):
         task = rows[start:stop]
@@ -97,6 +110,20 @@ def check_tasks(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None 
     if record.sampler_name == "depletion":
         found.extend(_check_depletion(rows, lookup, record, len(tasks)))
     return found
+
+
+def _rows(tasks: TaskSet, published: bool) -> list[Row]:
+    """The classes of all tasks, with the columns in which samplers tell how a class came about, if there are any."""
+    table = cast_columns(tasks.table, _TOLD, "tasks")
+    for name in _TOLD.names:
+        if name in table.column_names and table.column(name).null_count:
+            raise InputError(f"tasks, column '{name}': expected a value in every row")
+        if name not in table.column_names and published and name != "support_contexts":
+            raise InputError(f"tasks of fewstab's published variant need the column '{name}' to be checked")
+    if "support_contexts" in table.column_names:
+        require_no_nulls(table.column("support_contexts"), "tasks, column 'support_contexts'")
+    rows: list[Row] = table.to_pylist()
+    return rows
 
 
 def _lookup(catalog: Catalog, attributes: Attributes | None, split: str | None) -> _Lookup:
@@ -218,8 +245,9 @@ def _check_loosened(row: Row) -> Iterator[str]:
     """The published code loosens after five failures, or five more, and every success of a class takes it back."""
     if row.get("support_loosened", 0) and row["slot"]:
         yield f"the support is loosened, which can be of a task's first class alone, not of class {row['slot'] + 1}"
-    if row.get("support_loosened", 0) > row.get("support_failures", 0) // 5:
-        yield f"the support is loosened to {row['support_loosened']} words after {row['support_failures']} failures"
+    failures = row.get("support_failures", 0)
+    if row.get("support_loosened", 0) > failures // 5:
+        yield f"the support is loosened to {row['support_loosened']} words after {failures} failures"
     if row.get("fallback") and row.get("query_failures", 5) < 5:
         yield f"the query fell back after {row['query_failures']} failures"
 
@@ -253,7 +281,7 @@ def _check_query(
         if own not in lookup.words[item] and item not in taken and lookup.source.get(item) not in supported
     ]
     inter = [item for item in intra if lookup.words[item] & others]
-    fell_back = bool(row["fallback"]) if published else selection != "intra" and len(inter) < len(row["query"])
+    fell_back = row["fallback"] if published else selection != "intra" and len(inter) < len(row["query"])
     if row.get("fallback") not in (None, fell_back):
         yield f"fallback is recorded as {row['fallback']}, there are {len(inter)} inter-class candidates"
     candidates = intra if selection == "intra" or fell_back else inter
@@ -261,7 +289,7 @@ def _check_query(
     for item in strangers:
         why = f"holds the class's attribute '{own}'" if own in lookup.words[item] else "is no candidate"
         yield f"query item '{item}' {why}"
-    if selection == "lowest" and not strangers:
+    if selection == "lowest" and row["query"] and not strangers:
         counted = {item: lookup.words[item] - {own, *others} for item in candidates}
         if published:
             counted = {item: words & vocabulary for item, words in counted.items()}

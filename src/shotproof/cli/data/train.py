@@ -104,6 +104,7 @@ def train(
     from shotproof.attributes.attributes import Attributes
     from shotproof.catalog.catalog import Catalog
     from shotproof.cli.runtime import make_runtime
+    from shotproof.core.tables import check_output
     from shotproof.features.features import Features
     from shotproof.models.objective import objectives
     from shotproof.training.train import train as train_model
@@ -111,6 +112,7 @@ def train(
 
     started = time.monotonic()
     made = [objectives.make(one) for one in objective or []]  # misspelled: told before any file is read
+    check_output(output)
     trials = _trials(made, seed or [0], output)
     named: dict[str, Any] = {"way": way, "shot": shot, "query": query, "epochs": epochs, "tasks": tasks}
     named |= {"tasks_per_update": tasks_per_update, "batch": batch, "optimizer": optimizer, "lr": lr}
