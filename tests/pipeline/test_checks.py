@@ -133,6 +133,12 @@ def refusal(world: Path, *changes: tuple[str, str], dry_run: bool = True) -> str
         ([('detectors = ["photometric"]', 'file = "attributes.parquet"')], "[attributes], file: "),
         ([("pixels(size=4)", "logmel")], "[features], encoders: encoder 'logmel' takes sounds"),
         (
+            [("pixels(size=4)", "hf:no/such-model")],
+            "[features], encoders: model 'no/such-model' is neither a folder nor in the local Hugging Face cache: give "
+            "a folder, or allow the download from the hub with hub=True",
+        ),
+        ([('"photometric"', '"vlm:no/such-model"')], "[attributes], detectors: model 'no/such-model' is neither"),
+        (
             [("pixels(size=4)", "file:made-elsewhere.npy")],
             "[features], encoders: encoder 'file': path: made-elsewhere.npy does not exist",
         ),

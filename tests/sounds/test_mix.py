@@ -321,3 +321,15 @@ def test_settings_that_make_no_sense_are_refused() -> None:
     ):
         with pytest.raises(InputError, match=message):
             MixSettings(**settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("splits", [{}, MAPPING.splits])
+def test_splits_that_the_seed_draws_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, splits: dict[str, str]
+) -> None:
+    mapping = PairMapping(MAPPING.pairs, MAPPING.hard, splits)
+    settings = MixSettings(embedding=None, on_the_fly=True)
+    runtime = Runtime(cache=None, workers=1)
+    mix(draw_recordings(tmp_path / "raw"), mapping, tmp_path / "out", settings, runtime=runtime)
+    told = "the mapping has no [splits]: its 2 foregrounds are divided by the seed into 2 for train"
+    assert caplog.messages == ([] if splits else [told])

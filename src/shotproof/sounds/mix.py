@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -31,6 +32,8 @@ from shotproof.sounds.loudness import Loudness, measure_loudness
 from shotproof.sounds.mapping import PairMapping, read_mapping
 from shotproof.sounds.quality import Separation, Thresholds, alike, separation
 from shotproof.sounds.recipes import CLEAN, Recipe, Recordings, draw_recipes, labeled, recipe_columns
+
+logger = logging.getLogger("shotproof")
 
 FORMATS = ("flac", "wav")
 PATH_COLUMNS = ("foreground", "background")
@@ -115,6 +118,13 @@ def mix(
     recordings = Recordings(used, measure_loudness(used.paths, runtime, settings.short))
     recipes = _recipes(recordings, mapping, settings)
     _claim(folder, settings, mapping, recordings, runtime)
+    if not mapping.splits and len(used.splits) == 1:
+        classes = Counter(mapping.split_of(settings.seed).values())
+        logger.warning(
+            "the mapping has no [splits]: its %d foregrounds are divided by the seed into %s",
+            classes.total(),
+            ", ".join(f"{count} for {name}" for name, count in sorted(classes.items())),
+        )
     cosines = _cosines(recipes, recordings, settings, runtime)
     limit = settings.thresholds.max_alike
     unlike = [row for row, cosine in enumerate(cosines) if limit is None or cosine is None or cosine <= limit]

@@ -12,7 +12,7 @@ import typer
 from shotproof.cli.console import print_json, print_table, say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
 from shotproof.core import limits
-from shotproof.core.errors import InputError
+from shotproof.core.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from shotproof.catalog.catalog import Catalog
@@ -91,6 +91,11 @@ def catalog(
         made = read_layout(root, layout, splits=splits, names=names, name=name)
     runtime = make_runtime(workers, device, cache, progress, engine)
     problems = check_catalog(made, way=way, shot=shot, query=query, runtime=runtime) if check else []
+    if stats and context_column not in made.table.column_names:
+        raise InputError(
+            f"--stats counts contexts, and the catalog has no column '{context_column}': name the one that holds them "
+            f"with --context-column{did_you_mean(context_column, made.table.column_names)}"
+        )
     found = context_statistics(made, context_column) if stats else None
     if output is not None:
         made.write(output)
