@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -78,8 +79,14 @@ def _left_out(root: Path, paths: Sequence[str], loose: Sequence[str]) -> dict[st
     for what, names in found.items():
         if names:
             more = f", ... ({len(names):,} in all)" if len(names) > SHOWN else ""
-            logger.warning("%s: left out, as %s: %s%s", root, why[what], printable(", ".join(names[:SHOWN])), more)
+            _warn_once(f"{root}: left out, as {why[what]}: {printable(', '.join(names[:SHOWN]))}{more}")
     return {what: names for what, names in found.items() if names}
+
+
+@functools.cache
+def _warn_once(message: str) -> None:
+    """Warn, but not each time that a command reads the same folder."""
+    logger.warning("%s", message)
 
 
 def _without_images(folders: list[list[str]]) -> list[list[str]]:
