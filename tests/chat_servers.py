@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import io
 import json
 import threading
@@ -48,7 +49,8 @@ def nearest_answer(content: list[dict[str, Any]]) -> str:
 class ChatStandIn(ThreadingHTTPServer):
     """Answers by `answer`, after the faults that are set have occurred, one per request.
 
-    A fault is a status (`500`, `429 1`), `raw TEXT`, `refuse TEXT`, `huge`, `drop` or `slow`.
+    A fault is a status (`500`, `429 1`), `raw TEXT`, `refuse TEXT`, `reason TEXT` (after the status), `garbage TEXT`
+    (in place of a status), `huge`, `gzip TEXT`, `drop`, `slow` or `drip` (a byte at a time).
     """
 
     daemon_threads = True
@@ -98,7 +100,11 @@ class _Handler(BaseHTTPRequestHandler):
             server.under_way -= 1
         if kind == "slow":
             server.closing.wait(20)
-        if kind in ("slow", "drop"):
+        if kind == "drip":
+            self._drip()
+        if kind == "garbage":
+            self.wfile.write(detail.encode() + b"\r\n\r\n")
+        if kind in ("slow", "drop", "drip", "garbage"):
             self.close_connection = True
         elif kind.isdecimal():
             self._send(int(kind), json.dumps({"error": {"message": detail or "oops"}}), {"Retry-After": detail})
@@ -106,18 +112,35 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(200, detail)
         elif kind == "refuse":
             self._send(400, detail)
+        elif kind == "reason":
+            self._send(400, "{}", reason=detail)
         elif kind == "huge":
             self._send(200, " " * (2**24 + 1))
+        elif kind == "gzip":
+            self._send(200, gzip.compress(detail.encode()), {"Content-Encoding": "gzip"})
         else:
             said = {"role": "assistant", "content": server.answer(content)}
             self._send(200, json.dumps({"choices": [{"message": said}]}))
 
-    def _send(self, status: int, text: str, headers: dict[str, str] | None = None) -> None:
-        self.send_response(status)
-        for name, value in {"Content-Length": str(len(text.encode())), **(headers or {})}.items():
+    def _send(
+        self, status: int, body: str | bytes, headers: dict[str, str] | None = None, reason: str | None = None
+    ) -> None:
+        content = body.encode() if isinstance(body, str) else body
+        self.send_response(status, reason)
+        for name, value in {"Content-Length": str(len(content)), **(headers or {})}.items():
             self.send_header(name, value)
         self.end_headers()
-        self.wfile.write(text.encode())
+        self.wfile.write(content)
+
+    def _drip(self) -> None:
+        """Promise an answer, and send a byte of it every 20 ms for 10 s."""
+        self.send_response(200)
+        self.send_header("Content-Length", "1000000")
+        self.end_headers()
+        for _ in range(500):
+            self.wfile.write(b" ")
+            if self.server.closing.wait(0.02):
+                return
 
     def log_message(self, *arguments: Any) -> None:
         """Quiet."""

@@ -2,8 +2,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -163,3 +166,51 @@ def test_mixtures_that_are_not_written_have_paths_whatever_the_record_says() -> 
     assert Catalog(mixed).path_columns == ["path", "foreground", "background"]
     named = make(foreground=["bird", "bird", "bird"], background=["sea", "sea", "land"])  # words, of items with files
     assert Catalog(named).path_columns == ["path"]
+
+
+def test_a_catalog_goes_to_a_data_frame_and_back_with_its_root(tmp_path: Path) -> None:
+    catalog = Catalog(make(), tmp_path)
+    again = Catalog.from_pandas(catalog.to_pandas(), root=str(tmp_path))
+    assert (again.paths, again.digest) == (catalog.paths, catalog.digest)
+
+
+@pytest.mark.parametrize(
+    "keep",
+    [
+        [True, False, True],
+        np.array([True, False, True]),
+        pa.array([True, False, True]),
+        pc.field("item") != "b",
+    ],
+)
+def test_items_are_kept_by_a_mask_or_a_condition(tmp_path: Path, keep: Any) -> None:
+    kept = Catalog(make(context=["sea", "land", "sea"]), tmp_path, CatalogRecord(name="birds")).filter(keep)
+    assert (kept.items, kept.root, kept.record.name) == (["a", "c"], tmp_path, "birds")
+
+
+def test_a_column_of_a_data_frame_is_a_mask() -> None:
+    catalog = Catalog(make())
+    assert catalog.filter(catalog.to_pandas()["label"] == "y").items == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("keep", "message"),
+    [
+        ([True], "expected 3 values, each true or false, or a condition on columns"),
+        ([1, 0, 2], "expected 3 values, each true or false"),
+        ("label", "expected 3 values, each true or false"),
+        (pc.field("lable") == "x", "or a condition on columns: .*lable"),
+        ([False] * 3, "none of the 3 items is kept"),
+    ],
+)
+def test_a_filter_that_cannot_be_used(keep: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Catalog(make()).filter(keep)
+
+
+def test_roots_may_be_given_as_text(tmp_path: Path) -> None:
+    catalog = Catalog(make(), str(tmp_path / "birds"))  # type: ignore[arg-type]
+    moved = catalog.moved_to(str(tmp_path))
+    assert moved.root == tmp_path
+    assert moved.table["path"].to_pylist() == ["birds/x/a", "birds/x/b", "birds/y/c"]
+    assert moved.paths == catalog.paths

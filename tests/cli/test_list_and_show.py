@@ -52,6 +52,7 @@ def test_all_kinds_at_once_and_as_json() -> None:
     (greedy,) = [one for one in printed["samplers"] if one["name"] == "greedy"]
     assert greedy["options"]["rounds"] == {"description": "rounds over all support items", "type": "integer"} | {
         "minimum": 1,
+        "maximum": 10_000_000,
         "default": 2,
     }
 

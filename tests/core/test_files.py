@@ -35,7 +35,7 @@ def test_only_regular_files_up_to_a_size_are_read(tmp_path: Path) -> None:
 def test_a_path_that_no_file_can_have_is_not_there(tmp_path: Path) -> None:
     assert is_there(tmp_path)
     assert not is_there(tmp_path / "none")
-    for path in ("a\0b", "x" * 256, "y/" * 2_100):
+    for path in ("a\0b", "x" * 256, "y/" * 2_100, "\udcff", "\ud800"):
         assert not is_there(path)
         with pytest.raises(OSError, match="its name"):
             check_path(path)

@@ -128,3 +128,22 @@ def test_a_record_is_a_record_or_metadata() -> None:
     assert TasksRecord.read(EXAMPLES[3]) is EXAMPLES[3]
     with pytest.raises(InputError, match=r"expected a table, found \[\]"):
         TasksRecord.read([])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("summary", "left_out"), [({}, ()), ({"classes_left_out": None}, ())])
+def test_no_class_is_left_out_where_a_summary_names_none(summary: dict[str, Any], left_out: tuple[str, ...]) -> None:
+    assert TasksRecord.read({"format": 2, "summary": summary}).classes_left_out == left_out
+
+
+@pytest.mark.parametrize(
+    ("summary", "message"),
+    [
+        ({"classes_left_out": 5}, "summary.classes_left_out: expected a list, found 5"),
+        ({"classes_left_out": [1]}, r"summary.classes_left_out\[0\]: expected text, found 1"),
+        ({"tasks_in_all": "x"}, "summary.tasks_in_all: expected a whole number, found 'x'"),
+    ],
+)
+def test_a_summary_of_other_types_is_refused_when_it_is_read(summary: dict[str, Any], message: str) -> None:
+    for record, meta in ((TasksRecord, {"summary": summary}), (ResultsRecord, {"tasks": {"summary": summary}})):
+        with pytest.raises(InputError, match=message):
+            record.read({"format": 2, **meta})

@@ -138,8 +138,8 @@ def test_many_items_are_scored_without_their_inner_products(
         ("filter(by='los')", "by: expected accuracy or loss, found 'los': did you mean 'loss'"),
         ("filter(keep='least')", "keep: expected worst or best, found 'least'"),
         ("filter(base='fewstab')", "base: expected random or meta-dataset, found 'fewstab'"),
-        ("filter(candidates=0)", "candidates: expected a whole number of at least 1, found 0"),
-        ("filter(of=0)", "of: expected a whole number of at least 1"),
+        ("filter(candidates=0)", "candidates: expected a whole number from 1 to 10,000,000, found 0"),
+        ("filter(of=0)", "of: expected a whole number from 1 to 10,000,000"),
     ],
 )
 def test_bad_input(data: tuple[Catalog, Features], sampler: str, message: str) -> None:

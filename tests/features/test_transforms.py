@@ -117,9 +117,9 @@ def test_bad_steps_are_explained(tmp_path: Path) -> None:
             "negatives: expected signed or relu or refuse, found 'sign': did you mean 'signed'",
         ),
         ("power(negatives='refuse')", "a feature is negative"),
-        ("project(dimensions=0)", "dimensions: expected a whole number of at least 1, found 0"),
+        ("project(dimensions=0)", "dimensions: expected a whole number from 1 to 10,000,000, found 0"),
         ("pool(height=1, width=1)", "an encoder with maps=True gives local maps"),
-        ("pool(height=0, width=1)", "height: expected a whole number of at least 1, found 0"),
+        ("pool(height=0, width=1)", "height: expected a whole number from 1 to 10,000,000, found 0"),
     ]:
         with pytest.raises(InputError, match=message):
             transform(features(), step)

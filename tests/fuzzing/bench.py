@@ -121,10 +121,10 @@ def make_bench(folder: Path) -> None:
 
 
 def _images(folder: Path) -> None:
-    world = sp.ShapesWorld(classes=7, items=4, size=16)
+    world = sp.ShapesWorld(classes=7, items=6, size=16)  # enough for halves of each class
     drawn = world.write(folder / "images")
     table = drawn.table.append_column("context", pa.array(["sea", "land"] * (len(drawn) // 2)))
-    table = table.set_column(table.column_names.index("split"), "split", pa.array(["train"] * 8 + ["test"] * 20))
+    table = table.set_column(table.column_names.index("split"), "split", pa.array(["train"] * 12 + ["test"] * 30))
     catalog = Catalog(table, drawn.root, drawn.record)
     catalog.write(folder / "catalog.parquet")
     catalog = Catalog.read(folder / "catalog.parquet")
@@ -135,15 +135,17 @@ def _images(folder: Path) -> None:
     features.write(folder / "features.parts")
     for kind in ("zip", "tar"):
         shutil.make_archive(str(folder / "images"), kind, folder / "images")
-    test = catalog.in_split("test")
-    random = sp.sample(test, "random", way=2, shot=1, query=2, tasks=4)
+    shape: dict[str, Any] = {"split": "test", "way": 2, "shot": 1, "query": 2, "tasks": 4}
+    random = sp.sample(catalog, "random", **shape)
     random.write(folder / "tasks.parquet")
-    hard = sp.sample(test, "hardest", like=random, features=features, way=2, shot=1, query=2, tasks=4)
+    hard = sp.sample(catalog, "hardest", like=random, features=features, **shape)
     hard.write(folder / "hard.parquet")
-    sizes: dict[str, int] = {"way": 2, "shot": 1, "query": 1, "tasks": 3}
-    sp.sample(test, "fewstab", attributes=attributes, **sizes).write(folder / "planted.parquet")
-    sp.sample(test, "fewstab(variant='published')", attributes=attributes, **sizes).write(folder / "published.parquet")
-    sp.sample(test, "ood", **sizes).write(folder / "ood.parquet")
+    sizes: dict[str, Any] = {**shape, "query": 1, "tasks": 3}
+    sp.sample(catalog, "fewstab", attributes=attributes, **sizes).write(folder / "planted.parquet")
+    sp.sample(catalog, "fewstab(variant='published')", attributes=attributes, **sizes).write(
+        folder / "published.parquet"
+    )
+    sp.sample(catalog, "ood", **sizes).write(folder / "ood.parquet")
     sp.evaluate(random, features, ["ncc", "ridge"]).write(folder / "results.parquet")
     sp.evaluate(hard, features, ["ncc"]).write(folder / "hard-results.parquet")
     rows = len(catalog)

@@ -114,7 +114,16 @@ def changed_npz(content: bytes, choices: Choices) -> bytes:
         np.save(
             array,
             choices.pick(
-                (np.zeros(3), np.array(["x"] * 3), np.zeros((2, 0)), np.array(1), np.array([1j]), np.zeros((2, 2, 2)))
+                (
+                    np.zeros(3),
+                    np.array(["x"] * 3),
+                    np.array(["\ud800", "x"]),
+                    np.array([2**31 - 1], "<u4").view("<U1"),
+                    np.zeros((2, 0)),
+                    np.array(1),
+                    np.array([1j]),
+                    np.zeros((2, 2, 2)),
+                )
             ),
         )
         members[name] = array.getvalue()

@@ -14,6 +14,10 @@ from tests.fuzzing.choices import Choices
 from tests.fuzzing.values import LONG, changed, json_value, to_json
 
 KEY = b"shotproof"
+_LOOSE = {
+    "summary": ("classes_left_out", "tasks_in_all"),
+    "sampler": ("name", "options"),
+}
 _STRANGE: tuple[Any, ...] = (
     lambda n: pa.nulls(n),
     lambda n: pa.array([True] * n),
@@ -100,6 +104,9 @@ def changed_meta(meta: dict[bytes, bytes], choices: Choices) -> dict[bytes, byte
         document["format"] = 1
         document.setdefault("made_by", {"layout": "x", "sampler": "random", "encoder": "pixels > l2", "way": 5})
         document.setdefault("from", {"catalog": "0" * 32})
+    for part, own in _LOOSE.items():  # tables of any values, of which some are used
+        if isinstance(document.get(part), dict) and choices.below(4) == 0:
+            document[part] = changed(document[part], choices, json_value, own)
     for _ in range(1 + choices.below(2)):
         if isinstance(document, dict):
             document = changed(document, choices, json_value, keys)

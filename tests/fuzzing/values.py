@@ -43,6 +43,7 @@ _OF_ANY: tuple[Callable[[], Any], ...] = (
     lambda: 5,
     lambda: 2**31,
     lambda: 2**63 - 1,
+    lambda: 10**23,
     lambda: 0.5,
     lambda: 1e308,
     lambda: float("nan"),

@@ -101,7 +101,10 @@ def test_the_scores_are_those_of_evaluating_by_hand(done: tuple[Path, Run]) -> N
         (('on = ["pixels"]', 'on = "pixel"'), "[evaluate], method 'ncc', on: 'pixel' is none of the encoders of [fea"),
         (('on = ["pixels"]', "on = 1"), "[evaluate], method 'ncc': on must be text or list, not 1"),
         (('on = ["pixels"]', "shots = [3]"), "[evaluate], method 'ncc', shots: there are no tasks of 3 shots: expec"),
-        (('on = ["pixels"]', "shots = [0]"), "[evaluate], method 'ncc', shots: expected whole numbers of at least 1"),
+        (
+            ('on = ["pixels"]', "shots = [0]"),
+            "[evaluate], method 'ncc', shots: expected a whole number from 1 to 1,000,000",
+        ),
         (('on = "nets/anil-1.model"', 'on = "anil-1.model"'), "[evaluate], method 'anil', on: 'anil-1.model' is none"),
         (('"model:nets/dn4.model", ', '"model:nets/dn4.model", on = "pixels", '), "[evaluate], method 'model:"),
         (('on = ["pixels"]', 'on = ["pixels", "pixels"]'), "[evaluate], method 'ncc', on: expected each once"),

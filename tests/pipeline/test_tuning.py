@@ -144,7 +144,10 @@ def test_it_is_read_with_defaults(folder: Path, table: str, expected: TuneOn) ->
         (('split = "val"', 'split = "vla"'), "[evaluate.tune_on]: unknown split 'vla': did you mean 'val'"),
         (('split = "val"', 'split = "test"'), "[evaluate.tune_on]: split 'test' is that of the tasks of sampler"),
         (('split = "val"', 'split = "train"'), f"[evaluate.tune_on]: model '{FIRST}' was trained on "),
-        (("tasks = 3", "tasks = 0"), "[evaluate.tune_on], tasks: expected a whole number of at least 1, found 0"),
+        (
+            ("tasks = 3", "tasks = 0"),
+            "[evaluate.tune_on], tasks: expected a whole number from 1 to 10,000,000, found 0",
+        ),
         (("[0.3, 0.003]", '["0.3"]'), "[evaluate.tune_on]: rates must be a list of a number or a whole number, at"),
         (("[0.3, 0.003]", "[0.3, 0.3]"), "[evaluate.tune_on], rates: expected each once, found 0.3 twice"),
         (("[0.3, 0.003]", "[0.3, -1]"), "[evaluate.tune_on], rates: method 'finetune'"),

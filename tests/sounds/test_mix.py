@@ -315,9 +315,21 @@ def test_settings_that_make_no_sense_are_refused() -> None:
     for settings, message in (
         ({"dial": -1.0}, "dial: expected a number of at least 0, found -1"),
         ({"margin_db": float("nan")}, "margin_db: expected a number from -200 to 200, found nan"),
-        ({"per_background": 0}, "per_background: expected a whole number of at least 1 or None, found 0"),
+        ({"per_background": 0}, "per_background: expected a whole number from 1 to 10,000,000 or None, found 0"),
         ({"thresholds": Thresholds(max_alike=0.5), "embedding": None}, "max_alike needs an embedding"),
         ({"format": "flc"}, "format: expected flac or wav, found 'flc': did you mean 'flac'"),
     ):
         with pytest.raises(InputError, match=message):
             MixSettings(**settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("splits", [{}, MAPPING.splits])
+def test_splits_that_the_seed_draws_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, splits: dict[str, str]
+) -> None:
+    mapping = PairMapping(MAPPING.pairs, MAPPING.hard, splits)
+    settings = MixSettings(embedding=None, on_the_fly=True)
+    runtime = Runtime(cache=None, workers=1)
+    mix(draw_recordings(tmp_path / "raw"), mapping, tmp_path / "out", settings, runtime=runtime)
+    told = "the mapping has no [splits]: its 2 foregrounds are divided by the seed into 2 for train"
+    assert caplog.messages == ([] if splits else [told])

@@ -251,10 +251,10 @@ def test_hash_seed_changes_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "error", "message"),
     [
-        ({"way": 1}, InputError, "way: expected a whole number of at least 2, found 1"),
-        ({"shot": 0}, InputError, "shot: expected a whole number of at least 1, found 0"),
-        ({"query": 1.5}, InputError, "query: expected a whole number of at least 1, found 1.5"),
-        ({"tasks": 0}, InputError, "tasks: expected a whole number of at least 1, found 0"),
+        ({"way": 1}, InputError, "way: expected a whole number from 2 to 10,000, found 1"),
+        ({"shot": 0}, InputError, "shot: expected a whole number from 1 to 1,000,000, found 0"),
+        ({"query": 1.5}, InputError, "query: expected a whole number from 1 to 1,000,000, found 1.5"),
+        ({"tasks": 0}, InputError, "tasks: expected a whole number from 1 to 10,000,000, found 0"),
         ({"split": "tset"}, UnknownName, "did you mean 'test'"),
     ],
 )

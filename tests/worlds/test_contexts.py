@@ -70,7 +70,10 @@ def test_it_lies_on_disk_as_metacoco_does(catalog: Catalog) -> None:
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"figures": 0}, "figures: expected a whole number of at least 1"), ({"contexts": 37}, "from 1 to 36, found 37")],
+    [
+        ({"figures": 0}, "figures: expected a whole number from 1 to 10,000,000"),
+        ({"contexts": 37}, "from 1 to 36, found 37"),
+    ],
 )
 def test_bad_input(change: dict[str, int], message: str) -> None:
     with pytest.raises(InputError, match=message):

@@ -107,7 +107,7 @@ def test_a_catalog_without_factors_is_refused() -> None:
     [
         ({"share": 1.2}, "share: expected a number from 0 to 1, found 1.2"),
         ({"share": float("nan")}, "share: expected .* found nan"),
-        ({"dimensions": 0}, "dimensions: expected a whole number of at least 1, found 0"),
+        ({"dimensions": 0}, "dimensions: expected a whole number from 1 to 10,000,000, found 0"),
         ({"noise": -1}, "noise: expected a number of at least 0, found -1"),
         ({"factors": ()}, "factors: expected at least one column"),
     ],

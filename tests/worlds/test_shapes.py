@@ -155,9 +155,9 @@ def test_the_catalog_survives_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"classes": 0}, "ShapesWorld: classes: expected a whole number of at least 1, found 0"),
-        ({"items": -1}, "items: expected a whole number of at least 1, found -1"),
-        ({"size": 8}, "size: expected a whole number of at least 16, found 8"),
+        ({"classes": 0}, "ShapesWorld: classes: expected a whole number from 1 to 10,000,000, found 0"),
+        ({"items": -1}, "items: expected a whole number from 1 to 10,000,000, found -1"),
+        ({"size": 8}, "size: expected a whole number from 16 to 10,000,000, found 8"),
         ({"correlation": 1.5}, "correlation: expected a number from 0 to 1, found 1.5"),
         ({"classes": 3, "train_classes": 4}, "4 training classes of 3"),
     ],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import posixpath
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shotproof.core.errors import InputError, UnknownName
+from shotproof.core.errors import InputError, UnknownName, first_line
 from shotproof.core.nouns import Medium, counted
 from shotproof.core.places import absolute, joined, shown, store_of, url_of
 from shotproof.core.records import CatalogRecord
@@ -52,6 +52,7 @@ class Catalog(Tabular):
     record: CatalogRecord = field(default_factory=CatalogRecord)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "root", Path(self.root))
         required = REQUIRED | {name: kind for name, kind in OPTIONAL.items() if name in self.table.column_names}
         table = conform(self.table, required, "catalog")
         require_unique(table.column("item"), "catalog, column 'item'")
@@ -80,13 +81,54 @@ class Catalog(Tabular):
             return cls(table, path.parent, record)
 
     @classmethod
-    def from_pandas(cls, frame: pd.DataFrame) -> Catalog:
+    def from_pandas(cls, frame: pd.DataFrame, *, root: str | Path = ".") -> Catalog:
         """From a data frame with the columns `item` and `label`, and others that there are.
 
-        Without `path` items have no files, which those with features do not need; without `split` all are of one.
+        Args:
+            frame: a row per item. Without `path` items have no files, which those with features do not need; without
+                `split` all are of one
+            root: the folder that relative paths start from, as a data frame has none: `catalog.root` of the catalog
+                that it came from
+
+        Example:
+            >>> import pandas as pd
+            >>> frame = pd.DataFrame({"item": ["a", "b"], "path": ["a.png", "b.png"], "label": ["jay", "owl"]})
+            >>> Catalog.from_pandas(frame, root="birds").paths[1].as_posix()
+            'birds/b.png'
         """
         absent = {"path": frame.get("item"), "split": "all"}
-        return super().from_pandas(frame.assign(**{name: absent[name] for name in absent if name not in frame}))
+        made = super().from_pandas(frame.assign(**{name: absent[name] for name in absent if name not in frame}))
+        return replace(made, root=Path(root))
+
+    def filter(self, keep: pc.Expression | Sequence[bool] | npt.NDArray[np.bool_] | pa.Array) -> Catalog:
+        """Only some of the items, as a catalog of its own: tasks of the whole are not its tasks.
+
+        Args:
+            keep: whether each item is kept, [n] of true and false (a list, an array, a column of a data frame), or a
+                condition on columns as Arrow has it
+
+        Raises:
+            InputError: it is not of as many rows, names a column that there is not, or keeps nothing.
+
+        Example:
+            >>> columns = {"item": ["a", "b"], "path": ["a.png", "b.png"], "label": ["jay", "owl"]}
+            >>> catalog = Catalog(pa.table({**columns, "split": ["test", "test"]}))
+            >>> catalog.filter([False, True]).items
+            ['b']
+            >>> catalog.filter(pc.field("label") == "jay").items
+            ['a']
+        """
+        try:
+            condition = keep if isinstance(keep, pc.Expression) else pa.array(keep, pa.bool_())
+            kept = self.table.filter(condition)
+        except (pa.ArrowException, ValueError, TypeError) as error:
+            raise InputError(
+                f"filter: expected {len(self):,} values, each true or false, or a condition on columns: "
+                f"{first_line(error)}"
+            ) from error
+        if not len(kept):
+            raise InputError(f"filter: none of the {len(self):,} items is kept")
+        return Catalog(kept, self.root, self.record)
 
     def write(self, path: str | Path) -> None:
         """Write catalog.parquet, with the paths made relative to it."""
@@ -94,8 +136,9 @@ class Catalog(Tabular):
         table = self.moved_to(path.parent).table
         write_table(path, table, "catalog", self.record, self.digest)
 
-    def moved_to(self, folder: Path) -> Catalog:
+    def moved_to(self, folder: str | Path) -> Catalog:
         """The same catalog with another root, its relative paths rewritten to start from there."""
+        folder = Path(folder)
         return Catalog(self._with_paths_from(folder), folder, self.record)
 
     def describe(self) -> str:

@@ -7,7 +7,7 @@ import functools
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import typer
@@ -40,7 +40,7 @@ from shotproof.cli.show import show
 from shotproof.cli.tasks.check import check
 from shotproof.cli.tasks.evaluate import evaluate
 from shotproof.cli.tasks.sample import sample
-from shotproof.core.errors import Interrupted, ShotproofError, is_want_of_memory, refused_by_system
+from shotproof.core.errors import InputError, Interrupted, ShotproofError, is_want_of_memory, refused_by_system
 from shotproof.core.trust import typed_by_user
 from shotproof.version import __version__
 
@@ -111,6 +111,7 @@ def main() -> None:
     arguments = sys.argv[1:] or ["--help"]
     tell_all_warnings()
     try:
+        _refuse_empty(arguments)
         status = command()(args=arguments, standalone_mode=False)
     except ShotproofError as error:
         (_leave if is_want_of_memory(error) else _stop)(str(error), 2)
@@ -132,6 +133,15 @@ def main() -> None:
     if status == INTERRUPTED:
         _leave("interrupted", INTERRUPTED)
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _refuse_empty(arguments: Sequence[str]) -> None:
+    """Refuse an empty argument, most likely a shell variable without a value: a path would be the working folder."""
+    for before, argument in zip(["shotproof", *arguments], arguments, strict=False):
+        if argument == "":
+            raise InputError(f"the argument after '{before}' is empty: expected a value")
+        if argument.startswith("--") and argument.endswith("="):
+            raise InputError(f"{argument.removesuffix('=')}: expected a value, found nothing after the '='")
 
 
 def _stop(message: str, status: int) -> NoReturn:

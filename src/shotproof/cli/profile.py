@@ -9,6 +9,7 @@ import typer
 
 from shotproof.cli.console import say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Verbose, Workers
+from shotproof.core import limits
 
 if TYPE_CHECKING:
     from shotproof.stats.card.card import Card, CardNumber
@@ -49,10 +50,10 @@ def profile(
     class_distances: Annotated[
         Path | None, typer.Option(help="A hierarchy or distances of the classes, for tasks of alike classes.")
     ] = None,
-    way: Annotated[int, typer.Option(min=2, help="Classes per task.")] = 5,
-    query: Annotated[int, typer.Option(min=1, help="Query items per class.")] = 15,
-    tasks: Annotated[int | None, typer.Option(min=2, help="Per task set. Default: 600.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Which tasks.")] = 0,
+    way: Annotated[int, typer.Option(min=2, max=limits.WAY.most, help="Classes per task.")] = 5,
+    query: Annotated[int, typer.Option(min=1, max=limits.QUERY.most, help="Query items per class.")] = 15,
+    tasks: Annotated[int | None, typer.Option(min=2, max=limits.TASKS.most, help="Per task set. Default: 600.")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=limits.SEED.most, help="Which tasks.")] = 0,
     quick: Annotated[
         bool, typer.Option("--quick", help="A tenth of the tasks, fewer re-evaluations, and wider intervals.")
     ] = False,

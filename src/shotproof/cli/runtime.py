@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shotproof.core.limits import BATCH, WORKERS
+
 if TYPE_CHECKING:
     from shotproof.core.runtime.runtime import Runtime
 
@@ -14,7 +16,13 @@ NO_CACHE = "none"
 
 Workers = Annotated[
     int | None,
-    typer.Option(min=1, help="Processes. Default: as many as pay off.", rich_help_panel=PANEL, show_default=False),
+    typer.Option(
+        min=WORKERS.least,
+        max=WORKERS.most,
+        help="Processes. Default: as many as pay off.",
+        rich_help_panel=PANEL,
+        show_default=False,
+    ),
 ]
 Device = Annotated[
     str | None,
@@ -36,7 +44,13 @@ Verbose = Annotated[
 ]
 BatchSize = Annotated[
     int | None,
-    typer.Option("--batch-size", min=1, help="Items that a network takes at once.", rich_help_panel=PANEL),
+    typer.Option(
+        "--batch-size",
+        min=BATCH.least,
+        max=BATCH.most,
+        help="Items that a network takes at once.",
+        rich_help_panel=PANEL,
+    ),
 ]
 EngineName = Annotated[
     str | None,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from shotproof.core.errors import InputError, MissingExtra
 from shotproof.core.options import Component, option
+from shotproof.core.text import SHORTEST_SECRET, masked, storable
 from shotproof.core.trust import Reach
 
 if TYPE_CHECKING:
@@ -29,7 +30,9 @@ URL_VARIABLE = "OPENAI_BASE_URL"
 KEY_VARIABLE = "OPENAI_API_KEY"
 _OF_THIS_MACHINE = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/[\w./-]*)?")
 LONGEST_WAIT = 300.0  # seconds; a server that asks for more is asked again after these
-LARGEST_ANSWER = 2**24  # bytes
+BYTES_PER_TOKEN = 64  # of an answer: a long word, or ten characters of which each is escaped
+ENVELOPE = 2**16  # bytes of what a server sends around an answer
+LONGEST_MESSAGE = 300  # characters of what a server says of an error
 
 
 class FailedRequest(Exception):
@@ -48,10 +51,12 @@ class ServerOptions(Component):
     model: str = option(help="the model's name on the server")
     url: str | None = option(None, f"the address before /chat/completions; None: ${URL_VARIABLE}", recorded=False)
     api_key_variable: str = option(KEY_VARIABLE, "the environment variable that holds the key", recorded=False)
-    concurrency: int = option(8, "requests at a time", least=1, recorded=False)
-    retries: int = option(5, "how often a failed request is made again", least=0, recorded=False)
-    timeout: float = option(60.0, "seconds to wait for an answer", least=0, recorded=False)
-    backoff: float = option(1.0, "seconds before a request is made again", least=0, recorded=False)
+    concurrency: int = option(8, "requests at a time", least=1, most=256, recorded=False)
+    retries: int = option(5, "how often a failed request is made again", least=0, most=100, recorded=False)
+    timeout: float = option(
+        60.0, "seconds that a request may take, from connecting to the last byte", above=0, most=86_400, recorded=False
+    )
+    backoff: float = option(1.0, "seconds before a request is made again", least=0, most=LONGEST_WAIT, recorded=False)
 
     def reaches(self) -> Iterator[Reach]:
         """Add a server elsewhere, and a key from a variable of its own choice."""
@@ -75,8 +80,10 @@ class ServerOptions(Component):
 class ChatServer:
     """A model on a server. Use it as an async context; several questions may be under way at once.
 
-    A request that fails is made again: after `backoff` seconds, then twice as many each time, or as many as the server
-    asks for. Redirects are not followed, and no message repeats the key.
+    A request that takes longer than `timeout` seconds in all has failed, however steadily its answer trickles in. One
+    that fails is made again: after `backoff` seconds, then twice as many each time, or as many as the server asks for.
+    Redirects are not followed, and neither messages nor answers repeat the key. An answer may have as many bytes as
+    `max_tokens` can take, and is asked for, and taken, without compression.
     """
 
     def __init__(
@@ -98,9 +105,13 @@ class ChatServer:
         self._backoff = backoff
 
     async def __aenter__(self) -> Self:
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        headers = {"Accept-Encoding": "identity"}
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
         limits = self._httpx.Limits(max_connections=None)  # the caller bounds how many questions are under way
-        self._client = self._httpx.AsyncClient(headers=headers, timeout=self._timeout, limits=limits)
+        # Half of the time to connect, so that a server that is not there is told from one that is slow.
+        timeout = self._httpx.Timeout(None, connect=self._timeout / 2)
+        self._client = self._httpx.AsyncClient(headers=headers, timeout=timeout, limits=limits)
         return self
 
     async def __aexit__(
@@ -173,19 +184,47 @@ class ChatServer:
                 await asyncio.gather(*workers, return_exceptions=True)
 
     async def _try(self, body: dict[str, Any]) -> str:
+        largest = ENVELOPE + BYTES_PER_TOKEN * body["max_tokens"]
         try:
-            async with self._client.stream("POST", self._url, json=body) as response:
-                said = await _read(response)
+            async with (
+                asyncio.timeout(self._timeout),
+                self._client.stream("POST", self._url, json=body) as response,
+            ):
+                said = await _read(response, largest)
+        except TimeoutError as error:
+            raise FailedRequest(f"no whole answer within timeout={self._timeout:g} seconds") from error
         except (self._httpx.ConnectError, self._httpx.ConnectTimeout) as error:
-            raise FailedRequest(_described(error), connected=False) from error
+            raise FailedRequest(self._shown(_described(error)), connected=False) from error
         except self._httpx.HTTPError as error:
-            raise FailedRequest(_described(error)) from error
+            raise FailedRequest(self._shown(_described(error))) from error
         if response.is_success:
-            return _answer_in(said)
-        message = f"{response.status_code} {response.reason_phrase}: {self._server_message(said)}"
+            return self._answer_in(response, said, largest)
+        message = self._shown(f"{response.status_code} {response.reason_phrase}: {_message_in(said)}")
         if response.status_code in (408, 429) or response.is_server_error:
             raise FailedRequest(f"the server answered {message}", wait=_retry_after(response))
         raise InputError(f"the server at {self._shown_url} refuses: {message}")
+
+    def _answer_in(self, response: httpx.Response, body: bytes, largest: int) -> str:
+        """The text of an answer, which may be kept: without the key, and of whole characters."""
+        encoding = response.headers.get("Content-Encoding", "identity")
+        if encoding.strip().lower() not in ("", "identity"):
+            raise InputError(
+                f"the server at {self._shown_url} compresses its answers ({self._shown(encoding)}) though asked not to"
+            )
+        if len(body) > largest:
+            raise FailedRequest(f"the server's answer has more than {largest:,} bytes, too many for max_tokens")
+        try:
+            answer = json.loads(body)["choices"][0]["message"]["content"]
+        except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
+            raise FailedRequest("the server's answer is no chat completion") from error
+        if not isinstance(answer, str):
+            return ""  # null: a refusal, or all tokens went into thinking
+        # A placeholder in place of a key is no secret, and may be the name of a class.
+        return storable(masked(answer, self._key) if len(self._key) >= SHORTEST_SECRET else answer)
+
+    def _shown(self, text: str) -> str:
+        """What a server or the connection says, on one line: the key is masked before the line is cut."""
+        return storable(masked(" ".join(text.split()), self._key)[:LONGEST_MESSAGE])
 
     def _completions_url(self, url: str, asked_by: str) -> httpx.URL:
         try:
@@ -196,33 +235,25 @@ class ChatServer:
             raise InputError(f"{asked_by}: url: expected an address such as http://localhost:8000/v1")
         return parsed.copy_with(path=parsed.path.rstrip("/") + "/chat/completions")
 
-    def _server_message(self, body: bytes) -> str:
-        """What the server says of an error, on one line, without the key."""
-        try:
-            said = json.loads(body)
-            said = said.get("error") or said.get("message") or said.get("detail") or said
-            said = said.get("message", said) if isinstance(said, dict) else said
-        except (ValueError, AttributeError, RecursionError):
-            said = body.decode("utf-8", "replace")
-        line = " ".join(str(said).split())[:300]
-        return line.replace(self._key, "***") if self._key else line
 
-
-async def _read(response: httpx.Response) -> bytes:
+async def _read(response: httpx.Response, largest: int) -> bytes:
+    """The body as it was sent, not decompressed; of one that is too large no more than shows that it is."""
     body = bytearray()
-    async for part in response.aiter_bytes():
+    async for part in response.aiter_raw():
         body += part
-        if len(body) > LARGEST_ANSWER:
-            raise FailedRequest(f"the server's answer has more than {LARGEST_ANSWER:,} bytes")
+        if len(body) > largest:
+            break
     return bytes(body)
 
 
-def _answer_in(body: bytes) -> str:
+def _message_in(body: bytes) -> str:
+    """What the server says of an error."""
     try:
-        answer = json.loads(body)["choices"][0]["message"]["content"]
-    except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
-        raise FailedRequest("the server's answer is no chat completion") from error
-    return answer if isinstance(answer, str) else ""  # null: a refusal, or all tokens went into thinking
+        said = json.loads(body)
+        said = said.get("error") or said.get("message") or said.get("detail") or said
+        return str(said.get("message", said) if isinstance(said, dict) else said)
+    except (ValueError, AttributeError, RecursionError):
+        return body.decode("utf-8", "replace")
 
 
 def _retry_after(response: httpx.Response) -> float:
@@ -232,7 +263,7 @@ def _retry_after(response: httpx.Response) -> float:
         return float(asked)
     try:
         until = email.utils.parsedate_to_datetime(asked)
-    except ValueError:
+    except (ValueError, OverflowError):
         return 0.0
     now = datetime.datetime.now(until.tzinfo)
     return max((until - now).total_seconds(), 0.0)

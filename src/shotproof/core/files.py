@@ -20,6 +20,7 @@ from shotproof.core import located
 from shotproof.core.errors import InputError, did_you_mean, first_line
 from shotproof.core.headroom import require_headroom
 from shotproof.core.places import Found, in_archive, url_of
+from shotproof.core.text import is_storable
 
 T = TypeVar("T")
 
@@ -32,11 +33,15 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def check_path(path: str | Path) -> None:
-    """Refuse a path that no file can have: with a NUL, or longer than systems allow.
+    """Refuse a path that no file can have, with a NUL or longer than systems allow, or that is not UTF-8.
+
+    Neither Arrow nor a record could hold the latter.
 
     Raises:
         OSError: it is one; `strerror` says why.
     """
+    if not is_storable(str(path)):
+        raise OSError(errno.EILSEQ, "its name is not UTF-8: rename it")
     text = os.fsencode(str(path))
     if b"\0" in text:
         raise OSError(errno.EINVAL, "its name has a NUL character")

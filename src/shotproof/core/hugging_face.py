@@ -40,6 +40,22 @@ def load_part(part: str, model: str, *, hub: bool, extra: str = "hf", **options:
         ) from error
 
 
+def require_model(model: str, *, hub: bool) -> None:
+    """Refuse a model that cannot be loaded without a download that was not allowed; quick, nothing is loaded."""
+    if hub or Path(model).is_dir():
+        return
+    try:
+        from huggingface_hub import try_to_load_from_cache
+    except ImportError as error:
+        raise MissingExtra(f"model '{model}'", "hf") from error
+    try:
+        here = isinstance(try_to_load_from_cache(model, "config.json"), str)
+    except ValueError:  # no name that a model of the hub could have
+        here = False
+    if not here:
+        raise not_here(model)
+
+
 def not_here(model: str) -> InputError:
     """The error for a model that would have to be downloaded."""
     return InputError(

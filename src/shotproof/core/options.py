@@ -25,9 +25,11 @@ from typing import Any, ClassVar, Literal, Union, get_args, get_origin
 
 from shotproof.core.errors import InputError, MissingExtra, did_you_mean
 from shotproof.core.files import check_path
+from shotproof.core.limits import MOST
 from shotproof.core.places import absolute
 from shotproof.core.plain_values import shown
 from shotproof.core.spelling import write_call
+from shotproof.core.text import is_storable
 from shotproof.core.trust import Reach
 
 _RULE = "shotproof.option"
@@ -41,7 +43,8 @@ class Option:
 
     kind: the type of its values, as annotated; `int | None` where it may be left open
     required: it has no default
-    least, most: the bounds of a number (or of each number of a list), both allowed; above: a bound that is not allowed
+    least, most: the bounds of a number (or of each number of a list), both allowed; above: a bound that is not allowed;
+        a whole number is at most MOST unless the option says otherwise
     choices: the only values; argument: it is spelled after a colon, as in `hf:MODEL`
     path: its values name files, which an experiment file gives relative to itself
     recorded: it decides what comes out; one that does not (a server's address, say) is neither spelled nor recorded
@@ -144,7 +147,8 @@ def option(
     Args:
         default: the value where none is given
         help: one line on what it does
-        least, most, above: bounds of numbers; `above` itself is not allowed
+        least, most, above: bounds of numbers; `above` itself is not allowed; whole numbers are at most 10,000,000 where
+            `most` says nothing else
         choices: the only values
         argument: spelled after a colon, as in `hf:MODEL`
         path: values name files
@@ -158,12 +162,12 @@ def option(
         >>> import shotproof as sp
         >>> @dataclasses.dataclass(frozen=True)
         ... class Halved(sp.Transform):
-        ...     times: int = sp.option(1, "how often", least=1)
+        ...     times: int = sp.option(1, "how often", least=1, most=8)
         ...     def apply(self, values):
         ...         return values / 2**self.times
-        >>> Halved(times=0)
+        >>> Halved(times=9)
         Traceback (most recent call last):
-        shotproof.core.errors.InputError: transform 'Halved': times: expected a whole number of at least 1, found 0
+        shotproof.core.errors.InputError: transform 'Halved': times: expected a whole number from 1 to 8, found 9
     """
     rule = {"help": help, "least": least, "most": most, "above": above, "choices": tuple(choices)}
     rule |= {"argument": argument, "path": path, "recorded": recorded, "downloads": downloads}
@@ -286,11 +290,20 @@ def _options(cls: type[Any]) -> tuple[Option, ...]:
             kinds[each.name],
             None if each.default is dataclasses.MISSING else each.default,
             required=each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING,
-            **{"help": "", **each.metadata.get(_RULE, {}), **_literals(kinds[each.name])},
+            **{"help": "", **_rule(each, kinds[each.name]), **_literals(kinds[each.name])},
         )
         for each in dataclasses.fields(cls)
         if each.init
     )
+
+
+def _rule(each: dataclasses.Field[Any], annotated: Any) -> dict[str, Any]:
+    """What `option` says of a field, with the bound of whole numbers."""
+    rule = dict(each.metadata.get(_RULE, {}))
+    kinds = _kinds(annotated)
+    if rule.get("most") is None and int in (*kinds, *(of for kind in kinds for of in get_args(kind))):
+        rule["most"] = MOST
+    return rule
 
 
 def _literals(annotated: Any) -> dict[str, Any]:
@@ -320,11 +333,16 @@ def _fitting(value: Any, kind: Any) -> tuple[bool, Any]:
         return _fitting_list(value, kind)
     if kind is bool or isinstance(value, bool):
         return kind is bool and isinstance(value, bool), value
+    if kind is str:
+        return isinstance(value, str) and is_storable(value), value
     # NumPy's numbers are taken too, and become Python's.
     casts = {int: numbers.Integral, float: numbers.Real, Path: str | Path}
     if kind in casts:
         fits = isinstance(value, casts[kind])
-        return fits, kind(value) if fits else value
+        try:
+            return fits, kind(value) if fits else value
+        except OverflowError:  # a whole number that is too large for a float
+            return False, value
     return isinstance(value, get_origin(kind) or kind), value
 
 
@@ -350,13 +368,18 @@ def _in_words(kind: Any, rule: Option) -> str:
     if kind not in (int, float):
         return words
     if rule.above is not None:
-        words = f"{words} above {rule.above:g}"
-        return words if rule.most is None else f"{words}, at most {rule.most:g}"
+        words = f"{words} above {_grouped(rule.above)}"
+        return words if rule.most is None else f"{words}, at most {_grouped(rule.most)}"
     if rule.least is not None and rule.most is not None:
-        return f"{words} from {rule.least:g} to {rule.most:g}"
+        return f"{words} from {_grouped(rule.least)} to {_grouped(rule.most)}"
     if rule.least is not None:
-        return f"{words} of at least {rule.least:g}"
-    return words if rule.most is None else f"{words} of at most {rule.most:g}"
+        return f"{words} of at least {_grouped(rule.least)}"
+    return words if rule.most is None else f"{words} of at most {_grouped(rule.most)}"
+
+
+def _grouped(bound: float) -> str:
+    """A bound in words: 10,000,000, 0.5."""
+    return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
 
 
 def _json_kind(kind: Any, limits: dict[str, Any]) -> dict[str, Any]:

@@ -263,6 +263,15 @@ class TasksRecord(Record):
     mix: Mapping[str, Any] | None = None
     medium: str | None = None
 
+    def __post_init__(self) -> None:
+        typed(self.summary.get("tasks_in_all"), int, "summary.tasks_in_all")
+        typed(self.summary.get("classes_left_out"), tuple[str, ...], "summary.classes_left_out")
+
+    @property
+    def classes_left_out(self) -> tuple[str, ...]:
+        """The classes of the split that the sampler could not use."""
+        return tuple(self.summary.get("classes_left_out") or ())
+
     @property
     def sampler_name(self) -> str:
         """The sampler's name, or `unknown`."""

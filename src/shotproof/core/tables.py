@@ -21,6 +21,7 @@ from shotproof.core.parts import in_parts, part_path, part_paths, read_whole, ta
 from shotproof.core.places import require_writable, url_of
 from shotproof.core.plain_values import plain, typed
 from shotproof.core.records import Header, Meta, Record
+from shotproof.core.text import encoded
 from shotproof.core.whole_files import whole_file
 from shotproof.version import __version__
 
@@ -82,7 +83,7 @@ def write_table(
     if in_parts(path):
         return _write_parts(path, table, meta, group_rows or ROWS_PER_PART)
     text = json.dumps(meta, sort_keys=True, ensure_ascii=False)
-    stored = table.replace_schema_metadata({METADATA_KEY: text.encode()})
+    stored = table.replace_schema_metadata({METADATA_KEY: encoded(text, path)})
     with whole_file(path) as temporary:
         pq.write_table(
             stored,

@@ -41,7 +41,7 @@ class Tabular:
 
         try:
             table = pa.Table.from_pandas(frame, preserve_index=False)
-        except (pa.ArrowException, TypeError) as error:
+        except (pa.ArrowException, TypeError, ValueError) as error:  # half a surrogate pair is a ValueError
             raise InputError(f"the data frame cannot be read: {error}") from error
         return cls(table.replace_schema_metadata(None))  # type: ignore[call-arg]
 

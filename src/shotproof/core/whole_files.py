@@ -18,6 +18,7 @@ from shotproof.core.errors import WriteFailed
 from shotproof.core.headroom import require_headroom
 from shotproof.core.locks import try_lock
 from shotproof.core.places import require_writable, url_of
+from shotproof.core.text import encoded
 
 PREFIX, SUFFIX = ".shotproof-", ".partial"
 LOCK = "lock"  # the file of a temporary folder that is locked as long as anything in it is written
@@ -117,8 +118,9 @@ def new_folder(path: Path) -> Iterator[None]:
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file, whole or not at all."""
+    content = encoded(text, path)
     with whole_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_bytes(content)
 
 
 @contextlib.contextmanager

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.core import draws
+from shotproof.core import draws, limits
 from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
 from shotproof.core.plain_values import plain
@@ -86,10 +86,9 @@ def evaluate(
     several = isinstance(methods, Iterable) and not isinstance(methods, str | Mapping)
     made = [make_method(method) for method in cast("Iterable[AnyMethod]", methods if several else [methods])]
     _require_distinct([method.spelling for method in made])
-    if seed < 0:
-        raise InputError(f"seed: expected a whole number of at least 0, found {seed}")
-    if chunk is not None and chunk < 1:
-        raise InputError(f"chunk: expected a number of tasks above 0, found {chunk}")
+    limits.SEED.check("seed", seed)
+    if chunk is not None:
+        limits.COUNT.check("chunk", chunk)
     network = _read_model(model)
     _require_given(made, features, catalog, network)
     if tune_on is None and rates:

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from shotproof.core import draws
 from shotproof.core.errors import InputError, Mismatch
+from shotproof.core.limits import LARGEST_SEED
 from shotproof.core.options import Component, option
 from shotproof.core.records import Maker, Source
 from shotproof.core.registry import Registry
@@ -175,7 +176,7 @@ class Project(Transform):
     example = "project(dimensions=128)"
 
     dimensions: int = option(help="how many are left", least=1)
-    seed: int = option(0, "decides the projection", least=0)
+    seed: int = option(0, "decides the projection", least=0, most=LARGEST_SEED)
 
     def apply(self, values: FloatArray) -> FloatArray:
         """The same matrix for every location."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -33,6 +35,18 @@ _BROKEN = (
 
 def open_image(path: Path, max_pixels: int = MAX_PIXELS) -> Image.Image:
     """The image as RGB, upright. A file that is missing, broken or larger than `max_pixels` raises UnreadableItem."""
+    with _opened(path, max_pixels) as image:
+        return _to_rgb(ImageOps.exif_transpose(image))
+
+
+def image_size(path: Path) -> tuple[int, int]:
+    """Width and height as the file's header has them; no pixel is decoded. UnreadableItem as of `open_image`."""
+    with _opened(path, MAX_PIXELS) as image:
+        return image.size
+
+
+@contextlib.contextmanager
+def _opened(path: Path, max_pixels: int) -> Iterator[Image.Image]:
     try:
         check_regular(path, LARGEST_ITEM)
         # Pillow warns of large images by itself; our own limit, checked before any pixel is decoded, decides.
@@ -42,7 +56,7 @@ def open_image(path: Path, max_pixels: int = MAX_PIXELS) -> Image.Image:
                 width, height = image.size
                 if width * height > max_pixels:
                     raise UnreadableItem(f"image {path} has {width} x {height} pixels, more than {max_pixels:,}")
-                return _to_rgb(ImageOps.exif_transpose(image))
+                yield image
     except FileNotFoundError as error:
         raise UnreadableItem(f"image {path} does not exist") from error
     except _BROKEN as error:

@@ -8,6 +8,7 @@ from itertools import product
 from typing import Any
 
 from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.limits import QUERY, SHOT, TASKS, WAY
 from shotproof.core.nouns import counted
 from shotproof.core.spelling import parse_spelling
 from shotproof.features.encoder import Encoder
@@ -75,10 +76,10 @@ def read_draws(read: TableReader, encoders: Sequence[Encoder], sets: Sequence[st
             like=_known("like", table.get("like"), [str(one.sampler) for one in draws], sampler),
             attributes=_known("attributes", table.get("attributes"), sets, sampler),
             split=own_shape.value("tasks", "split", str, None),
-            way=own_shape.number("tasks", "way", 5, least=2),
-            shots=own_shape.numbers("tasks", "shots", [1, 5], least=1),
-            query=own_shape.number("tasks", "query", 15, least=1),
-            tasks=own_shape.number("tasks", "tasks", None, least=1),
+            way=own_shape.number("tasks", "way", 5, WAY),
+            shots=own_shape.numbers("tasks", "shots", [1, 5], SHOT),
+            query=own_shape.number("tasks", "query", 15, QUERY),
+            tasks=own_shape.number("tasks", "tasks", None, TASKS),
             seeds=own_shape.seeds(),
         )
         if draw in draws:

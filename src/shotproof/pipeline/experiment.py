@@ -58,6 +58,7 @@ from shotproof.attributes.detector import Detector, detectors
 from shotproof.catalog.layout import Layout, layouts
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.files import read_toml
+from shotproof.core.limits import COUNT, SEED
 from shotproof.core.store import OnError
 from shotproof.core.trust import Trust, named_by_experiment, trusting
 from shotproof.evaluation.evaluated import METRICS
@@ -249,7 +250,7 @@ class Experiment:
             models=models,
             tune_on=read_tune_on(read, methods),
             allow_seen=read.value("evaluate", "allow_seen", bool, False),
-            seed=read.number("evaluate", "seed", 0, least=0),
+            seed=read.number("evaluate", "seed", 0, SEED),
             runtime=read.runtime(),
             title=read.value("output", "title", str, None),
             placebo=read.value("tasks", "placebo", bool, True),
@@ -275,7 +276,7 @@ def _stages(read: TableReader, chosen: Sequence[Encoder]) -> Literal["all"] | tu
         if given != ALL_STAGES:
             raise InputError(f', [features], stages: expected "all" or a list of numbers, found "{given}"')
         return "all"
-    return read.numbers("features", "stages", [], least=1)
+    return read.numbers("features", "stages", [], COUNT)
 
 
 def _models(read: TableReader, methods: Sequence[Method]) -> tuple[str | Path, ...]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.limits import SHOT
 from shotproof.core.nouns import counted
 from shotproof.features.encoder import Encoder
 from shotproof.methods.adaptation.adaptation import Adaptation
@@ -107,7 +108,7 @@ def _use(
     place = f"evaluate], method '{method}'"  # a reader's places end in a bracket
     own = TableReader({"evaluate": where}, read.folder)
     try:
-        chosen = own.numbers("evaluate", "shots", [], least=1) or None
+        chosen = own.numbers("evaluate", "shots", [], SHOT) or None
         given = own.value("evaluate", "on", (str, list), None)
         names = [] if given is None else [given] if isinstance(given, str) else own.items("evaluate", "on", str, [])
         own.refuse_repeated("evaluate", "on", names)

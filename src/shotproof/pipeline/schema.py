@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 from shotproof.analysis.explanation.mismatch import MISMATCHES
 from shotproof.analysis.projection import PAGE_PROJECTIONS
+from shotproof.core import limits
 from shotproof.core.registry import Registry
 from shotproof.core.whole_files import write_text
 from shotproof.evaluation.evaluated import METRICS
@@ -21,20 +22,25 @@ from shotproof.pipeline.tuning import TASKS
 from shotproof.stats.intervals import Covers
 
 SHIPPED = Path(__file__).parent / "experiment.schema.json"
-_COUNT = {"type": "integer", "minimum": 1}
-_SEED = {"type": "integer", "minimum": 0}
+
+
+def _within(bounds: limits.Limits) -> dict[str, Any]:
+    return {"type": "integer", "minimum": bounds.least, "maximum": bounds.most}
+
+
+_SEED = _within(limits.SEED)
 _TEXT = {"type": "string"}
 _SHAPE: dict[str, Any] = {
     "split": {**_TEXT, "description": "The split to draw from; needed where there is more than one."},
-    "way": {"type": "integer", "minimum": 2, "default": 5, "description": "Classes per task."},
+    "way": {**_within(limits.WAY), "default": 5, "description": "Classes per task."},
     "shots": {
         "type": "array",
-        "items": _COUNT,
+        "items": _within(limits.SHOT),
         "default": [1, 5],
         "description": "Support items per class, one by one.",
     },
-    "query": {**_COUNT, "default": 15, "description": "Query items per class."},
-    "tasks": {**_COUNT, "default": 600, "description": "Number of tasks."},
+    "query": {**_within(limits.QUERY), "default": 15, "description": "Query items per class."},
+    "tasks": {**_within(limits.TASKS), "default": 600, "description": "Number of tasks."},
     "seeds": {"type": "array", "items": _SEED, "default": [0], "description": "One task set per seed."},
 }
 
@@ -95,7 +101,7 @@ def experiment_schema() -> dict[str, Any]:
             {
                 "encoders": {"type": "array", "items": _component(known["encoders"]), "minItems": 1},
                 "stages": {
-                    "anyOf": [{"const": "all"}, {"type": "array", "items": _COUNT, "minItems": 1}],
+                    "anyOf": [{"const": "all"}, {"type": "array", "items": _within(limits.COUNT), "minItems": 1}],
                     "description": "Blocks of networks whose pooled output is encoded too, counted from 1.",
                 },
                 "transforms": {"type": "array", "items": _component(known["transforms"])},
@@ -135,7 +141,11 @@ def experiment_schema() -> dict[str, Any]:
                     **_section(
                         {
                             "split": {**_TEXT, "description": "The split of the validation tasks."},
-                            "tasks": {**_COUNT, "default": TASKS, "description": "How many for each shape of tasks."},
+                            "tasks": {
+                                **_within(limits.TASKS),
+                                "default": TASKS,
+                                "description": "How many for each shape of tasks.",
+                            },
                             "rates": {
                                 "type": "array",
                                 "items": {"type": "number", "minimum": 0},
@@ -159,9 +169,9 @@ def experiment_schema() -> dict[str, Any]:
         "runtime": _section(
             {
                 "engine": {**_TEXT, "default": "local"},
-                "workers": {**_COUNT, "description": "Processes; as many as pay off unless given."},
+                "workers": {**_within(limits.WORKERS), "description": "Processes; as many as pay off unless given."},
                 "device": {**_TEXT, "description": "cpu, cuda:0, or cuda for all GPUs."},
-                "batch_size": {**_COUNT, "description": "Items that a network takes at a time."},
+                "batch_size": {**_within(limits.BATCH), "description": "Items that a network takes at a time."},
                 "cache": {**_TEXT, "description": "The folder that keeps features."},
             }
         ),

@@ -9,6 +9,7 @@ from typing import Any
 
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.files import check_path, is_there
+from shotproof.core.limits import SEED, Limits
 from shotproof.core.options import Component
 from shotproof.core.places import joined
 from shotproof.core.plain_values import shown
@@ -35,19 +36,16 @@ class TableReader:
         sampler, keys = self.own
         return f", [{section}], sampler '{sampler}', {key}: " if key in keys else f", [{section}], {key}: "
 
-    def number(self, section: str, key: str, default: Any, least: int) -> Any:
+    def number(self, section: str, key: str, default: Any, limits: Limits) -> Any:
         """A whole number; the default where there is none."""
         value = self.value(section, key, int, default)
-        if value is not None and value < least:
-            raise InputError(f"{self.place(section, key)}expected a whole number of at least {least}, found {value}")
-        return value
+        return None if value is None else limits.check(self.place(section, key).removesuffix(": "), value)
 
-    def numbers(self, section: str, key: str, default: list[int], least: int) -> tuple[int, ...]:
+    def numbers(self, section: str, key: str, default: list[int], limits: Limits) -> tuple[int, ...]:
         """A list of whole numbers, none of them twice."""
         values = self.items(section, key, int, default)
-        wrong = next((value for value in values if value < least), None)
-        if wrong is not None:
-            raise InputError(f"{self.place(section, key)}expected whole numbers of at least {least}, found {wrong}")
+        for value in values:
+            limits.check(self.place(section, key).removesuffix(": "), value)
         self.refuse_repeated(section, key, values)
         return tuple(values)
 
@@ -116,8 +114,8 @@ class TableReader:
         if "seed" in tasks and "seeds" in tasks:
             raise InputError(", [tasks]: expected either seed or seeds, not both")
         if "seed" in tasks:
-            return (self.number("tasks", "seed", 0, least=0),)
-        return self.numbers("tasks", "seeds", [0], least=0)
+            return (self.number("tasks", "seed", 0, SEED),)
+        return self.numbers("tasks", "seeds", [0], SEED)
 
     def make(self, section: str, key: str, given: Any, registry: Registry[Any], own: Mapping[str, Any]) -> Any:
         """A component; what is wrong with it is told with the place."""

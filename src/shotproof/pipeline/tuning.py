@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shotproof.core import limits
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.methods.adaptation.adaptation import Adaptation
 from shotproof.methods.method import Method
@@ -57,7 +58,7 @@ def read_tune_on(read: TableReader, methods: Sequence[Method]) -> TuneOn | None:
     rates = [float(rate) for rate in own.items(SECTION, "rates", (float, int), [])]
     own.refuse_repeated(SECTION, "rates", rates)
     _check_rates(adaptations, rates)
-    return TuneOn(split, own.number(SECTION, "tasks", TASKS, least=1), tuple(rates))
+    return TuneOn(split, own.number(SECTION, "tasks", TASKS, limits.TASKS), tuple(rates))
 
 
 def _check_rates(adaptations: Sequence[Adaptation], rates: Sequence[float]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -15,6 +16,7 @@ import pyarrow as pa
 from shotproof.catalog.catalog import MIXTURE_COLUMNS, Catalog
 from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.files import read_json
+from shotproof.core.limits import LARGEST_SEED
 from shotproof.core.options import Checked, option
 from shotproof.core.plain_values import typed
 from shotproof.core.records import CatalogRecord, Source
@@ -30,6 +32,8 @@ from shotproof.sounds.loudness import Loudness, measure_loudness
 from shotproof.sounds.mapping import PairMapping, read_mapping
 from shotproof.sounds.quality import Separation, Thresholds, alike, separation
 from shotproof.sounds.recipes import CLEAN, Recipe, Recordings, draw_recipes, labeled, recipe_columns
+
+logger = logging.getLogger("shotproof")
 
 FORMATS = ("flac", "wav")
 MANNER = ("peak", "short")  # settings that are columns, since mixtures made on the fly need them
@@ -48,7 +52,9 @@ class MixSettings(Checked):
     silence.
     """
 
-    seed: int = option(0, "decides which recordings meet, and splits that the mapping leaves open", least=0)
+    seed: int = option(
+        0, "decides which recordings meet, and splits that the mapping leaves open", least=0, most=LARGEST_SEED
+    )
     dial: float = option(1.0, "a: the background's amplitude, 0 for none, 1 as in SpurAudio", least=0)
     margin_db: float = option(MARGIN_DB, "g: decibels by which the foreground is louder", least=-200, most=200)
     per_background: int | None = option(
@@ -111,6 +117,13 @@ def mix(
     recordings = Recordings(used, measure_loudness(used.paths, runtime, settings.short))
     recipes = _recipes(recordings, mapping, settings)
     _claim(folder, settings, mapping, recordings, runtime)
+    if not mapping.splits and len(used.splits) == 1:
+        classes = Counter(mapping.split_of(settings.seed).values())
+        logger.warning(
+            "the mapping has no [splits]: its %d foregrounds are divided by the seed into %s",
+            classes.total(),
+            ", ".join(f"{count} for {name}" for name, count in sorted(classes.items())),
+        )
     cosines = _cosines(recipes, recordings, settings, runtime)
     limit = settings.thresholds.max_alike
     unlike = [row for row, cosine in enumerate(cosines) if limit is None or cosine is None or cosine <= limit]

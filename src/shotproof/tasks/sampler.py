@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.core import limits
 from shotproof.core.errors import InputError
 from shotproof.core.options import Component
 from shotproof.core.places import absolute
@@ -245,10 +246,9 @@ def sample(
         >>> len(tasks), tasks.record.way, tasks.record.shot
         (20, 5, 1)
     """
-    if tasks is not None and tasks < 1:
-        raise InputError(f"tasks: expected a whole number of at least 1, found {tasks!r}")
-    if seed < 0:
-        raise InputError(f"seed: expected a whole number of at least 0, found {seed!r}")
+    if tasks is not None:
+        limits.TASKS.check("tasks", tasks)
+    limits.SEED.check("seed", seed)
     sampler = samplers.make(sampler)
     data = {"attributes": attributes, "features": features, "like": like}
     unused = [role for role, given in data.items() if given is not None and role not in sampler.takes]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 
-from shotproof.core.errors import InputError
+from shotproof.core.limits import QUERY, SHOT, WAY
 
 
 @dataclass(frozen=True)
@@ -22,10 +21,8 @@ class TaskShape:
     query: int = 15
 
     def __post_init__(self) -> None:
-        for name, least in (("way", 2), ("shot", 1), ("query", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-                raise InputError(f"{name}: expected a whole number of at least {least}, found {value!r}")
+        for name, limits in (("way", WAY), ("shot", SHOT), ("query", QUERY)):
+            limits.check(name, getattr(self, name))
 
     @property
     def items_per_class(self) -> int:

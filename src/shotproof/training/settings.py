@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from shotproof.core import limits
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.options import Checked, option
 
@@ -24,13 +25,15 @@ class TrainingSettings(Checked):
         0.1
     """
 
-    way: int = option(5, "classes per task", least=2)
-    shot: int = option(5, "support items per class", least=1)
-    query: int = option(15, "query items per class", least=1)
-    epochs: int = option(100, "rounds, each with a validation and a checkpoint", least=1)
+    way: int = option(5, "classes per task", least=limits.WAY.least, most=limits.WAY.most)
+    shot: int = option(5, "support items per class", least=limits.SHOT.least, most=limits.SHOT.most)
+    query: int = option(15, "query items per class", least=limits.QUERY.least, most=limits.QUERY.most)
+    epochs: int = option(
+        100, "rounds, each with a validation and a checkpoint", least=limits.EPOCHS.least, most=limits.EPOCHS.most
+    )
     tasks: int = option(2000, "tasks per epoch, of an objective on tasks", least=1)
     tasks_per_update: int = option(4, "tasks of which each update has the mean loss", least=1)
-    batch: int = option(128, "items per update, of an objective on classes or views", least=2)
+    batch: int = option(128, "items per update, of an objective on classes or views", least=2, most=limits.BATCH.most)
     optimizer: str = option("sgd", "which", choices=OPTIMIZERS)
     lr: float = option(0.05, "the learning rate at the start", above=0)
     momentum: float = option(0.9, "of sgd", least=0, most=1)

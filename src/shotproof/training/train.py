@@ -9,7 +9,9 @@ from typing import Any
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import Interrupted
+from shotproof.core.limits import SEED
 from shotproof.core.runtime.runtime import Runtime, resolve
+from shotproof.core.tables import check_output
 from shotproof.features.features import Features
 from shotproof.models.backbone import Backbone, backbones
 from shotproof.models.model import Model
@@ -84,6 +86,9 @@ def train(
         >>> model.record.classes
         ('flower-3', 'gear-8', 'polygon-3', 'star-5')
     """
+    SEED.check("seed", seed)
+    if output is not None:
+        check_output(Path(output))
     stages = stages_of(objective, recipe, settings)
     start = Model.read(from_model) if isinstance(from_model, str | Path) else from_model
     named = backbone or (recipe_named(recipe).backbone if recipe else None) or BACKBONE

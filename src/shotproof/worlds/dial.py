@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.draws import bits
 from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.limits import LARGEST_SEED
 from shotproof.core.options import option
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.store import OnError
@@ -43,7 +44,7 @@ class DialEncoder(Encoder):
     share: float = option(0.5, "of the context: 0 is the label alone, 1 the context alone", least=0, most=1)
     dimensions: int = option(64, "of the features", least=1)
     noise: float = option(4.0, "variance of context and noise, in units of the label's", least=0)
-    seed: int = option(0, "decides the codes")
+    seed: int = option(0, "decides the codes", least=0, most=LARGEST_SEED)
     factors: tuple[str, ...] = option(tuple(FACTORS), "columns of the catalog that are context")
 
     def __post_init__(self) -> None:

@@ -84,6 +84,26 @@ def test_hidden_and_foreign_files_are_left_out_and_counted(tmp_path: Path) -> No
     assert catalog.record.notes == {"ignored_files": 6}
 
 
+def test_empty_class_folders_and_stray_items_are_left_out_and_named(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    grow(tmp_path, "a/1.png", "b/2.png", "stray.png", "notes/readme.txt", ".git/x.png")
+    (tmp_path / "wren" / "more").mkdir(parents=True)
+    (tmp_path / "b" / "none").mkdir()
+    catalog = FolderLayout().read(tmp_path)
+    assert catalog.items == ["a/1.png", "b/2.png"]
+    assert catalog.record.notes == {
+        "ignored_files": 2,
+        "folders_without_items": ["b/none", "notes", "wren"],
+        "items_without_folder": ["stray.png"],
+    }
+    told = [message.removeprefix(f"{tmp_path}: ") for message in caplog.messages]
+    assert told == [
+        "left out, as they hold no item: b/none, notes, wren",
+        "left out, as they lie in no class folder: stray.png",
+    ]
+
+
 @pytest.mark.parametrize("extensions", [["ogg", ".WAV"], ("wav", "OGG")])
 def test_other_extensions_can_be_chosen(tmp_path: Path, extensions: list[str]) -> None:
     grow(tmp_path, "a/1.ogg", "a/2.wav", "a/3.png")
@@ -95,7 +115,7 @@ def test_other_extensions_can_be_chosen(tmp_path: Path, extensions: list[str]) -
     ("files", "message"),
     [
         (["a/notes.txt"], r"holds no file that ends in \.jpg, .* \(1 others ignored\)"),
-        (["1.png", "a/2.png"], r"holds '1\.png' directly: expected a folder for each class"),
+        (["1.png", "2.png"], r"holds '1\.png' directly: expected a folder for each class"),
         (["robin/1.png", "train/jay/2.png"], r"mixes depths: 'robin/1\.png' .* all files of 'train' are deeper"),
     ],
 )

@@ -224,10 +224,6 @@ def test_where_no_interval_can_be_given_the_means_are_shown_and_the_reason_ends_
         (["results.parquet", "--interval", "images", "--catalog", "catalog.parquet"], "no tasks and no features"),
         (["results.parquet", "--interval", "imagse"], "did you mean 'images'"),
         (["results.parquet", "--metric", "gap"], "unknown metric 'gap'"),
-        (
-            ["results.parquet", "--interval", "images", *MATERIAL, "--halvings", "1"],
-            "halvings: expected at least 2, found 1",
-        ),
         (["tasks.parquet"], "no results to compare: give at least one results file"),
         (["result.parquet"], "did you mean 'results.parquet'"),
         (["results.parquet", *MATERIAL[:4], "--features", "feature.parquet"], "did you mean 'features.parquet'"),

@@ -138,7 +138,6 @@ def test_drops_are_printed_and_the_results_can_be_compared(folder: Path) -> None
 @pytest.mark.parametrize(
     ("verb", "options", "message"),
     [
-        (explain_verb, [*EXPLAIN, "--top", "0"], "top: expected at least 1"),
         (explain_verb, ["random.parquet", "--attributes", "first.parquet"], "no attributes file"),
         (explain_verb, ["missing.parquet", "--attributes", "attributes.parquet"], "does not exist"),
         (transfer_verb, [*TRANSFER, "-m", "nc"], "did you mean 'ncc'"),

@@ -36,10 +36,10 @@ def test_what_is_given_goes_before_what_is_current() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"workers": 0}, "Runtime: workers: expected a whole number of at least 1 or None, found 0"),
-        ({"workers": "4"}, "workers: expected a whole number of at least 1 or None, found '4'"),
-        ({"workers": True}, "workers: expected a whole number of at least 1 or None, found True"),
-        ({"batch_size": -1}, "batch_size: expected a whole number of at least 1 or None, found -1"),
+        ({"workers": 0}, "Runtime: workers: expected a whole number from 1 to 10,000 or None, found 0"),
+        ({"workers": "4"}, "workers: expected a whole number from 1 to 10,000 or None, found '4'"),
+        ({"workers": True}, "workers: expected a whole number from 1 to 10,000 or None, found True"),
+        ({"batch_size": -1}, "batch_size: expected a whole number from 1 to 1,000,000 or None, found -1"),
         ({"cache": True}, "cache: expected a path or None, found True"),
         ({"device": 1}, "device: expected text or None, found 1"),
         ({"progress": "yes"}, "progress: expected True or False or None, found 'yes'"),

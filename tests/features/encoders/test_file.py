@@ -71,6 +71,8 @@ BROKEN[3, 1] = np.nan
         ({"items": np.array(["a", "c", "d", "a"]), "features": VALUES}, "'a' occurs 2 times"),
         ({"items": np.arange(4), "features": VALUES}, r"'items' must be \[n\] strings"),
         ({"items": np.array(ITEMS, dtype=object), "features": VALUES}, "not readable as npz of plain arrays"),
+        ({"items": np.array(["\ud800", *ITEMS[1:]]), "features": VALUES}, "must be text, found half a surrogate pair"),
+        ({"items": np.full(len(ITEMS), 2**31 - 1, "<u4").view("<U1"), "features": VALUES}, "must be text, found half"),
         ({"items": np.array(ITEMS), "feature": VALUES}, "no array 'features': did you mean 'feature'"),
         ({"items": np.array(ITEMS), "features": VALUES[:, :, None]}, r"expected \[n, d\] values"),
         ({"items": np.array(ITEMS), "features": np.array(["x"] * 4)}, "expected an array of numbers"),

@@ -150,7 +150,7 @@ def test_weights_beside_the_file_are_part_of_the_model(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"size": 0}, r"size: expected a whole number from 1 to 8192 or 2 whole numbers .* found 0"),
+        ({"size": 0}, r"size: expected a whole number from 1 to 8,192 or 2 whole numbers .* found 0"),
         ({"size": (8, 8, 8)}, r"size: .* found \(8, 8, 8\)"),
         ({"size": 8.5}, "size: .* found 8.5"),
         ({"mean": (1, 2)}, r"mean: expected a number or 3 numbers .*found \(1, 2\)"),

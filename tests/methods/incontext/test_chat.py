@@ -24,7 +24,7 @@ from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
-from shotproof.methods.incontext.chat import Chat
+from shotproof.methods.incontext.chat import Chat, Question
 from shotproof.methods.items import ItemsTask
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.taskset import TaskSet
@@ -248,7 +248,7 @@ def test_a_process_that_is_killed_loses_only_what_was_under_way(
 def test_the_estimate_is_told_and_too_many_requests_are_refused(
     server: ChatStandIn, catalog: Catalog, tasks: TaskSet, caplog: pytest.LogCaptureFixture
 ) -> None:
-    estimate = r"30 requests with 210 images or sounds, about 7\d,\d{3} tokens"
+    estimate = r"30 requests with 210 images or sounds, about 3,\d{3} tokens"
     with pytest.raises(InputError, match=rf"would make {estimate}, more than max_requests=29: raise it, or"):
         counted(tasks, catalog, Chat(url=server.url, max_requests=29, **QUICK))
     with pytest.raises(InputError, match=rf"would make {estimate}, more than max_requests=0"):
@@ -256,7 +256,38 @@ def test_the_estimate_is_told_and_too_many_requests_are_refused(
     assert not server.bodies
     with caplog.at_level(logging.INFO, "shotproof"):
         counted(tasks, catalog, Chat(url=server.url, max_requests=30, **QUICK))
-    assert caplog.messages[0].startswith("method 'chat(model='tiny')': 30 requests with 210 images or sounds, about 7")
+    assert caplog.messages[0].startswith("method 'chat(model='tiny')': 30 requests with 210 images or sounds, about 3,")
+
+
+@pytest.mark.parametrize(
+    ("size", "max_side", "tokens"),
+    [
+        ((64, 64), 512, 9),
+        ((28, 28), 512, 1),
+        ((1024, 512), 512, 19 * 10),
+        ((512, 512), 512, 361),
+        ((1024, 1024), 56, 4),
+    ],
+)
+def test_a_picture_counts_by_the_patches_that_it_covers(
+    tmp_path: Path, size: tuple[int, int], max_side: int, tokens: int
+) -> None:
+    Image.new("RGB", size).save(tmp_path / "x.png")
+    method = Chat(model="m", max_side=max_side, max_tokens=1)
+    task = ItemsTask(0, 5, ("a", "b"), (), (), (tmp_path / "x.png",))
+    texts = sum(len(part) for part in method.parts(task, task.query[0]) if isinstance(part, str)) / 4
+    estimate = method.estimate([Question(task, task.query[0], "request", {})])
+    assert (estimate.requests, estimate.items, estimate.tokens) == (1, 1, round(1 + texts + tokens))
+
+
+def test_the_log_has_no_key_and_whole_characters(
+    server: ChatStandIn, catalog: Catalog, tasks: TaskSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    server.answer = lambda content: f"{nearest_answer(content)} \ud800 {KEY}"
+    results = counted(tasks, catalog, Chat(url=server.url, log=tmp_path / "log.jsonl", **QUICK))
+    assert KEY not in (tmp_path / "log.jsonl").read_text(encoding="utf-8")
+    assert same_counts(results, nearest_color(tasks, catalog))
 
 
 def test_as_many_requests_at_once_as_allowed(server: ChatStandIn, catalog: Catalog, tasks: TaskSet) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from shotproof.evaluation.evaluated import evaluated_sets
 from shotproof.evaluation.results import Results
+from shotproof.features.encoder import encoders
 from shotproof.stats.compare_sets import compare_sets
 from shotproof.stats.comparison import Comparison
-from shotproof.stats.export.sentences import headline, next_steps
+from shotproof.stats.export.sentences import OTHER_ENCODERS, headline, next_steps
 from tests.drawn_results import draw_results, draw_tasks
 
 
@@ -125,7 +128,7 @@ def test_what_to_do_next_is_a_command_or_a_setting() -> None:
     assert images.command.startswith("shotproof report RESULTS --tasks TASKS --catalog CATALOG --features FEATURES")
     assert "--interval images" in images.command
     assert placebo.why.startswith("Without a placebo, what is lost on fewstab tasks need not be due to shortcuts")
-    assert encoder.command.startswith("shotproof encode CATALOG --encoder ")
+    assert encoder.command.startswith('shotproof encode CATALOG --encoder "')
     of_a_run = next_steps(given, "birds.toml")
     assert of_a_run[0].command == "shotproof run birds.toml, with images among the intervals of [output]"
     assert of_a_run[2].command.startswith("shotproof run birds.toml, with ")
@@ -141,3 +144,8 @@ def test_commands_to_do_next_have_only_flags_that_there_are() -> None:
         _, name, *words = step.command.split()
         flags = {flag for each in known[name].params for flag in each.opts}
         assert {word for word in words if word.startswith("-")} <= flags
+
+
+@pytest.mark.parametrize("medium", ["image", "sound"])
+def test_the_encoder_that_is_advised_may_be_downloaded(medium: str) -> None:
+    assert encoders.make(OTHER_ENCODERS[medium]).hub  # type: ignore[attr-defined]

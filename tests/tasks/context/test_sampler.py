@@ -228,7 +228,9 @@ def test_bad_options() -> None:
         sample(catalog, Iid(clean_value="non"), **DESIGN)
     with pytest.raises(InputError, match="sampler 'hard-ood': hard_ood: expected True, found False"):
         HardOod(hard_ood=False)
-    with pytest.raises(InputError, match="sampler 'ood': max_tries: expected a whole number of at least 1, found 0"):
+    with pytest.raises(
+        InputError, match="sampler 'ood': max_tries: expected a whole number from 1 to 10,000,000, found 0"
+    ):
         Ood(max_tries=0)
 
 

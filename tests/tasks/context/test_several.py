@@ -94,5 +94,7 @@ def test_too_few_contexts_are_named() -> None:
 
 @pytest.mark.parametrize("value", [0, "every", True, 1.5])
 def test_bad_numbers_of_contexts(value: Any) -> None:
-    with pytest.raises(InputError, match="support_contexts: expected a whole number of at least 1 or all, found"):
+    with pytest.raises(
+        InputError, match="support_contexts: expected a whole number from 1 to 10,000,000 or all, found"
+    ):
         Context(support_contexts=value)

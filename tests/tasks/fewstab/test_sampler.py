@@ -173,7 +173,7 @@ def test_items_of_which_nothing_is_known_take_no_part(data: Data) -> None:
         ),
         ("fewstab(query_selection='low')", "query_selection: expected lowest or inter or intra, found 'low'"),
         ("fewstab(variant='publishd')", "variant: expected paper or published, found 'publishd': did you mean"),
-        ("fewstab(max_tries=0)", "max_tries: expected a whole number of at least 1, found 0"),
+        ("fewstab(max_tries=0)", "max_tries: expected a whole number from 1 to 10,000,000, found 0"),
         ("fewstab", "sampler 'fewstab' needs attributes"),
     ],
 )

@@ -133,7 +133,7 @@ def test_limits_are_options_and_recorded() -> None:
     ("sizes", "options", "error", "message"),
     [
         ([5] * 4 + [1], {}, InsufficientData, "5 ways or more, the data has 4 classes with at least 2 items"),
-        ([5] * 5, {"max_way": 4}, InputError, "max_way: expected a whole number of at least 5, found 4"),
+        ([5] * 5, {"max_way": 4}, InputError, "max_way: expected a whole number from 5 to 10,000,000, found 4"),
         (
             [5] * 5,
             {"max_support": 20},

@@ -17,6 +17,7 @@ from shotproof.analysis.geometry.directions import AnyFloats, FloatArray, cosine
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.draws import bits
 from shotproof.core.errors import InputError
+from shotproof.core.limits import PERMUTATIONS, SEED
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.features.features import Features
 
@@ -86,8 +87,8 @@ def distance(
             f"geometry: the features have {features.shape[1]} dimensions, the reference has {reference.shape[1]}: "
             "were they made by the same encoder?"
         )
-    if permutations < 0:
-        raise InputError(f"geometry: permutations {permutations}: expected 0 or more")
+    PERMUTATIONS.check("geometry: permutations", permutations)
+    SEED.check("geometry: seed", seed)
     if n < 2 or m < 2:
         raise InputError(f"geometry: {n} features{where} against {m}: a discrepancy needs two or more on each side")
     both = np.concatenate([features, reference]).astype(np.float64)

@@ -205,7 +205,7 @@ def _used(catalog: Catalog, task_sets: Sequence[TaskSet]) -> Catalog:
         if made_from != catalog.digest:
             raise Mismatch(f"the task set was drawn from catalog {made_from}, not from {catalog.digest}")
     kept = catalog.in_split(splits.pop())
-    left_out = {label for task_set in task_sets for label in task_set.record.summary.get("classes_left_out", [])}
+    left_out = {label for task_set in task_sets for label in task_set.record.classes_left_out}
     keep = np.array([label not in left_out for label in kept.table.column("label").to_pylist()])
     return kept if keep.all() else Catalog(kept.table.filter(pa.array(keep)), kept.root)
 

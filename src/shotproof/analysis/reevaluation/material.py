@@ -11,6 +11,7 @@ from typing import TypeVar
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, Mismatch
+from shotproof.core.limits import HALVINGS, TASKS_PER_HALF
 from shotproof.core.records import MethodRecord, Source
 from shotproof.core.trust import NotTrusted, Trust, reading_below, recorded_code, trusting
 from shotproof.evaluation.results import Results
@@ -83,10 +84,10 @@ class Material:
         return f"<Material: {', '.join(f'{count} {name}' for name, count in held.items() if count)}>"
 
     def __post_init__(self) -> None:
-        if self.halvings is not None and self.halvings < 2:
-            raise InputError(f"halvings: expected at least 2, found {self.halvings}")
-        if self.tasks_per_half is not None and self.tasks_per_half < 2:
-            raise InputError(f"tasks_per_half: expected at least 2, found {self.tasks_per_half}")
+        if self.halvings is not None:
+            HALVINGS.check("halvings", self.halvings)
+        if self.tasks_per_half is not None:
+            TASKS_PER_HALF.check("tasks_per_half", self.tasks_per_half)
         for name in ("results", "tasks", "catalogs", "features", "attributes", "methods"):
             if not isinstance(getattr(self, name), list | tuple):
                 raise InputError(f"{name}: expected a list, found {type(getattr(self, name)).__name__}")

@@ -28,7 +28,7 @@ from shotproof.attributes.detectors.words import (
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, MissingExtra, UnreadableItem, first_line
 from shotproof.core.file_digest import file_sha256
-from shotproof.core.hugging_face import load_part, not_here, quiet
+from shotproof.core.hugging_face import load_part, not_here, quiet, require_model
 from shotproof.core.options import option
 from shotproof.core.records import Source
 from shotproof.core.runtime.devices import choose_device
@@ -55,7 +55,7 @@ class VlmDetector(Detector):
     """
 
     about = "captions by a Hugging Face image-to-text model (ViT-GPT2, BLIP), then their words"
-    example = "vlm:nlpconnect/vit-gpt2-image-captioning"
+    example = "vlm:nlpconnect/vit-gpt2-image-captioning(hub=True)"
 
     model: str = option(help="a folder, or a name on the Hugging Face hub", argument=True)
     num_beams: int = option(4, "beams of the search for a caption", least=1)
@@ -71,6 +71,11 @@ class VlmDetector(Detector):
     def extras(self) -> Mapping[str, str]:
         """The tagger, and what makes the captions."""
         return {"transformers": "vlm", **TAGGER_EXTRAS[self.tagger]}
+
+    def check(self, catalog: Catalog) -> None:
+        """Refuse a model that would have to be downloaded without leave."""
+        super().check(catalog)
+        require_model(self.model, hub=self.hub)
 
     def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
         """The words of every item; an image that cannot be read is reported by name and has None."""

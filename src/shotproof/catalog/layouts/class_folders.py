@@ -39,6 +39,34 @@ def item_paths(root: Path, extensions: Iterable[str] = EXTENSIONS) -> tuple[list
     return paths, len(files) - len(paths)
 
 
+def folders_without_items(root: Path, paths: Iterable[str]) -> list[str]:
+    """The folders below a folder that hold no item at any depth, sorted; of those within each other, the outermost.
+
+    Args:
+        root: the folder
+        paths: of the items in it, as `item_paths` gives them
+
+    Returns:
+        Relative paths; none of a folder at a URL or in an archive, where there are files alone.
+    """
+    if url_of(root) or in_archive(root):
+        return []
+    holding = {""}
+    for folder in {path.rpartition("/")[0] for path in paths}:
+        parts = folder.split("/")
+        holding.update("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+    empty = []
+    for folder in holding:
+        with os.scandir(root / folder) as entries:
+            below = [f"{folder}/{entry.name}".lstrip("/") for entry in entries if _is_visible_folder(entry)]
+        empty += [name for name in below if name not in holding]
+    return sorted(empty)
+
+
+def _is_visible_folder(entry: os.DirEntry[str]) -> bool:
+    return not entry.name.startswith(".") and entry.is_dir()
+
+
 def class_folders(root: Path, folder: str = "") -> tuple[dict[str, list[str]], int]:
     """The items below a folder that has one folder per class.
 

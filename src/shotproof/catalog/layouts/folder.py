@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import Layout, sorted_catalog
-from shotproof.catalog.layouts.class_folders import EXTENSIONS, item_paths
+from shotproof.catalog.layouts.class_folders import EXTENSIONS, folders_without_items, item_paths
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
+from shotproof.core.printable import printable
+
+logger = logging.getLogger("shotproof")
 
 IMAGES = "images"
+SHOWN = 5  # names in a warning
 
 
 @dataclass(frozen=True)
@@ -21,7 +27,8 @@ class FolderLayout(Layout):
 
     The depth tells which: where no first-level folder holds an item directly, the first level is the split;
     `split_folders` says it instead. A level at which every folder is called `images` is passed over: it is neither a
-    split nor a class. Hidden files and other extensions are left out and counted.
+    split nor a class. Hidden files and other extensions are left out and counted. Folders without items and items that
+    lie beside the folders are left out as well, with a warning that names them.
     """
 
     about = "class folders, or split folders with class folders in them"
@@ -34,6 +41,9 @@ class FolderLayout(Layout):
         """The items below `root`."""
         extensions = (self.extensions,) if isinstance(self.extensions, str) else self.extensions
         paths, ignored = item_paths(root, extensions)
+        in_folders = [path for path in paths if "/" in path]
+        loose = [path for path in paths if "/" not in path] if in_folders else []  # else there are no classes at all
+        paths = in_folders or paths
         folders = _without_images([path.split("/")[:-1] for path in paths])
         above_label = int(self._has_split_folders(root, paths, folders))
         columns = {
@@ -41,7 +51,7 @@ class FolderLayout(Layout):
             "label": [names[above_label] for names in folders],
             "split": [names[0] if above_label else "all" for names in folders],
         }
-        return sorted_catalog(columns, root, ignored_files=ignored)
+        return sorted_catalog(columns, root, ignored_files=ignored, **_left_out(root, paths, loose))
 
     def _has_split_folders(self, root: Path, paths: Sequence[str], folders: Sequence[list[str]]) -> bool:
         """Whether the first level is the split; a tree that can be read neither way is an error."""
@@ -60,6 +70,23 @@ class FolderLayout(Layout):
                 "deeper: expected class folders, or split folders with class folders in them"
             )
         return not high
+
+
+def _left_out(root: Path, paths: Sequence[str], loose: Sequence[str]) -> dict[str, list[str]]:
+    """Folders without items, and items in no folder, if there are any; a warning names them."""
+    found = {"folders_without_items": folders_without_items(root, paths), "items_without_folder": sorted(loose)}
+    why = {"folders_without_items": "they hold no item", "items_without_folder": "they lie in no class folder"}
+    for what, names in found.items():
+        if names:
+            more = f", ... ({len(names):,} in all)" if len(names) > SHOWN else ""
+            _warn_once(f"{root}: left out, as {why[what]}: {printable(', '.join(names[:SHOWN]))}{more}")
+    return {what: names for what, names in found.items() if names}
+
+
+@functools.cache
+def _warn_once(message: str) -> None:
+    """Warn, but not each time that a command reads the same folder."""
+    logger.warning("%s", message)
 
 
 def _without_images(folders: list[list[str]]) -> list[list[str]]:

@@ -11,7 +11,8 @@ import typer
 
 from shotproof.cli.console import print_json, print_table, say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
-from shotproof.core.errors import InputError
+from shotproof.core import limits
+from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
@@ -51,9 +52,13 @@ def catalog(
         bool, typer.Option("--stats", help="Print how many items of which class are in which context.")
     ] = False,
     context_column: Annotated[str, typer.Option(help="The column with the contexts, for --stats.")] = "context",
-    way: Annotated[int, typer.Option(min=1, help="Check for tasks of so many classes.")] = 5,
-    shot: Annotated[int, typer.Option(min=1, help="Check for so many support items per class.")] = 5,
-    query: Annotated[int, typer.Option(min=1, help="Check for so many query items per class.")] = 15,
+    way: Annotated[int, typer.Option(min=1, max=limits.WAY.most, help="Check for tasks of so many classes.")] = 5,
+    shot: Annotated[
+        int, typer.Option(min=1, max=limits.SHOT.most, help="Check for so many support items per class.")
+    ] = 5,
+    query: Annotated[
+        int, typer.Option(min=1, max=limits.QUERY.most, help="Check for so many query items per class.")
+    ] = 15,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     workers: Workers = None,
     device: Device = None,
@@ -87,6 +92,11 @@ def catalog(
         made = read_layout(root, layout, splits=splits, names=names, name=name)
     runtime = make_runtime(workers, device, cache, progress, engine)
     problems = check_catalog(made, way=way, shot=shot, query=query, runtime=runtime) if check else []
+    if stats and context_column not in made.table.column_names:
+        raise InputError(
+            f"--stats counts contexts, and the catalog has no column '{context_column}': name the one that holds them "
+            f"with --context-column{did_you_mean(context_column, made.table.column_names)}"
+        )
     found = context_statistics(made, context_column) if stats else None
     if output is not None:
         made.write(output)

@@ -9,6 +9,7 @@ import typer
 
 from shotproof.cli.console import print_json, print_table, say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.core import limits
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
@@ -28,12 +29,18 @@ def mix(
         Path, typer.Option("--output", "-o", help="The folder to write: catalog.parquet and the mixtures.")
     ],
     seed: Annotated[
-        int, typer.Option(help="Decides which recordings meet, and splits that the mapping leaves open.")
+        int,
+        typer.Option(
+            min=0,
+            max=limits.SEED.most,
+            help="Decides which recordings meet, and splits that the mapping leaves open.",
+        ),
     ] = 0,
     dial: Annotated[float, typer.Option(help="a: the background's amplitude, 0 for none, 1 as in SpurAudio.")] = 1.0,
     gain: Annotated[float, typer.Option(help="g: decibels by which the foreground is louder, at a dial of 1.")] = 8.0,
     per_background: Annotated[
-        int | None, typer.Option(min=1, help="Recordings of a foreground to mix with each background; all.")
+        int | None,
+        typer.Option(min=1, max=limits.MOST, help="Recordings of a foreground to mix with each background; all."),
     ] = None,
     clean: Annotated[
         bool, typer.Option("--clean", help="Also the foregrounds alone, with the context 'clean'.")

@@ -9,6 +9,7 @@ import typer
 
 from shotproof.cli.console import say, told_notes
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
+from shotproof.core import limits
 
 if TYPE_CHECKING:
     from shotproof.models.objective import Objective
@@ -52,13 +53,21 @@ def train(
     ] = None,
     attributes: Annotated[Path | None, typer.Option(help="attributes.parquet, for samplers that take it.")] = None,
     features: Annotated[Path | None, typer.Option(help="features.parquet, for samplers that take it.")] = None,
-    way: Annotated[int | None, typer.Option(help="Classes per task.")] = None,
-    shot: Annotated[int | None, typer.Option(help="Support items per class.")] = None,
-    query: Annotated[int | None, typer.Option(help="Query items per class.")] = None,
-    epochs: Annotated[int | None, typer.Option(help="Rounds, each with a validation and a checkpoint.")] = None,
-    tasks: Annotated[int | None, typer.Option(help="Tasks per epoch.")] = None,
-    tasks_per_update: Annotated[int | None, typer.Option(help="Tasks of which an update has the mean loss.")] = None,
-    batch: Annotated[int | None, typer.Option(help="Items per update, of objectives on classes or views.")] = None,
+    way: Annotated[int | None, typer.Option(min=2, max=limits.WAY.most, help="Classes per task.")] = None,
+    shot: Annotated[int | None, typer.Option(min=1, max=limits.SHOT.most, help="Support items per class.")] = None,
+    query: Annotated[int | None, typer.Option(min=1, max=limits.QUERY.most, help="Query items per class.")] = None,
+    epochs: Annotated[
+        int | None,
+        typer.Option(min=1, max=limits.EPOCHS.most, help="Rounds, each with a validation and a checkpoint."),
+    ] = None,
+    tasks: Annotated[int | None, typer.Option(min=1, max=limits.TASKS.most, help="Tasks per epoch.")] = None,
+    tasks_per_update: Annotated[
+        int | None, typer.Option(min=1, max=limits.MOST, help="Tasks of which an update has the mean loss.")
+    ] = None,
+    batch: Annotated[
+        int | None,
+        typer.Option(min=2, max=limits.BATCH.most, help="Items per update, of objectives on classes or views."),
+    ] = None,
     optimizer: Annotated[Literal["sgd", "adam", "adamw"] | None, typer.Option(help=UNLESS)] = None,
     lr: Annotated[float | None, typer.Option(help="The learning rate at the start.")] = None,
     schedule: Annotated[Literal["constant", "cosine", "step"] | None, typer.Option(help=UNLESS)] = None,
@@ -69,6 +78,8 @@ def train(
     seed: Annotated[
         list[int] | None,
         typer.Option(
+            min=0,
+            max=limits.SEED.most,
             help="Which start, which tasks, which random changes. Default: 0. May be repeated: one model each.",
             show_default=False,
         ),
@@ -96,6 +107,7 @@ def train(
     from shotproof.attributes.attributes import Attributes
     from shotproof.catalog.catalog import Catalog
     from shotproof.cli.runtime import make_runtime
+    from shotproof.core.tables import check_output
     from shotproof.features.features import Features
     from shotproof.models.objective import objectives
     from shotproof.training.train import train as train_model
@@ -103,6 +115,7 @@ def train(
 
     started = time.monotonic()
     made = [objectives.make(one) for one in objective or []]  # misspelled: told before any file is read
+    check_output(output)
     trials = _trials(made, seed or [0], output)
     named: dict[str, Any] = {"way": way, "shot": shot, "query": query, "epochs": epochs, "tasks": tasks}
     named |= {"tasks_per_update": tasks_per_update, "batch": batch, "optimizer": optimizer, "lr": lr}

@@ -20,6 +20,7 @@ from shotproof.cli.results.files import (
     read_files,
 )
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
+from shotproof.core import limits
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
@@ -50,7 +51,12 @@ def compare(
         ),
     ] = None,
     halvings: Annotated[
-        int | None, typer.Option(help="Random halvings of the data. Default: 100, or fewer where that takes long.")
+        int | None,
+        typer.Option(
+            min=limits.HALVINGS.least,
+            max=limits.HALVINGS.most,
+            help="Random halvings of the data. Default: 100, or fewer where that takes long.",
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, in percent points.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print everything as CSV, in percent points.")] = False,

@@ -10,6 +10,7 @@ import typer
 
 from shotproof.cli.console import say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.core import limits
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def explain(
     mismatch: Annotated[
         str, typer.Option(help="Between support and query: class, class by class, or pooled over a task.")
     ] = "class",
-    top: Annotated[int, typer.Option(help="Attributes to print.")] = 15,
+    top: Annotated[int, typer.Option(min=1, max=limits.MOST, help="Attributes to print.")] = 15,
     level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
     as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, in points.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print all attributes as CSV, in points.")] = False,
@@ -72,8 +73,6 @@ def explain(
     from shotproof.pipeline.report import write_explanations
     from shotproof.tasks.taskset import TaskSet
 
-    if top < 1:
-        raise InputError(f"top: expected at least 1 attribute, found {top}")
     check_mismatch(mismatch)
     kind = cast("Pooling", mismatch)
     runtime = make_runtime(workers, device, cache, progress, engine)

@@ -9,6 +9,7 @@ import typer
 
 from shotproof.cli.console import say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.core import limits
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
@@ -41,8 +42,13 @@ def geometry(
     reference_catalog: Annotated[
         Path | None, typer.Option(help="Its catalog: compare class by class, by label.")
     ] = None,
-    permutations: Annotated[int, typer.Option(help="Permutations for the test of equal distributions.")] = 200,
-    seed: Annotated[int, typer.Option(help="The seed of the permutations.")] = 0,
+    permutations: Annotated[
+        int,
+        typer.Option(
+            min=0, max=limits.PERMUTATIONS.most, help="Permutations for the test of equal distributions; 0 for none."
+        ),
+    ] = 200,
+    seed: Annotated[int, typer.Option(min=0, max=limits.SEED.most, help="The seed of the permutations.")] = 0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Length against direction, .svg or .html (with the table).")
     ] = None,

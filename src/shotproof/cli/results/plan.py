@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shotproof.cli.console import say
+from shotproof.core import limits
 from shotproof.core.nouns import counted
 from shotproof.core.records import UNKNOWN
 
@@ -30,14 +31,26 @@ def plan(
         Path | None, typer.Option(help="The data to plan for: catalog.parquet. Default: that of the run's folder.")
     ] = None,
     split: Annotated[str | None, typer.Option(help="Its split; the pilot's unless given.")] = None,
-    classes: Annotated[int | None, typer.Option(help="Without a catalog: the number of classes of the data.")] = None,
-    items: Annotated[int | None, typer.Option(help="Without a catalog: the items of each class.")] = None,
+    classes: Annotated[
+        int | None, typer.Option(min=1, max=limits.MOST, help="Without a catalog: the number of classes of the data.")
+    ] = None,
+    items: Annotated[
+        int | None, typer.Option(min=1, max=limits.MOST, help="Without a catalog: the items of each class.")
+    ] = None,
     method: Annotated[str | None, typer.Option(help="The method to plan for; the pilot's first unless given.")] = None,
     encoder: Annotated[str | None, typer.Option(help="Of several encoders, the one to plan for; all.")] = None,
     shot: Annotated[
-        int | None, typer.Option(help="Of several designs, that of so many shots; or the shots of a file without them.")
+        int | None,
+        typer.Option(
+            min=1,
+            max=limits.SHOT.most,
+            help="Of several designs, that of so many shots; or the shots of a file without them.",
+        ),
     ] = None,
-    query: Annotated[list[int] | None, typer.Option(help="A number of queries to show; may be repeated.")] = None,
+    query: Annotated[
+        list[int] | None,
+        typer.Option(min=1, max=limits.QUERY.most, help="A number of queries to show; may be repeated."),
+    ] = None,
     difference: Annotated[float, typer.Option(help="The difference to tell apart, in points.")] = 2.0,
     power: Annotated[float, typer.Option(help="With what probability to tell it apart.")] = 0.8,
     level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
@@ -184,7 +197,6 @@ def _sizes(
     pilot: Pilot, catalog: Catalog | None, split: str | None, classes: int | None, items: int | None
 ) -> list[int] | None:
     """The items of each class of the data to plan for; None where nothing is known of it."""
-    from shotproof.core.errors import InputError
     from shotproof.tasks.pool import ItemPool
 
     if catalog is not None and classes is None and items is None:
@@ -192,8 +204,6 @@ def _sizes(
         return sizes
     if classes is None or items is None:
         return None
-    if classes < 1 or items < 1:
-        raise InputError(f"expected at least 1 class and 1 item, found --classes {classes} --items {items}")
     return [items] * classes
 
 

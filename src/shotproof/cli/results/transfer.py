@@ -9,6 +9,7 @@ import typer
 
 from shotproof.cli.console import say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.core import limits
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def transfer(
         Path | None, typer.Option("--output", "-o", help="A folder for the results, to compare and report from.")
     ] = None,
     level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
-    seed: Annotated[int, typer.Option(help="For methods that draw random numbers.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=limits.SEED.most, help="For methods that draw random numbers.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON, in points.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print the tables as CSV, in points.")] = False,
     workers: Workers = None,

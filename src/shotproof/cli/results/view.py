@@ -8,12 +8,16 @@ from typing import Annotated
 import typer
 
 from shotproof.cli.console import say
+from shotproof.core import limits
 
 
 def view(
     folder: Annotated[Path, typer.Argument(help="The folder of a run.")],
     port: Annotated[
-        int | None, typer.Option(help="On which port of this machine; 0: any that is free. Default: 8421.", min=0)
+        int | None,
+        typer.Option(
+            min=0, max=limits.PORT.most, help="On which port of this machine; 0: any that is free. Default: 8421."
+        ),
     ] = None,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
     export: Annotated[

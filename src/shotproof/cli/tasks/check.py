@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shotproof.cli.console import say
+from shotproof.core import limits
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
@@ -35,11 +36,15 @@ def check(
     model: Annotated[Path | None, typer.Option(help="FILE.model in place of features; needs --catalog.")] = None,
     sample: Annotated[
         int | None,
-        typer.Option(min=1, help="Compute this many tasks of each set again, and no interval. Default: all."),
+        typer.Option(
+            min=1,
+            max=limits.TASKS.most,
+            help="Compute this many tasks of each set again, and no interval. Default: all.",
+        ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Which tasks these are.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=limits.SEED.most, help="Which tasks these are.")] = 0,
     trust: Annotated[bool, typer.Option("--trust", help="Import code that results and cards name.")] = False,
-    most: Annotated[int, typer.Option(help="How many problems to print.")] = 20,
+    most: Annotated[int, typer.Option(min=0, max=limits.MOST, help="How many problems to print.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print all that was found as JSON.")] = False,
 ) -> None:
     """Check whether results, cards, bundles and task sets are true: exit status 0 only if all that was given is.

@@ -9,6 +9,7 @@ import typer
 
 from shotproof.cli.console import say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
+from shotproof.core import limits
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def evaluate(
             "See shotproof list transforms.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="For methods that draw random numbers.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=limits.SEED.most, help="For methods that draw random numbers.")] = 0,
     allow_seen: Annotated[
         bool, typer.Option("--allow-seen", help="Tasks may have classes that the encoder, a model, was trained on.")
     ] = False,

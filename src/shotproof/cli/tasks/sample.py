@@ -9,6 +9,7 @@ import typer
 
 from shotproof.cli.console import say
 from shotproof.cli.runtime import Device, EngineName, Progress, Workers
+from shotproof.core import limits
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
@@ -26,11 +27,15 @@ def sample(
     features: Annotated[Path | None, typer.Option(help="features.parquet, for samplers that take it.")] = None,
     like: Annotated[Path | None, typer.Option(help="A task set whose classes and queries are taken over.")] = None,
     split: Annotated[str | None, typer.Option(help="The split to draw from, where there are several.")] = None,
-    way: Annotated[int, typer.Option(min=2, help="Classes per task.")] = 5,
-    shot: Annotated[int, typer.Option(min=1, help="Support items per class.")] = 5,
-    query: Annotated[int, typer.Option(min=1, help="Query items per class.")] = 15,
-    tasks: Annotated[int | None, typer.Option(min=1, help="Number of tasks: 600, or all of depletion.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Task t depends on the seed and on t alone.")] = 0,
+    way: Annotated[int, typer.Option(min=2, max=limits.WAY.most, help="Classes per task.")] = 5,
+    shot: Annotated[int, typer.Option(min=1, max=limits.SHOT.most, help="Support items per class.")] = 5,
+    query: Annotated[int, typer.Option(min=1, max=limits.QUERY.most, help="Query items per class.")] = 15,
+    tasks: Annotated[
+        int | None, typer.Option(min=1, max=limits.TASKS.most, help="Number of tasks: 600, or all of depletion.")
+    ] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, max=limits.SEED.most, help="Task t depends on the seed and on t alone.")
+    ] = 0,
     name: Annotated[str | None, typer.Option(help="What pages call the task set.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
     workers: Workers = None,

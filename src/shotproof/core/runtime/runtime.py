@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Generic, TypeVar
 
 from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.limits import BATCH, WORKERS
 from shotproof.core.options import Checked, option
 from shotproof.core.runtime.cache import default_cache
 from shotproof.core.runtime.engine import Engine, Needs, engines
@@ -45,10 +46,10 @@ class Runtime(Checked):
     """
 
     engine: str | Engine = "local"
-    workers: int | None = option(None, least=1)
+    workers: int | None = option(None, least=WORKERS.least, most=WORKERS.most)
     device: str | None = None
     cache: Path | None = field(default_factory=default_cache)
-    batch_size: int | None = option(None, least=1)
+    batch_size: int | None = option(None, least=BATCH.least, most=BATCH.most)
     progress: bool | None = None
 
     def __post_init__(self) -> None:

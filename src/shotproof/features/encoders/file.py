@@ -73,7 +73,12 @@ class FeatureFile(Encoder):
         items = arrays["items"]
         if items.ndim != 1 or items.dtype.kind != "U":
             raise InputError(f"features file {self.path}: 'items' must be [n] strings, found {items.dtype}")
-        return pa.array(items.tolist(), pa.string()), self._numbers(arrays["features"])
+        try:
+            identifiers = pa.array(items.tolist(), pa.string())
+        except (ValueError, SystemError) as error:
+            what = "half a surrogate pair, or a number that is no character"
+            raise InputError(f"features file {self.path}: 'items' must be text, found {what}") from error
+        return identifiers, self._numbers(arrays["features"])
 
     def _read_parquet(self) -> tuple[pa.Array, npt.NDArray[Any]]:
         table, _ = read_table(self.path, "features", {"item": "string"}, FeaturesRecord)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
-from shotproof.core.hugging_face import load_part
+from shotproof.core.hugging_face import load_part, require_model
 from shotproof.core.options import option
 from shotproof.features.encoders.network import NetworkEncoder
 from shotproof.features.encoders.staged import STAGE, StagedEncoder
@@ -32,6 +33,11 @@ class VisionModel(NetworkEncoder):
     def extras(self) -> Mapping[str, str]:
         """What reads the model."""
         return {"transformers": "hf"}
+
+    def check(self, catalog: Catalog) -> None:
+        """Refuse other items than images, and a model that would have to be downloaded without leave."""
+        super().check(catalog)
+        require_model(self.model, hub=self.hub)
 
     @cached_property
     def processor(self) -> Any:
@@ -57,7 +63,7 @@ class HuggingFace(StagedEncoder, VisionModel):
     """
 
     about = "any vision model of transformers: DINOv2, CLIP, SigLIP, ViT, ConvNeXt, ResNet (extra: hf)"
-    example = "hf:facebook/dinov2-small(pooling='cls')"
+    example = "hf:facebook/dinov2-small(hub=True)"
 
     model: str = option(help="a folder, or a name on the Hugging Face hub", argument=True)
     pooling: str = option("auto", "how the output becomes one vector", choices=POOLINGS)

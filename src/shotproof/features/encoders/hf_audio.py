@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
-from shotproof.core.hugging_face import load_part
+from shotproof.core.hugging_face import load_part, require_model
 from shotproof.core.options import option
 from shotproof.features.encoders.sound import LONGEST_CLIP, SoundEncoder
 from shotproof.features.encoders.staged import STAGE, StagedEncoder
@@ -34,6 +35,11 @@ class SoundModel(SoundEncoder):
     def extras(self) -> Mapping[str, str]:
         """What reads sounds, and the model."""
         return {**super().extras(), "transformers": "hf"}
+
+    def check(self, catalog: Catalog) -> None:
+        """Refuse other items than sounds, and a model that would have to be downloaded without leave."""
+        super().check(catalog)
+        require_model(self.model, hub=self.hub)
 
     @property
     def clip_rate(self) -> int:
@@ -86,7 +92,7 @@ class HuggingFaceAudio(StagedEncoder, SoundModel):
     """
 
     about = "any sound model of transformers: AST, CLAP, wav2vec 2.0, HuBERT, Whisper, Qwen2-Audio (extras: hf, sound)"
-    example = "hf-audio:MIT/ast-finetuned-audioset-10-10-0.4593"
+    example = "hf-audio:MIT/ast-finetuned-audioset-10-10-0.4593(hub=True)"
 
     model: str = option(help="a folder, or a name on the Hugging Face hub", argument=True)
     pooling: str = option("auto", "how the output becomes one vector", choices=POOLINGS)

@@ -23,7 +23,7 @@ class TwoTower(TextTower, VisionModel):
     """
 
     about = "images of a two-tower model (CLIP, SigLIP) in the space that its texts share (extra: hf)"
-    example = "two-tower:openai/clip-vit-base-patch32(templates='a photo of a {}.')"
+    example = "two-tower:openai/clip-vit-base-patch32(templates='a photo of a {}.', hub=True)"
     item_tower = "get_image_features"
     example_model = "CLIP or SigLIP"
 

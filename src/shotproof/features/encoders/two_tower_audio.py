@@ -26,7 +26,7 @@ class TwoTowerAudio(TextTower, SoundModel):
     """
 
     about = "sounds of a two-tower model (CLAP) in the space that its texts share (extras: hf, sound)"
-    example = "two-tower-audio:laion/clap-htsat-unfused(templates='the sound of {}')"
+    example = "two-tower-audio:laion/clap-htsat-unfused(templates='the sound of {}', hub=True)"
     item_tower = "get_audio_features"
     example_model = "CLAP"
 

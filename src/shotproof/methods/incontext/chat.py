@@ -25,6 +25,7 @@ from shotproof.core.plain_values import plain
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.media.clip import SECONDS, SOUND_EXTENSIONS
 from shotproof.media.data_urls import image_data_url, wav_base64
+from shotproof.media.images import image_size
 from shotproof.media.mixture import Clip
 from shotproof.methods.incontext.answer_log import AnswerLog
 from shotproof.methods.incontext.class_names import anonymous_names, named_class, shown_names
@@ -36,7 +37,9 @@ PROMPT = (
     "Below are examples of some classes, each followed by its class. After them comes one more, whose class you are to "
     "tell. Answer with the name of its class alone."
 )
-PATCH = 28  # pixels on each side of an image that make about one token
+# An image takes one token per patch that it covers, as it is sent: of 28 pixels on each side in Qwen's models, about as
+# many at Anthropic (750 pixels a token) and OpenAI's newer models (32); providers that cut tiles count more.
+PATCH = 28
 TOKENS_PER_SECOND = 25  # of sound
 CHARACTERS_PER_TOKEN = 4
 RENDERED = 512  # images and sounds that are kept as text while questions about them are asked
@@ -81,10 +84,14 @@ class Chat(ServerOptions, ItemsMethod):
         "names", "what classes are called: their labels, or class A, class B"
     )
     prompt: str = option(PROMPT, "what the model is asked for; the names of the classes follow")
-    max_side: int = option(512, "the longest side of an image, in pixels", least=1)
+    max_side: int = option(512, "the longest side of an image, in pixels", least=1, most=10_000)
     seconds: float = option(SECONDS, "length of sounds", above=0, most=60)
-    max_tokens: int = option(32, "the longest answer, in tokens; more for models that think first", least=1)
-    max_requests: int = option(1000, "more new requests are refused; 0 tells the estimate", least=0, recorded=False)
+    max_tokens: int = option(
+        32, "the longest answer, in tokens; more for models that think first", least=1, most=131_072
+    )
+    max_requests: int = option(
+        1000, "more new requests are refused; 0 tells the estimate", least=0, most=10_000_000, recorded=False
+    )
     log: Path | None = option(None, "where answers are kept, JSON lines; None: in the cache", path=True, recorded=False)
 
     def predict(self, tasks: Sequence[ItemsTask], runtime: Runtime) -> list[IntArray]:
@@ -114,16 +121,20 @@ class Chat(ServerOptions, ItemsMethod):
     def estimate(self, questions: Sequence[Question]) -> Estimate:
         """The cost of questions, before they are asked."""
         items, tokens = 0, 0.0
+        tokens_of: dict[str | Clip, float] = {}
         for one in questions:
             parts = self.parts(one.task, one.query)
+            tokens_of |= {part: self._tokens(part) for part in parts if part not in tokens_of}
             items += sum(not isinstance(part, str) for part in parts)
-            tokens += self.max_tokens + sum(map(self._tokens, parts))
+            tokens += self.max_tokens + sum(tokens_of[part] for part in parts)
         return Estimate(len(questions), items, round(tokens))
 
     def _tokens(self, part: str | Clip) -> float:
         if isinstance(part, str):
             return len(part) / CHARACTERS_PER_TOKEN
-        return self.seconds * TOKENS_PER_SECOND if _is_sound(part) else math.ceil(self.max_side / PATCH) ** 2
+        if _is_sound(part) or not isinstance(part, Path):
+            return self.seconds * TOKENS_PER_SECOND
+        return _image_tokens(part, self.max_side)
 
     def _questions(self, tasks: Sequence[ItemsTask], runtime: Runtime) -> list[list[Question]]:
         """One per query, of each task."""
@@ -186,6 +197,12 @@ class Chat(ServerOptions, ItemsMethod):
 
 def _is_sound(clip: Clip) -> bool:
     return not isinstance(clip, Path) or clip.suffix.lower().removeprefix(".") in SOUND_EXTENSIONS
+
+
+def _image_tokens(path: Path, max_side: int) -> int:
+    width, height = image_size(path)
+    scale = min(1.0, max_side / max(width, height))
+    return math.ceil(width * scale / PATCH) * math.ceil(height * scale / PATCH)
 
 
 @lru_cache(maxsize=RENDERED)

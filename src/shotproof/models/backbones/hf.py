@@ -30,7 +30,7 @@ class HuggingFaceBackbone(Backbone):
     """
 
     about = "any vision model of transformers: DINOv2, CLIP, SigLIP, ViT, ConvNeXt, ResNet (extra: hf)"
-    example = "hf:facebook/dinov2-small(pooling='cls')"
+    example = "hf:facebook/dinov2-small(hub=True)"
     pretrained = True
 
     model: str = option(help="a folder, or a name on the Hugging Face hub", argument=True)

@@ -24,7 +24,10 @@ _NAMED = 3  # classifiers by name; of more, how many others there are
 _LEANS = {"attributes": "attributes", "contexts": "the {context}", "conditions": "what the conditions keep apart"}
 
 # An encoder to try where there is one only, by what the items are.
-_OTHER_ENCODERS = {"image": "hf:facebook/dinov2-small", "sound": "hf-audio:laion/clap-htsat-unfused"}
+OTHER_ENCODERS = {
+    "image": "hf:facebook/dinov2-small(hub=True)",
+    "sound": "hf-audio:laion/clap-htsat-unfused(hub=True)",
+}
 
 
 @dataclass(frozen=True)
@@ -94,12 +97,12 @@ def next_steps(comparison: Comparison, experiment: str | None = None) -> list[St
                 )
             )
     if any(one.losing for one in found) and len(comparison.encoders) == 1:
-        other = _OTHER_ENCODERS.get(comparison.medium or "", "onnx:FILE")
+        other = OTHER_ENCODERS.get(comparison.medium or "", "onnx:FILE")
         if comparison.encoders != [UNKNOWN]:
             command = (
                 f'{again}, with "{other}" among the encoders'
                 if again
-                else f"shotproof encode CATALOG --encoder {other}"
+                else f'shotproof encode CATALOG --encoder "{other}"'
             )
             steps.append(Step("Whether another encoder leans less:", command))
     return list(dict.fromkeys(steps))[:3]

@@ -32,6 +32,7 @@ import numpy.typing as npt
 from scipy import special, stats
 
 from shotproof.core.errors import InputError, InsufficientData
+from shotproof.core.limits import COUNT, MOST, QUERY, SHOT, WAY
 from shotproof.core.nouns import counted
 from shotproof.stats.intervals import check_level
 from shotproof.tasks.uniform.depletion import draw_classes
@@ -249,9 +250,10 @@ def plan(
     """
     check_level(level)
     _require_moments(moments)
-    for name, value, least in (("way", way, 2), ("shot", shot, 1), ("queries", min(queries, default=0), 1)):
-        if value < least:
-            raise InputError(f"{name}: expected at least {least}, found {value}")
+    WAY.check("way", way)
+    SHOT.check("shot", shot)
+    for query in queries or [0]:
+        QUERY.check("queries", query)
     variance = moments.variance(way)
     if variance.at(1) < ROUNDING:
         raise InputError(f"the accuracy is {moments.m1:.1%} and never varies: nothing can be planned from it")
@@ -307,12 +309,14 @@ def _sizes(items: int | Sequence[int], classes: int | None) -> list[int]:
     if isinstance(items, int):
         if classes is None:
             raise InputError("classes: expected their number, because items is one number for all of them")
-        items = [items] * classes
+        items = [items] * COUNT.check("classes", classes)
     sizes = [int(size) for size in items]
     if classes not in (None, len(sizes)):
         raise InputError(f"items: expected {classes} numbers, one per class, found {len(sizes)}")
     if min(sizes, default=0) < 0:
         raise InputError(f"items: expected no number below 0, found {min(sizes)}")
+    if sum(sizes) > MOST:
+        raise InputError(f"items: expected at most {MOST:,} in all classes together, found {sum(sizes):,}")
     return sizes
 
 

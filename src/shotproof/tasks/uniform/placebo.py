@@ -71,7 +71,7 @@ class BoundPlacebo(BoundSampler[Placebo]):
 
     def summary(self, tasks: TaskSet) -> Meta:
         """The classes that `like` left out."""
-        return {"classes_left_out": self.like.record.summary.get("classes_left_out", [])}
+        return {"classes_left_out": list(self.like.record.classes_left_out)}
 
     def draw(self, tasks: range) -> pa.Table:
         """Rows of these tasks."""
