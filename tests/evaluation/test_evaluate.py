@@ -203,7 +203,7 @@ def test_bad_input() -> None:
         evaluate(tasks, features, ["ncc", "ridge", " ncc "])
     with pytest.raises(InputError, match="no method to evaluate"):
         evaluate(tasks, features, [])
-    with pytest.raises(InputError, match="chunk: expected a number of tasks above 0, found 0"):
+    with pytest.raises(InputError, match="chunk: expected a whole number from 1 to 10,000,000, found 0"):
         evaluate(tasks, features, ["ncc"], chunk=0)
     with pytest.raises(InputError, match="device 'gpu' cannot be used"):
         evaluate(tasks, features, ["ncc"], runtime=Runtime(device="gpu"))
