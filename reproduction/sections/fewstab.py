@@ -18,7 +18,7 @@ from shotproof.stats.intervals import Estimate
 
 SHOTS = (1, 5)
 ACC_AIM, WORST_AIM = 2.0, 3.0
-LEAST = 3  # methods that a correlation is computed over
+LEAST = 4  # methods that a correlation is computed over
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def rank_table(kept: Table, paper: Paper) -> str:
 def told_rank(pairs: Sequence[tuple[float, float]]) -> str:
     """Spearman's correlation with its 95% interval (Bonett and Wright), as if methods were drawn at random."""
     found, count = rank_correlation(*zip(*pairs, strict=True)), len(pairs)
-    if count <= LEAST or abs(found) > 1 - 1e-9:  # Fisher's z has no spread
+    if count <= 3 or abs(found) > 1 - 1e-9:  # Fisher's z has no spread
         return f"{number(found)} over {count} methods"
     half = 1.959964 * math.sqrt((1 + found**2 / 2) / (count - 3))
     z = math.atanh(found)
@@ -194,7 +194,7 @@ def line_through(x: Sequence[float], y: Sequence[float]) -> list[str]:
         bounds(value, value - bound * error, value + bound * error)
         for value, error in ((fit.slope, fit.stderr), (fit.intercept, fit.intercept_stderr))
     ]
-    if len(x) <= LEAST:  # Fisher's z has no spread
+    if len(x) <= 3:  # Fisher's z has no spread
         return [*told, number(fit.rvalue)]
     half = 1.959964 / math.sqrt(len(x) - 3)
     z = math.atanh(float(np.clip(fit.rvalue, -1 + 1e-12, 1 - 1e-12)))

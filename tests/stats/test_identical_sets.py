@@ -25,14 +25,14 @@ def results_of(contexts: int, way: int, shots: tuple[int, ...] = (1,)) -> list[R
 
 
 def test_of_two_contexts_ood_and_hard_ood_are_one() -> None:
-    comparison = compare(results_of(contexts=2, way=2))
+    comparison = compare(results_of(contexts=2, way=2), intervals="sampler")
     assert [[group.label for group in block.groups] for block in comparison.blocks] == [["iid", "ood"]]
     assert [[loss.label for loss in block.losses] for block in comparison.blocks] == [["ood"]]
     assert comparison.notes == ["ood and hard-ood are the same tasks here"]
 
 
 def test_without_more_queries_than_other_classes_they_are_one_too() -> None:
-    comparison = compare(results_of(contexts=4, way=4))
+    comparison = compare(results_of(contexts=4, way=4), intervals="sampler")
     assert [loss.label for loss in comparison.blocks[0].losses] == ["ood"]
     assert comparison.notes == ["ood and hard-ood are the same tasks here"]
 
@@ -45,7 +45,7 @@ def test_a_classifier_that_was_evaluated_under_one_name_alone_is_not_lost() -> N
 
 
 def test_each_design_is_told_apart() -> None:
-    comparison = compare(results_of(contexts=2, way=2, shots=(1, 2)))
+    comparison = compare(results_of(contexts=2, way=2, shots=(1, 2)), intervals="sampler")
     assert comparison.notes == [
         "2-way 1-shot: ood and hard-ood are the same tasks here",
         "2-way 2-shot: ood and hard-ood are the same tasks here",
@@ -53,7 +53,7 @@ def test_each_design_is_told_apart() -> None:
 
 
 def test_of_three_contexts_they_are_two() -> None:
-    comparison = compare(results_of(contexts=3, way=2))
+    comparison = compare(results_of(contexts=3, way=2), intervals="sampler")
     assert [loss.label for loss in comparison.blocks[0].losses] == ["ood", "hard-ood"]
     assert comparison.notes == []
 

@@ -110,7 +110,7 @@ def test_what_a_later_stage_cannot_train_is_told_before_the_first(
     monkeypatch.setitem(RECIPES, "two-steps", Recipe(about="too many queries", steps=steps, backbone=BACKBONE))
     monkeypatch.setattr(objectives.get("rfs"), "loss", lambda *_: pytest.fail("the first stage has begun"))
     settings = {name: value for name, value in TINY.items() if name not in ("query", "backbone")}
-    with pytest.raises(InsufficientData, match="has 8 items, a task needs 11"):
+    with pytest.raises(InsufficientData, match="has 8 items, a task needs"):
         sp.train(world, recipe="two-steps", **settings)
 
 

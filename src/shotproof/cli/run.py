@@ -12,6 +12,7 @@ import typer
 
 from shotproof.cli.console import ask, say
 from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Verbose, Workers
+from shotproof.core import limits
 
 if TYPE_CHECKING:
     from shotproof.core.runtime.runtime import Runtime
@@ -37,7 +38,10 @@ def run(
         list[str] | None,
         typer.Option(help="Of a folder, also several, or of a bundle. Default: five heads, or the bundle's first."),
     ] = None,
-    tasks: Annotated[int | None, typer.Option(min=2, help="Of a folder: tasks per task set. Default: 600.")] = None,
+    tasks: Annotated[
+        int | None,
+        typer.Option(min=2, max=limits.TASKS.most, help="Of a folder: tasks per task set. Default: 600."),
+    ] = None,
     skip_bad: Annotated[
         bool, typer.Option("--skip-bad", help="Of a folder: leave out files that cannot be read.")
     ] = False,

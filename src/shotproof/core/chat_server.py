@@ -62,11 +62,12 @@ class ServerOptions(Component):
         """Add a server elsewhere, and a key from a variable of its own choice."""
         yield from super().reaches()
         if self.url is not None and not _OF_THIS_MACHINE.fullmatch(self.url):
-            yield Reach(f"{self._title} sends items, and the key in ${self.api_key_variable}, to {self.url}")
+            yield Reach(f"{self._title} sends items, and the key in ${self.api_key_variable}, to {self.url}", self.url)
         elif self.api_key_variable != KEY_VARIABLE:
-            yield Reach(f"{self._title} sends ${self.api_key_variable} as the key of a server")
+            yield Reach(f"{self._title} sends ${self.api_key_variable} as the key of a server", self.api_key_variable)
         else:
-            yield Reach(f"{self._title} sends items to {self.url or f'the server in ${URL_VARIABLE}'}", is_data=True)
+            where = self.url or f"the server in ${URL_VARIABLE}"
+            yield Reach(f"{self._title} sends items to {where}", self.url or self.model, is_data=True)
 
     def server(self) -> ChatServer:
         """The server; InputError where its address or the key cannot be used."""

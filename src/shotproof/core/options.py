@@ -252,9 +252,11 @@ class Component(Checked):
         for each in self.options():
             value = getattr(self, each.name)
             if each.path and isinstance(value, str | Path):
-                yield Reach(f"{self._title} reads {absolute(Path(value))}", Path(value), is_data=True)
+                yield Reach(f"{self._title} reads {absolute(Path(value))}", str(value), Path(value), is_data=True)
             if each.downloads and value:
-                yield Reach(f"{self.kind} '{self.spelling}' downloads a model from the hub", is_data=True)
+                arguments = [getattr(self, other.name) for other in self.options() if other.argument]
+                what = f"{self.kind} '{self.spelling}' downloads from the hub"
+                yield Reach(what, str(arguments[0]) if arguments else "", is_data=True)
 
     def extras(self) -> Mapping[str, str]:
         """The modules that it cannot do without, each with the extra of this package that brings it."""

@@ -23,6 +23,7 @@ from shotproof.core.runtime.carried import carry
 P = ParamSpec("P")
 T = TypeVar("T")
 
+LONGEST_TYPED = 1000  # entries of a list
 Trust = bool | Collection[str]
 """Everything, nothing, or what `NotTrusted.what` has named."""
 
@@ -32,12 +33,14 @@ class Reach:
     """What a component touches beside the data that it is given.
 
     what: in words, e.g. `method 'heads.py:head' runs the code of heads.py`
+    named: the text that names it, e.g. a path or an address, which is trusted if the user has typed it
     file: the file that it reads, or None if it does something else
     is_data: whether an experiment file may name it without consent, as it names its data
     is_installed: whether it is the code of an installed package, which the record of a file may name
     """
 
     what: str
+    named: str = ""
     file: Path | None = None
     is_data: bool = False
     is_installed: bool = False
@@ -65,11 +68,15 @@ class _Granted:
     def allows(self, reach: Reach, spelled: str) -> bool:
         if self.agreed is True or (self.agreed and reach.what in self.agreed):
             return True
-        if spelled and any(spelled == text or f"'{spelled}'" in text or f'"{spelled}"' in text for text in self.typed):
+        if any(self._is_typed(text) for text in (spelled, reach.named) if text):
             return True
         if (reach.is_data and self.data) or (reach.is_installed and self.installed):
             return True
         return reach.file is not None and any(_is_below(reach.file, folder) for folder in self.folders)
+
+    def _is_typed(self, text: str) -> bool:
+        """Return whether the user has typed this, by itself or as the option of something else."""
+        return any(text == typed or f"'{text}'" in typed or f'"{text}"' in typed for typed in self.typed)
 
 
 _NOTHING = _Granted()
@@ -101,7 +108,7 @@ def trusting(trust: Trust) -> Iterator[None]:
     """Within it, what the user agrees to is trusted, beside what was so before.
 
     Example:
-        >>> with trusting(["method 'a.py:f' runs the code of a.py"]):
+        >>> with no_trust(), trusting(["method 'a.py:f' runs the code of a.py"]):
         ...     require_trust("method 'b.py:f' runs the code of b.py")
         Traceback (most recent call last):
         ...
@@ -196,15 +203,11 @@ def _granting(granted: _Granted) -> Iterator[None]:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """Texts that could spell a component with options, in a call's arguments."""
-    if isinstance(value, str):
-        if ":" in value or "(" in value or ".py" in value:
-            yield value
-    elif isinstance(value, Mapping):
-        for inner in value.values():
-            yield from _texts(inner)
-    elif isinstance(value, list | tuple | set | frozenset):
-        for inner in value:
+    """Give the texts and paths in a call's arguments; long lists are data, which nobody types."""
+    if isinstance(value, str | Path):
+        yield str(value)
+    elif isinstance(value, Mapping | list | tuple | set | frozenset) and len(value) <= LONGEST_TYPED:
+        for inner in value.values() if isinstance(value, Mapping) else value:
             yield from _texts(inner)
 
 

@@ -83,10 +83,8 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     NaN if one is constant, or of fewer than 4 methods: two are always in the same order or in the opposite one, and
     three are in the same order by chance once in six times.
     """
-    if len(first) < FEWEST_RANKED:
+    if len(first) < FEWEST_RANKED or len(set(first)) == 1 or len(set(second)) == 1:
         return math.nan
-    if len(first) < 2 or len(set(first)) == 1 or len(set(second)) == 1:
-        return float("nan")
     return float(stats.spearmanr(first, second).statistic)
 
 

@@ -124,7 +124,7 @@ class Sampler(Component, ABC):
     def reaches(self) -> Iterator[Reach]:
         """Give the files that its tasks are drawn by."""
         for file in self.files():
-            yield Reach(f"{self._title} reads {absolute(file)}", file, is_data=True)
+            yield Reach(f"{self._title} reads {absolute(file)}", str(file), file, is_data=True)
 
     def sets(self, catalog: Catalog | None = None) -> dict[str, Sampler]:
         """The samplers that this one stands for, by name: itself, unless it draws several matched sets."""

@@ -207,10 +207,7 @@ def test_an_interrupted_evaluation_goes_on_without_asking_again(
 KILLED = """
 import sys
 from pathlib import Path
-from shotproof.catalog.catalog import Catalog
-from shotproof.core.runtime.runtime import Runtime
-from shotproof.evaluation.evaluate import evaluate
-from shotproof.tasks.taskset import TaskSet
+from shotproof import Catalog, Runtime, TaskSet, evaluate
 
 folder = Path(sys.argv[1])
 runtime = Runtime(cache=folder / "cache", workers=1, progress=False)
