@@ -213,7 +213,7 @@ def _mine(folder: Path) -> None:
     for name in ("features", "attributes", "tasks", "hard", "results", "hard-results"):
         shutil.copy(folder / f"{name}.parquet", mine)
     # What the tasks were drawn from, with paths that start from the folder that it is in.
-    sp.Catalog.read(folder / "catalog.parquet").in_split("test").write(mine / "catalog.parquet")
+    sp.Catalog.read(folder / "catalog.parquet").write(mine / "catalog.parquet")
     material = sp.read(mine)
     assert isinstance(material, sp.Material)
     comparison = sp.compare(material, intervals=["sampler"], placebo=False)

@@ -105,7 +105,7 @@ def _half_written(output: Path, *, failed: bool, command: Command) -> str:
                 pq.read_table(file)
             except (pa.ArrowException, OSError) as error:
                 return f"{file.relative_to(output)}: {error}"
-    kept = callable(command) or command[0] in ("run", "mix", "train")  # finished parts are kept
+    kept = callable(command) or command[0] in ("run", "profile", "mix", "train")  # finished parts are kept
     return f"failed, and wrote {files[0].relative_to(output)}" if failed and files and not kept else ""
 
 
