@@ -319,7 +319,7 @@ FORMATS: dict[str, Format] = {
                 "view": ("view", MINE, "--export", "out/page"),
                 "bundle": ("bundle", MINE, "-o", "out/bundle.zip"),
                 "leaderboard": ("leaderboard", MINE, "-o", "out/site"),
-                "gate": ("gate", MINE, "--max-gap", "5"),
+                "gate": ("gate", MINE, "--max-gap", "5", "--axis", "hardest"),
                 "sp.read": reading(MINE),
             },
         )

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow.compute as pc
 import pytest
 from scipy import stats
 from sklearn.metrics import log_loss
 
 from shotproof.analysis.explanation.hardness import Ways, hardness, query_losses
+from shotproof.core.errors import Mismatch
 from shotproof.evaluation.evaluate import evaluate
+from shotproof.evaluation.results import Results
 from tests.drawn_tasks import draw_task_set
 
 
@@ -42,6 +45,14 @@ def test_an_accuracy_that_never_varies_has_no_correlation() -> None:
     tasks, features = draw_task_set(tasks=1)
     (own,) = hardness(tasks, features)
     assert own.to_json()["spearman"] is None
+
+
+def test_results_that_lack_tasks_of_their_set_are_refused() -> None:
+    tasks, features = draw_task_set(tasks=3)
+    results = evaluate(tasks, features, "ncc")
+    first = Results(results.table.filter(pc.equal(results.table.column("task"), 0)), results.record)
+    with pytest.raises(Mismatch, match=r"the results of ncc have 1 tasks, their task set .* has 3: they are not whole"):
+        hardness(tasks, features, [first])
 
 
 def test_ways_are_counted() -> None:

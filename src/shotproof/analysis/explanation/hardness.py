@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from shotproof.core.errors import Mismatch
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.evaluation.batches import TaskArrays
 from shotproof.evaluation.evaluate import evaluate
@@ -78,14 +79,24 @@ def hardness(
     """Loss and accuracy of each task: the accuracy of each method of those results that are on these tasks.
 
     Without any, that of nearest centroid on the features.
+
+    Raises:
+        Mismatch: results that claim to be on these tasks have fewer or more of them.
     """
     own = [given for given in results if given.record.tasks_digest == tasks.digest]
     loss = query_losses(tasks, features, runtime)
-    return [
+    measured = [
         Hardness(Origin.of(given).encoder, method, given.counts(method).accuracy_by_task(), loss)
         for given in own or [evaluate(tasks, features, METHOD, runtime=runtime)]
         for method in given.methods
     ]
+    for classifier in measured:
+        if len(classifier.accuracy) != len(loss):
+            raise Mismatch(
+                f"the results of {classifier.method} have {len(classifier.accuracy):,} tasks, their task set "
+                f"{tasks.digest} has {len(loss):,}: they are not whole"
+            )
+    return measured
 
 
 def query_losses(tasks: TaskSet, features: Features, runtime: Runtime | None = None) -> FloatArray:
