@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from shotproof.analysis.card import make_card
@@ -15,6 +16,7 @@ from shotproof.analysis.verification.remade_card import card_differences, remake
 from shotproof.core.errors import InputError
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.evaluated import Classifier
+from shotproof.features.features import Features
 from shotproof.stats.card.card import Card
 from shotproof.tasks.sampler import sample
 from shotproof.worlds.gaussian import GaussianWorld
@@ -36,6 +38,15 @@ def test_a_true_card_comes_out_again(drawn: tuple[Material, Card]) -> None:
     assert list(card_differences(card, remake_card(card, material))) == []
     with pytest.raises(InputError, match="there are no results of svm on features"):
         remake_card(replace(card, method="svm"), material)
+
+
+def test_a_true_card_of_numbers_without_an_interval_comes_out_again() -> None:
+    catalog, _, _ = GaussianWorld().draw(classes=6, items=12)  # too few for halves
+    same = Features.from_array(catalog.items, np.ones((len(catalog), 2)))  # always the same answer
+    random = sample(catalog, "random", tasks=8, query=3)
+    material = Material([evaluate(random, same, ["ncc", "knn"])], [random], [catalog], [same], halvings=4)
+    card = make_card(compare(material, intervals=["images", "sampler"]), material, Classifier("features", "ncc"))
+    assert list(card_differences(card, remake_card(card, material))) == []
 
 
 def with_a_narrow_interval(card: Any) -> None:

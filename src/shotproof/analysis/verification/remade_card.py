@@ -99,7 +99,9 @@ def _other_number(stated: Mapping[str, Any], found: Mapping[str, Any], place: st
     if found["low"] is not None and found["high"] is not None:
         width = found["high"] - found["low"]
     slack = {"low": WIDTH_SHARE * width, "high": WIDTH_SHARE * width}
-    for key in ("mean", "low", "high", "covers", "level"):
+    # Without an interval there is nothing that it could cover.
+    covers = () if {stated["low"], stated["high"], found["low"], found["high"]} == {None} else ("covers",)
+    for key in ("mean", "low", "high", *covers, "level"):
         if not _close(stated.get(key), found.get(key), ROUNDING + slack.get(key, 0.0)):
             yield f"{place}, {key}: {shown(stated.get(key))}, computed again {shown(found.get(key))}"
 
