@@ -33,7 +33,9 @@ def a_board() -> Leaderboard:
         method = HOSTILE if number == 7 else f"method-{number:03}"
         card = replace(card, method=method, encoder=f"encoder-{number % 3}")
         measured += measured_of_card(card, f"{number}.json")
-    other = replace(make_card(random_axis(5, 50.0)), name="sounds", method="only here", encoder="logmel")
+    heard = random_axis(5, 50.0)
+    heard = replace(heard, tasks=replace(heard.tasks, digest="digest of sounds"))
+    other = replace(make_card(heard), name="sounds", method="only here", encoder="logmel")
     return make_leaderboard([*measured, *measured_of_card(other, "other.json")])
 
 

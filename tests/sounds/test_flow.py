@@ -35,7 +35,7 @@ def test_the_loss_to_other_backgrounds_grows_with_their_loudness_from_zero(tmp_p
         sets = sample_context(mixed, way=4, shot=3, query=4, tasks=60)
         results += [evaluate(one, features, ["ncc"]) for one in sets.values()]
         tasks += sets.values()
-        (gap,) = [one for one in compare(results[-3:]).gaps if one.against == "hard-ood"]
+        (gap,) = [one for one in compare(results[-3:]).gaps if one.against == "ood"]
         losses.append(gap.rows[0].intervals["acc"]["sampler"])
     assert losses[0].low <= 2
     assert abs(losses[0].mean) < 3
@@ -45,5 +45,5 @@ def test_the_loss_to_other_backgrounds_grows_with_their_loudness_from_zero(tmp_p
     assert [design.dial for design in comparison.designs] == [0.0, 0.5, 2.0]
     page = (tmp_path / "report.html").read_text()
     assert page.count("data-sound=") > 20
-    assert "Loss of Acc, iid - hard-ood, 4-way 3-shot" in page
+    assert "Loss of Acc, iid - ood, 4-way 3-shot" in page
     assert all(row.axis == "contexts" and row.gap for row in comparison.rows)

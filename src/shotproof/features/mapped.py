@@ -61,7 +61,7 @@ def is_large(path: Path) -> bool:
     """Whether Parquet files unpack to more than should be read at once; no where they are no such files."""
     try:
         return sum(_unpacked_size(one) for one in _files(path)) > LARGE
-    except (pa.ArrowException, OSError, InputError):
+    except (pa.ArrowException, OSError, ValueError):  # of our own errors too; names that are not UTF-8 are of the last
         return False
 
 
@@ -80,7 +80,7 @@ def map_features(path: Path) -> Mapped:
                         raise InputError(f"features file {one}, column 'feature' has an empty value, or another type")
                     unpacked.file.write(column.flatten().to_numpy().data)
             unpacked.file.flush()
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise InputError(f"features file {one} cannot be unpacked: {first_line(error)}") from error
     return unpacked
 
