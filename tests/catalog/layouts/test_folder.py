@@ -102,6 +102,8 @@ def test_empty_class_folders_and_stray_items_are_left_out_and_named(
         "left out, as they hold no item: b/none, notes, wren",
         "left out, as they lie in no class folder: stray.png",
     ]
+    FolderLayout().read(tmp_path / "a" / "..")  # as an experiment in another folder names it
+    assert len(caplog.messages) == 2
 
 
 @pytest.mark.parametrize("extensions", [["ogg", ".WAV"], ("wav", "OGG")])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from shotproof.catalog.layout import Layout, sorted_catalog
 from shotproof.catalog.layouts.class_folders import EXTENSIONS, folders_without_items, item_paths
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
+from shotproof.core.places import shown
 from shotproof.core.printable import printable
 
 logger = logging.getLogger("shotproof")
@@ -79,7 +81,8 @@ def _left_out(root: Path, paths: Sequence[str], loose: Sequence[str]) -> dict[st
     for what, names in found.items():
         if names:
             more = f", ... ({len(names):,} in all)" if len(names) > SHOWN else ""
-            _warn_once(f"{root}: left out, as {why[what]}: {printable(', '.join(names[:SHOWN]))}{more}")
+            place = shown(os.path.normpath(root))  # as users name it, and not from an experiment's folder
+            _warn_once(f"{place}: left out, as {why[what]}: {printable(', '.join(names[:SHOWN]))}{more}")
     return {what: names for what, names in found.items() if names}
 
 
