@@ -65,5 +65,6 @@ def list_components(
 
 
 def _method_row(name: str, method: type) -> list[str]:
-    family, needs, balanced = (getattr(method, key, "") for key in ("family", "needs", "balanced"))
+    told = (getattr(method, key, "") for key in ("family", "needs", "balanced"))
+    family, needs, balanced = ("by its options" if isinstance(one, property) else one for one in told)
     return [name, str(family), str(needs), "yes" if balanced is True else "", str(getattr(method, "about", ""))]

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from shotproof.analysis.reevaluation.material import Material, with_digest
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.errors import InputError, Mismatch
+from shotproof.core.errors import InputError, InsufficientData, Mismatch
 from shotproof.core.files import is_there
 from shotproof.core.trust import NotTrusted
-from shotproof.tasks.sampler import Sampler, samplers
+from shotproof.tasks.sampler import BoundSampler, Sampler, samplers
 from shotproof.tasks.shape import TaskShape
 from shotproof.tasks.taskset import TaskSet
 
@@ -87,6 +87,19 @@ class Drawing:
         drawn = {} if drawn is None else drawn
         if id(self) not in drawn:
             like = None if self.like is None else TaskSet(self.like.draw(catalog, seed, tasks, drawn))
-            bound = self.sampler.bind(catalog, self.shape or TaskShape(), seed, like=like, **self.data)
+            bound = self._bound(catalog, seed, like)
             drawn[id(self)] = bound.draw(range(min(tasks, bound.available() or tasks)))
         return drawn[id(self)]
+
+    def _bound(self, catalog: Catalog, seed: int, like: TaskSet | None) -> BoundSampler[Any]:
+        """Bind the sampler to data. What is wrong with a file that a record names is told without its content."""
+        try:
+            return self.sampler.bind(catalog, self.shape or TaskShape(), seed, like=like, **self.data)
+        except (InsufficientData, Mismatch):
+            raise
+        except InputError:
+            files = ", ".join(map(str, self.sampler.files()))
+            if not files:
+                raise
+            told = f"the {self.sampler.name} tasks cannot be drawn anew: {files} does not fit the data"
+            raise Mismatch(told) from None
