@@ -15,6 +15,7 @@ from shotproof.core.trust import NotTrusted, Reach, reading_below, require_trust
 from shotproof.features.encoder import encoders
 from shotproof.methods.incontext.chat import Chat
 from shotproof.methods.method import make_method
+from shotproof.tasks.sampler import samplers
 from tests.conftest import draw_data
 
 pytestmark = pytest.mark.strangers
@@ -57,11 +58,36 @@ def test_what_a_user_passes_to_a_public_function_is_trusted(
     head: str, data: tuple[sp.Catalog, sp.Features, sp.TaskSet]
 ) -> None:
     _, features, tasks = data
-    for given in (head, [head], {"name": head}, f"bpa(head='{head}')"):
+    for given in (head, [head], {"name": head}, [{"name": head}], f"bpa(head='{head}')"):
         assert sp.evaluate(tasks, features, given).methods
     assert sp.evaluate(tasks, features, [head], runtime=Runtime(workers=2, progress=False)).methods == [head]
     assert sp.encoders.make("file:x.npy").spelling == "file:x.npy"
     assert sp.methods.make("chat(model='m', url='https://there.example/v1')")
+    assert sp.methods.make("chat", model="m").spelling == "chat(model='m')"
+
+
+def test_a_table_that_a_user_passes_is_trusted_and_another_of_its_name_is_not(tmp_path: Path) -> None:
+    (tmp_path / "tree.csv").touch()
+    named = {"name": "semantic", "class_distances": str(tmp_path / "tree.csv")}
+
+    @typed_by_user
+    def act(*typed: object) -> None:
+        samplers.make(named)
+
+    act(named)
+    act(str(tmp_path / "tree.csv"))
+    for other in ("semantic", {"name": "semantic"}, {"name": "semantic", "class_distances": "tree.csv"}):
+        with pytest.raises(NotTrusted):
+            act(other)
+
+
+def test_a_word_that_a_user_types_makes_no_model_of_that_name_trusted() -> None:
+    @typed_by_user
+    def act(metric: str) -> None:
+        make_method("chat(model='acc')")
+
+    with pytest.raises(NotTrusted, match="sends items to the server in"):
+        act("acc")
 
 
 def test_an_object_is_trusted_whatever_its_options() -> None:

@@ -67,7 +67,7 @@ class ServerOptions(Component):
             yield Reach(f"{self._title} sends ${self.api_key_variable} as the key of a server", self.api_key_variable)
         else:
             where = self.url or f"the server in ${URL_VARIABLE}"
-            yield Reach(f"{self._title} sends items to {where}", self.url or self.model, is_data=True)
+            yield Reach(f"{self._title} sends items to {where}", self.url or "", is_data=True)
 
     def server(self) -> ChatServer:
         """The server; InputError where its address or the key cannot be used."""

@@ -18,7 +18,7 @@ from shotproof.core.errors import InputError, UnknownName
 from shotproof.core.options import Component
 from shotproof.core.runtime.carried import carry
 from shotproof.core.spelling import parse_spelling
-from shotproof.core.trust import Reach, require_trust, typed_by_user
+from shotproof.core.trust import Reach, require_trust, table_text, trusting
 
 T = TypeVar("T", bound=Component)
 
@@ -50,7 +50,7 @@ class Registry(Generic[T]):
     def for_users(self) -> Self:
         """Give the registry as users have it: what they pass to `make` counts as typed."""
         view = copy.copy(self)
-        view.__dict__["make"] = typed_by_user(self.make)
+        view.__dict__["make"] = trusting(True)(self.make)
         return view
 
     def register(self, name: str, component: type[T]) -> None:
@@ -132,7 +132,7 @@ class Registry(Generic[T]):
                 f"expected a {self.kind}: a spelling such as '{self.names()[0]}', a table with a name, or an object "
                 f"of a class derived from {self.kind.title()}; found {type(given).__name__}"
             )
-        spelled = given if isinstance(given, str) else name
+        spelled = given if isinstance(given, str) and not options else table_text({"name": name, **own, **options})
         component = self.get(name, spelled)
         if argument is not None:
             option = next((each for each in component.options() if each.argument), None)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -202,11 +203,18 @@ def _granting(granted: _Granted) -> Iterator[None]:
         _granted.reset(token)
 
 
+def table_text(table: Mapping[str, Any]) -> str:
+    """Write a component that is given as a table of its name and options as one text, the same for the same table."""
+    return json.dumps(table, sort_keys=True, default=str)
+
+
 def _texts(value: Any) -> Iterator[str]:
-    """Give the texts and paths in a call's arguments; long lists are data, which nobody types."""
+    """Give the texts, paths and tables in a call's arguments; long lists are data, which nobody types."""
     if isinstance(value, str | Path):
-        yield str(value)
-    elif isinstance(value, Mapping | list | tuple | set | frozenset) and len(value) <= LONGEST_TYPED:
+        yield str(value).strip()
+    elif isinstance(value, Mapping) and "name" in value:
+        yield table_text(value)
+    if isinstance(value, Mapping | list | tuple | set | frozenset) and len(value) <= LONGEST_TYPED:
         for inner in value.values() if isinstance(value, Mapping) else value:
             yield from _texts(inner)
 

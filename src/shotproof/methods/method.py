@@ -11,7 +11,7 @@ from shotproof.core.options import Component
 from shotproof.core.records import FeaturesRecord
 from shotproof.core.registry import Registry
 from shotproof.core.spelling import parse_spelling
-from shotproof.core.trust import require_trust
+from shotproof.core.trust import require_trust, table_text
 from shotproof.methods.own.origin import CodeOrigin
 
 if TYPE_CHECKING:
@@ -206,18 +206,19 @@ def make_method(given: AnyMethod, folder: Path | None = None) -> Method:
         return methods.make(given)
     else:
         return code.wrap(given)
+    typed = spelled if isinstance(given, str) else table_text(given)
     prefix, place, own = parse_spelling(f"{code.PREFIX}{spelled}" if code.is_in_file(spelled) else spelled, "method")
     place = (place or "").strip().removesuffix("()")
     if prefix == "sklearn" and place:
         return sklearn_estimator.make_estimator(place, {**own, **options})
     if prefix == "python" and place:
-        return code.load(place, {**own, **options}, folder, spelled)
+        return code.load(place, {**own, **options}, folder, typed)
     if prefix == "model" and place:
         from shotproof.methods.model_head import ModelHead
 
         head = ModelHead.with_options(prefix, {"path": (folder or Path()) / place, **own, **options})
         for reach in head.reaches():
-            require_trust(reach, spelled)
+            require_trust(reach, typed)
         return head
     return methods.make(spelled, **options)
 
