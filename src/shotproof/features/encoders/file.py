@@ -75,6 +75,7 @@ class FeatureFile(Encoder):
             raise InputError(f"features file {self.path}: 'items' must be [n] strings, found {items.dtype}")
         try:
             identifiers = pa.array(items.tolist(), pa.string())
+            identifiers.validate(full=True)  # NumPy holds numbers that are no characters, and Arrow takes some of them
         except (ValueError, SystemError) as error:
             what = "half a surrogate pair, or a number that is no character"
             raise InputError(f"features file {self.path}: 'items' must be text, found {what}") from error
