@@ -22,6 +22,7 @@ LONGEST = 64  # bytes of decisions
 SECONDS = 30.0  # that a case may take
 IMPORTING = 600.0  # that a command may take to import its modules, which is no case
 SLOW = ("run", "profile", "train", "report", "explain", "view", "mix", "similarity", "geometry")
+LEFT = 2  # the status of a command that ends its process at once after its line, as it does for want of memory
 STUCK = 3  # a process that does not even answer the watchdog is ended after so many times the seconds of a case
 
 
@@ -108,10 +109,13 @@ def _of_format(name: str, share: int, seed: int, folder: Path) -> Counter[str]:
         state = json.loads(progress.read_text())
         counts += Counter(state["counts"])
         first = state["number"]
-        if ended.returncode:
+        if ended.returncode == LEFT:
+            counts[Outcome.CLEAN_ERROR] += 1
+        elif ended.returncode:
             stuck = "Timeout (" in ended.stderr  # of faulthandler
             counts[Outcome.HANG if stuck else Outcome.TRACEBACK] += 1
             sys.stderr.write(f"{name}, case {first}: the process ended with status {ended.returncode}\n")
+        if ended.returncode:
             file.write_bytes(good)
             first += 1
     return counts
