@@ -81,6 +81,17 @@ def test_a_table_that_a_user_passes_is_trusted_and_another_of_its_name_is_not(tm
             act(other)
 
 
+def test_whatever_a_user_passes_is_looked_through() -> None:
+    @typed_by_user
+    def act(*given: object, **named: object) -> int:
+        return len(given) + len(named)
+
+    unprintable = type("Unprintable", (), {"__repr__": lambda self: pytest.fail("it was printed")})()
+    odd: dict[object, object] = {"name": unprintable, 1: {2}, None: [unprintable]}
+    nested: dict[object, object] = {"name": "x", "options": {1: 1, "a": odd}}
+    assert act(odd, nested, [odd, "x"] * 2000, name=unprintable, other=odd) == 5
+
+
 def test_a_word_that_a_user_types_makes_no_model_of_that_name_trusted() -> None:
     @typed_by_user
     def act(metric: str) -> None:

@@ -175,7 +175,7 @@ def typed_by_user(function: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(function)
     def typed(*args: P.args, **kwargs: P.kwargs) -> T:
-        with _granting(_Granted(typed=_granted.get().typed.union(_texts((args, kwargs))))):
+        with _granting(_Granted(typed=_granted.get().typed.union(_texts((*args, *kwargs.values()))))):
             return function(*args, **kwargs)
 
     return typed
@@ -204,8 +204,14 @@ def _granting(granted: _Granted) -> Iterator[None]:
 
 
 def table_text(table: Mapping[str, Any]) -> str:
-    """Write a component that is given as a table of its name and options as one text, the same for the same table."""
-    return json.dumps(table, sort_keys=True, default=str)
+    """Write a component that is given as a table of its name and options as one text, the same for the same table.
+
+    What is no table of options gives an empty text, which nobody has typed.
+    """
+    try:
+        return json.dumps(table, sort_keys=True, default=lambda value: str(value) if isinstance(value, Path) else "")
+    except (TypeError, ValueError, RecursionError):
+        return ""
 
 
 def _texts(value: Any) -> Iterator[str]:
