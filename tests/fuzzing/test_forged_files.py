@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import shutil
@@ -58,7 +59,10 @@ def _watch(event: str, arguments: tuple[object, ...]) -> None:
         _seen.append(f"{event} {arguments!r:.200}")
 
 
-sys.addaudithook(_watch)
+@functools.cache
+def _install_watch() -> None:
+    """Watch from now on: a hook stays for as long as the process, and every test would pay for it."""
+    sys.addaudithook(_watch)
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +84,7 @@ def folder() -> Iterator[Path]:
 @contextlib.contextmanager
 def watching() -> Iterator[list[str]]:
     global _seen
+    _install_watch()
     _seen = []
     try:
         yield _seen
