@@ -7,9 +7,7 @@ one file per task set, encoder and method, so that a method that is added is the
 from __future__ import annotations
 
 import contextlib
-import logging
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,9 +44,9 @@ from shotproof.pipeline.steps.evaluated_files import EvaluatedFiles
 from shotproof.pipeline.steps.owner import Owner
 from shotproof.pipeline.steps.stamps import catalog_stamp, file_stamps
 from shotproof.pipeline.steps.steps import Steps, Tell, file_name
+from shotproof.pipeline.unreadable import unreadable_files, without_warnings
 from shotproof.sounds.mix import expected_mixtures, mix
 from shotproof.stats.comparison import Comparison
-from shotproof.stats.export.numbers import listed
 from shotproof.tasks.sampler import samplers
 from shotproof.tasks.shape import TaskShape
 from shotproof.tasks.taskset import TaskSet
@@ -61,7 +59,6 @@ SIZES = ("way", "shot", "query")
 # Of a quick run: the fewest halvings of the data that tell a variance, and few tasks on each half. What few tasks add
 # to the variance is known and taken off; that it is known less well makes the intervals wider.
 QUICK_HALVINGS, QUICK_TASKS_PER_HALF = 20, 50
-SHOWN_UNREADABLE = 10
 
 
 @dataclass(frozen=True)
@@ -357,7 +354,7 @@ class _Running:
             def make(name: str = name, chosen: Any = chosen, spelled: str = spelled) -> Attributes:
                 # Of images that cannot be read, the step of the features says what is done about them.
                 told_later = self._encodes and all(isinstance(one, PhotometricDetector) for one in chosen)
-                with _without_warnings() if told_later else contextlib.nullcontext():
+                with without_warnings() if told_later else contextlib.nullcontext():
                     return _named(detect(catalog, *chosen), name or spelled)
 
             found[name] = self.steps.step(Attributes, *self._detection(catalog, name), make)
@@ -377,9 +374,9 @@ class _Running:
                 return encode(catalog, encoder)
             except UnreadableItem:
                 # All of them are told at once; what can be read is kept for the next run.
-                with _without_warnings():
+                with without_warnings():
                     skipped = encode(catalog, encoder, on_error="skip").record.skipped
-                raise _unreadable(catalog, skipped) from None
+                raise unreadable_files(catalog, skipped) from None
 
         encoded = self.steps.step(Features, *self._encoding(catalog, encoder), make)
         return None if encoded is None else transform(encoded, self.experiment.transforms)
@@ -406,7 +403,7 @@ class _Running:
         suspects = [(item, path) for item, path in zip(catalog.items, catalog.paths, strict=True) if item in unknown]
         skipped = [item for item, path in suspects if not is_readable(path)]
         if skipped:
-            raise _unreadable(catalog, skipped)
+            raise unreadable_files(catalog, skipped)
 
     def _readable(self, catalog: Catalog, features: dict[str, Features | None]) -> Catalog:
         """Without the items whose files some encoder could not read."""
@@ -423,31 +420,6 @@ def _fewer_ways(sets: DrawnSets, draw: Draw) -> str:
     """Say which ways would do for tasks that the data cannot give; nothing where none would, or it is not known."""
     way = sets.fewer_ways(draw)
     return "" if way is None else f"{draw.way} ways are too many, --way {way} would do: "
-
-
-def _unreadable(catalog: Catalog, items: Sequence[str]) -> UnreadableItem:
-    """Name the files that cannot be read, and the way to go on without them."""
-    paths = dict(zip(catalog.items, catalog.paths, strict=True))
-    named = listed([os.path.normpath(paths[item]) for item in items], SHOWN_UNREADABLE)
-    return UnreadableItem(
-        f"{counted(len(items), 'file')} of {len(catalog):,} cannot be read: {named}; mend or remove them, or leave "
-        'them out with --skip-bad (in an experiment file: on_error = "skip" in [features])'
-    )
-
-
-@contextlib.contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Within it, no warning is logged: whoever uses it tells the same as an error."""
-    logger = logging.getLogger("shotproof")
-    logger.addFilter(_refuse_record)
-    try:
-        yield
-    finally:
-        logger.removeFilter(_refuse_record)
-
-
-def _refuse_record(record: logging.LogRecord) -> bool:
-    return False
 
 
 def _attributes_file(name: str) -> str:

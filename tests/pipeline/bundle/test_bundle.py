@@ -174,13 +174,13 @@ def test_a_mixture_of_files_elsewhere_is_refused_whatever_the_catalog_says_of_it
     catalog = pq.read_table(pa.BufferReader(contents["catalog.parquet"]))
     rows = len(catalog)
     catalog = catalog.set_column(catalog.column_names.index("path"), "path", pa.array([""] * rows))
-    for name, value in (("foreground", "/home/x/private.wav"), ("background", "b.wav")):
+    for name, value in (("foreground", "/elsewhere/private.wav"), ("background", "b.wav")):
         catalog = catalog.append_column(name, pa.array([value] * rows))
     written = pa.BufferOutputStream()
     pq.write_table(catalog, written)
     lie = lying(contents, "catalog.parquet", written.getvalue().to_pybytes())
     with pytest.raises(
-        InputError, match=r"column 'foreground', '/home/x/private.wav': expected a path below its folder"
+        InputError, match=r"column 'foreground', '/elsewhere/private.wav': expected a path below its folder"
     ):
         Bundle.read(zipped(tmp_path / "lie.zip", lie))
 
