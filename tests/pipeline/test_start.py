@@ -75,6 +75,17 @@ def test_the_experiment_of_another_folder_is_refused_with_both_roots(tmp_path: P
         start_experiment(tmp_path / "B" / "pics", tmp_path / "pics-results")
 
 
+@pytest.mark.parametrize("odd", ["catalog = 5", "evaluate = 3", "[features]\nencoders = 7", "[tasks]\ntasks = 'many'"])
+@pytest.mark.parametrize("options", [StartOptions(), StartOptions(("pixels",), tasks=30)])
+def test_an_experiment_file_of_anything_else_is_refused(tmp_path: Path, odd: str, options: StartOptions) -> None:
+    ShapesWorld(classes=6, items=4, size=24).write(tmp_path / "shapes")
+    (tmp_path / "out").mkdir()
+    catalog = "" if odd.startswith("catalog") else '\n[catalog]\nroot = "../shapes"\n'
+    (tmp_path / "out" / "experiment.toml").write_text(f"{odd}\n{catalog}")
+    with pytest.raises(InputError):
+        start_experiment(tmp_path / "shapes", tmp_path / "out", options)
+
+
 def test_a_dry_run_writes_nothing_and_finds_files_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     catalog = ShapesWorld(classes=6, items=20, size=24).write(tmp_path / "shapes")

@@ -16,13 +16,13 @@ from shotproof.core.trust import Trust, agreed_by_typing, trusting
 from shotproof.core.whole_files import new_folder, write_text
 from shotproof.features.encoder import encoders
 from shotproof.media.clip import SOUND_EXTENSIONS
+from shotproof.methods.method import DEFAULT_METHODS
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.experiment_text import method_from, path_from, spelling_from, toml_value
 from shotproof.pipeline.steps.owner import EXPERIMENT_FILE, Owner
 from shotproof.pipeline.steps.steps import read_manifest
 
 MADE_BY = "shotproof run"
-METHODS = ("ncc", "cosine", "logistic", "ridge", "knn")
 TASKS = 600
 SKIP_SMALL = "skip_small_classes=True"
 _START = """\
@@ -79,11 +79,12 @@ class StartOptions:
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> StartOptions:
         """Return the options that an experiment's tables would come from, if they come from any."""
-        features, tasks = content.get("features", {}), content.get("tasks", {})
+        features, tasks, evaluate = (_table(content, name) for name in ("features", "tasks", "evaluate"))
+        encoders, methods = features.get("encoders"), evaluate.get("methods")
         return cls(
-            tuple(features.get("encoders", ())),
-            tuple(content.get("evaluate", {}).get("methods", ())),
-            tasks.get("tasks"),
+            tuple(encoders) if isinstance(encoders, list) else (),
+            tuple(methods) if isinstance(methods, list) else (),
+            tasks["tasks"] if isinstance(tasks.get("tasks"), int) else None,
             "on_error" in features,
             SKIP_SMALL in str(tasks.get("samplers")),
         )
@@ -117,9 +118,8 @@ def start_experiment(
     path = folder / EXPERIMENT_FILE
     owner = Owner.on(folder, root, MADE_BY, path)
     owner.require(read_manifest(folder).owner, folder)
-    base = (
-        folder if is_folder(folder) or not dry_run else Path()
-    )  # paths through a folder that is not there lead nowhere
+    # Paths through a folder that is not there lead nowhere, and a dry run makes none.
+    base = folder if is_folder(folder) or not dry_run else Path()
     if is_there(path):
         there = read_toml(path, f"experiment file {path}")
         owner.require(_owner_of(there, folder), folder)
@@ -141,9 +141,15 @@ def start_experiment(
     return replace(experiment, folder=folder, file=None if dry_run else path), trusted
 
 
+def _table(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a section of a file that may hold anything; an empty one if it is no table."""
+    section = content.get(name)
+    return section if isinstance(section, Mapping) else {}
+
+
 def _owner_of(content: Mapping[str, Any], folder: Path) -> Owner:
     """What an experiment's file in a folder is on."""
-    catalog = content.get("catalog", {})
+    catalog = _table(content, "catalog")
     return Owner.on(
         folder, folder / str(catalog.get("root", catalog.get("file", ""))), MADE_BY, folder / EXPERIMENT_FILE
     )
@@ -167,5 +173,5 @@ def _start_text(root: Path, folder: Path, options: StartOptions) -> str:
         attributes="" if sounds else '[attributes]\ndetectors = ["photometric"]\n\n',
         tasks=options.tasks or TASKS,
         samplers=toml_value([f"random{skip}", hardest if sounds else f"fewstab{skip}"]),
-        methods=toml_value(options.methods or METHODS),
+        methods=toml_value(options.methods or DEFAULT_METHODS),
     )

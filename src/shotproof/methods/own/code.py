@@ -185,7 +185,7 @@ def _made(module: ModuleType, attribute: str, origin: CodeOrigin) -> Method:
 def _require_method_class(kind: type[Any], name: str) -> None:
     """Refuse a class whose objects are no methods before one is made: to make one may do anything."""
     is_called = any("__call__" in vars(base) for base in kind.__mro__)
-    is_estimator = all(hasattr(kind, name) for name in ("fit", "predict"))
+    is_estimator = hasattr(kind, "fit") and hasattr(kind, "predict")
     if not (issubclass(kind, Method) or is_called or is_estimator):
         raise InputError(
             f"method '{name}': expected a class with fit and predict, one whose objects are called, or a Method, found "
