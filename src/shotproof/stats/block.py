@@ -179,10 +179,16 @@ NOTHING_TO_LOSE = "nothing to lose"  # how the reason begins why there is no sha
 
 @dataclass(frozen=True)
 class Concluded:
-    """Whether a classifier loses something (+), gains (-) or neither can be told (0), and what would tell."""
+    """Whether a classifier loses something (+), gains (-) or neither can be told (0).
 
-    conclusion: Conclusion
+    estimate: what it loses, in points, less what guessing loses
+    needed: what would tell
+    conclusion: corrected for all classifiers and task sets of the comparison
+    """
+
+    estimate: Estimate
     needed: Needed | None
+    conclusion: Conclusion = "0"
 
 
 @dataclass(frozen=True)
@@ -195,7 +201,8 @@ class Loss:
 
     axis: what the tasks stress
     chance: what guessing gives on the reference, in percent
-    concluded: for each classifier whether something is lost, by metric and interval
+    is_shuffled: whether intervals of what is lost are as wide as words that mean nothing make them
+    concluded: what each classifier loses, by metric and interval
     """
 
     axis: Axis
@@ -205,6 +212,7 @@ class Loss:
     skill: Group
     chance: dict[Metric, float]
     concluded: dict[tuple[Metric, Covers], dict[Classifier, Concluded]]
+    is_shuffled: bool = False
 
     @property
     def reference(self) -> str:

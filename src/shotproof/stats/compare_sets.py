@@ -25,6 +25,7 @@ from shotproof.stats.block import (
     Quantity,
 )
 from shotproof.stats.comparison import CONTEXT, Comparison
+from shotproof.stats.conclusions import conclude_losses
 from shotproof.stats.data_sets import with_data_set_names
 from shotproof.stats.evidence import (
     DEPLETION,
@@ -100,7 +101,7 @@ def compare_sets(
         metric,
         correct,
         covers,
-        blocks,
+        conclude_losses(blocks, covers, level, correct),
         list(dict.fromkeys(notes)),
         medium=media.pop() if len(media) == 1 else None,
         context=contexts.pop() if len(contexts) == 1 else CONTEXT,
@@ -171,10 +172,11 @@ class _Comparing:
             self.group(evidence, [*sides, *lost], partial(self._skill, evidence, first, lost), "skill"),
             {metric: reference.chance(metric) for metric in METRICS},
             {
-                (metric, covers): self._concluded(evidence, excess or gap_group, lost, metric, covers)
+                (metric, covers): self._unconcluded(evidence, excess or gap_group, lost, metric, covers)
                 for metric in METRICS
                 for covers in self.covers
             },
+            evidence.is_shuffled(lost),
         )
 
     def group(self, evidence: Evidence, numbers: Sequence[int], combine: Combine, quantity: Quantity) -> Group:
@@ -270,23 +272,22 @@ class _Comparing:
         share = (evidence.mean(terms) - evidence.chance(lost, metric)) / above
         return Combination(add_terms((terms, 100 / above), (own, -100 * share / above)), 100 * share)
 
-    def _concluded(
+    def _unconcluded(
         self, evidence: Evidence, group: Group, lost: Mapping[int, float], metric: Metric, covers: Covers
     ) -> dict[Classifier, Concluded]:
-        """For each classifier of a loss whether something is lost, corrected for their number, and what would tell.
+        """Estimate what each classifier loses beyond what guessing loses, and what would tell.
 
-        What guessing loses is no loss: with unequal queries the worst class is by chance another.
+        With unequal queries the worst class is by chance another, so that guessing may lose something.
         """
-        classifiers = [row.classifier for row in group.rows]
         guessed = evidence.chance(lost, metric)
-        sums = {one: _terms(lost, one, metric) for one in classifiers}
-        estimates = {one: evidence.estimate(covers, terms).less(guessed) for one, terms in sums.items()}
-        found = conclude(list(estimates.values()), self.level, self.correct)
-        by_tasks = {one: evidence.estimate("sampler", terms) for one, terms in sums.items()}
-        return {
-            one: Concluded(sign, needed(estimates[one], by_tasks[one], group.tasks, self.level))
-            for one, sign in zip(classifiers, found, strict=True)
-        }
+        unconcluded = {}
+        for row in group.rows:
+            terms = _terms(lost, row.classifier, metric)
+            estimate = evidence.estimate(covers, terms).less(guessed)
+            unconcluded[row.classifier] = Concluded(
+                estimate, needed(estimate, evidence.over_tasks(terms), group.tasks, self.level)
+            )
+        return unconcluded
 
 
 def _place(label: str | None, places: Mapping[str, int]) -> int | None:

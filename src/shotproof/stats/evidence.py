@@ -13,9 +13,10 @@ from shotproof.core.errors import Mismatch
 from shotproof.core.records import UNKNOWN
 from shotproof.evaluation.evaluated import METRICS, Classifier, Evaluated, Metric
 from shotproof.evaluation.metrics import FloatArray
-from shotproof.evaluation.origin import RANDOM, Design, Origin
+from shotproof.evaluation.origin import PLACEBO, RANDOM, Design, Origin
 from shotproof.stats.halves import HalvedMeans
-from shotproof.stats.intervals import Covers, Estimate
+from shotproof.stats.intervals import Covers, Estimate, Spread
+from shotproof.stats.shuffles import ShuffledMeans
 
 DEPLETION: Final = "depletion"
 Units = Literal["images", "classes"]
@@ -113,6 +114,7 @@ class Reevaluated:
     class_uses: in how many tasks without replacement each class is
     best_query: the best number of queries per class for tasks without replacement
     at_best_query: as `depletion`, with so many queries; None where they were not evaluated
+    shuffles: means of task sets whose words were shuffled; None if they were not evaluated
     """
 
     depletion: Mapping[Classifier, Mapping[Metric, FloatArray]] | str | None = None
@@ -120,6 +122,7 @@ class Reevaluated:
     class_uses: Mapping[str, int] = field(default_factory=dict)
     best_query: int | None = None
     at_best_query: Mapping[Classifier, Mapping[Metric, FloatArray]] | None = None
+    shuffles: ShuffledMeans | None = None
 
     @property
     def depletion_tasks(self) -> int | None:
@@ -151,13 +154,23 @@ class Evidence:
         return Estimate(combination.value, estimate.spread, estimate.refused)
 
     def estimate(self, covers: Covers, terms: Terms) -> Estimate:
-        """The weighted sum with its spread; refused where there is none."""
+        """Estimate the weighted sum with its spread; refused if there is none.
+
+        What is lost beyond a placebo varies at least as much as if the words meant nothing.
+        """
+        estimate = self._estimate(covers, terms)
+        null = self._null_spread(terms)
+        if estimate.spread is None or null is None or null.variance <= estimate.spread.variance:
+            return estimate
+        return Estimate(estimate.mean, null)
+
+    def _estimate(self, covers: Covers, terms: Terms) -> Estimate:
         if covers == DEPLETION:
             reason = self._no_depletion(terms)
             if reason:
                 return Estimate(self.mean(terms), None, reason)
             return _over_tasks([(self._depleted(*key), weight) for key, weight in terms.items()])
-        estimate = _over_tasks([(self._values(*key), weight) for key, weight in terms.items()])
+        estimate = self.over_tasks(terms)
         if covers == "sampler":
             return estimate
         halves = self.reevaluated.halves.get(covers, "no halves of the data were evaluated")
@@ -174,13 +187,47 @@ class Evidence:
         }
         return estimate.plus(halves.spread(weights))
 
+    def over_tasks(self, terms: Terms) -> Estimate:
+        """Estimate the weighted sum with the variance over tasks alone, which falls with their number."""
+        return _over_tasks([(self._values(*key), weight) for key, weight in terms.items()])
+
+    def is_shuffled(self, contrast: Mapping[int, float]) -> bool:
+        """Return whether shuffles tell how a weighted sum over replicates varies if the words mean nothing."""
+        names = [] if self.reevaluated.shuffles is None else self.reevaluated.shuffles.names
+        placebos = self._placebos(contrast)
+        means = [(like, one, "acc") for place, like in placebos.items() for one in self.replicates[place].classifiers]
+        return bool(means) and set(means) <= set(names)
+
+    def _placebos(self, numbers: Iterable[int]) -> dict[int, str | None]:
+        """Map those of these replicates that are placebos to the digest of the set that they are placebos of."""
+        origins = {number: self.replicates[number].origin for number in numbers}
+        return {number: origin.like for number, origin in origins.items() if origin.sampler == PLACEBO}
+
+    def _null_spread(self, terms: Terms) -> Spread | None:
+        """Estimate how a sum varies if words mean nothing; None unless it has both task sets and their placebos."""
+        shuffled = self.reevaluated.shuffles
+        placebos = self._placebos(dict.fromkeys(number for number, _, _ in terms))
+        if shuffled is None or not placebos:
+            return None
+        of_sets: dict[MeanOf, float] = {}
+        of_placebos: dict[MeanOf, float] = {}
+        tasks = min(self.replicates[number].tasks for number in placebos)
+        for (number, classifier, metric), weight in terms.items():
+            if number in placebos:
+                of_placebos[placebos[number], classifier, metric] = weight
+            else:
+                of_sets[self.replicates[number].origin.tasks_digest, classifier, metric] = weight
+        if not (of_sets.keys() & of_placebos.keys() & set(shuffled.names)):
+            return None
+        return shuffled.spread(of_sets, of_placebos, tasks)
+
     def chance(self, contrast: Mapping[int, float], metric: Metric) -> float:
         """What guessing gives for a weighted sum over replicates, by their number."""
         return sum(weight * self.replicates[number].chance(metric) for number, weight in contrast.items())
 
     def mean(self, terms: Terms) -> float:
         """The weighted sum on the tasks given."""
-        return _over_tasks([(self._values(*key), weight) for key, weight in terms.items()]).mean
+        return self.over_tasks(terms).mean
 
     def by_task(self, terms: Terms) -> dict[tuple[str, ...], FloatArray]:
         """The weighted sum task by task, apart for tasks that are not matched: it is the sum of their means."""

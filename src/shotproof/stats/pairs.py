@@ -87,6 +87,20 @@ def conclude(estimates: Sequence[Estimate], level: float = 0.95, correct: bool =
     return [_conclude(one.mean, float(p), level) for one, p in zip(estimates, p_values, strict=True)]
 
 
+def corrected_together(
+    families: Sequence[Sequence[Pair]], differences: Sequence[Mapping[tuple[str, str], Estimate]], level: float
+) -> list[list[Pair]]:
+    """Correct pairs of several families, each with the differences that it was made from, as one by Holm."""
+    p_values = iter(_p_values([one for of_family in differences for one in of_family.values()], correct=True))
+    return [
+        [
+            replace(pair, p_value=float(p), conclusion=_conclude(pair.interval.mean, float(p), level))
+            for pair, p in zip(family, p_values, strict=False)
+        ]
+        for family in families
+    ]
+
+
 def _p_values(estimates: Sequence[Estimate], correct: bool) -> FloatArray:
     p_values = np.array([one.p_value() for one in estimates])
     if correct:

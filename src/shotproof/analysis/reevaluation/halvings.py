@@ -83,7 +83,7 @@ class _Work:
             return np.full((2, len(halvings), self.tasks, len(self.drawings), per_classifier), np.nan), refused
         counts = [len(np.unique(table.column("task").to_numpy())) for table in there]
         tasks = min(counts)
-        joined = _joined(there)
+        joined = join_tasks(there)
         chosen = ((np.cumsum(counts) - counts)[:, None] + np.arange(tasks)).ravel()
         values = np.full((len(tables), tasks, per_classifier), np.nan)
         place = [number for number, table in enumerate(tables) if table is not None]
@@ -265,8 +265,8 @@ def _by_row(pool: ItemPool, unit: npt.NDArray[np.int64]) -> npt.NDArray[np.int64
     return by_row
 
 
-def _joined(tables: list[pa.Table]) -> TaskSet:
-    """Drawn rows of several task sets as one, tasks numbered through."""
+def join_tasks(tables: Sequence[pa.Table]) -> TaskSet:
+    """Join the drawn rows of several task sets to one, with tasks numbered through."""
     joined, first = [], 0
     for table in tables:
         task = table.column("task").to_numpy()

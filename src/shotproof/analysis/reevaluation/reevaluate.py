@@ -14,6 +14,7 @@ from shotproof.analysis.reevaluation.best_query import best_query
 from shotproof.analysis.reevaluation.drawing import Drawing
 from shotproof.analysis.reevaluation.halvings import means_on_halves
 from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.reevaluation.shuffles import ShuffledTasks, evaluate_shuffled
 from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.evaluation.evaluate import ON_ITEMS, evaluate
@@ -43,8 +44,9 @@ def reevaluate(
         known = Reevaluated(halves=halves)
         if random and DEPLETION in covers:
             known = replace(_depleted(random, of_design, material, resolve(runtime)), halves=halves)
-        if halves or known.depletion is not None:
-            found[design] = known
+        shuffled = _shuffled(of_design, material, resolve(runtime))
+        if halves or known.depletion is not None or shuffled:
+            found[design] = replace(known, shuffles=shuffled.means if shuffled else None)
     return found
 
 
@@ -154,6 +156,29 @@ def _halves(units: Units, sets: Sequence[Evaluated], material: Material, runtime
         )
     except InsufficientData as error:
         return str(error)
+
+
+def _shuffled(sets: Sequence[Evaluated], material: Material, runtime: Runtime) -> ShuffledTasks | None:
+    """Evaluate task sets that have placebos with shuffled words; None if there are none, or something is missing."""
+    replicates = replicates_of(sets)
+    origins = {one.label: one.origin for one in replicates}
+    stressed = [one for one in replicates if one.origin.placebo(origins)]
+    if not stressed or _on_items(sets, material) or missing_material(sets, material):
+        return None
+    digests = {encoder: digest for one in sets for encoder, digest in one.features.items()}
+    try:
+        return evaluate_shuffled(
+            [material.task_set(one.origin.tasks_digest, one.origin.design.catalog) for one in stressed],
+            material.catalog(sets[0].origin.design.catalog),
+            [
+                (encoder, material.features_of(encoder, digests[encoder]), methods)
+                for encoder, methods in _methods(sets, material).items()
+            ],
+            seed=material.seed,
+            runtime=runtime,
+        )
+    except InsufficientData:
+        return None
 
 
 def _on_items(sets: Sequence[Evaluated], material: Material) -> str | None:

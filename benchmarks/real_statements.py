@@ -1,0 +1,235 @@
+"""How often is a statement wrong on real features? Words and contexts that mean nothing, and words that do.
+
+    python -m benchmarks.real_statements catalog.parquet features.parquet --draws 400
+
+The items and their features are real. Words (or contexts) are drawn by chance, independently of everything, so that no
+classifier can rely on them; or planted, so that an item holds a word if its feature lies far enough along the word's
+direction. Pages of 1, 2 and 5 classifiers on 150 and 600 tasks are then read: in a null draw any conclusive statement
+is wrong (loses, does better, loses more than another). Beside it stands what pages said before the intervals of a loss
+were as wide as shuffled words make them, and before conclusions were corrected for the whole page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import multiprocessing
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from shotproof.analysis.placebo import with_placebos
+from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.reevaluation.reevaluate import reevaluate
+from shotproof.attributes.attributes import Attributes
+from shotproof.catalog.catalog import Catalog
+from shotproof.core.errors import InsufficientData
+from shotproof.core.runtime.runtime import Runtime
+from shotproof.evaluation.evaluate import evaluate
+from shotproof.evaluation.evaluated import Evaluated, evaluated_sets
+from shotproof.features.features import Features
+from shotproof.stats.compare_sets import compare_sets
+from shotproof.stats.comparison import Comparison
+from shotproof.stats.pairs import conclude, holm
+from shotproof.stats.verdicts import verdicts
+from shotproof.tasks.sampler import sample
+
+METHODS = ("cosine", "ncc", "ridge", "simpleshot", "matching")
+CLASSIFIERS, TASKS = (1, 2, 5), (150, 600)
+QUERY = 10
+CONTEXTS = 6
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What is drawn: `words` that each item holds with probability `share`, or contexts if there are no words.
+
+    strength: how far words go with the features, in standard deviations; 0 is not at all
+    images: whether the images interval is asked for, which takes long on words
+    """
+
+    words: int
+    share: float
+    shot: int
+    strength: float = 0.0
+    images: bool = False
+
+
+@dataclass(frozen=True)
+class Said:
+    """What pages of one draw say of so many classifiers on so many tasks, before and now.
+
+    `+` that a classifier loses, `-` that one does better, `>` that one loses more than another, in any order
+    """
+
+    cell: Cell
+    draw: int
+    classifiers: int
+    tasks: int
+    before: str
+    now: str
+    lost: float
+
+
+def say(catalog_file: Path, features_file: Path, cell: Cell, draw: int) -> list[Said]:
+    """Read the pages of one draw; none if the data cannot give the tasks."""
+    catalog, features = _data(catalog_file, features_file)
+    attributes = _attributes(catalog, features, cell, draw)
+    samplers = ["random", "fewstab"] if cell.words else ["iid", "hard-ood"]
+    if not cell.words:
+        catalog = _with_contexts(catalog, draw)
+    shape: dict[str, Any] = {"shot": cell.shot, "query": QUERY if cell.words else QUERY // 2, "tasks": max(TASKS), "seed": draw}
+    with Runtime(workers=1, cache=None, progress=False):
+        try:
+            sets = [
+                sample(catalog, name, **shape, **({"attributes": attributes} if name == "fewstab" else {}))
+                for name in samplers
+            ]
+        except InsufficientData:
+            return []
+        results = [evaluate(tasks, features, METHODS) for tasks in sets]
+        material = with_placebos(
+            Material(results, sets, [catalog], [features], [attributes] if cell.words else [], seed=draw)
+        ).material
+        evaluated = evaluated_sets(material.results)
+        covers = ("images", "sampler") if cell.images else ("sampler",)
+        again = reevaluate(evaluated, covers, material)
+    said = []
+    for classifiers, tasks in itertools.product(CLASSIFIERS, TASKS):
+        page = [_restricted(one, classifiers, tasks) for one in evaluated]
+        without = {design: replace(known, shuffles=None) for design, known in again.items()}
+        earlier = compare_sets(page, covers, reevaluated=without)
+        now = compare_sets(page, covers, reevaluated=again)
+        lost = now.blocks[0].losses[-1].lost.rows[0].means["acc"]
+        said.append(Said(cell, draw, classifiers, tasks, _signs_before(earlier), _signs(now), lost))
+    return said
+
+
+def _signs(comparison: Comparison) -> str:
+    signs = set()
+    for verdict in verdicts(comparison.blocks, comparison.covers, comparison.metric):
+        signs |= {"+"} if verdict.losing else set()
+        signs |= {"-"} if verdict.gaining else set()
+        signs |= {">"} if verdict.most or verdict.more else set()
+    return "".join(sorted(signs))
+
+
+def _signs_before(comparison: Comparison) -> str:
+    """Conclude as before: each task set by itself."""
+    signs = set()
+    for verdict in verdicts(comparison.blocks, comparison.covers, comparison.metric):
+        concluded = verdict.loss.concluded["acc", verdict.covers]
+        signs |= set(conclude([one.estimate for one in concluded.values()], comparison.level))
+        differences = verdict.loss.skill.differences["acc", verdict.covers].values()
+        p_values = holm(np.array([one.p_value() for one in differences]))
+        if verdict.losing and len(p_values) and p_values.min() <= 1 - comparison.level:
+            signs.add(">")
+    return "".join(sorted(signs - {"0"}))
+
+
+def _restricted(one: Evaluated, classifiers: int, tasks: int) -> Evaluated:
+    """Keep the first classifiers and tasks."""
+    values = {
+        classifier: {metric: of_metric[:tasks] for metric, of_metric in values.items()}
+        for classifier, values in itertools.islice(one.values.items(), classifiers)
+    }
+    rows = one.rows[0]
+    return replace(one, values=values, rows=[rows.filter(pc.less(rows.column("task"), tasks))])
+
+
+@cache
+def _data(catalog_file: Path, features_file: Path) -> tuple[Catalog, Features]:
+    features = Features.read(features_file)
+    catalog = Catalog.read(catalog_file)
+    known = pc.is_in(catalog.table.column("item"), value_set=features.table.column("item").combine_chunks())
+    return Catalog(catalog.table.filter(known), catalog.root), features
+
+
+def _attributes(catalog: Catalog, features: Features, cell: Cell, draw: int) -> Attributes:
+    """Let each item hold each word with the cell's share, by its feature as far as the cell's strength goes."""
+    generator = np.random.default_rng([draw, cell.words, round(1000 * cell.share)])
+    score = generator.normal(size=(len(catalog), max(cell.words, 1)))
+    if cell.strength:
+        values = features.array[features.rows_of(catalog.items)].astype(np.float64)
+        labels = np.array(catalog.table.column("label").to_pylist())
+        for label in np.unique(labels):  # what distinguishes the items of a class
+            values[labels == label] -= values[labels == label].mean(axis=0)
+        directions = values.T @ generator.normal(size=(len(values), score.shape[1]))
+        along = values @ directions
+        score += cell.strength * along / along.std(axis=0)
+    held = score > np.quantile(score, 1 - cell.share, axis=0)
+    words = [f"word-{number:02d}" for number in range(score.shape[1])]
+    return Attributes.from_words(
+        {item: [words[place] for place in np.flatnonzero(of)] for item, of in zip(catalog.items, held, strict=True)}
+    )
+
+
+def _with_contexts(catalog: Catalog, draw: int) -> Catalog:
+    contexts = np.random.default_rng([draw, 1]).integers(CONTEXTS, size=len(catalog))
+    table = catalog.table.append_column("context", pa.array([f"context-{one}" for one in contexts]))
+    return Catalog(table, catalog.root, record=catalog.record)
+
+
+def rows(said: Sequence[Said]) -> Iterator[str]:
+    """Write the table: the share of pages with any statement, before and now."""
+    yield "| words | share | shots | strength | images | classifiers | tasks | draws | lost | before | now | now: +, −, > |"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|---|"
+
+    def key(one: Said) -> tuple[Any, ...]:
+        cell = one.cell
+        return cell.words, cell.share, cell.shot, cell.strength, cell.images, one.classifiers, one.tasks
+
+    for values, group in itertools.groupby(sorted(said, key=key), key):
+        of = list(group)
+        before, now = (100 * np.mean([bool(getattr(one, name)) for one in of]) for name in ("before", "now"))
+        kinds = ", ".join(f"{100 * np.mean([sign in one.now for one in of]):.1f}" for sign in "+->")
+        lost = np.mean([one.lost for one in of])
+        cells = " | ".join(map(str, values))
+        yield f"| {cells} | {len(of)} | {lost:.2f} | {before:.1f}% | {now:.1f}% | {kinds} |"
+
+
+def main() -> None:
+    """Print the table, and keep what was said."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("catalog", type=Path)
+    parser.add_argument("features", type=Path)
+    parser.add_argument("--draws", type=int, default=400)
+    parser.add_argument("--first", type=int, default=0, help="the first draw")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
+    parser.add_argument(
+        "--cells", nargs="+", default=["10,0.3,5"], help="WORDS,SHARE,SHOT[,STRENGTH[,images]]; 0 words are contexts"
+    )
+    parser.add_argument("--output", type=Path, help="a file for all that was said, JSON lines, as it comes")
+    options = parser.parse_args()
+    cells = []
+    for text in options.cells:
+        words, share, shot, *more = text.split(",")
+        cells.append(
+            Cell(int(words), float(share), int(shot), float(more[0]) if more else 0.0, more[1:] == ["images"])
+        )
+    os.environ["OMP_NUM_THREADS"] = "1"  # more threads than cores would wait for each other
+    draws = range(options.first, options.first + options.draws)
+    cases = [(options.catalog, options.features, cell, draw) for draw in draws for cell in cells]
+    said: list[Said] = []
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(options.workers, mp_context=context) as pool:
+        for of_draw in pool.map(say, *zip(*cases, strict=True), chunksize=1):
+            said += of_draw
+            if options.output:
+                with options.output.open("a") as log:
+                    log.writelines(f"{json.dumps(asdict(one))}\n" for one in of_draw)
+    for row in rows(said):
+        print(row)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""Conclusions on what is lost, corrected for everything that a page could say of losses.
+
+A page tells losses of several classifiers on several task sets, and who loses more than whom. If each were tested by
+itself, a page of many would claim something wrong far more often than one in twenty. So all losses of a comparison are
+one family for Holm's correction, and all pairs of classifiers on all task sets another; statements on pairs are made
+only of those that lose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+
+from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
+from shotproof.stats.block import Block, Loss
+from shotproof.stats.intervals import Covers, Estimate
+from shotproof.stats.pairs import conclude, corrected_together
+from shotproof.stats.rows import classifier_rows
+
+
+def conclude_losses(blocks: Sequence[Block], covers: Sequence[Covers], level: float, correct: bool) -> list[Block]:
+    """Decide of each classifier on each task set whether it loses, and of each pair who loses more.
+
+    Args:
+        blocks: with what each classifier loses
+        covers: the intervals
+        level: of the intervals
+        correct: by Holm, over all blocks, within a metric and an interval
+
+    Returns:
+        The blocks with their conclusions.
+    """
+    losses = [loss for block in blocks for loss in block.losses]
+    keys = list(product(METRICS, covers))
+    concluded = [dict(loss.concluded) for loss in losses]
+    pairs = [dict(loss.skill.pairs) for loss in losses]
+    for key in keys:
+        rows = [(number, classifier) for number, loss in enumerate(losses) for classifier in loss.concluded[key]]
+        # A loss without this interval is told by another: it counts among those that are corrected for.
+        estimates = [_given(losses[number], classifier, key, covers) for number, classifier in rows]
+        for (number, classifier), sign in zip(rows, conclude(estimates, level, correct), strict=True):
+            own = concluded[number][key][classifier]
+            if own.estimate.spread is not None:
+                concluded[number][key] |= {classifier: replace(own, conclusion=sign)}
+        if correct and all(key in one for one in pairs):
+            differences = [loss.skill.differences[key] for loss in losses]
+            for number, of_loss in enumerate(corrected_together([one[key] for one in pairs], differences, level)):
+                pairs[number][key] = of_loss
+    following = iter(
+        replace(
+            loss,
+            concluded=concluded[number],
+            skill=replace(
+                loss.skill,
+                pairs=pairs[number],
+                rows=classifier_rows(loss.skill.estimates, pairs[number], "skill", level),
+            ),
+        )
+        for number, loss in enumerate(losses)
+    )
+    return [replace(block, losses=[next(following) for _ in block.losses]) for block in blocks]
+
+
+def _given(loss: Loss, classifier: Classifier, key: tuple[Metric, Covers], covers: Sequence[Covers]) -> Estimate:
+    """Return the estimate under an interval, or else under the first that could be given."""
+    metric, first = key
+    estimates = [loss.concluded[metric, name][classifier].estimate for name in (first, *covers)]
+    return next((one for one in estimates if one.spread is not None), estimates[0])

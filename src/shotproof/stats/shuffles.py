@@ -1,0 +1,72 @@
+"""What task sets lose if the words, or contexts, that decide them mean nothing: a null distribution on the data itself.
+
+Words are shuffled between the items of each class, once for all tasks of a set. A set whose words mean nothing is one
+more such shuffle, so the loss that it shows by chance is distributed as that of the shuffles (a permutation test). The
+variance over tasks misses most of it, since tasks that plant one word in one class share its holders; halves of the
+data miss some of it, since samplers that choose few items choose as many from a half as from the whole.
+
+Arrays only: whoever re-evaluates makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shotproof.stats.intervals import FloatArray, Spread
+
+
+@dataclass(frozen=True)
+class ShuffledMeans:
+    """Moments over shuffles of the values of k means (task set, classifier, metric), by name.
+
+    of_means: the covariance over shuffles of means over `tasks` tasks, [k, k]
+    of_tasks: the covariance over shuffles of the values on one task, mean over tasks, [k, k]
+    """
+
+    names: list[Hashable]
+    of_means: FloatArray
+    of_tasks: FloatArray
+    shuffles: int
+    tasks: int
+
+    @classmethod
+    def of_values(cls, values: FloatArray, names: Sequence[Hashable]) -> ShuffledMeans:
+        """Take the moments of one value per task: [shuffles, tasks, k]."""
+        shuffles, tasks, _ = values.shape
+        around = values - values.mean(axis=0)
+        means = around.mean(axis=1)
+        return cls(
+            list(names),
+            means.T @ means / (shuffles - 1),
+            np.einsum("rti,rtj->ij", around, around) / ((shuffles - 1) * tasks),
+            shuffles,
+            tasks,
+        )
+
+    def spread(self, weights: Mapping[Any, float], placebos: Mapping[Any, float], tasks: int) -> Spread:
+        """Estimate the variance that a weighted sum of means has if the words mean nothing.
+
+        Args:
+            weights: of the means of task sets
+            placebos: of the means of their placebos, by the set that they are placebos of; each task of a placebo is
+                shuffled by itself
+            tasks: how many the means are over
+
+        Returns:
+            The variance over shuffles, rescaled to this number of tasks, plus the placebo's own.
+        """
+        of_sets, of_placebos = (
+            np.array([by_name.get(name, 0.0) for name in self.names]) for by_name in (weights, placebos)
+        )
+        mean, task, placebo = (
+            float(of @ moments @ of)
+            for of, moments in ((of_sets, self.of_means), (of_sets, self.of_tasks), (of_placebos, self.of_tasks))
+        )
+        # Var of a mean over n tasks is c (1 - 1/n) + v/n, with c the covariance between tasks.
+        between = max((mean - task / self.tasks) / (1 - 1 / self.tasks), 0.0)
+        variance = between * (1 - 1 / tasks) + (task + placebo) / tasks
+        return Spread(variance, 2 * max(mean, variance) ** 2 / (self.shuffles - 1))
