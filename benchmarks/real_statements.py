@@ -87,7 +87,12 @@ def say(catalog_file: Path, features_file: Path, cell: Cell, draw: int) -> list[
     samplers = ["random", "fewstab"] if cell.words else ["iid", "hard-ood"]
     if not cell.words:
         catalog = _with_contexts(catalog, draw)
-    shape: dict[str, Any] = {"shot": cell.shot, "query": QUERY if cell.words else QUERY // 2, "tasks": max(TASKS), "seed": draw}
+    shape: dict[str, Any] = {
+        "shot": cell.shot,
+        "query": QUERY if cell.words else QUERY // 2,
+        "tasks": max(TASKS),
+        "seed": draw,
+    }
     with Runtime(workers=1, cache=None, progress=False):
         try:
             sets = [
@@ -106,7 +111,7 @@ def say(catalog_file: Path, features_file: Path, cell: Cell, draw: int) -> list[
     said = []
     for classifiers, tasks in itertools.product(CLASSIFIERS, TASKS):
         page = [_restricted(one, classifiers, tasks) for one in evaluated]
-        without = {design: replace(known, shuffles=None) for design, known in again.items()}
+        without = {design: replace(known, shuffled=None) for design, known in again.items()}
         earlier = compare_sets(page, covers, reevaluated=without)
         now = compare_sets(page, covers, reevaluated=again)
         lost = now.blocks[0].losses[-1].lost.rows[0].means["acc"]
@@ -213,9 +218,7 @@ def main() -> None:
     cells = []
     for text in options.cells:
         words, share, shot, *more = text.split(",")
-        cells.append(
-            Cell(int(words), float(share), int(shot), float(more[0]) if more else 0.0, more[1:] == ["images"])
-        )
+        cells.append(Cell(int(words), float(share), int(shot), float(more[0]) if more else 0.0, more[1:] == ["images"]))
     os.environ["OMP_NUM_THREADS"] = "1"  # more threads than cores would wait for each other
     draws = range(options.first, options.first + options.draws)
     cases = [(options.catalog, options.features, cell, draw) for draw in draws for cell in cells]

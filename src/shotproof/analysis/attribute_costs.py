@@ -1,95 +1,107 @@
-"""The attributes that cost most: how well classes do when an attribute is planted in their support set."""
+"""From task sets with their placebos to what each planted attribute, or context, costs each classifier."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Set
 
 import numpy as np
+import pyarrow.compute as pc
 
-from shotproof.core.arrays import FloatArray, IntArray
-from shotproof.evaluation.answers import AnsweredTasks
-from shotproof.stats.intervals import Interval, sampler_interval
+from shotproof.analysis.cues import cues_of
+from shotproof.analysis.reevaluation.material import Material
+from shotproof.core.arrays import FloatArray
+from shotproof.core.errors import InputError
+from shotproof.evaluation.answers import answers_on
+from shotproof.evaluation.evaluated import Classifier
+from shotproof.evaluation.origin import Design
+from shotproof.stats.block import Loss
+from shotproof.stats.comparison import Comparison
+from shotproof.stats.costs import AttributeCosts, PlantedRows, attribute_costs, mismatches
+from shotproof.stats.evidence import Reevaluated
+from shotproof.tasks.taskset import TaskSet
 
-# Below this an interval over tasks says little.
-MIN_TASKS = 10
-
-
-@dataclass(frozen=True)
-class AttributeCost:
-    """Class accuracy in percent, mean over all classifiers, where one attribute was planted.
-
-    lost: against the placebo, in points: the same classes of the same tasks, their items shuffled; None without one
-    """
-
-    attribute: str
-    tasks: int
-    labels: int
-    accuracy: Interval
-    lost: Interval | None = None
+_COSTLY = ("attributes", "contexts")  # axes whose tasks name what is planted
 
 
-@dataclass(frozen=True)
-class AttributeCosts:
-    """The `costs` of those attributes of one task set that cost anything, the costliest first.
-
-    overall: the class accuracy over all attributes, in percent
-    planted: the number of all attributes that were planted
-    """
-
-    overall: float
-    planted: int
-    costs: list[AttributeCost]
-
-
-def attribute_costs(
-    replicates: Sequence[AnsweredTasks], placebos: Sequence[AnsweredTasks] | None = None
-) -> AttributeCosts:
-    """The cost of every attribute planted in at least MIN_TASKS tasks, where accuracy is lower than otherwise.
-
-    Without placebos, otherwise is overall: an attribute of classes that are hard anyway seems to cost.
+def costs_of(
+    comparison: Comparison, material: Material, reevaluated: Mapping[Design, Reevaluated]
+) -> dict[tuple[Design, str], dict[Classifier, AttributeCosts]]:
+    """Estimate the costs on each task set that has a placebo and was evaluated with shuffled words.
 
     Args:
-        replicates: a task set with its answers, or several that differ in their seed alone
-        placebos: of each of these, with the same tasks and classes
+        comparison: of the material's results
+        material: with the task sets, their placebos, the catalogs and the attributes; sets that lack some are left out
+        reevaluated: what was evaluated anew, by design
 
     Returns:
-        The costs, ordered by the near end of their interval, so that none leads by a few unlucky tasks.
+        By design and label, and by classifier; of replicates, those of the first seed.
     """
-    sham = None if placebos is None else np.concatenate([one.accuracy_by_row() for one in placebos])
-    accuracy = np.concatenate([one.accuracy_by_row() for one in replicates])
-    labels = np.array([label for one in replicates for label in one.tasks.table.column("label").to_pylist()], object)
-    # Tasks are numbered from 0 in each replicate: here, through all of them.
-    ways = np.concatenate([np.diff(one.tasks.starts) for one in replicates])
-    task_of_row = np.repeat(np.arange(len(ways)), ways)
-    planted = [word for one in replicates for word in one.tasks.table.column("attribute").to_pylist()]
-    rows_of: dict[str, list[int]] = {}
-    for row, attribute in enumerate(planted):
-        if attribute is not None and not np.isnan(accuracy[row]):
-            rows_of.setdefault(attribute, []).append(row)
-    costs = []
-    for attribute, rows in sorted(rows_of.items()):
-        # One value per task: an attribute planted twice in a task is not two independent draws.
-        task, position = np.unique(task_of_row[rows], return_inverse=True)
-        if len(task) >= MIN_TASKS:
-            by_task, lost = _mean_by_task(accuracy[rows], position), None
-            if sham is not None:
-                lost = sampler_interval(_mean_by_task((sham - accuracy)[rows], position))
-            costs.append(AttributeCost(attribute, len(task), len(set(labels[rows])), sampler_interval(by_task), lost))
-    overall = float(np.nanmean(accuracy))
-    costs = [cost for cost in costs if (cost.lost.mean > 0 if cost.lost else cost.accuracy.mean < overall)]
-    costs.sort(
-        key=lambda cost: (-_near(cost.lost, "low") if cost.lost else _near(cost.accuracy, "high"), cost.attribute)
+    costs = {}
+    for block in comparison.blocks:
+        for loss in block.losses:
+            if loss.axis in _COSTLY and loss.is_shuffled:
+                try:
+                    costs[block.design, loss.label] = _of_loss(loss, block.design, material, reevaluated, comparison)
+                except InputError:  # something is not there
+                    continue
+    return costs
+
+
+def _of_loss(
+    loss: Loss,
+    design: Design,
+    material: Material,
+    reevaluated: Mapping[Design, Reevaluated],
+    comparison: Comparison,
+) -> dict[Classifier, AttributeCosts]:
+    digest = next(one.digests[0] for one in comparison.groups if one.label == loss.label)
+    tasks = material.task_set(digest, design.catalog)
+    placebo = next(one for one in material.tasks if one.record.source("like") == digest)
+    rows = _planted_rows(tasks, placebo, cues_of(tasks, material))
+    accuracy, sham = (
+        {one.classifier: one.counts.accuracy() for one in answers_on(each, material.results).answers}
+        for each in (tasks, placebo)
     )
-    return AttributeCosts(overall, len(rows_of), costs)
+    shuffled = reevaluated[design].shuffled
+    assert shuffled is not None
+    return {
+        row.classifier: attribute_costs(
+            rows,
+            sham[row.classifier] - accuracy[row.classifier],
+            shuffled.by_row[tasks.digest, row.classifier],
+            comparison.level,
+        )
+        for row in loss.gap.rows
+    }
 
 
-def _near(interval: Interval, end: Literal["low", "high"]) -> float:
-    """An end of an interval; of one that is refused, since all tasks have the same value, that value."""
-    return interval.mean if interval.refused else float(getattr(interval, end))
+def _planted_rows(tasks: TaskSet, placebo: TaskSet, cues: Mapping[str, Set[str]]) -> PlantedRows:
+    planted = pc.index_in(
+        tasks.table.column("attribute"),
+        value_set=(words := pc.unique(tasks.table.column("attribute")).drop_null().sort()),
+    )
+    task = np.unique(tasks.task_of_row, return_inverse=True)[1]
+    mismatch = [
+        mismatches(*(_shares(each, side, words.to_pylist(), cues) for side in ("support", "query")), task)
+        for each in (tasks, placebo)
+    ]
+    return PlantedRows(
+        words.to_pylist(),
+        pc.fill_null(planted, -1).to_numpy().astype(np.int64),
+        mismatch[0] - mismatch[1],
+        task,
+        tasks.table.column("label").to_pylist(),
+    )
 
 
-def _mean_by_task(values: FloatArray, position: IntArray) -> FloatArray:
-    mean: FloatArray = np.bincount(position, weights=values) / np.bincount(position)
-    return mean
+def _shares(tasks: TaskSet, side: str, words: list[str], cues: Mapping[str, Set[str]]) -> FloatArray:
+    """Measure which share of each row's items holds each word: [rows, words]; 0 of a row without items."""
+    items = pc.list_flatten(tasks.table.column(side)).combine_chunks().dictionary_encode()
+    places = {word: place for place, word in enumerate(words)}
+    holds = np.zeros((len(items.dictionary), len(words)))
+    for row, item in enumerate(items.dictionary.to_pylist()):
+        holds[row, [places[word] for word in cues.get(item, ()) if word in places]] = 1
+    counts = pc.list_value_length(tasks.table.column(side)).to_numpy()
+    sums = np.zeros((len(counts), len(words)))
+    np.add.at(sums, np.repeat(np.arange(len(counts)), counts), holds[items.indices.to_numpy()])
+    return sums / np.maximum(counts, 1)[:, None]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from shotproof.analysis.attribute_costs import costs_of
 from shotproof.analysis.detection import detection_accuracies
 from shotproof.analysis.placebo import WithPlacebos, with_placebos
 from shotproof.analysis.reevaluation.material import Material
@@ -89,16 +90,21 @@ def compare(
     missing = None if asked else missing_material(sets, material)
     covers = asked or _usual(sets, missing)
     unusual = [] if missing is None else [f"no images interval: {missing}"]
+    reevaluated = reevaluate(sets, covers, material, runtime)
     comparison = compare_sets(
         sets,
         covers,
         level=level,
         metric=by,
         correct=correct,
-        reevaluated=reevaluate(sets, covers, material, runtime),
+        reevaluated=reevaluated,
         detection=detection_accuracies(sets, material),
     )
-    return replace(comparison, notes=[*comparison.notes, *prepared.notes, *unusual])
+    return replace(
+        comparison,
+        notes=[*comparison.notes, *prepared.notes, *unusual],
+        costs=costs_of(comparison, material, reevaluated),
+    )
 
 
 def _usual(sets: Sequence[Evaluated], missing: str | None) -> tuple[Covers, ...]:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
 from shotproof.evaluation.metrics import average_drop, rank_correlation
 from shotproof.evaluation.origin import RANDOM, REFERENCES, Design, design_name
 from shotproof.stats.block import Block, Group
+from shotproof.stats.costs import AttributeCosts
 from shotproof.stats.data_sets import AcrossDataSets, across_data_sets
 from shotproof.stats.intervals import Covers, Interval
 from shotproof.stats.pairs import Pair
@@ -94,6 +95,7 @@ class Comparison:
     notes: what a reader must know of the intervals, and of task sets that are the same
     medium: what the items are, `image` or `sound`; None where it is not known, or both
     context: what the contexts are called, by the catalog's column
+    costs: what each planted attribute or context costs, by design and label of the task set, and by classifier
 
     Example:
         >>> import shotproof as sp
@@ -118,6 +120,7 @@ class Comparison:
     notes: list[str] = field(default_factory=list)
     medium: str | None = None
     context: str = CONTEXT
+    costs: Mapping[tuple[Design, str], Mapping[Classifier, AttributeCosts]] = field(default_factory=dict)
 
     @property
     def refused(self) -> dict[Covers, str]:

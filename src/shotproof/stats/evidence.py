@@ -16,7 +16,7 @@ from shotproof.evaluation.metrics import FloatArray
 from shotproof.evaluation.origin import PLACEBO, RANDOM, Design, Origin
 from shotproof.stats.halves import HalvedMeans
 from shotproof.stats.intervals import Covers, Estimate, Spread
-from shotproof.stats.shuffles import ShuffledMeans
+from shotproof.stats.shuffles import ShuffledMeans, ShuffledTasks
 
 DEPLETION: Final = "depletion"
 Units = Literal["images", "classes"]
@@ -114,7 +114,7 @@ class Reevaluated:
     class_uses: in how many tasks without replacement each class is
     best_query: the best number of queries per class for tasks without replacement
     at_best_query: as `depletion`, with so many queries; None where they were not evaluated
-    shuffles: means of task sets whose words were shuffled; None if they were not evaluated
+    shuffled: task sets whose words were shuffled; None if they were not evaluated
     """
 
     depletion: Mapping[Classifier, Mapping[Metric, FloatArray]] | str | None = None
@@ -122,7 +122,7 @@ class Reevaluated:
     class_uses: Mapping[str, int] = field(default_factory=dict)
     best_query: int | None = None
     at_best_query: Mapping[Classifier, Mapping[Metric, FloatArray]] | None = None
-    shuffles: ShuffledMeans | None = None
+    shuffled: ShuffledTasks | None = None
 
     @property
     def depletion_tasks(self) -> int | None:
@@ -193,10 +193,14 @@ class Evidence:
 
     def is_shuffled(self, contrast: Mapping[int, float]) -> bool:
         """Return whether shuffles tell how a weighted sum over replicates varies if the words mean nothing."""
-        names = [] if self.reevaluated.shuffles is None else self.reevaluated.shuffles.names
+        names = [] if self._shuffled is None else self._shuffled.names
         placebos = self._placebos(contrast)
         means = [(like, one, "acc") for place, like in placebos.items() for one in self.replicates[place].classifiers]
         return bool(means) and set(means) <= set(names)
+
+    @property
+    def _shuffled(self) -> ShuffledMeans | None:
+        return self.reevaluated.shuffled and self.reevaluated.shuffled.means
 
     def _placebos(self, numbers: Iterable[int]) -> dict[int, str | None]:
         """Map those of these replicates that are placebos to the digest of the set that they are placebos of."""
@@ -205,7 +209,7 @@ class Evidence:
 
     def _null_spread(self, terms: Terms) -> Spread | None:
         """Estimate how a sum varies if words mean nothing; None unless it has both task sets and their placebos."""
-        shuffled = self.reevaluated.shuffles
+        shuffled = self._shuffled
         placebos = self._placebos(dict.fromkeys(number for number, _, _ in terms))
         if shuffled is None or not placebos:
             return None

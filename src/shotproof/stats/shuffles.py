@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from shotproof.evaluation.evaluated import Classifier
 from shotproof.stats.intervals import FloatArray, Spread
 
 
@@ -70,3 +71,16 @@ class ShuffledMeans:
         between = max((mean - task / self.tasks) / (1 - 1 / self.tasks), 0.0)
         variance = between * (1 - 1 / tasks) + (task + placebo) / tasks
         return Spread(variance, 2 * max(mean, variance) ** 2 / (self.shuffles - 1))
+
+
+@dataclass(frozen=True)
+class ShuffledTasks:
+    """Classifiers on task sets whose words were shuffled.
+
+    means: moments of the accuracies by task
+    by_row: the accuracy on each row of a task set's first tasks, in percent, by the digest of the set and the
+        classifier: [shuffles, rows]
+    """
+
+    means: ShuffledMeans
+    by_row: Mapping[tuple[str, Classifier], FloatArray]

@@ -14,7 +14,7 @@ from shotproof.analysis.reevaluation.best_query import best_query
 from shotproof.analysis.reevaluation.drawing import Drawing
 from shotproof.analysis.reevaluation.halvings import means_on_halves
 from shotproof.analysis.reevaluation.material import Material
-from shotproof.analysis.reevaluation.shuffles import ShuffledTasks, evaluate_shuffled
+from shotproof.analysis.reevaluation.shuffles import evaluate_shuffled
 from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.evaluation.evaluate import ON_ITEMS, evaluate
@@ -26,6 +26,7 @@ from shotproof.methods.method import Method
 from shotproof.stats.evidence import DEPLETION, Reevaluated, Units, by_design, replicates_of
 from shotproof.stats.halves import HalvedMeans
 from shotproof.stats.intervals import Covers
+from shotproof.stats.shuffles import ShuffledTasks
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.taskset import TaskSet
 
@@ -46,7 +47,7 @@ def reevaluate(
             known = replace(_depleted(random, of_design, material, resolve(runtime)), halves=halves)
         shuffled = _shuffled(of_design, material, resolve(runtime))
         if halves or known.depletion is not None or shuffled:
-            found[design] = replace(known, shuffles=shuffled.means if shuffled else None)
+            found[design] = replace(known, shuffled=shuffled)
     return found
 
 

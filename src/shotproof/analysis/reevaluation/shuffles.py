@@ -24,7 +24,7 @@ from shotproof.evaluation.evaluated import METRICS, Classifier
 from shotproof.features.features import Features
 from shotproof.methods.method import Method, make_method
 from shotproof.stats.evidence import MeanOf
-from shotproof.stats.shuffles import ShuffledMeans
+from shotproof.stats.shuffles import ShuffledMeans, ShuffledTasks
 from shotproof.tasks.shape import TaskShape
 from shotproof.tasks.taskset import TaskSet
 from shotproof.tasks.uniform.placebo import Placebo
@@ -34,19 +34,6 @@ TASKS_PER_SHUFFLE = 100
 SHUFFLES, FEWEST_SHUFFLES = 100, 40
 MOST_EVALUATIONS = 60_000  # tasks times classifiers
 _BLOCK = 25  # shuffles that are evaluated together, which share the items' inner products
-
-
-@dataclass(frozen=True)
-class ShuffledTasks:
-    """Classifiers on task sets whose words were shuffled.
-
-    means: moments of the accuracies by task
-    by_row: the accuracy on each row of a task set's first tasks, in percent, by the digest of the set and the
-        classifier: [shuffles, rows]
-    """
-
-    means: ShuffledMeans
-    by_row: dict[tuple[str, Classifier], FloatArray]
 
 
 @dataclass(frozen=True)
