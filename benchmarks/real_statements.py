@@ -186,7 +186,7 @@ def _with_contexts(catalog: Catalog, draw: int) -> Catalog:
 
 def rows(said: Sequence[Said]) -> Iterator[str]:
     """Write the table: the share of pages with any statement, before and now."""
-    yield "| words | share | shots | strength | images | classifiers | tasks | draws | lost | before | now | now: +, −, > |"
+    yield "| words | share | shots | strength | images | classifiers | tasks | draws | lost | before | now | + − > |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|---|"
 
     def key(one: Said) -> tuple[Any, ...]:

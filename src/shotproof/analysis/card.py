@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from shotproof.analysis.attribute_costs import attribute_costs
 from shotproof.analysis.reevaluation.material import Material
 from shotproof.core.errors import InputError
 from shotproof.core.records import UNKNOWN, Source
 from shotproof.evaluation.answers import AnsweredTasks, answers_on
 from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
-from shotproof.evaluation.origin import RANDOM
+from shotproof.evaluation.origin import RANDOM, Design
 from shotproof.stats.block import Block, ClassifierRow, Group, Loss
 from shotproof.stats.card.advice import advice_on_axis, advice_on_cost
 from shotproof.stats.card.card import (
@@ -33,11 +32,11 @@ from shotproof.stats.card.card import (
 from shotproof.stats.card.names import SHOTS, axis_name, without_folders
 from shotproof.stats.card.sentences import axis_sentence, card_sentences
 from shotproof.stats.comparison import Comparison
+from shotproof.stats.costs import AttributeCost
 from shotproof.stats.intervals import Covers, Interval
 
 SHOWN_COSTS = 3
 SHOWN_ITEMS = 5
-_COSTLY = ("attributes", "contexts")  # axes whose tasks name what is planted
 
 
 def make_card(
@@ -163,7 +162,7 @@ class _Making:
             skill_lost=self._numbers(loss.skill),
             conclusion=concluded.conclusion,
             advice=advice_on_axis(loss.axis, concluded.conclusion, self.comparison.context, self.comparison.medium),
-            costs=tuple(self._costs(loss, group, sham)) if loss.axis in _COSTLY else (),
+            costs=tuple(self._costs(design, loss, group)),
         )
         told = axis_sentence(axis, self.metric, self.comparison.medium, self.comparison.context, concluded.needed)
         return replace(axis, verdict=told)
@@ -225,22 +224,19 @@ class _Making:
         seed = group.seeds[0] if group.seeds else None
         return CardTasks(group.label, digest or UNKNOWN, group.tasks, seed, searched)
 
-    def _costs(self, loss: Loss, group: Group, sham: Group | None) -> Iterator[CardCost]:
-        """The attributes, or the contexts of supports, that cost this classifier most: against the placebo, if any."""
-        own, placebo = self._answered(group), None if sham is None else self._answered(sham)
-        if own is None:
-            return
-        costs = attribute_costs([own], None if placebo is None else [placebo])
-        for cost in costs.costs[:SHOWN_COSTS]:
+    def _costs(self, design: Design, loss: Loss, group: Group) -> Iterator[CardCost]:
+        """Give the attributes, or the contexts of supports, that conclusively cost this classifier most."""
+        costs = self.comparison.costs.get((design, loss.label), {}).get(self.classifier)
+        answered = self._answered(group)
+        for cost in costs.conclusive[:SHOWN_COSTS] if costs else ():
             yield CardCost(
-                cost.attribute,
-                _card_number(cost.accuracy),
-                costs.overall,
+                cost.name,
+                _card_number(cost.cost),
                 cost.tasks,
                 cost.labels,
-                advice_on_cost(loss.axis, cost.attribute, self.comparison.medium),
-                tuple(_examples(own, cost.attribute)),
-                None if cost.lost is None else _card_number(cost.lost),
+                cost.worst_label,
+                advice_on_cost(loss.axis, cost.name, self.comparison.medium),
+                () if answered is None else tuple(_examples(answered, cost)),
             )
 
     def _answered(self, group: Group) -> AnsweredTasks | None:
@@ -252,10 +248,14 @@ class _Making:
         return AnsweredTasks(tasks, [one for one in answers if one.classifier == self.classifier])
 
 
-def _examples(own: AnsweredTasks, attribute: str) -> Iterator[CardExample]:
-    """The class with this attribute in its support that does worst."""
-    planted = own.tasks.table.column("attribute").to_pylist()
-    rows = [row for row, word in enumerate(planted) if word == attribute]
+def _examples(own: AnsweredTasks, cost: AttributeCost) -> Iterator[CardExample]:
+    """Give the task with this attribute in the support of the class that loses most, where that does worst."""
+    columns = (own.tasks.table.column(name).to_pylist() for name in ("attribute", "label"))
+    rows = [
+        row
+        for row, (word, label) in enumerate(zip(*columns, strict=True))
+        if word in cost.attributes and label == cost.worst_label
+    ]
     accuracy = own.accuracy_by_row()[rows]
     if not rows or np.isnan(accuracy).all():
         return

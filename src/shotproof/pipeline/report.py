@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from shotproof.analysis.attribute_costs import attribute_costs
 from shotproof.analysis.chosen_tasks import choose_tasks
 from shotproof.analysis.compare import compare
 from shotproof.analysis.explanation.examples import mismatch_examples
@@ -37,6 +36,7 @@ from shotproof.report.pages.explanation import write_explanation_page
 from shotproof.report.pages.page import write_page
 from shotproof.stats.comparison import Comparison
 from shotproof.stats.export.plot import save_figures
+from shotproof.stats.verdicts import verdicts
 from shotproof.tasks.taskset import TaskSet
 
 TITLE = "How much do these classifiers lean on shortcuts?"
@@ -164,7 +164,7 @@ def write_compared(
         comparison=comparison,
         material=material,
         gallery=_gallery(sets, material.catalogs),
-        costs=[SetCosts(one.name, attribute_costs(one.replicates)) for one in sets],
+        costs=list(_costs(comparison)),
         plans=plan_curves(comparison, material),
         explained=explained,
         projections=[] if projection == NO_PROJECTION else shift_projections(material, projection),
@@ -237,6 +237,16 @@ def _place(comparison: Comparison, tasks: TaskSet) -> tuple[Design, str]:
         if tasks.digest in group.digests
     ]
     return next((one for one in found if one[0].catalog == tasks.record.source("catalog")), found[0])
+
+
+def _costs(comparison: Comparison) -> Iterator[SetCosts]:
+    """What attributes cost on each task set, of the classifier that loses most there."""
+    for verdict in verdicts(comparison.blocks, comparison.covers, comparison.metric):
+        costs = comparison.costs.get((verdict.block.design, verdict.loss.label), {})
+        classifier = next((one for one in verdict.losing if one in costs), None)
+        if classifier is not None:
+            name = f"{verdict.loss.label}, {comparison.design_name(verdict.block.design)}"
+            yield SetCosts(name, comparison.classifier_title(classifier), costs[classifier])
 
 
 def _gallery(sets: Sequence[_AnsweredSet], catalogs: Sequence[Catalog]) -> list[GalleryTask]:

@@ -2,8 +2,8 @@
 
 A page tells losses of several classifiers on several task sets, and who loses more than whom. If each were tested by
 itself, a page of many would claim something wrong far more often than one in twenty. So all losses of a comparison are
-one family for Holm's correction, and all pairs of classifiers on all task sets another; statements on pairs are made
-only of those that lose.
+one family for Holm's correction, and all pairs of classifiers on all task sets another, and the risk of being wrong
+(5% at a level of 95%) is divided between them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from shotproof.stats.block import Block, Loss
 from shotproof.stats.intervals import Covers, Estimate
 from shotproof.stats.pairs import conclude, corrected_together
 from shotproof.stats.rows import classifier_rows
+
+_RISK_OF_LOSSES = 0.8  # the share of the risk that is spent on losses; the rest is for pairs
 
 
 def conclude_losses(blocks: Sequence[Block], covers: Sequence[Covers], level: float, correct: bool) -> list[Block]:
@@ -32,6 +34,8 @@ def conclude_losses(blocks: Sequence[Block], covers: Sequence[Covers], level: fl
         The blocks with their conclusions.
     """
     losses = [loss for block in blocks for loss in block.losses]
+    risk = 1 - level
+    level_of_losses = 1 - risk * _RISK_OF_LOSSES if correct else level
     keys = list(product(METRICS, covers))
     concluded = [dict(loss.concluded) for loss in losses]
     pairs = [dict(loss.skill.pairs) for loss in losses]
@@ -39,13 +43,14 @@ def conclude_losses(blocks: Sequence[Block], covers: Sequence[Covers], level: fl
         rows = [(number, classifier) for number, loss in enumerate(losses) for classifier in loss.concluded[key]]
         # A loss without this interval is told by another: it counts among those that are corrected for.
         estimates = [_given(losses[number], classifier, key, covers) for number, classifier in rows]
-        for (number, classifier), sign in zip(rows, conclude(estimates, level, correct), strict=True):
+        for (number, classifier), sign in zip(rows, conclude(estimates, level_of_losses, correct), strict=True):
             own = concluded[number][key][classifier]
             if own.estimate.spread is not None:
                 concluded[number][key] |= {classifier: replace(own, conclusion=sign)}
         if correct and all(key in one for one in pairs):
             differences = [loss.skill.differences[key] for loss in losses]
-            for number, of_loss in enumerate(corrected_together([one[key] for one in pairs], differences, level)):
+            corrected = corrected_together([one[key] for one in pairs], differences, 1 - risk * (1 - _RISK_OF_LOSSES))
+            for number, of_loss in enumerate(corrected):
                 pairs[number][key] = of_loss
     following = iter(
         replace(

@@ -200,7 +200,7 @@ class Evidence:
 
     @property
     def _shuffled(self) -> ShuffledMeans | None:
-        return self.reevaluated.shuffled and self.reevaluated.shuffled.means
+        return None if self.reevaluated.shuffled is None else self.reevaluated.shuffled.means
 
     def _placebos(self, numbers: Iterable[int]) -> dict[int, str | None]:
         """Map those of these replicates that are placebos to the digest of the set that they are placebos of."""

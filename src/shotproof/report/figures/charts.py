@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from shotproof.analysis.attribute_costs import AttributeCosts
 from shotproof.core.nouns import counted
 from shotproof.report.figures.axes import ends, whisker, x_axis, y_axis
 from shotproof.report.figures.svg import (
@@ -30,6 +29,7 @@ from shotproof.report.figures.svg import (
     text,
 )
 from shotproof.report.pages.wording import bounds, percent, typeset
+from shotproof.stats.costs import AttributeCost
 from shotproof.stats.intervals import Interval
 from shotproof.stats.planning.plan import Plan
 
@@ -110,28 +110,20 @@ def gap_bars(
     return picture(WIDTH, bottom + 40, description, parts)
 
 
-def attribute_dots(costs: AttributeCosts, shown: int, description: str) -> Markup:
-    """The class accuracy with each attribute planted, as a dot with its whisker, against the overall accuracy."""
-    rows = costs.costs[:shown]
-    left = names_width([cost.attribute for cost in rows], ATTRIBUTE_LENGTH)
+def attribute_dots(costs: Sequence[AttributeCost], description: str) -> Markup:
+    """What each planted attribute costs, as a dot with its whisker, against nothing lost."""
+    left = names_width([cost.name for cost in costs], ATTRIBUTE_LENGTH)
     step = 18.0
-    frame = Box(left, 18, WIDTH - 12, 18 + step * len(rows))
-    reached = [end for cost in rows for end in ends(cost.accuracy)]
-    scale = Scale.around([*reached, costs.overall], frame.left, frame.right)
-    parts = x_axis(scale, frame, "class accuracy (%)")
-    overall = scale(costs.overall)
-    anchor = "end" if overall > (frame.left + frame.right) / 2 else "start"
-    parts += [
-        line(overall, frame.top, overall, frame.bottom, "reference"),
-        text(overall, 12, f"overall {percent(costs.overall)}", anchor, "value"),
-    ]
-    for index, cost in enumerate(rows):
+    frame = Box(left, 18, WIDTH - 12, 18 + step * len(costs))
+    scale = Scale.around([0.0, *(end for cost in costs for end in ends(cost.cost))], frame.left, frame.right)
+    parts = x_axis(scale, frame, "cost (percentage points)")
+    parts.append(line(scale(0), frame.top, scale(0), frame.bottom, "reference"))
+    for index, cost in enumerate(costs):
         y = frame.top + step * (index + 0.5)
-        accuracy = f"{percent(cost.accuracy.mean)} {bounds(cost.accuracy)}"
-        tooltip = f"{cost.attribute}: {accuracy}, {counted(cost.tasks, 'task')}"
-        parts.append(row_name(cost.attribute, ATTRIBUTE_LENGTH, left - 6, y + 3.5))
-        parts.append(whisker(scale, cost.accuracy, y, "whisker strong c0"))
-        parts.append(marker(scale(cost.accuracy.mean), y, 0, tooltip))
+        tooltip = f"{cost.name}: {percent(cost.cost.mean)} {bounds(cost.cost)}, {counted(cost.tasks, 'task')}"
+        parts.append(row_name(cost.name, ATTRIBUTE_LENGTH, left - 6, y + 3.5))
+        parts.append(whisker(scale, cost.cost, y, "whisker strong c0"))
+        parts.append(marker(scale(cost.cost.mean), y, 0, tooltip))
     return picture(WIDTH, frame.bottom + 40, description, parts)
 
 

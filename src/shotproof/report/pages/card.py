@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shotproof.analysis.attribute_costs import MIN_TASKS
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
 from shotproof.core.whole_files import write_text
@@ -18,6 +17,7 @@ from shotproof.report.pages.album import CONTEXT, Album, Thumbnail
 from shotproof.report.pages.axes import NAMES
 from shotproof.report.pages.render import render
 from shotproof.stats.card.card import Card, CardAxis, CardCost
+from shotproof.stats.costs import MIN_TASKS
 
 PAGE_FILE, FIGURE_FILE, BADGE_FILE = "card.html", "card.svg", "badge.svg"
 

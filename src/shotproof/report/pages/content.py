@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shotproof.analysis.attribute_costs import AttributeCosts
 from shotproof.analysis.chosen_tasks import ChosenTask
 from shotproof.analysis.explanation.examples import MismatchExample
 from shotproof.analysis.explanation.explain import Explanation
@@ -16,6 +15,7 @@ from shotproof.analysis.reevaluation.material import Material
 from shotproof.analysis.similarity.similarity import Similarity
 from shotproof.catalog.catalog import Catalog
 from shotproof.stats.comparison import Comparison
+from shotproof.stats.costs import AttributeCosts
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,10 @@ class GalleryTask:
 
 @dataclass(frozen=True)
 class SetCosts:
-    """What the planted attributes of a task set cost, under the set's name."""
+    """What the planted attributes of a task set cost the classifier that loses most there, under the set's name."""
 
     name: str
+    classifier: str
     costs: AttributeCosts
 
 

@@ -6,7 +6,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-from shotproof.analysis.attribute_costs import MIN_TASKS
 from shotproof.analysis.plan_curve import PlanCurve
 from shotproof.core.whole_files import write_text
 from shotproof.evaluation.evaluated import METRICS, Metric
@@ -31,6 +30,7 @@ from shotproof.report.pages.render import render
 from shotproof.report.pages.replicates import seeds_rows
 from shotproof.stats.block import Group
 from shotproof.stats.comparison import Comparison
+from shotproof.stats.costs import MIN_TASKS
 from shotproof.stats.export.sentences import next_steps
 from shotproof.stats.export.wide import METRIC_NAMES
 from shotproof.stats.thinned import thinned
@@ -68,7 +68,7 @@ def write_page(path: Path, content: PageContent) -> None:
         "intervals": _interval_panels(comparison),
         "plans": [_plan(comparison, one) for one in content.plans],
         "has_catalog": bool(material.catalogs),
-        "costs": [_costs(one) for one in content.costs if one.costs.planted],
+        "costs": [_costs(one) for one in content.costs],
         "min_tasks": MIN_TASKS,
         "has_tasks": bool(material.tasks),
         "why": [explanation_part(one, album) for one in content.explained],
@@ -138,6 +138,6 @@ def _plan(comparison: Comparison, curve: PlanCurve) -> dict[str, Any]:
 def _costs(given: SetCosts) -> dict[str, Any]:
     """The costliest attributes of a task set that has planted ones."""
     rows = given.costs.costs[:SHOWN_ATTRIBUTES]
-    described = f"Class accuracy with each of {len(rows)} attributes planted. The table has the values."
-    figure = attribute_dots(given.costs, SHOWN_ATTRIBUTES, described) if rows else None
-    return {"name": given.name, "costs": given.costs, "rows": rows, "figure": figure}
+    described = f"What each of {len(rows)} planted attributes costs. The table has the values."
+    figure = attribute_dots(rows, described) if rows else None
+    return {"name": given.name, "classifier": given.classifier, "costs": given.costs, "rows": rows, "figure": figure}

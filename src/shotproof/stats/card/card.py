@@ -123,22 +123,23 @@ class CardExample:
 
 @dataclass(frozen=True)
 class CardCost:
-    """What it costs that an attribute is planted in a class's support, or that the support is in a context.
+    """What it conclusively costs that an attribute is planted in a class's support, or that this is in a context.
 
-    accuracy: of such classes, in percent; `overall` is that of all classes of the task set
-    lost: points below the placebo, which has the same classes of the same tasks with other items; None without one
-    labels: how many classes it was planted in
+    attribute: its name; of several that go together too often to be told apart, all of them: `snow or white border`
+    cost: points of accuracy below the placebo, the other attributes held constant; the interval is corrected for
+        their number
+    tasks, labels: in how many tasks, and in how many classes, it was planted
+    worst_label: the class that loses most of these
     advice: what to do about it
     """
 
     attribute: str
-    accuracy: CardNumber
-    overall: float
+    cost: CardNumber
     tasks: int
     labels: int
+    worst_label: str
     advice: str
     examples: tuple[CardExample, ...] = ()
-    lost: CardNumber | None = None
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,7 @@ class CardAxis:
     rank: among all classifiers, by `accuracy` and by `skill_lost`, in the card's metric
     conclusion: whether something is lost (+), gained (-) or neither can be told (0), after Holm's correction
     verdict, advice: in plain words
-    costs: the attributes or contexts that cost most
+    costs: the attributes or contexts that conclusively cost something, the costliest first
     """
 
     name: str
