@@ -121,7 +121,7 @@ def say(catalog_file: Path, features_file: Path, cell: Cell, draw: int) -> list[
 
 def _signs(comparison: Comparison) -> str:
     signs = set()
-    for verdict in verdicts(comparison.blocks, comparison.covers, comparison.metric):
+    for verdict in verdicts(comparison):
         signs |= {"+"} if verdict.losing else set()
         signs |= {"-"} if verdict.gaining else set()
         signs |= {">"} if verdict.most or verdict.more else set()
@@ -131,7 +131,7 @@ def _signs(comparison: Comparison) -> str:
 def _signs_before(comparison: Comparison) -> str:
     """Conclude as before: each task set by itself."""
     signs = set()
-    for verdict in verdicts(comparison.blocks, comparison.covers, comparison.metric):
+    for verdict in verdicts(comparison):
         concluded = verdict.loss.concluded["acc", verdict.covers]
         signs |= set(conclude([one.estimate for one in concluded.values()], comparison.level))
         differences = verdict.loss.skill.differences["acc", verdict.covers].values()

@@ -87,7 +87,7 @@ def state(axis: str, null: bool, shot: int, number: int) -> list[Statement]:
         comparison = compare(material)
     found = []
     for metric in METRICS:
-        (verdict,) = verdicts(comparison.blocks, comparison.covers, metric)
+        (verdict,) = verdicts(comparison, metric)
         gap, lost = (group.rows[0].intervals[metric] for group in (verdict.loss.gap, verdict.loss.lost))
         now = "+" if verdict.losing else "-" if verdict.gaining else "0"
         old = gap["sampler"]

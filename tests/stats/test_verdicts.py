@@ -38,7 +38,7 @@ def comparison_of(
 
 
 def verdict_of(comparison: Comparison) -> Verdict:
-    (found,) = verdicts(comparison.blocks, comparison.covers, comparison.metric)
+    (found,) = verdicts(comparison)
     return found
 
 
@@ -226,7 +226,7 @@ def test_identical_sets_are_said_to_be_one_and_told_once() -> None:
     _, told = headline(comparison)
     assert "loses on ood tasks" in told
     assert comparison.notes == ["ood and hard-ood are the same tasks here"]
-    assert [one.loss.label for one in verdicts(comparison.blocks, comparison.covers, "acc")] == ["ood"]
+    assert [one.loss.label for one in verdicts(comparison, "acc")] == ["ood"]
 
 
 def test_contexts_are_told_against_iid_tasks_beside_random_ones() -> None:

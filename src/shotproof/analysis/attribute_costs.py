@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
+from dataclasses import replace
 
 import numpy as np
 import pyarrow.compute as pc
@@ -38,7 +39,7 @@ def costs_of(
         By design and label, and by classifier; of replicates, those of the first seed.
     """
     costs = {}
-    for verdict in verdicts(comparison.blocks, comparison.covers, comparison.metric):
+    for verdict in verdicts(comparison):
         shuffled = reevaluated.get(verdict.block.design, Reevaluated()).shuffled
         if verdict.losing and verdict.loss.is_shuffled and shuffled is not None:
             try:
@@ -54,7 +55,8 @@ def _costs(
     digest = verdict.block.group(verdict.loss.label).digests[0]
     tasks = material.task_set(digest, verdict.block.design.catalog)
     placebo = next(one for one in material.tasks if one.record.source("like") == digest)
-    rows = _planted_rows(tasks, placebo, cues_of(tasks, material))
+    class_names = material.catalog(verdict.block.design.catalog).class_names
+    rows = replace(_planted_rows(tasks, placebo, cues_of(tasks, material)), class_names=class_names)
     accuracy, of_placebo = (
         {one.classifier: one.counts.accuracy() for one in answers_on(each, material.results).answers}
         for each in (tasks, placebo)

@@ -34,6 +34,7 @@ from shotproof.stats.card.sentences import axis_sentence, card_sentences
 from shotproof.stats.comparison import Comparison
 from shotproof.stats.costs import AttributeCost
 from shotproof.stats.intervals import Covers, Interval
+from shotproof.stats.verdicts import Verdict, verdicts
 
 SHOWN_COSTS = 3
 SHOWN_ITEMS = 5
@@ -70,9 +71,7 @@ def make_card(
         raise InputError(f"no results of {classifier}: expected one of {known}")
     making = _Making(comparison, material, classifier)
     alone = [axis for block in blocks for axis in making.random_axes(block)]
-    stressed = [
-        making.stress_axis(block, loss) for block in blocks for loss in block.losses if loss.gap.row(classifier)
-    ]
+    stressed = [making.stress_axis(verdict) for verdict in verdicts(comparison) if verdict.loss.gap.row(classifier)]
     design = blocks[0].design
     features = next((one for one in material.features if one.record.classifier == classifier.encoder), None)
     sources = {"catalog": Source(design.catalog or UNKNOWN, design.data_set)}
@@ -126,8 +125,9 @@ class _Making:
                 )
                 yield replace(axis, verdict=axis_sentence(axis, self.metric, self.comparison.medium))
 
-    def stress_axis(self, block: Block, loss: Loss) -> CardAxis:
-        """The classifier on tasks that stress something, against their reference and their placebo."""
+    def stress_axis(self, told: Verdict) -> CardAxis:
+        """Put the classifier on tasks that stress something beside their reference and their placebo."""
+        block, loss = told.block, told.loss
         reference, group, design = block.group(loss.reference), block.group(loss.label), block.design
         row, lost = group.row(self.classifier), loss.skill.row(self.classifier)
         assert row is not None
@@ -161,11 +161,13 @@ class _Making:
             excess={} if loss.excess is None else self._numbers(loss.excess),
             skill_lost=self._numbers(loss.skill),
             conclusion=concluded.conclusion,
+            is_shuffled=loss.is_shuffled,
+            at_most=None if math.isnan(at_most := told.at_most.get(self.classifier, math.nan)) else at_most,
             advice=advice_on_axis(loss.axis, concluded.conclusion, self.comparison.context, self.comparison.medium),
             costs=tuple(self._costs(design, loss, group)),
         )
-        told = axis_sentence(axis, self.metric, self.comparison.medium, self.comparison.context, concluded.needed)
-        return replace(axis, verdict=told)
+        sentence = axis_sentence(axis, self.metric, self.comparison.medium, self.comparison.context, concluded.needed)
+        return replace(axis, verdict=sentence)
 
     def _numbers(self, group: Group) -> dict[str, CardNumber]:
         row = group.row(self.classifier)

@@ -78,7 +78,7 @@ def find_fooled(comparison: Comparison, material: Material) -> Fooled | None:
     """
     leaning = [
         one
-        for one in verdicts(comparison.blocks, comparison.covers, comparison.metric)
+        for one in verdicts(comparison)
         if one.loss.axis in ("contexts", "attributes") and one.loss.excess is not None and one.losing
     ]
     for one in sorted(leaning, key=_most_lost, reverse=True):

@@ -324,7 +324,7 @@ def _print_found(comparison: Comparison, material: Material) -> None:
         "of its own. Then they had to name more pictures of these animals.",
     )
     (block,) = comparison.blocks
-    *_, found = verdicts(comparison.blocks, comparison.covers, comparison.metric)  # the last set is hard-ood
+    *_, found = verdicts(comparison)  # the last set is hard-ood
     right = {group.label: {row.classifier: row.means["acc"] for row in group.rows} for group in block.groups}
     lost = {row.classifier: row.intervals[found.metric][found.covers] for row in found.loss.skill.rows}
     for one in block.classifiers:

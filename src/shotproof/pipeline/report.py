@@ -241,7 +241,7 @@ def _place(comparison: Comparison, tasks: TaskSet) -> tuple[Design, str]:
 
 def _costs(comparison: Comparison) -> Iterator[SetCosts]:
     """What attributes cost on each task set, of the classifier that loses most there."""
-    for verdict in verdicts(comparison.blocks, comparison.covers, comparison.metric):
+    for verdict in verdicts(comparison):
         costs = comparison.costs.get((verdict.block.design, verdict.loss.label), {})
         classifier = next((one for one in verdict.losing if one in costs), None)
         if classifier is not None:

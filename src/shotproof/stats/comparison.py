@@ -211,6 +211,12 @@ class Comparison:
         """E.g. `5-way 1-shot`, with the data set, the queries and the split where they tell designs apart."""
         return design_name(design, self.designs)
 
+    def summary(self) -> list[str]:
+        """Say what the classifiers lean on most, whom it hurts and which to take, in at most three plain sentences."""
+        from shotproof.stats.export.summary import summary
+
+        return summary(self)
+
     def verdict(self) -> list[str]:
         """What was measured and what came out, in at most five sentences: nothing that an interval does not support."""
         from shotproof.stats.export.sentences import headline

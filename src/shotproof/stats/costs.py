@@ -11,8 +11,8 @@ Arrays only: whoever has the task sets makes them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +32,7 @@ class AttributeCost:
     attributes: the attribute; of several that go together too often to be told apart, all of them
     cost: against the placebo, the other attributes held constant; the interval is corrected for their number
     tasks, labels: in how many tasks, and in how many classes, it was planted
-    worst_label: the class that loses most of those that it was planted in
+    worst_label, worst_name: the class that loses most of those that it was planted in, and what people call it
     """
 
     attributes: tuple[str, ...]
@@ -40,6 +40,7 @@ class AttributeCost:
     tasks: int
     labels: int
     worst_label: str
+    worst_name: str
 
     @property
     def name(self) -> str:
@@ -78,6 +79,7 @@ class PlantedRows:
         [rows, words]
     task: numbered from 0 without gaps, in order, [rows]
     labels: the classes, [rows]
+    class_names: what people call them
     """
 
     words: Sequence[str]
@@ -85,6 +87,7 @@ class PlantedRows:
     mismatch: FloatArray
     task: IntArray
     labels: Sequence[str]
+    class_names: Mapping[str, str] = field(default_factory=dict)
 
 
 def mismatches(support: FloatArray, query: FloatArray, task: IntArray) -> FloatArray:
@@ -174,6 +177,7 @@ def _costs(
     costs = []
     for unit, places in enumerate(planted_in):
         spread = null.spread({unit: 1.0}, {unit: 1.0}, tasks)
+        worst = _worst(labels[places], lost[places])
         estimate = Estimate(float(means[unit]), spread if spread.variance > 0 else None, "no task tells")
         costs.append(
             AttributeCost(
@@ -181,7 +185,8 @@ def _costs(
                 estimate.interval("images", corrected),
                 len(np.unique(rows.task[places])),
                 len(set(labels[places])),
-                _worst(labels[places], lost[places]),
+                worst,
+                rows.class_names.get(worst, worst),
             )
         )
     return costs

@@ -4,28 +4,31 @@ For each task set that is measured against a reference, under the first interval
 
 1. A classifier whose accuracy on the reference is not conclusively above chance has nothing to lose, and takes no
    further part.
-2. Of the others, a classifier loses something where the excess over the placebo, or without a placebo the gap, is
-   conclusively above zero, after Holm's correction for the number of classifiers. Only with a placebo is that called
-   leaning on attributes or contexts.
-3. Classifiers are compared by the share of their skill that they lose, again after Holm's correction for the number of
-   pairs. Those that lose most are the one with the largest share and all that no pair tells from it, those that lose
-   least likewise. They are named as most and least only where no classifier is in both groups and all that lose most
-   do lose something; else what is named is one that loses something and all that lose conclusively less, and where
+2. Of the others, a classifier loses something if the excess over the placebo, or without a placebo the gap, is
+   conclusively above zero, after Holm's correction for all losses of the comparison (`conclusions`). Only with a
+   placebo, and with words shuffled to tell what chance would lose, is that called leaning on attributes or contexts.
+3. Classifiers are compared by the share of their skill that they lose, again after Holm's correction for all pairs of
+   the comparison. Those that lose most are the one with the largest share and all that no pair tells from it, those
+   that lose least likewise. They are named as most and least only if no classifier is in both groups and all that
+   lose most do lose something; else one that loses something is named with all that lose conclusively less, and if
    there is none, that no two can be told apart.
-4. Where nothing is conclusive, how many more tasks, or how much more data, would tell.
+4. If nothing is conclusive, the most that is lost, corrected likewise: if that is little, it is a finding. Otherwise
+   how many more tasks, or how much more data, would settle it, if what is seen is a loss.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from shotproof.evaluation.evaluated import Classifier, Metric
-from shotproof.stats.block import NOTHING_TO_LOSE, Block, Loss
+from shotproof.stats.block import NOTHING_TO_LOSE, Block, Concluded, Loss
+from shotproof.stats.comparison import Comparison
 from shotproof.stats.intervals import Covers
 from shotproof.stats.needed import Needed
 
+LITTLE = 5.0  # percent of the skill: that at most so much is lost is a finding
 CEILING = 98.0  # an accuracy above it leaves so few errors that every interval is too narrow
 
 
@@ -39,7 +42,10 @@ class Verdict:
     at_ceiling: those that are near 100% on the reference
     most, least: those that lose the largest and the smallest share of their skill, where the groups can be told apart
     more, than: else a classifier that loses more than these; None where no two can be told apart
-    needed: what would tell, for the classifier nearest to a conclusion; None where something is conclusive
+    needed: what would tell, for the classifier nearest to a conclusion of those that seem to lose something; None if
+        something is conclusive
+    at_most: what each classifier loses at most, in percent of its skill, corrected for all losses of the comparison;
+        NaN if there is no such bound
     """
 
     block: Block
@@ -56,17 +62,28 @@ class Verdict:
     more: Classifier | None = None
     than: tuple[Classifier, ...] = ()
     needed: Needed | None = None
+    at_most: Mapping[Classifier, float] = field(default_factory=dict)
+
+    @property
+    def leans(self) -> bool:
+        """Return whether what is lost may be called leaning on what the tasks stress."""
+        return self.loss.excess is not None and self.loss.is_shuffled
 
 
-def verdicts(blocks: Sequence[Block], covers: Sequence[Covers], metric: Metric) -> Iterator[Verdict]:
-    """One for each task set with a reference."""
-    for block in blocks:
-        for loss in block.losses:
-            yield verdict_of(block, loss, covers, metric)
+def verdicts(comparison: Comparison, metric: Metric | None = None) -> Iterator[Verdict]:
+    """Give the verdict on each task set with a reference, by the first interval that some classifier can be given.
+
+    Args:
+        comparison: what was measured
+        metric: what the verdicts are by; None is the comparison's
+    """
+    losses = [(block, loss) for block in comparison.blocks for loss in block.losses]
+    corrected = 1 - (1 - comparison.level) / max(sum(len(loss.gap.rows) for _, loss in losses), 1)
+    for block, loss in losses:
+        yield _verdict(block, loss, comparison.covers, metric or comparison.metric, corrected)
 
 
-def verdict_of(block: Block, loss: Loss, covers: Sequence[Covers], metric: Metric) -> Verdict:
-    """By the first interval that some classifier can be given."""
+def _verdict(block: Block, loss: Loss, covers: Sequence[Covers], metric: Metric, corrected: float) -> Verdict:
     given = [
         name for name in covers if any(not row.intervals[metric][name].refused for row in loss.lost.rows)
     ]  # without any, all is unclear
@@ -89,7 +106,8 @@ def verdict_of(block: Block, loss: Loss, covers: Sequence[Covers], metric: Metri
         tuple(at_chance),
         tuple(one for one in known if reference[one] >= CEILING),
         **_order(loss, metric, chosen, known, by_sign["+"]),
-        needed=None if conclusive else _nearest([concluded[one].needed for one in known]),
+        needed=None if conclusive else _nearest([concluded[one] for one in known]),
+        at_most={one: loss.skill.estimates[metric, chosen][one].interval(level=corrected).high for one in known},
     )
 
 
@@ -113,11 +131,11 @@ def _order(
     return {"more": more, "than": below[more]}
 
 
-def _nearest(found: Sequence[Needed | None]) -> Needed | None:
-    """What takes least: few tasks before little data."""
-    given = [one for one in found if one is not None]
+def _nearest(concluded: Sequence[Concluded]) -> Needed | None:
+    """Return what takes least to settle a loss: few tasks before little data; None of what does not seem to be lost."""
+    needed = [one.needed for one in concluded if one.needed is not None and one.estimate.mean > 0]
     return min(
-        given,
+        needed,
         key=lambda one: (one.tasks is None, one.tasks or 0, one.data is None, one.data or 0),
         default=None,
     )

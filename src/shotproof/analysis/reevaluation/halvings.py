@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -173,10 +173,18 @@ def means_on_halves(
     work = _Work(kept, made, [drawings[one] for one in drawn], sides, _by_row(pool, unit_of_item), tasks, seed)
     blocks = [range(start, min(start + _BLOCK, halvings)) for start in range(0, halvings, _BLOCK)]
     what = f"evaluating on halves of the {called}"
-    done = list(resolve(runtime).map(work.block, blocks, what=what, steps=len, needs="share"))
-    for _, too_little in done:
-        for number, reason in too_little.items():
-            refused.setdefault(drawn[number], f"a half of the {called} is too little: {reason}")
+    # Halves that are too little for a drawing mostly are so at once, and to find that out takes long: it is tried once.
+    values, hopeless = work.block(blocks[0])
+    kept_drawings = [number for number in range(len(drawn)) if number not in hopeless]
+    rest = replace(work, drawings=[work.drawings[number] for number in kept_drawings])
+    done = [(values[:, :, :, kept_drawings], dict[int, str]())]
+    if kept_drawings:
+        done += resolve(runtime).map(rest.block, blocks[1:], what=what, steps=len, needs="share")
+    too_little = {drawn[number]: reason for number, reason in hopeless.items()}
+    drawn = [drawn[number] for number in kept_drawings]
+    for _, of_block in done:
+        too_little |= {drawn[number]: reason for number, reason in of_block.items() if drawn[number] not in too_little}
+    refused |= {digest: f"a half of the {called} is too little: {reason}" for digest, reason in too_little.items()}
     given = [number for number, digest in enumerate(drawn) if digest not in refused]
     if not given:
         raise InsufficientData(next(iter(refused.values())) or "")

@@ -113,6 +113,7 @@ def compare(
 
 def print_intervals(comparison: Comparison) -> None:
     """Print all tables, one section per design."""
+    from shotproof.cli.results.report import print_verdict
     from shotproof.core.nouns import nouns
     from shotproof.stats.export.sentences import fates_of
     from shotproof.stats.export.wide import title_of
@@ -122,8 +123,6 @@ def print_intervals(comparison: Comparison) -> None:
     covered = meanings(comparison.medium)
     for name in comparison.covers:
         say(f"  {name}: {comparison.refused.get(name, covered[name])}")
-    for note in comparison.notes:
-        say(f"  {note}")
     say()
     reasons: list[str] = []
     for block in comparison.blocks:
@@ -143,8 +142,7 @@ def print_intervals(comparison: Comparison) -> None:
     of_all = [one.triples[comparison.metric] for one in comparison.groups if comparison.metric in one.triples]
     if len(of_all) > 1:
         say(f"Over all {len(of_all)} sets of random tasks. {fates_of(of_all)}")
-    for sentence in comparison.verdict():
-        say(sentence)
+    print_verdict(comparison)
     if comparison.corrected and any(len(group.rows) > 2 for group in comparison.groups):
         say("Conclusions are corrected for the number of pairs, after Holm; intervals are of one pair alone.")
     if comparison.covers == ("sampler",):

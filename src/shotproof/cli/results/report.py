@@ -147,11 +147,19 @@ def print_comparison(comparison: Comparison) -> None:
 
 
 def print_verdict(comparison: Comparison) -> None:
-    """Print what was found in at most five sentences."""
+    """Print what to know and do in plain words, what was found in at most five sentences, and what their terms mean."""
+    from shotproof.stats.export.summary import terms
+
+    in_short = comparison.summary()
+    if in_short:
+        say(" ".join(in_short))
+        say()
     for sentence in comparison.verdict():
         say(sentence)
     for note in comparison.notes:
         say(f"{note}.")
+    for term in terms(comparison):
+        say(f"{term.word}: {term.meaning}.")
 
 
 def _print_seeds(comparison: Comparison) -> None:

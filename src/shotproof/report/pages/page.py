@@ -32,6 +32,7 @@ from shotproof.stats.block import Group
 from shotproof.stats.comparison import Comparison
 from shotproof.stats.costs import MIN_TASKS
 from shotproof.stats.export.sentences import next_steps
+from shotproof.stats.export.summary import terms
 from shotproof.stats.export.wide import METRIC_NAMES
 from shotproof.stats.thinned import thinned
 
@@ -49,7 +50,8 @@ def write_page(path: Path, content: PageContent) -> None:
         "title": content.title,
         "comparison": comparison,
         "medium": comparison.medium,
-        "headline": [wording.typeset(sentence) for sentence in content.comparison.verdict()],
+        "summary": wording.typeset(" ".join(content.comparison.summary())),
+        "headline": wording.with_terms(content.comparison.verdict(), terms(content.comparison)),
         "left_out": _left_out(comparison, content.comparison),
         "fooled": fooled,
         "steps": next_steps(content.comparison, content.experiment),

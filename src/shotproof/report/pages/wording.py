@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
+
+from markupsafe import Markup, escape
 
 from shotproof.core.nouns import nouns
 from shotproof.evaluation.origin import RANDOM
@@ -12,7 +15,13 @@ from shotproof.stats.export.numbers import bounds as bounds
 from shotproof.stats.export.numbers import level as level
 from shotproof.stats.export.numbers import percent as percent
 from shotproof.stats.export.numbers import points as points
+from shotproof.stats.export.summary import Term
 from shotproof.stats.intervals import Covers
+
+_TIP = Markup(
+    '<span class="with-tip"><button type="button" class="term" aria-describedby="tip-term-{number}">{word}</button>'
+    '<span role="tooltip" class="tip" id="tip-term-{number}">{meaning}.</span></span>'
+)
 
 # FewSTAB's names of the metrics: wAcc-R on random tasks, wAcc-A on tasks with biased attributes.
 SYMBOLS = {RANDOM: "R", "fewstab": "A"}
@@ -45,6 +54,20 @@ def p_value(value: float) -> str:
 def typeset(text: str) -> str:
     """With minus signs instead of hyphens before numbers, as wide as a digit on the page."""
     return re.sub(r"(?<!\w)-(?=\d)", MINUS, text)
+
+
+def with_terms(sentences: Sequence[str], terms: Sequence[Term]) -> list[Markup]:
+    """Typeset sentences; where a term first occurs, a click on it tells what it means."""
+    marked = [escape(typeset(sentence)) for sentence in sentences]
+    for number, term in enumerate(terms):
+        place = rf"(?<![\w-]){re.escape(escape(term.word))}(?!-)"
+        tip = _TIP.format(word=term.word, meaning=term.meaning, number=number)
+        for index, sentence in enumerate(marked):
+            if re.search(place, sentence):
+                before, after = re.split(place, sentence, maxsplit=1)
+                marked[index] = Markup(before) + tip + Markup(after)
+                break
+    return marked
 
 
 def metric(name: str, label: str) -> str:

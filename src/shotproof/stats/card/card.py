@@ -154,7 +154,10 @@ class CardAxis:
     gap: the reference minus the task set, in points; placebo_gap: likewise of the placebo; excess: the gap minus the
         placebo's; skill_lost: what is lost (beyond the placebo, where there is one) of the accuracy above chance
     rank: among all classifiers, by `accuracy` and by `skill_lost`, in the card's metric
-    conclusion: whether something is lost (+), gained (-) or neither can be told (0), after Holm's correction
+    conclusion: whether something is lost (+), gained (-) or neither can be told (0), after Holm's correction for all
+        losses of the comparison
+    is_shuffled: whether words were shuffled to tell what chance would lose, so that a loss may be called leaning
+    at_most: the most of the skill that is lost, in percent, corrected likewise; None if there is no such bound
     verdict, advice: in plain words
     costs: the attributes or contexts that conclusively cost something, the costliest first
     """
@@ -179,6 +182,8 @@ class CardAxis:
     excess: Mapping[str, CardNumber] = field(default_factory=dict)
     skill_lost: Mapping[str, CardNumber] = field(default_factory=dict)
     conclusion: Conclusion | None = None
+    is_shuffled: bool = False
+    at_most: float | None = None
     advice: str = ""
     costs: tuple[CardCost, ...] = ()
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from shotproof.core.nouns import counted, nouns
 from shotproof.stats.card.card import Card, CardAxis, CardNumber
 from shotproof.stats.export.numbers import bounds, level, listed, percent
+from shotproof.stats.export.sentences import would_settle
 from shotproof.stats.needed import Needed
+from shotproof.stats.verdicts import LITTLE
 
 _METRICS = {"acc": "accuracy", "wacc": "worst-class accuracy"}
 _LEANS = {"attributes": "attributes", "contexts": "the {context}", "conditions": "what the conditions keep apart"}
@@ -28,7 +30,7 @@ def axis_sentence(
         metric: that the statement is by
         medium: what the items are
         context: what contexts are called
-        would_tell: what would tell where nothing is conclusive
+        would_tell: what would settle it if nothing is conclusive
     """
     if axis.reference is None:
         chance = f"; guessing gives {percent(axis.chance['acc'])}%" if "acc" in axis.chance else ""
@@ -41,7 +43,7 @@ def axis_sentence(
     if share.mean is None:
         return f"It is at chance on {axis.reference.sampler} tasks, and has nothing to lose on {where}."
     beyond = "beyond a placebo" if axis.excess else f"against {axis.reference.sampler} tasks"
-    leans = _LEANS[axis.axis].format(context=context.replace("_", " ")) if axis.excess and axis.axis in _LEANS else None
+    leans = _LEANS.get(axis.axis, "").format(context=context.replace("_", " ")) if axis.is_shuffled else ""
     about = f" (sampler interval, about these {nouns(medium)} only)" if lost.covers == "sampler" else ""
     if axis.conclusion == "+":
         first = f"It leans on {leans}: on" if leans else "On"
@@ -53,13 +55,16 @@ def axis_sentence(
         return f"On {where} it does better, not worse: by {_points(_negated(lost))} {beyond}{about}."
     what = f"leans on {leans}" if leans else f"loses anything on {where}"
     if lost.low is None or lost.high is None:
-        return f"Whether it {what} cannot be told: {lost.refused}."
+        return f"The data does not show whether it {what}: {lost.refused}."
     between = f"between {percent(lost.low)} and {percent(lost.high)} points {beyond}"
     if lost.low > 0 or lost.high < 0:  # by itself
-        corrected = "after Holm's correction for the number of classifiers"
-        return f"Whether it {what} cannot be told {corrected}; by itself, the loss is {between}{about}."
-    would = _would_tell(would_tell, medium, lost.covers)
-    return f"Whether it {what} cannot be told: the loss is {between}{would}{about}."
+        corrected = "after Holm's correction for all losses of the comparison"
+        return f"The data does not show whether it {what} {corrected}; by itself, the loss is {between}{about}."
+    if _is_little(axis):
+        most = f"{percent(max(axis.at_most or 0.0, 0.0))}% of its {_METRICS[metric]} above chance"
+        return f"On {where} it loses at most {most} {beyond}{about}."
+    settled = would_settle(would_tell if (lost.mean or 0.0) > 0 else None, medium, lost.covers)
+    return f"The data does not show whether it {what}: the loss is {between}{settled}{about}."
 
 
 def card_sentences(card: Card) -> list[str]:
@@ -79,14 +84,22 @@ def card_sentences(card: Card) -> list[str]:
         shares = [f"{one.name} ({_percent(one.skill_lost[card.metric])})" for one in losing]
         told.append(f"It conclusively loses accuracy above chance on {listed(shares)} ({by}).")
     clear = [one for one in card.stresses if one.conclusion == "-"]
-    unclear = [one.name for one in card.stresses if one.conclusion == "0"]
+    unclear = [one.name for one in card.stresses if one.conclusion == "0" and not _is_little(one)]
+    little = [one.name for one in card.stresses if one.conclusion == "0" and _is_little(one)]
+    if little:
+        told.append(f"It loses at most {LITTLE:g}% of its accuracy above chance on {listed(little)} ({by}).")
     if unclear:
-        told.append(f"Whether anything is lost on {listed(unclear)} cannot be told ({by}).")
+        told.append(f"The data does not show whether anything is lost on {listed(unclear)} ({by}).")
     if clear:
         told.append(f"It does better, not worse, on {listed([one.name for one in clear])} ({by}).")
     if card.missing:
         told.append(f"Not measured: {listed([one.name for one in card.missing])}; the reasons are below.")
     return told[:5]
+
+
+def _is_little(axis: CardAxis) -> bool:
+    """Return whether little is lost at most."""
+    return axis.at_most is not None and axis.at_most <= LITTLE
 
 
 def _names(axes: Sequence[CardAxis]) -> str:
@@ -112,12 +125,3 @@ def _points(number: CardNumber) -> str:
 def _negated(number: CardNumber) -> CardNumber:
     mean, low, high = (None if one is None else -one for one in (number.mean, number.low, number.high))
     return CardNumber(mean, high, low, number.covers, number.level, number.refused)
-
-
-def _would_tell(found: Needed | None, medium: str | None, covers: str) -> str:
-    if found is None or (found.tasks is None and found.data is None):
-        return ", too near to zero for any practicable number of tasks"
-    if found.tasks is not None:
-        return f"; about {counted(found.tasks, 'more task')} would tell, were it as large as it looks"
-    unit = "classes" if covers == "classes" else f"{nouns(medium)} per class"
-    return f"; about {found.data:.1f} times the {unit} would tell, were it as large as it looks"

@@ -32,11 +32,11 @@ def level(share: float) -> str:
     return f"{100 * share:.4g}%"
 
 
-def listed(words: list[str], most: int | None = None) -> str:
+def listed(words: list[str], most: int | None = None, last: str = "and") -> str:
     """E.g. `a, b and c`; of more than `most`, the first ones and how many others there are."""
     if most is not None and len(words) > most + 1:
         words = [*words[:most], f"{len(words) - most} others"]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
 
 
 def seconds(count: float) -> str:

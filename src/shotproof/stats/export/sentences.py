@@ -13,8 +13,9 @@ from shotproof.stats.block import Group
 from shotproof.stats.comparison import Comparison
 from shotproof.stats.export.numbers import bounds, level, listed, percent
 from shotproof.stats.intervals import Interval
+from shotproof.stats.needed import Needed
 from shotproof.stats.triples import CLOSED, OPEN, PAIRED, Fates, Triples, best_name
-from shotproof.stats.verdicts import Verdict, verdicts
+from shotproof.stats.verdicts import LITTLE, Verdict, verdicts
 
 MOST_SENTENCES = 5
 _METRICS = {"acc": "accuracy", "wacc": "worst-class accuracy"}
@@ -73,10 +74,10 @@ def next_steps(comparison: Comparison, experiment: str | None = None) -> list[St
             )
         )
     for one in found:
-        if one.loss.axis in _LEANS and one.loss.excess is None:
+        if one.loss.axis in _LEANS and not one.leans:
             steps.append(
                 Step(
-                    f"Without a placebo, what is lost on {one.loss.label} tasks need not be due to shortcuts:",
+                    f"Without shuffled words, what is lost on {one.loss.label} tasks need not be due to shortcuts:",
                     "shotproof report RESULTS --tasks TASKS --catalog CATALOG --features FEATURES "
                     "--attributes ATTRIBUTES -o report.html",
                 )
@@ -88,7 +89,13 @@ def next_steps(comparison: Comparison, experiment: str | None = None) -> list[St
                 if again
                 else f"shotproof sample CATALOG --tasks {total} -o TASKS"
             )
-            steps.append(Step(f"To tell what is lost on {one.loss.label} tasks:", setting))
+            steps.append(
+                Step(
+                    f"To settle what is lost on {one.loss.label} tasks; decide on the number once, since to look again "
+                    "and again until something is conclusive is no test:",
+                    setting,
+                )
+            )
         elif one.losing and one.loss.axis == "attributes":
             steps.append(
                 Step(
@@ -127,7 +134,7 @@ def fates_of(triples: Sequence[Triples]) -> str:
 
 def _chosen(comparison: Comparison) -> list[Verdict]:
     """The verdicts to tell: of the largest design of each data set, as many as there is room for."""
-    found = list(verdicts(comparison.blocks, comparison.covers, comparison.metric))
+    found = list(verdicts(comparison))
     room = MOST_SENTENCES - 2
     if len(found) > room:
         largest = {block.design.data_set: block.design for block in comparison.blocks}
@@ -143,7 +150,7 @@ def _alike(told: Sequence[Verdict]) -> list[list[Verdict]]:
     groups: dict[Hashable, list[Verdict]] = {}
     for place, one in enumerate(told):
         same_if = (
-            *(one.block.design, one.covers, one.loss.axis in _LEANS and one.loss.excess is not None),
+            *(one.block.design, one.covers, one.loss.axis in _LEANS and one.leans),
             *(one.loss.excess is not None or one.loss.reference, one.more),
             *map(frozenset, (one.losing, one.unclear, one.most, one.least, one.than)),
         )
@@ -168,7 +175,7 @@ def _shown(comparison: Comparison, alike: Sequence[Verdict]) -> str:
         parts.append(f"{subject} {_verb(one.gaining, 'does', 'do')} better on {one.loss.label} tasks, not worse")
     if one.unclear and one.losing:
         others = "the other" if len(one.unclear) == 1 else "the others"
-        parts.append(f"of {others} it cannot be told")
+        parts.append(f"for {others} the data does not show it")
     return f"{start}, {'; '.join(parts)} ({by})."
 
 
@@ -179,14 +186,15 @@ def _loses(comparison: Comparison, alike: Sequence[Verdict]) -> str:
     if len(one.losing) == 1:
         return lost
     if one.most:
-        most, least = (_names(comparison, some) for some in (one.most, one.least))
+        most, least = (classifier_names(comparison, some) for some in (one.most, one.least))
         largest = listed([_share(each, each.most[0]) for each in alike])
         smallest = listed([_share(each, each.least[-1]) for each in alike])
         return f"{lost}; {most} {_verb(one.most, 'loses', 'lose')} most ({largest}), {least} least ({smallest})"
     if one.more:
         shares = listed([_share(each, one.more) for each in alike])
-        more = f"{_name(comparison, one.more)} loses more ({shares}) than {_names(comparison, one.than)}"
-        return f"{lost}; {more}, and who loses most or least cannot be told"
+        more, than = classifier_name(comparison, one.more), classifier_names(comparison, one.than)
+        unknown = "the data does not show who loses most or least"
+        return f"{lost}; {more} loses more ({shares}) than {than}, and {unknown}"
     return f"{lost}; no two of them can be told apart"
 
 
@@ -194,7 +202,7 @@ def _lost(comparison: Comparison, alike: Sequence[Verdict]) -> str:
     """Who leans on what, where that can be said, and what they lose on each task set."""
     one = alike[0]
     subject = _subject(comparison, one.losing, len(one.losing) + len(one.gaining) + len(one.unclear))
-    leans = list(dict.fromkeys(words for each in alike if (words := _leans(comparison, each))))
+    leans = list(dict.fromkeys(words for each in alike if (words := leans_on(comparison, each))))
     it, its, lose, lean = ("they", "their", "lose", "lean") if len(one.losing) > 1 else ("it", "its", "loses", "leans")
     of = f" of {its} {_METRICS[one.metric]} above chance"
     beyond = "beyond a placebo" if one.loss.excess else f"against {one.loss.reference} tasks"
@@ -229,28 +237,43 @@ def _only_points(one: Verdict) -> str:
 
 
 def _cannot_tell(comparison: Comparison, one: Verdict) -> str:
-    """That nothing is conclusive, between which bounds the truth is, and what would tell."""
+    """Say how much is lost at most, if that is little; else that nothing is conclusive, and what would settle it."""
     known = one.unclear
-    leans = _leans(comparison, one)
-    what = f"leans on {leans}" if leans else f"loses anything on {one.loss.label} tasks"
+    leans = leans_on(comparison, one)
     beyond = " beyond a placebo" if one.loss.excess else ""
+    alone, several = len(known) == 1, counted(len(known), "classifier")
+    name = classifier_name(comparison, known[0])
+    at_most = max(one.at_most[classifier] for classifier in known)
+    if at_most <= LITTLE:
+        most = f"{percent(max(at_most, 0.0))}% of {_METRICS[one.metric]} above chance"
+        loses = f"{name} loses at most {most}" if alone else f"none of {several} loses more than {most}"
+        shown = f": no more than that is due to {leans}" if leans else ""
+        return f"{loses} on {one.loss.label} tasks{beyond}{shown}"
+    what = f"leans on {leans}" if leans else f"loses anything on {one.loss.label} tasks"
     lost = {classifier: _lost_points(one, classifier) for classifier in known}
     given = [interval for interval in lost.values() if not interval.refused]
     if not given:
-        return f"nothing can be told of {one.loss.label} tasks: {next(iter(lost.values())).refused}"
+        return f"nothing can be said of {one.loss.label} tasks: {next(iter(lost.values())).refused}"
     low, high = min(interval.low for interval in given), max(interval.high for interval in given)
-    who = _name(comparison, known[0]) if len(known) == 1 else f"any of {counted(len(known), 'classifier')}"
     between = f"the loss of {_METRICS[one.metric]}{beyond} is between {percent(low)} and {percent(high)} points"
-    return f"it cannot be told whether {who} {what}: {between}{_would_tell(comparison, one)}"
+    settled = would_settle(one.needed, comparison.medium, one.covers)
+    return f"the data does not show whether {name if alone else f'any of {several}'} {what}: {between}{settled}"
 
 
-def _would_tell(comparison: Comparison, one: Verdict) -> str:
-    if one.needed is None or (one.needed.tasks is None and one.needed.data is None):
-        return ", too near to zero for any practicable number of tasks"
-    if one.needed.tasks is not None:
-        return f"; about {counted(one.needed.tasks, 'more task')} would tell, were it as large as it looks"
-    unit = "classes" if one.covers == "classes" else f"{nouns(comparison.medium)} per class"
-    return f"; about {one.needed.data:.1f} times the {unit} would tell, were it as large as it looks"
+def would_settle(needed: Needed | None, medium: str | None, covers: str) -> str:
+    """Say how many more tasks, or how much more data, would settle a loss; nothing if none is practicable.
+
+    Args:
+        needed: what it would take; None if the estimate is not in the direction that is asked about
+        medium: what the items are
+        covers: the interval
+    """
+    if needed is None or (needed.tasks is None and needed.data is None):
+        return ""
+    if needed.tasks is not None:
+        return f"; about {counted(needed.tasks, 'more task')} would settle it, if the loss is as large as it looks"
+    unit = "classes" if covers == "classes" else f"{nouns(medium)} per class"
+    return f"; about {needed.data:.1f} times the {unit} would settle it, if the loss is as large as it looks"
 
 
 def _remarks(comparison: Comparison, told: Sequence[Verdict]) -> Iterator[str]:
@@ -262,14 +285,14 @@ def _remarks(comparison: Comparison, told: Sequence[Verdict]) -> Iterator[str]:
             yield f"{_who(comparison, one.at_chance)} at chance on {where} and {has} nothing to lose."
         if one.at_ceiling:
             yield (
-                f"{_names(comparison, one.at_ceiling)} {_verb(one.at_ceiling, 'is', 'are')} near 100% on "
+                f"{classifier_names(comparison, one.at_ceiling)} {_verb(one.at_ceiling, 'is', 'are')} near 100% on "
                 f"{one.loss.reference} tasks, where every interval is too narrow."
             )
 
 
-def _leans(comparison: Comparison, one: Verdict) -> str | None:
+def leans_on(comparison: Comparison, one: Verdict) -> str | None:
     """What is leaned on, where a placebo allows to say so."""
-    known = _LEANS.get(one.loss.axis) if one.loss.excess else None
+    known = _LEANS.get(one.loss.axis) if one.leans else None
     return known and known.format(context=comparison.context.replace("_", " "))
 
 
@@ -291,17 +314,17 @@ def _lost_points(one: Verdict, classifier: Classifier) -> Interval:
 def _subject(comparison: Comparison, some: Sequence[Classifier], of: int) -> str:
     """E.g. `knn`, `both classifiers`, `all 5 classifiers` or `3 of 5 classifiers (knn, ncc and ridge)`."""
     if len(some) == 1:
-        return _name(comparison, some[0])
+        return classifier_name(comparison, some[0])
     if len(some) == of:
         return "both classifiers" if of == 2 else f"all {of} classifiers"
-    return f"{len(some)} of {of} classifiers ({_names(comparison, some)})"
+    return f"{len(some)} of {of} classifiers ({classifier_names(comparison, some)})"
 
 
 def _who(comparison: Comparison, some: Sequence[Classifier]) -> str:
-    return f"{_names(comparison, some)} {_verb(some, 'is', 'are')}"
+    return f"{classifier_names(comparison, some)} {_verb(some, 'is', 'are')}"
 
 
-def _names(comparison: Comparison, some: Sequence[Classifier]) -> str:
+def classifier_names(comparison: Comparison, some: Sequence[Classifier]) -> str:
     """By name; where all methods of an encoder are among them, that they are."""
     if len(comparison.encoders) == 1:
         return listed([one.method for one in some], _NAMED)
@@ -318,7 +341,8 @@ def _names(comparison: Comparison, some: Sequence[Classifier]) -> str:
     return listed([*words, *(comparison.classifier_title(one) for one in some if one.encoder not in whole)], _NAMED)
 
 
-def _name(comparison: Comparison, one: Classifier) -> str:
+def classifier_name(comparison: Comparison, one: Classifier) -> str:
+    """Name a classifier by its method, with its encoder if there are several."""
     return comparison.classifier_title(one) if len(comparison.encoders) > 1 else one.method
 
 

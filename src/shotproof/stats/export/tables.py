@@ -159,6 +159,7 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
     blocks, tidy = comparison.blocks, tables(comparison)
     return {
         "unit": "percent points",
+        "summary": comparison.summary(),
         "verdict": comparison.verdict(),
         "level": comparison.level,
         "metric": comparison.metric,

@@ -1,0 +1,148 @@
+"""The first paragraph: what a team that ships a classifier should know and do, in plain words; and what terms mean."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from shotproof.core.nouns import counted, nouns
+from shotproof.evaluation.evaluated import Classifier
+from shotproof.stats.comparison import Comparison
+from shotproof.stats.export.numbers import bounds, listed, percent
+from shotproof.stats.export.sentences import classifier_name, classifier_names, leans_on
+from shotproof.stats.intervals import meanings
+from shotproof.stats.verdicts import LITTLE, Verdict, verdicts
+
+_SETS = {
+    "fewstab": "tasks in which the examples of each class share an attribute that the {items} to classify lack "
+    "(FewSTAB, 2024)",
+    "ood": "tasks whose {items} to classify are in other contexts than the examples of their class (MetaCoCo, 2024)",
+    "hard-ood": "tasks whose {items} to classify are in the contexts of the other classes' examples (SpurAudio, 2026)",
+    "hardest": "tasks with the most misleading examples that a search finds (after Hard-Meta-Dataset++, 2023)",
+}
+
+
+class Term(NamedTuple):
+    """A word of the field, as sentences have it, and what it means."""
+
+    word: str
+    meaning: str
+
+
+def summary(comparison: Comparison) -> list[str]:
+    """Say what the classifiers lean on most, whom it hurts, and which to take; nothing if nothing tells of leaning.
+
+    Args:
+        comparison: with placebos and shuffled words; it claims nothing that `verdict` does not
+
+    Returns:
+        At most three sentences.
+    """
+    told = [one for one in verdicts(comparison) if leans_on(comparison, one)]
+    leaning = sorted((one for one in told if one.losing), key=_share_lost, reverse=True)
+    if leaning:
+        worst = leaning[0]
+        return [_leans(comparison, worst), *_costs(comparison, worst), *_choice(comparison, worst)]
+    known = [one for one in told if one.unclear and not one.gaining]
+    if not known:
+        return []
+    what = listed(list(dict.fromkeys(str(leans_on(comparison, one)) for one in known)), last="or")
+    unclear = known[-1].unclear
+    who = "it" if len(unclear) == 1 else f"any of the {counted(len(unclear), 'classifier')}"
+    at_most = max(bound for one in known for bound in one.at_most.values())
+    if at_most <= LITTLE:
+        lost = f"at most {percent(max(at_most, 0.0))}% of the accuracy above chance is lost to it"
+        return [f"Reliance on {what} is small: {lost}."]
+    return [f"Whether {who} leans on {what} remains open: the data does not show it."]
+
+
+def terms(comparison: Comparison) -> list[Term]:
+    """Explain the words of the field that the sentences on this comparison have."""
+    told = list(verdicts(comparison))
+    labels = [one.loss.label for one in told]
+    items = nouns(comparison.medium)
+    explained = [Term(label, meaning.format(items=items)) for label, meaning in _SETS.items() if label in labels]
+    if any(one.loss.excess for one in told):
+        shuffled = f"the same tasks with the {items} of each class shuffled, so that nothing in them misleads"
+        explained.append(Term("placebo", shuffled))
+    if told:
+        explained.append(Term("above chance", "the part of the accuracy that guessing would not reach"))
+    meaning = meanings(comparison.medium)
+    used = dict.fromkeys(one.covers for one in told) or [comparison.first_covers]
+    explained += [Term(f"{name} interval", f"allows for {_lowered(meaning[name]).rstrip('.')}") for name in used]
+    return explained
+
+
+def _share_lost(verdict: Verdict) -> float:
+    """Return the largest share of skill that is lost."""
+    row = verdict.loss.skill.row(verdict.losing[0])
+    return row.intervals[verdict.metric][verdict.covers].mean if row else 0.0
+
+
+def _leans(comparison: Comparison, verdict: Verdict) -> str:
+    losing = verdict.losing
+    of = sum(map(len, (losing, verdict.gaining, verdict.unclear)))
+    who = _everyone(comparison, losing) if len(losing) == of else classifier_names(comparison, losing)
+    row = verdict.loss.lost.row(losing[0])
+    assert row is not None
+    lost = row.intervals[verdict.metric][verdict.covers]
+    whom = f" {classifier_name(comparison, losing[0])}" if len(losing) > 1 else ""
+    lean = "lean" if len(losing) > 1 else "leans"
+    costs = f"on {verdict.loss.label} tasks that costs{whom} {percent(lost.mean)} points {bounds(lost)} of accuracy"
+    return _raised(f"{who} {lean} on {leans_on(comparison, verdict)}: {costs}.")
+
+
+def _costs(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
+    """Say what costs the classifier that loses most, and which class suffers most."""
+    costs = comparison.costs.get((verdict.block.design, verdict.loss.label), {}).get(verdict.losing[0])
+    if costs is None:
+        return
+    of = f"for {classifier_name(comparison, verdict.losing[0])}, " if len(verdict.losing) > 1 else ""
+    if not costs.conclusive:
+        what = comparison.context.replace("_", " ") if verdict.loss.axis == "contexts" else "attribute"
+        yield _raised(f"{of}no single {what} stands out.")
+        return
+    first, *others = costs.conclusive
+    points = f"{percent(first.cost.mean)} points {bounds(first.cost)}"
+    then = [f"'{one.name}' ({percent(one.cost.mean)} points)" for one in others[:2]]
+    more = f"; then {listed(then)}" if then else ""
+    yield _raised(f"{of}'{first.name}' costs most: {points}, most of all for {first.worst_name}{more}.")
+
+
+def _choice(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
+    """Say which classifier to take: the most accurate under stress, and all that cannot be told from it."""
+    group = verdict.block.group(verdict.loss.label)
+    rows = sorted(group.rows, key=lambda row: -row.means[verdict.metric])
+    if len(rows) < 2:
+        return
+    best = rows[0].classifier
+    signs = {
+        (pair.a, pair.b): pair.conclusion
+        for one in group.pairs.get((verdict.metric, verdict.covers), [])
+        for pair in (one, one.turned())
+    }
+    tied = [row.classifier for row in rows[1:] if signs.get((str(best), str(row.classifier))) != "+"]
+    high, low = (percent(rows[place].means[verdict.metric]) for place in (0, -1))
+    there, several = f"on {verdict.loss.label} tasks", counted(len(rows), "classifier")
+    if len(tied) == len(rows) - 1:
+        yield f"No one of the {several} can be told to be best there: they get {low}% to {high}% right."
+    else:
+        others = f"; {classifier_names(comparison, tied)} cannot be told from it" if tied else ""
+        name = classifier_name(comparison, best)
+        yield f"Of the {several} take {name}, the most accurate {there} ({high}%){others}."
+
+
+def _everyone(comparison: Comparison, some: Sequence[Classifier]) -> str:
+    if len(some) == 1:
+        return classifier_name(comparison, some[0])
+    return "both classifiers" if len(some) == 2 else f"all {len(some)} classifiers"
+
+
+def _raised(sentence: str) -> str:
+    """Begin with a capital, unless it is a name that is spelled without one."""
+    word = sentence.split(" ", 1)[0]
+    return sentence[0].upper() + sentence[1:] if word in ("both", "all", "for", "no") else sentence
+
+
+def _lowered(sentence: str) -> str:
+    return sentence[0].lower() + sentence[1:]
