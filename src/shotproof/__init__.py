@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from shotproof.analysis.explanation.explain import explain as explain
     from shotproof.analysis.geometry.change import feature_change as feature_change
     from shotproof.analysis.geometry.distribution import feature_distances as feature_distances
+    from shotproof.analysis.null_check import check_null as check_null
     from shotproof.analysis.projection import project_task as project_task
     from shotproof.analysis.reevaluation.material import Material as Material
     from shotproof.analysis.similarity.similarity import measure_similarity as measure_similarity
@@ -158,6 +159,7 @@ _HOME = {
     "bundle": "pipeline.bundle.write",
     "check": "pipeline.check",
     "check_catalog": "catalog.check",
+    "check_null": "analysis.null_check",
     "check_tasks": "tasks.check",
     "compare": "analysis.compare",
     "context_statistics": "catalog.context_statistics",

@@ -78,9 +78,11 @@ class ShuffledTasks:
     """Classifiers on task sets whose words were shuffled.
 
     means: moments of the accuracies by task
-    by_row: the accuracy on each row of a task set's first tasks, in percent, by the digest of the set and the
-        classifier: [shuffles, rows]
+    by_task: accuracies of a task set's first tasks, in percent, by the digest of the set, classifier and metric:
+        [shuffles, tasks]
+    by_row: likewise on each row, by the digest and classifier: [shuffles, rows]
     """
 
     means: ShuffledMeans
+    by_task: Mapping[Hashable, FloatArray]
     by_row: Mapping[tuple[str, Classifier], FloatArray]

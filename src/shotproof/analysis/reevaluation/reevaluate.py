@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from shotproof.analysis.reevaluation.best_query import best_query
 from shotproof.analysis.reevaluation.drawing import Drawing
-from shotproof.analysis.reevaluation.halvings import means_on_halves
+from shotproof.analysis.reevaluation.halvings import Classifiers, means_on_halves
 from shotproof.analysis.reevaluation.material import Material
 from shotproof.analysis.reevaluation.shuffles import evaluate_shuffled
 from shotproof.core.errors import InputError, InsufficientData
@@ -142,15 +142,11 @@ def _halves(units: Units, sets: Sequence[Evaluated], material: Material, runtime
         return refusal
     with_attributes = any(one.origin.attributes is not None for one in sets)
     material.require(units, "tasks", "catalogs", "features", *(["attributes"] if with_attributes else []))
-    digests = {encoder: digest for one in sets for encoder, digest in one.features.items()}
     try:
         return means_on_halves(
             [material.task_set(one.origin.tasks_digest, one.origin.design.catalog) for one in replicates_of(sets)],
             material.catalog(sets[0].origin.design.catalog),
-            [
-                (encoder, material.features_of(encoder, digests[encoder]), methods)
-                for encoder, methods in _methods(sets, material).items()
-            ],
+            classifiers_of(sets, material),
             units,
             material=material,
             runtime=runtime,
@@ -166,20 +162,29 @@ def _shuffled(sets: Sequence[Evaluated], material: Material, runtime: Runtime) -
     stressed = [one for one in replicates if one.origin.placebo(origins)]
     if not stressed or _on_items(sets, material) or missing_material(sets, material):
         return None
-    digests = {encoder: digest for one in sets for encoder, digest in one.features.items()}
     try:
         return evaluate_shuffled(
             [material.task_set(one.origin.tasks_digest, one.origin.design.catalog) for one in stressed],
             material.catalog(sets[0].origin.design.catalog),
-            [
-                (encoder, material.features_of(encoder, digests[encoder]), methods)
-                for encoder, methods in _methods(sets, material).items()
-            ],
+            classifiers_of(sets, material),
             seed=material.seed,
             runtime=runtime,
         )
     except InsufficientData:
         return None
+
+
+def classifiers_of(sets: Sequence[Evaluated], material: Material) -> Classifiers:
+    """Give each encoder of the results with its features and its methods, made anew.
+
+    Raises:
+        InputError: the features are not there, or a method cannot be made anew.
+    """
+    digests = {encoder: digest for one in sets for encoder, digest in one.features.items()}
+    return [
+        (encoder, material.features_of(encoder, digests[encoder]), methods)
+        for encoder, methods in _methods(sets, material).items()
+    ]
 
 
 def _on_items(sets: Sequence[Evaluated], material: Material) -> str | None:

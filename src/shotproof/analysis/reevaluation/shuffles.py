@@ -111,10 +111,12 @@ def evaluate_shuffled(
     by_task, by_row = (np.concatenate(parts) for parts in zip(*evaluated, strict=True))
     # [shuffles, classifiers, metrics, sets, tasks] -> [shuffles, tasks, sets, classifiers, metrics]
     values = by_task.reshape(*by_task.shape[:3], len(task_sets), tasks).transpose(0, 4, 3, 1, 2)
+    values = values.reshape(shuffles, tasks, -1)
     means: list[MeanOf] = [(one.digest, name, metric) for one in task_sets for name in names for metric in METRICS]
     ends = np.cumsum([len(one.table) for one in first_tasks])[:-1]
     return ShuffledTasks(
-        ShuffledMeans.of_values(values.reshape(shuffles, tasks, -1), means),
+        ShuffledMeans.of_values(values, means),
+        {mean: values[:, :, place] for place, mean in enumerate(means)},
         {
             (task_set.digest, name): rows[:, number]
             for task_set, rows in zip(task_sets, np.split(by_row, ends, axis=2), strict=True)

@@ -43,6 +43,15 @@ def check(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, max=limits.SEED.most, help="Which tasks these are.")] = 0,
+    null: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=limits.COUNT.most,
+            help="Shuffle the words or contexts of a run's folder this often, and count the pages that would claim "
+            "something.",
+        ),
+    ] = None,
     trust: Annotated[bool, typer.Option("--trust", help="Import code that results and cards name.")] = False,
     most: Annotated[int, typer.Option(min=0, max=limits.MOST, help="How many problems to print.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print all that was found as JSON.")] = False,
@@ -59,11 +68,18 @@ def check(
 
     shotproof check tasks.parquet --catalog catalog.parquet --attributes attributes.parquet
 
+    Would it claim something of words that mean nothing? On the run's own features, with its words shuffled:
+
+    shotproof check birds-results --null 20
+
     The exit status is 1 if something is wrong, and 2 if a file cannot be read or not all could be verified.
     """
     from shotproof.core.errors import InputError
     from shotproof.pipeline.check import check as check_results
 
+    if null is not None:
+        _check_null(files, null, seed, trust, as_json)
+        return
     if not all(_is_task_set(file) for file in files):
         checked = check_results(
             files,
@@ -81,6 +97,25 @@ def check(
     if catalog is None:
         raise InputError("expected the catalog that the tasks were drawn from (--catalog)")
     _check_tasks(files, catalog, attributes, most, as_json)
+
+
+def _check_null(folders: Sequence[Path], pages: int, seed: int, trust: bool, as_json: bool) -> None:
+    """Print how many pages of shuffled words claim something, and end with status 1 if these are too many."""
+    from shotproof.analysis.null_check import RISK, check_null
+    from shotproof.cli.console import print_json
+    from shotproof.pipeline.material import read_material
+
+    checked = check_null(read_material(folders, trust=trust), pages, seed=seed)
+    if as_json:
+        print_json({**asdict(checked), "is_sound": checked.is_sound})
+    else:
+        for claims in checked.claims:
+            say(f"claimed      {'; '.join(claims)}")
+        made = counted(checked.pages, "page")
+        expected = f"about {RISK * checked.pages:g} may by chance"
+        say(f"{len(checked.claims)} of {made} with shuffled words claimed something; {expected}")
+    if not checked.is_sound:
+        raise typer.Exit(1)
 
 
 def _is_task_set(file: Path) -> bool:
