@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shotproof.core.records import Source
-from shotproof.stats.card.card import Card, CardAxis, CardBaseline, CardNumber, CardRank, CardTasks, MissingAxis
+from shotproof.stats.card.card import Card, CardAxis, CardBaseline, CardNumber, CardTasks, MissingAxis
 from shotproof.stats.intervals import Estimate, Spread
+from shotproof.stats.ranks import RankRange
 
 LEVEL = 0.95
 MANY = 1e9  # degrees of freedom: as good as a known variance
@@ -41,7 +42,7 @@ def random_axis(shot: int = 5, accuracy: float = 80.0, error: float = 1.0) -> Ca
         tasks=CardTasks("random", f"digest of random {shot}", 600, 0),
         accuracy={"acc": card_number(accuracy, error), "wacc": card_number(accuracy - 20, error)},
         chance={"acc": 20.0},
-        rank={"accuracy": CardRank(1, 2, 3)},
+        rank={"accuracy": RankRange(1, 2, 3)},
         verdict="On random tasks.",
         baselines=(CardBaseline("pixels", "ncc", {"acc": 40.0, "wacc": 10.0}),),
     )
@@ -61,7 +62,7 @@ def stress_axis(name: str = "fewstab", lost: float = 10.0, error: float = 1.0) -
         placebo_gap={"acc": card_number(0.0, 0.1), "wacc": card_number(0.0, 0.1)},
         excess={"acc": gap, "wacc": gap},
         skill_lost={"acc": card_number(lost, error), "wacc": card_number(lost, error)},
-        rank={"accuracy": CardRank(1, 2, 3), "skill_lost": CardRank(2, 2, 3)},
+        rank={"accuracy": RankRange(1, 2, 3), "skill_lost": RankRange(2, 2, 3)},
         conclusion="+" if lost > 2 * error else "0",
         baselines=(CardBaseline("pixels", "ncc", {"acc": 30.0, "wacc": 5.0}, {"acc": 50.0}),),
         verdict=f"On {name} tasks.",

@@ -15,6 +15,7 @@ from shotproof.features.encoder import encode
 from shotproof.stats.card.card import Card, MissingAxis
 from shotproof.tasks.context.sets import sample_context
 from shotproof.worlds.contexts import ContextWorld
+from tests.drawn_results import draw_results, draw_tasks
 
 METHODS = ["cosine", "ncc", "knn"]
 
@@ -74,6 +75,20 @@ def test_ranks_are_behind_what_is_conclusively_better_and_before_what_is_worse(c
         ]
         rank = axis.rank["accuracy"]
         assert (rank.best, rank.worst, rank.of) == (1 + signs.count("-"), 3 - signs.count("+"), 3)
+
+
+def test_who_has_no_skill_to_lose_has_no_rank_by_it() -> None:
+    results = [
+        draw_results(draw_tasks(sampler, tasks=100), {"guessing": 1 / 3, "a": share, "b": share}, seed=seed)
+        for seed, (sampler, share) in enumerate((("random", 0.8), ("fewstab", 0.6)))
+    ]
+    comparison = compare(results)
+    for method, ranked in (("guessing", ["accuracy"]), ("a", ["accuracy", "skill_lost"])):
+        made = make_card(comparison, Material(results), Classifier("pixels", method))
+        (stressed,) = made.stresses
+        assert list(stressed.rank) == ranked
+        assert stressed.rank["accuracy"].of == 3
+        assert all(rank.of == 2 for by, rank in stressed.rank.items() if by == "skill_lost")
 
 
 def test_a_classifier_that_was_not_evaluated_is_refused(material: Material) -> None:

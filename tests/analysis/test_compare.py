@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -243,7 +243,7 @@ def test_the_intervals_that_are_asked_for_come_in_their_order_everywhere(world: 
     written = comparison.to_json()
     assert list(written["covers"]) == list(written["methods"][0]["intervals"]["acc"]) == list(asked)
     assert list(written["methods"][0]["ranks"]) == list(asked)
-    assert written["methods"][0]["rank"] == row.ranks["acc"][asked[0]]  # type: ignore[index]
+    assert written["methods"][0]["rank"] == asdict(row.ranks["acc"][asked[0]])  # type: ignore[index, arg-type]
     assert list(dict.fromkeys(comparison.to_pandas()["interval"])) == list(asked)
     assert f"interval '{asked[0]}'" in comparison.to_latex()
     half = row.intervals["acc"][asked[0]].half_width  # type: ignore[index]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Mapping, Set
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +15,7 @@ from shotproof.analysis.reevaluation.material import Material
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.records import AttributesRecord
-from shotproof.evaluation.evaluate import evaluate
+from shotproof.evaluation.evaluate import evaluate, predict_queries
 from shotproof.features.features import Features
 from shotproof.pipeline.report import write_report
 from shotproof.tasks.context.sets import sample_context
@@ -51,6 +53,26 @@ def found_in(material: Material) -> Fooled | None:
     return find_fooled(compare(material, intervals="sampler"), material)
 
 
+def guessed_by_cue(tasks: TaskSet, cues: Mapping[str, Set[str]], called: list[list[int]]) -> float:
+    """How many wrong answers name a class with the query's cue, averaged over all ways to give other wrong answers."""
+    rows = tasks.table.to_pylist()
+    expected = 0.0
+    for own, slots in zip(rows, called, strict=True):
+        missed = [item for item, slot in zip(own["query"], slots, strict=True) if slot != own["slot"]]
+        others = [row["attribute"] for row in rows if row["task"] == own["task"] and row["slot"] != own["slot"]]
+        ways = list(itertools.product(others, repeat=len(missed)))
+        named = [sum(cue in cues[item] for item, cue in zip(missed, way, strict=True)) for way in ways]
+        expected += sum(named) / len(ways)
+    return expected
+
+
+def check_chance(found: Fooled, material: Material, cues: Mapping[str, Set[str]]) -> None:
+    tasks = next(one for one in material.tasks if one.record.sampler_name == found.label)
+    expected = guessed_by_cue(tasks, cues, predict_queries(tasks, material.features[0], "ncc"))
+    assert found.by_chance == pytest.approx(expected)
+    assert 0 < found.by_chance < found.by_cue
+
+
 def test_queries_that_went_by_their_context(catalog: Catalog) -> None:
     material = material_of(catalog, context_sets(catalog), features_by(catalog, "background"))
     found = found_in(material)
@@ -69,6 +91,7 @@ def test_queries_that_went_by_their_context(catalog: Catalog) -> None:
         assert {background[item] for item in one.own_support} == {one.own_cue}
         assert {background[item] for item in one.called_support} == {one.called_cue}
     assert len({one.label for one in found.examples}) == len({one.task for one in found.examples}) == EXAMPLES
+    check_chance(found, material, {item: {place} for item, place in background.items()})
 
 
 def test_nothing_is_shown_of_a_classifier_that_knows_the_animal(catalog: Catalog) -> None:
@@ -77,13 +100,15 @@ def test_nothing_is_shown_of_a_classifier_that_knows_the_animal(catalog: Catalog
 
 def test_queries_that_went_by_an_attribute(catalog: Catalog) -> None:
     backgrounds = zip(catalog.items, catalog.table.column("background").to_pylist(), strict=True)
-    attributes = Attributes.from_words({item: [place] for item, place in backgrounds}, AttributesRecord())
+    words = {item: [place, f"number {n % 3}"] for n, (item, place) in enumerate(backgrounds)}  # some share a word
+    attributes = Attributes.from_words(words, AttributesRecord())
     sets = [sample(catalog, "random", **SIZE), sample(catalog, "fewstab", attributes=attributes, **SIZE)]
     given = material_of(catalog, sets, features_by(catalog, "label", "background"))
     found = found_in(Material(given.results, given.tasks, given.catalogs, given.features, [attributes]))
     assert found is not None
     assert (found.label, found.cue) == ("fewstab", "attribute")
     assert found.examples
+    check_chance(found, given, {item: set(of) for item, of in words.items()})
     assert found_in(given) is None  # without the attributes there is no placebo
 
 
@@ -94,3 +119,9 @@ def test_the_page_begins_with_them(tmp_path: Path) -> None:
     page = Page(tmp_path / "page.html")
     assert page.text.index("Fooled by the background") < page.text.index("<nav")
     assert len(page.find("figure", **{"class": "panel fooled"})) == EXAMPLES
+    found = found_in(material)
+    assert found is not None
+    assert f"{found.by_cue} of the {found.wrong} wrong answers in the first 40 tasks; by chance it would be about " in (
+        page.text
+    )
+    assert f"by chance it would be about {found.by_chance:.0f}." in page.text

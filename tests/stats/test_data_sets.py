@@ -46,7 +46,7 @@ def test_the_mean_over_data_sets_is_of_their_means() -> None:
     for pair, (a, b) in zip(across.mean.pairs["acc", "sampler"], combinations(METHODS, 2), strict=True):
         differences = [values_of(one, a, "acc") - values_of(one, b, "acc") for one in given]
         assert pair.interval.mean == pytest.approx(np.mean([one.mean() for one in differences]))
-    assert [row.rank("acc") for row in across.mean.rows] == [1, 2, 3]
+    assert [str(row.rank("acc")) for row in across.mean.rows] == ["1 of 3", "2 of 3", "3 of 3"]
 
 
 def test_the_mean_is_exported_with_every_data_set() -> None:

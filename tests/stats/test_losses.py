@@ -18,6 +18,7 @@ from shotproof.evaluation.results import Results
 from shotproof.stats.block import Loss
 from shotproof.stats.compare_sets import compare_sets
 from shotproof.stats.comparison import Comparison
+from shotproof.stats.ranks import RankRange
 from shotproof.tasks.taskset import TaskSet
 from tests.drawn_results import draw_results, draw_tasks, values_of
 
@@ -214,7 +215,9 @@ def test_pairs_and_ranks_of_skill_are_by_the_share_and_the_least_lost_is_first()
     points, shares = ({row.classifier.method: row.means["acc"] for row in one.rows} for one in (loss.gap, loss.skill))
     assert points["a"] > points["b"] > points["c"]
     assert shares["b"] > shares["a"] > shares["c"]
-    assert {row.classifier.method: row.rank("acc") for row in loss.skill.rows} == {"c": 1, "a": 2, "b": 3}
+    assert {row.classifier.method: str(row.rank("acc")) for row in loss.skill.rows} == {
+        **{"c": "1 of 3", "a": "2 of 3", "b": "3 of 3"}
+    }
     assert [row.rank("acc") for row in loss.gap.rows] == [None] * 3
     first = loss.skill.pairs["acc", "sampler"][0]
     assert (first.a, first.b, first.conclusion) == ("a on pixels", "b on pixels", "-")
@@ -245,7 +248,7 @@ def test_who_is_at_chance_has_nothing_to_lose_and_no_rank() -> None:
         assert refused.refused == "nothing to lose: at chance on random tasks"
         assert math.isnan(ncc.means[metric])  # type: ignore[index]
         assert ncc.rank(metric) is None  # type: ignore[arg-type]
-        assert ridge.rank(metric) == 1  # type: ignore[arg-type]
+        assert ridge.rank(metric) == RankRange(1, 2, 2)  # type: ignore[arg-type]
     signs = {(pair.a, pair.b): pair for pair in loss.skill.pairs["acc", "sampler"]}
     assert signs["ncc on pixels", "ridge on pixels"].conclusion == "0"
     assert signs["ncc on pixels", "ridge on pixels"].interval.refused == "nothing to lose: at chance on random tasks"

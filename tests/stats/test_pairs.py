@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 from shotproof.stats.intervals import Estimate, Interval
-from shotproof.stats.pairs import Conclusion, Pair, compare_pairs, conclude, holm, ranks
+from shotproof.stats.pairs import Pair, compare_pairs, conclude, holm
 
 # statsmodels collects garbage in each call, which takes its time in a large process.
 few_examples = settings(max_examples=5)
@@ -65,42 +65,6 @@ def test_methods_that_never_differ_are_inconclusive_with_a_reason() -> None:
     (pair,) = compare_pairs({("a", "b"): Estimate.over_tasks(same - same)}, "sampler")
     assert (pair.conclusion, pair.p_value) == ("0", 1.0)
     assert "same value" in str(pair.interval.refused)
-
-
-def concluded(separate: set[tuple[str, str]], names: str) -> list[Pair]:
-    def of(a: str, b: str) -> Conclusion:
-        return "+" if (a, b) in separate else "-" if (b, a) in separate else "0"
-
-    return [Pair(a, b, Interval(0.0, -1.0, 1.0), 0.5, of(a, b)) for a, b in combinations(names, 2)]
-
-
-@pytest.mark.parametrize(
-    ("separate", "expected"),
-    [
-        (set(), [1, 1, 1, 1]),
-        ({("a", "b"), ("a", "c"), ("a", "d")}, [1, 2, 2, 2]),
-        ({("a", "c"), ("a", "d")}, [1, 1, 3, 3]),  # b and c may be inseparable: a group is held together by its best
-        ({("a", "b"), ("b", "c"), ("c", "d"), ("a", "c"), ("a", "d"), ("b", "d")}, [1, 2, 3, 4]),
-        ({("a", "b")}, [1, 2, 2, 2]),  # ranks never contradict the means
-    ],
-)
-def test_ranks(separate: set[tuple[str, str]], expected: list[int]) -> None:
-    means = dict(zip("abcd", [0.9, 0.8, 0.7, 0.6], strict=True))
-    for names in ("abcd", "dbca"):
-        ranked = ranks({name: means[name] for name in names}, concluded(separate, names))
-        assert list(ranked) == list(names)
-        assert [ranked[name] for name in "abcd"] == expected
-
-
-@given(st.integers(0, 200))
-def test_ranks_follow_the_means(seed: int) -> None:
-    values = drawn(seed, methods=5, tasks=12)
-    means = {name: float(by_task.mean()) for name, by_task in values.items()}
-    differences = {(a, b): Estimate.over_tasks(values[a] - values[b]) for a, b in combinations(values, 2)}
-    ranked = ranks(means, compare_pairs(differences, "sampler"))
-    ordered = [ranked[name] for name in sorted(means, key=lambda name: -means[name])]
-    assert ordered[0] == 1
-    assert all(later in (earlier, place) for place, (earlier, later) in enumerate(pairwise(ordered), 2))
 
 
 @few_examples

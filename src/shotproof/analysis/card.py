@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,6 @@ from shotproof.stats.card.card import (
     CardCost,
     CardExample,
     CardNumber,
-    CardRank,
     CardTasks,
     MissingAxis,
 )
@@ -34,6 +33,7 @@ from shotproof.stats.card.sentences import axis_sentence, card_sentences
 from shotproof.stats.comparison import Comparison
 from shotproof.stats.costs import AttributeCost
 from shotproof.stats.intervals import Covers, Interval
+from shotproof.stats.ranks import RankRange
 from shotproof.stats.verdicts import Verdict, verdicts
 
 SHOWN_COSTS = 3
@@ -106,8 +106,7 @@ class _Making:
     def random_axes(self, block: Block) -> Iterator[CardAxis]:
         """The classifier on random tasks of one size."""
         for group in block.groups:
-            row = group.row(self.classifier)
-            if group.label == RANDOM and row is not None:
+            if group.label == RANDOM and group.row(self.classifier) is not None:
                 design = block.design
                 axis = CardAxis(
                     name=axis_name(group.label, None, design.shot),
@@ -119,7 +118,7 @@ class _Making:
                     accuracy=self._numbers(group),
                     by_task=self._by_task(group),
                     chance={"acc": 100 / design.way} if design.way else {},
-                    rank={"accuracy": self._rank(group, row, lowest_first=False)},
+                    rank=self._ranks({"accuracy": group}),
                     verdict="",
                     baselines=self._baselines(group, None),
                 )
@@ -129,9 +128,6 @@ class _Making:
         """Put the classifier on tasks that stress something beside their reference and their placebo."""
         block, loss = told.block, told.loss
         reference, group, design = block.group(loss.reference), block.group(loss.label), block.design
-        row, lost = group.row(self.classifier), loss.skill.row(self.classifier)
-        assert row is not None
-        assert lost is not None
         sham = None
         if loss.placebo is not None:
             sham = next((one for one in block.groups if one.label == f"placebo of {loss.label}"), None)
@@ -147,10 +143,7 @@ class _Making:
             accuracy=self._numbers(group),
             by_task=self._by_task(group),
             chance={metric: loss.chance[metric] for metric in METRICS},
-            rank={
-                "accuracy": self._rank(group, row, lowest_first=False),
-                "skill_lost": self._rank(loss.skill, lost, lowest_first=True),
-            },
+            rank=self._ranks({"accuracy": group, "skill_lost": loss.skill}),
             verdict="",
             baselines=self._baselines(group, loss.skill),
             reference=self._tasks(reference),
@@ -191,18 +184,18 @@ class _Making:
             task_variance=None if by_tasks is None or by_tasks.spread is None else by_tasks.spread.variance,
         )
 
-    def _rank(self, group: Group, row: ClassifierRow, lowest_first: bool) -> CardRank:
-        """Behind all that are conclusively better, and before all that are conclusively worse."""
-        own, ahead = str(self.classifier), "-" if lowest_first else "+"
-        ranked = [one for one in group.rows if not math.isnan(one.means[self.metric])]
-        better = worse = 0
-        for pair in group.pairs[self.metric, _first(row, self.metric)]:
-            # As the other classifier sees it: whether it is above this one.
-            seen = pair if pair.b == own else pair.turned() if pair.a == own else None
-            if seen is not None and seen.conclusion != "0":
-                better += seen.conclusion == ahead
-                worse += seen.conclusion != ahead
-        return CardRank(1 + better, max(len(ranked), 1) - worse, max(len(ranked), 1))
+    def _ranks(self, groups: Mapping[str, Group]) -> dict[str, RankRange]:
+        """The ranks by what each group has, of what the classifier has a number of."""
+        found = {}
+        for by, group in groups.items():
+            row, ranked = group.row(self.classifier), [one for one in group.rows if self._has_number(one)]
+            if row in ranked:
+                # Without an interval, nothing tells them apart.
+                found[by] = row.rank(self.metric) or RankRange(1, len(ranked), len(ranked))
+        return found
+
+    def _has_number(self, row: ClassifierRow) -> bool:
+        return not math.isnan(row.means[self.metric])
 
     def _baselines(self, group: Group, skill: Group | None) -> tuple[CardBaseline, ...]:
         found = []

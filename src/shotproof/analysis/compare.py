@@ -1,4 +1,4 @@
-"""Classifiers side by side: intervals that name what they cover, ranks with ties, all pairs, gaps.
+"""Classifiers side by side: intervals that name what they cover, ranks as ranges, all pairs, gaps.
 
 comparison = compare(results)
 comparison = compare(material, intervals=("sampler", "images"))
@@ -12,6 +12,7 @@ from dataclasses import replace
 from shotproof.analysis.attribute_costs import costs_of
 from shotproof.analysis.detection import detection_accuracies
 from shotproof.analysis.placebo import WithPlacebos, with_placebos
+from shotproof.analysis.pretraining import notes_of_pretraining
 from shotproof.analysis.reevaluation.material import Material
 from shotproof.analysis.reevaluation.reevaluate import missing_material, reevaluate
 from shotproof.core.runtime.runtime import Runtime
@@ -71,8 +72,8 @@ def compare(
         >>> features = sp.Features.from_array(list(catalog.items), values)
         >>> tasks = sp.sample(catalog, "random", tasks=50)
         >>> comparison = sp.compare(sp.evaluate(tasks, features, ["ncc", "knn"]))
-        >>> [(row.classifier.method, row.rank("acc")) for row in comparison.groups[0].rows]
-        [('ncc', 1), ('knn', 1)]
+        >>> [(row.classifier.method, str(row.rank("acc"))) for row in comparison.groups[0].rows]
+        [('ncc', '1 to 2 of 2'), ('knn', '1 to 2 of 2')]
     """
     check_level(level)
     by = check_metric(metric)
@@ -102,7 +103,7 @@ def compare(
     )
     return replace(
         comparison,
-        notes=[*comparison.notes, *prepared.notes, *unusual],
+        notes=[*comparison.notes, *notes_of_pretraining(material.results), *prepared.notes, *unusual],
         costs=costs_of(comparison, material, reevaluated),
     )
 

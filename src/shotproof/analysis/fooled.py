@@ -5,19 +5,23 @@ They illustrate a loss that the intervals support: where nobody leans on anythin
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
-from shotproof.analysis.reevaluation.material import Material, with_digest
+from shotproof.analysis.cues import cues_of
+from shotproof.analysis.reevaluation.material import Material
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.contexts import contexts_of
 from shotproof.core.errors import InputError
 from shotproof.evaluation.answers import results_on
 from shotproof.evaluation.evaluate import predict_queries
 from shotproof.evaluation.evaluated import Classifier
 from shotproof.evaluation.origin import Design, Origin
 from shotproof.stats.comparison import Comparison
+from shotproof.stats.costs import AttributeCost
 from shotproof.stats.verdicts import Verdict, verdicts
 from shotproof.tasks.taskset import TaskSet
 
@@ -48,6 +52,7 @@ class Fooled:
 
     column: the catalog's column with the contexts; None where it is attributes that it leans on
     tasks: how many were searched; wrong: the wrong answers in them; by_cue: those that went by a cue
+    by_chance: how many would, on average, if each named one of the other classes of its task at random
     """
 
     classifier: Classifier
@@ -58,6 +63,7 @@ class Fooled:
     tasks: int
     wrong: int
     by_cue: int
+    by_chance: float
     catalog: Catalog
 
     @property
@@ -74,7 +80,7 @@ def find_fooled(comparison: Comparison, material: Material) -> Fooled | None:
         material: with the task sets, the catalogs and the features; what is missing leaves out what needs it
 
     Returns:
-        Examples in the order of the task set, no two of one class or of one task.
+        Examples of what costs most first, else in the order of the task set; no two of one class or of one task.
     """
     leaning = [
         one
@@ -83,7 +89,8 @@ def find_fooled(comparison: Comparison, material: Material) -> Fooled | None:
     ]
     for one in sorted(leaning, key=_most_lost, reverse=True):
         try:
-            found = _fooled(one, material)
+            costs = comparison.costs.get((one.block.design, one.loss.label), {}).get(one.losing[0])
+            found = _fooled(one, material, costs.conclusive if costs else [])
         except InputError:  # something is missing, or cannot be made anew
             continue
         if found.examples:
@@ -98,24 +105,33 @@ def _most_lost(one: Verdict) -> float:
     return row.intervals[one.metric][one.covers].mean
 
 
-def _fooled(verdict: Verdict, material: Material) -> Fooled:
+def _fooled(verdict: Verdict, material: Material, costs: Sequence[AttributeCost]) -> Fooled:
     classifier, design = verdict.losing[0], verdict.block.design
     tasks = material.task_set(verdict.block.group(verdict.loss.label).digests[0], design.catalog)
     catalog = material.catalog(tasks.record.source("catalog"))
     searched = tasks.first(SEARCHED_TASKS)
-    wrong = list(_wrong(searched, _cues(tasks, catalog, material), _called(tasks, searched, classifier, material)))
-    fooled = [one for one in wrong if one is not None]
+    wrong = list(_wrong(searched, cues_of(tasks, material), _called(tasks, searched, classifier, material)))
+    fooled = [one for one, _ in wrong if one is not None]
     return Fooled(
         classifier,
         design,
         verdict.loss.label,
         tasks.record.context_column,
-        _spread(fooled)[:EXAMPLES],
+        _spread(sorted(fooled, key=partial(_order, costs)))[:EXAMPLES],
         len(searched),
         len(wrong),
         len(fooled),
+        math.fsum(chance for _, chance in wrong),
         catalog,
     )
+
+
+def _order(costs: Sequence[AttributeCost], query: FooledQuery) -> tuple[int, bool]:
+    """Put the class that suffers most from the costliest cue first; of equal ones, the order stays."""
+    for place, cost in enumerate(costs):
+        if query.own_cue in cost.attributes:
+            return place, query.label != cost.worst_label
+    return len(costs), False
 
 
 def _spread(fooled: Sequence[FooledQuery]) -> list[FooledQuery]:
@@ -139,36 +155,35 @@ def _called(tasks: TaskSet, searched: TaskSet, classifier: Classifier, material:
     raise InputError(f"{classifier} has no results that are on features")
 
 
-def _cues(tasks: TaskSet, catalog: Catalog, material: Material) -> Mapping[str, Set[str]]:
-    """What each item has: its context, or its attributes; an item may have neither."""
-    column = tasks.record.context_column
-    if column is None:
-        words = with_digest(
-            material.attributes, tasks.record.source("attributes"), "the tasks were drawn by attributes"
-        )
-        return {item: set(found or ()) for item, found in words.to_words().items()}
-    contexts = contexts_of(catalog, column)
-    return {item: {context} for item, context in zip(catalog.items, contexts, strict=True) if context is not None}
+def _wrong(
+    tasks: TaskSet, cues: Mapping[str, Set[str]], called: list[list[int]]
+) -> Iterator[tuple[FooledQuery | None, float]]:
+    """Yield for each wrong answer the query, or None if the class that was named does not have its cue.
 
-
-def _wrong(tasks: TaskSet, cues: Mapping[str, Set[str]], called: list[list[int]]) -> Iterator[FooledQuery | None]:
-    """One for each wrong answer; None where the class that was named did not have the query's cue."""
+    Beside it is the share of the other classes of the task that have it.
+    """
     rows = tasks.table.select(["task", "slot", "label", "attribute", "support", "query"]).to_pylist()
-    for place, (own, slots) in enumerate(zip(rows, called, strict=True)):
+    by_task: dict[int, list[dict[str, Any]]] = {}
+    for row in rows:
+        by_task.setdefault(row["task"], []).append(row)
+    for own, slots in zip(rows, called, strict=True):
+        others = {row["slot"]: row for row in by_task[own["task"]] if row is not own}
         for item, slot in zip(own["query"], slots, strict=True):
             if slot == own["slot"]:
                 continue
-            other = rows[place - own["slot"] + slot]
-            if own["attribute"] is None or other["attribute"] not in cues.get(item, ()):
-                yield None
-            else:
-                yield FooledQuery(
-                    own["task"],
-                    item,
-                    own["label"],
-                    other["label"],
-                    own["attribute"],
-                    other["attribute"],
-                    own["support"],
-                    other["support"],
-                )
+            has = cues.get(item, ()) if own["attribute"] is not None else ()
+            cued = [place for place, row in others.items() if row["attribute"] in has]
+            yield _fooled_query(item, own, others[slot]) if slot in cued else None, len(cued) / len(others)
+
+
+def _fooled_query(item: str, own: Mapping[str, Any], other: Mapping[str, Any]) -> FooledQuery:
+    return FooledQuery(
+        own["task"],
+        item,
+        own["label"],
+        other["label"],
+        own["attribute"],
+        other["attribute"],
+        own["support"],
+        other["support"],
+    )

@@ -185,6 +185,7 @@ class FeaturesRecord(Record):
     fingerprint: all that a feature depends on besides the file's content
     skipped: items whose files could not be read
     trained_on: the classes that the encoder was trained on, where it is a model of ours
+    pretrained_on: the list of classes, e.g. `imagenet`, that its weights from elsewhere were trained on
     """
 
     encoder: Maker | None = None
@@ -193,6 +194,7 @@ class FeaturesRecord(Record):
     fingerprint: str | None = None
     skipped: tuple[str, ...] = ()
     trained_on: tuple[str, ...] = ()
+    pretrained_on: str | None = None
 
     @property
     def classifier(self) -> str:

@@ -122,7 +122,10 @@ def evaluate(
             made = [*adaptations]
         query, predicted, warned = _on_network(tasks, catalog, network, adaptations, seeds, chunk, runtime)
         of_features = FeaturesRecord(
-            name=network.name, fingerprint=f"model {network.digest}", trained_on=network.record.seen
+            name=network.name,
+            fingerprint=f"model {network.digest}",
+            trained_on=network.record.seen,
+            pretrained_on=network.backbone.pretrained_on,
         )
     else:
         assert catalog is not None

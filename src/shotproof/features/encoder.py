@@ -6,7 +6,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import UnknownName
@@ -16,6 +16,7 @@ from shotproof.core.registry import Registry
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.store import OnError
 from shotproof.features.features import Features
+from shotproof.features.pretraining.class_lists import check_list
 
 logger = logging.getLogger("shotproof")
 
@@ -23,9 +24,14 @@ SHOWN_ITEMS = 5
 
 
 class Encoder(Component, ABC):
-    """Turns every item of a catalog into a vector, or into a local map."""
+    """Turns every item of a catalog into a vector, or into a local map.
+
+    pretrained_on: the list of classes that its weights were trained on, `imagenet`; a note then says which classes of
+        a catalog have such names
+    """
 
     kind = "encoder"
+    pretrained_on: ClassVar[str | None] = None
 
     def check(self, catalog: Catalog) -> None:
         """Refuse what it could not do with these items, before anything is made; quick."""
@@ -106,4 +112,6 @@ def recorded(features: Features, encoder: Encoder, catalog: Catalog) -> Features
         named = ", ".join(skipped[:SHOWN_ITEMS]) + (", ..." if len(skipped) > SHOWN_ITEMS else "")
         logger.warning("%d of %d items are left out, as they cannot be read: %s", len(skipped), len(catalog), named)
     sources = {"catalog": Source(catalog.digest, catalog.record.name), **sources_of(encoder)}
-    return replace(features, record=replace(features.record, encoder=Maker.of(encoder), sources=sources))
+    seen = None if encoder.pretrained_on is None else check_list(encoder.pretrained_on)
+    record = replace(features.record, encoder=Maker.of(encoder), sources=sources, pretrained_on=seen)
+    return replace(features, record=record)

@@ -85,10 +85,12 @@ class Backbone(Component, ABC):
     """Options that decide which network is built; a subclass is a frozen dataclass of them.
 
     pretrained: its weights come from elsewhere, so that it has its own preprocessing and takes images alone
+    pretrained_on: the list of classes that these were trained on, `imagenet`, if it is known
     """
 
     kind: ClassVar[str] = "backbone"
     pretrained: ClassVar[bool] = False
+    pretrained_on: ClassVar[str | None] = None
 
     @abstractmethod
     def network(self, channels: int) -> BackboneNetwork:

@@ -62,6 +62,11 @@ class ModelEncoder(StagedEncoder):
         return {**super().__getstate__(), **read}
 
     @cached_property
+    def pretrained_on(self) -> str | None:  # type: ignore[override]
+        """What the weights that it was trained from had been trained on."""
+        return self.model.backbone.pretrained_on
+
+    @cached_property
     def fingerprint(self) -> str:
         """The model's digest."""
         return f"model {self.model.digest}"

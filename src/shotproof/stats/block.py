@@ -17,6 +17,7 @@ from shotproof.evaluation.origin import Design
 from shotproof.stats.intervals import Covers, Estimate, Interval
 from shotproof.stats.needed import Needed
 from shotproof.stats.pairs import Conclusion, Pair
+from shotproof.stats.ranks import RankRange
 from shotproof.stats.triples import Triples
 from shotproof.tasks.sampler import Axis
 
@@ -41,24 +42,23 @@ class ClassifierRow:
     The interval `depletion` has a mean of its own, because it is on other tasks.
 
     means: NaN of a share of skill that no interval could be given
-    ranks: None where the interval is refused, and for gaps
+    ranks: None for gaps, for what has no number, and under an interval that no pair could be given
     seeds: the mean on each replicate, by seed; empty for what is not a mean or a gap
     """
 
     classifier: Classifier
     means: dict[Metric, float]
     intervals: dict[Metric, dict[Covers, Interval]]
-    ranks: dict[Metric, dict[Covers, int | None]]
+    ranks: dict[Metric, dict[Covers, RankRange | None]]
     seeds: dict[Metric, dict[int | None, float]]
 
     def first(self, metric: Metric) -> Interval:
         """The first interval that could be given, or else the first with its reason."""
         return first_interval(self.intervals[metric])
 
-    def rank(self, metric: Metric) -> int | None:
-        """The rank under the first interval that could be given."""
-        given = (rank for (covers, rank) in self.ranks[metric].items() if not self.intervals[metric][covers].refused)
-        return next(given, None)
+    def rank(self, metric: Metric) -> RankRange | None:
+        """The rank under the first interval that tells classifiers apart."""
+        return next((rank for rank in self.ranks[metric].values() if rank is not None), None)
 
     def spread(self, metric: Metric) -> float | None:
         """The standard deviation over seeds, in points; None for a single seed."""

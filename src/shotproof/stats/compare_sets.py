@@ -37,6 +37,7 @@ from shotproof.stats.evidence import (
     by_design,
     replicates_of,
 )
+from shotproof.stats.identical_classifiers import notes_of_identical
 from shotproof.stats.identical_sets import merge_identical, note_of
 from shotproof.stats.intervals import Covers, Estimate
 from shotproof.stats.needed import needed
@@ -92,6 +93,7 @@ def compare_sets(
         of_data = f"{design.data_set}, " if len({one.origin.design.catalog for one in sets}) > 1 else ""
         place = "" if len({one.origin.design for one in sets}) == 1 else f"{of_data}{design.shape}: "
         notes += [f"{place}{note_of(same)}" for same in identical]
+        notes += [f"{place}{note}" for note in notes_of_identical(of_design, encoders)]
         notes += [f"{place}{note}" for note in _notes_of_depletion(of_design, known, level)]
         notes += [f"{place}{note}" for note in _notes_of_halves(known)]
     media = {one.origin.medium for one in sets}

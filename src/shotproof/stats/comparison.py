@@ -236,7 +236,7 @@ class Comparison:
         return to_csv(self)
 
     def to_latex(self) -> str:
-        """One table per design, by booktabs: in bold the best, and all that the first interval cannot tell from it."""
+        """One table per design, by booktabs; in bold if none is conclusively better under the first interval."""
         from shotproof.stats.export.latex import to_latex
 
         return to_latex(self)

@@ -1,4 +1,4 @@
-"""Pairs of methods on the same tasks: differences, which of them are conclusive, and ranks with ties."""
+"""Pairs of methods on the same tasks: differences, and which of them are conclusive."""
 
 from __future__ import annotations
 
@@ -117,22 +117,6 @@ def holm(p_values: FloatArray) -> FloatArray:
     adjusted = np.empty(count)
     adjusted[order] = np.minimum(stepped, 1.0)
     return adjusted
-
-
-def ranks(means: Mapping[str, float], pairs: Sequence[Pair]) -> dict[str, int]:
-    """Ranks from 1, best mean first; a method shares the rank of the best of its group where no pair separates them.
-
-    From the best mean down, a method that is conclusively worse than the best of its group opens a new group, whose
-    rank counts the methods before it, so that ranks never contradict the means.
-    """
-    conclusions = {(one.a, one.b): one.conclusion for pair in pairs for one in (pair, pair.turned())}
-    ranked: dict[str, int] = {}
-    best, rank = "", 0
-    for place, name in enumerate(sorted(means, key=lambda name: -means[name]), start=1):
-        if not ranked or conclusions[best, name] == "+":
-            best, rank = name, place
-        ranked[name] = rank
-    return {name: ranked[name] for name in means}
 
 
 def _conclude(difference: float, p_value: float, level: float) -> Conclusion:

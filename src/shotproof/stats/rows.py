@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
 from shotproof.stats.block import ClassifierRow, Differences, Estimates, Quantity
 from shotproof.stats.intervals import Covers, Estimate
-from shotproof.stats.pairs import Pair, compare_pairs, ranks
+from shotproof.stats.pairs import Pair, compare_pairs
+from shotproof.stats.ranks import RankRange, rank_ranges
 
 
 def compared_pairs(
@@ -58,11 +59,11 @@ def _mean(estimates: Sequence[Estimate]) -> float:
 
 def _ranks(
     means: Mapping[Classifier, float], pairs: Sequence[Pair], lowest_first: bool
-) -> Mapping[Classifier, int | None]:
+) -> Mapping[Classifier, RankRange | None]:
     """None for those without a number, and for all where no pair has an interval: nothing tells them apart."""
     if pairs and all(pair.interval.refused for pair in pairs):
         return dict.fromkeys(means)
     told = {str(one): -mean if lowest_first else mean for one, mean in means.items() if not math.isnan(mean)}
     among = [pair for pair in pairs if pair.a in told and pair.b in told]
-    ranked = ranks(told, [pair.negated() for pair in among] if lowest_first else among)
+    ranked = rank_ranges(told, [pair.negated() for pair in among] if lowest_first else among)
     return {one: ranked.get(str(one)) for one in means}

@@ -11,7 +11,8 @@ from shotproof.analysis.verification.card import card_problems
 from shotproof.analysis.verification.recomputation import Recomputation
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
-from shotproof.stats.card.card import Card, CardAxis, CardRank, CardTasks
+from shotproof.stats.card.card import Card, CardAxis, CardTasks
+from shotproof.stats.ranks import RankRange
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.taskset import TaskSet
 from shotproof.worlds.gaussian import GaussianWorld
@@ -75,8 +76,8 @@ def test_the_first_task_that_comes_out_otherwise_is_named(drawn: tuple[TaskSet, 
         ({"by_task": {"acc": (80.0,)}}, "by_task, acc: expected 600 tasks, found 1"),
         ({"by_task": {"acc": (79.0,) * 600}}, "accuracy, acc: 80.0 is not the mean over its tasks, 79.0000"),
         ({"by_task": {"acc": (101.0,) * 600}}, "by_task, acc: expected percent"),
-        ({"rank": {"accuracy": CardRank(3, 2, 3)}}, "rank by accuracy: 3 to 2 of 3 cannot be"),
-        ({"rank": {"accuracy": CardRank(1, 4, 3)}}, "cannot be"),
+        ({"rank": {"accuracy": RankRange(3, 2, 3)}}, "rank by accuracy: 3 to 2 of 3 cannot be"),
+        ({"rank": {"accuracy": RankRange(1, 4, 3)}}, "cannot be"),
     ],
 )
 def test_numbers_that_cannot_be_are_found(changes: dict[str, Any], told: str) -> None:

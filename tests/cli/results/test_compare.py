@@ -62,7 +62,9 @@ def test_the_default_says_what_it_does_not_cover(folder: Path) -> None:
     for row in group.rows:
         interval = row.intervals["acc"]["sampler"]
         means = [f"{row.means['acc']:.1f}", f"[{interval.low:.1f},", f"{interval.high:.1f}]"]
-        cells = [row.classifier.method, str(row.rank("acc")), *means]
+        rank = row.rank("acc")
+        assert rank is not None
+        cells = [row.classifier.method, rank.span, *means]
         assert any(line.split() == cells for line in shown.splitlines())
     pair = group.pairs["acc", "sampler"][0]
     found = next(line for line in shown.splitlines() if line.startswith("ncc - knn"))

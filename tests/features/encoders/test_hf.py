@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,19 @@ def test_the_same_model_elsewhere_has_the_same_fingerprint(tmp_path: Path) -> No
     saved("vit-classifier", tmp_path / "a")
     saved("vit-classifier", tmp_path / "b")
     assert encoders.make(f"hf:{tmp_path / 'a'}").fingerprint == encoders.make(f"hf:{tmp_path / 'b'}").fingerprint
+
+
+def test_a_classifier_whose_settings_name_the_classes_of_imagenet_was_trained_on_it(tmp_path: Path) -> None:
+    catalog = draw_catalog(tmp_path / "images", 1)
+    listed = (resources.files("shotproof.features.pretraining") / "imagenet.txt").read_text("utf-8").splitlines()
+    for names, expected in (([line[10:] for line in listed], "imagenet"), (["owl", "wren"], None)):
+        model, processor = build("vit-classifier")
+        model.config.id2label = dict(enumerate(names))
+        folder = tmp_path / f"model of {len(names)}"
+        model.save_pretrained(folder)
+        processor.save_pretrained(folder)
+        features = encode(catalog, f"hf:{folder}", runtime=Runtime(cache=None, workers=1))
+        assert features.record.pretrained_on == expected
 
 
 @pytest.mark.parametrize("model", ["no-such-model", "no/such-model", "/no/such/folder"])

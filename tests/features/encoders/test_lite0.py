@@ -25,3 +25,4 @@ def test_features_agree_with_the_package_itself(tmp_path: Path) -> None:
     features = encode(catalog, "lite0", runtime=Runtime(cache=None, workers=1, batch_size=2))
     assert features.array.shape == (3, 1280)
     np.testing.assert_allclose(features.array, expected, rtol=1e-4, atol=1e-5)
+    assert features.record.pretrained_on == "imagenet"

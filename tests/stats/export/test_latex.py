@@ -45,7 +45,7 @@ def test_cells_are_means_with_half_widths_in_as_many_columns_as_the_heading() ->
     assert r"skill lost, random $-$ fewstab" in latex
 
 
-def test_the_best_and_all_ties_are_bold() -> None:
+def test_all_that_none_is_conclusively_better_than_are_bold() -> None:
     comparison = with_gaps()
     bold = {name: [r"\textbf" in cell for cell in cells] for name, cells in rows_of(comparison.to_latex()).items()}
     random, fewstab = comparison.groups
@@ -75,7 +75,7 @@ def test_the_caption_states_the_interval_and_what_bold_means() -> None:
     assert r"half-width of the 95\% interval 'sampler'" in caption
     assert "New tasks drawn from the same items" in caption
     assert "skill lost in percent of the accuracy above chance" in caption
-    bold = "Bold: the highest (of what is lost, the lowest), and all that a paired test, corrected after Holm, cannot"
+    bold = "Bold: none is conclusively higher (of what is lost, lower) under this interval, by paired tests, corrected"
     assert bold in caption
 
 

@@ -20,7 +20,8 @@ from tests.drawn_results import draw_results, draw_tasks, values_of
 METHODS = {"ncc": 0.9, "ridge": 0.6, "knn": 0.58}
 BIASED = {"ncc": 0.5, "ridge": 0.5, "knn": 0.3}
 DESIGN = {"data_set": "birds", "split": "test", "way": 3, "shot": 1, "query": 4, "dial": None}
-TODAY = ("method", "metric", "mean", "rank", "interval", "low", "high", "refused", "tasks")
+FIRST = {"best": 1, "worst": 1, "of": 3}
+TODAY = ("method", "metric", "mean", "rank_best", "rank_worst", "interval", "low", "high", "refused", "tasks")
 TODAY_OF_PAIRS = (
     "a",
     "b",
@@ -65,7 +66,7 @@ def test_json_has_the_promised_keys_in_percent_points(comparison: Comparison) ->
     } <= written.keys()
     assert {"gaps", "gap_pairs", "conclusive", "designs", "seeds", "detectors", "agreements"} <= written.keys()
     first = written["methods"][0]
-    expected = {"method": "ncc", "rank": 1, "ranks": {"sampler": 1}, "tasks": "random", "seeds": [0, 1]}
+    expected = {"method": "ncc", "rank": FIRST, "ranks": {"sampler": FIRST}, "tasks": "random", "seeds": [0, 1]}
     assert first.items() >= {**expected, **DESIGN, "encoder": "pixels", "detector": None, "tasks_in_all": 80}.items()
     interval = comparison.groups[0].rows[0].intervals["wacc"]["sampler"]
     assert first["intervals"]["wacc"]["sampler"] == [interval.low, interval.high]
@@ -121,7 +122,7 @@ def test_csv_parses_back_with_todays_columns_first(comparison: Comparison) -> No
     parts = comparison.to_csv().split("\n\n")
     written = {name: rows for name, rows in tables(comparison).items() if rows}
     parsed = {name: list(csv.DictReader(part.splitlines())) for name, part in zip(written, parts, strict=True)}
-    assert tuple(parsed["methods"][0])[:9] == tuple(parsed["gaps"][0])[:9] == TODAY
+    assert tuple(parsed["methods"][0])[:10] == tuple(parsed["gaps"][0])[:10] == TODAY
     assert tuple(parsed["pairs"][0])[:11] == TODAY_OF_PAIRS
     for name, rows in written.items():
         for text, row in zip(parsed[name], rows, strict=True):
@@ -143,13 +144,14 @@ def test_ranks_of_a_row_are_by_its_own_metric() -> None:
         {**row, "method": "lopsided", "n_correct": 0 if row["slot"] == 0 and row["task"] % 9 else 4} for row in rows
     ]
     comparison = compare_sets(evaluated_sets([Results(pa.Table.from_pylist(rows + other), flip.record)]), ("sampler",))
-    ranks = {(row["method"], row["metric"]): row["rank"] for row in tables(comparison)["methods"]}
-    assert ranks["steady", "wacc"] == 1
-    assert ranks["lopsided", "wacc"] == 2
-    assert {row["rank"] for row in comparison.to_json()["methods"]} == {
-        ranks["steady", "acc"],
-        ranks["lopsided", "acc"],
+    ranks = {
+        (row["method"], row["metric"]): (row["rank_best"], row["rank_worst"]) for row in tables(comparison)["methods"]
     }
+    assert ranks["steady", "wacc"] == (1, 1)
+    assert ranks["lopsided", "wacc"] == (2, 2)
+    for row in comparison.to_json()["methods"]:
+        best, worst = ranks[row["method"], "acc"]
+        assert row["rank"] == {"best": best, "worst": worst, "of": 2}
 
 
 def test_there_is_one_row_per_seed_with_the_mean_and_deviation(comparison: Comparison) -> None:

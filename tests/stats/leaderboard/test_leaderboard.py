@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from shotproof.core.arrays import FloatArray
 from shotproof.core.errors import InputError, Mismatch, UnknownName
 from shotproof.stats.card.card import Card, CardTasks
 from shotproof.stats.leaderboard.leaderboard import Leaderboard, make_leaderboard
@@ -180,19 +181,26 @@ def test_an_axis_that_some_lack_images_on_is_by_tasks_and_the_others_stay() -> N
     }
 
 
+def card_by_task(method: str, values: FloatArray) -> Card:
+    axis = random_axis(5, float(values.mean()), 1.0)
+    axis = replace(axis, by_task={"acc": tuple(values.tolist())})
+    # Of the variance, all but a little is over tasks.
+    number = replace(axis.accuracy["acc"], variance=0.2, uncertainty=0.000125, task_variance=0.19)
+    return replace(make_card(replace(axis, accuracy={"acc": number})), method=method)
+
+
+def test_who_is_better_than_a_better_one_is_better_though_no_interval_tells_them_apart() -> None:
+    random = np.random.default_rng(0)
+    hard = random.normal(70, 5, 600).clip(10, 80)
+    values = {"a": hard + 4, "b": hard + random.normal(0, 0.5, 600), "c": hard - 4}  # a and c: the same in every task
+    measured = [one for name, of in values.items() for one in of_card(card_by_task(name, of), name)]
+    assert ranks(make_leaderboard(measured, interval="sampler"), "random-5-shot") == ["1 of 3", "2 of 3", "3 of 3"]
+
+
 def test_accuracies_of_cards_that_have_their_tasks_are_compared_task_by_task() -> None:
     random = np.random.default_rng(0)
     hard = random.normal(70, 10, 600).clip(0, 90)
-
-    def by_task(method: str, more: float) -> Card:
-        values = hard + more + random.normal(0, 0.5, 600)
-        axis = random_axis(5, float(values.mean()), 1.0)
-        axis = replace(axis, by_task={"acc": tuple(values.tolist())})
-        # Of the variance, all but a little is over tasks.
-        number = replace(axis.accuracy["acc"], variance=0.2, uncertainty=0.000125, task_variance=0.19)
-        return replace(make_card(replace(axis, accuracy={"acc": number})), method=method)
-
-    cards = [by_task("a", 0.0), by_task("b", 1.0)]
+    cards = [card_by_task(name, hard + more + random.normal(0, 0.5, 600)) for name, more in (("a", 0.0), ("b", 1.0))]
     bare = [replace(one, axes=(replace(one.axes[0], by_task={}),)) for one in cards]
     for given, expected in ((cards, ["2 of 2", "1 of 2"]), (bare, ["1 to 2 of 2"] * 2)):
         for interval in ("images", "sampler"):

@@ -67,7 +67,7 @@ def compare(
     progress: Progress = None,
     engine: EngineName = None,
 ) -> None:
-    """Compare classifiers: intervals that name what they cover, ranks with ties, all pairs, and gaps.
+    """Compare classifiers: intervals that name what they cover, ranks as ranges, all pairs, and gaps.
 
     Example: shotproof compare run/ --interval sampler --interval images
     """
@@ -172,7 +172,7 @@ def _print_group(comparison: Comparison, group: Group) -> None:
             rows.append(
                 [
                     comparison.classifier_name(row.classifier),
-                    *(["n/a" if rank is None else str(rank)] if ranked else []),
+                    *(["n/a" if rank is None else rank.span] if ranked else []),
                     percent(row.means[metric]),
                     *([] if deviation is None else [f"{deviation:.1f}"]),
                     *(_bounds(row.intervals[metric][covers]) for covers in comparison.covers),
@@ -261,7 +261,7 @@ def _print_data_sets(comparison: Comparison, across: AcrossDataSets) -> None:
         rows.append([name, *(f"{percent(one.mean)}{width}" for one, width in zip(cells, half, strict=True))])
     if across.mean.quantity != "gap":
         ranked = [row.ranks[metric][covers] for row in across.mean.rows]
-        rows.append(["rank by the mean", *("n/a" if rank is None else str(rank) for rank in ranked)])
+        rows.append(["rank by the mean", *("n/a" if rank is None else rank.span for rank in ranked)])
     unit = "points" if across.mean.quantity == "gap" else "percent"
     say(
         f"Over data sets, {across.name}: {METRIC_NAMES[metric]}, {unit}; ±: {covers} interval, of the mean over these "

@@ -18,6 +18,7 @@ from shotproof.core.options import option
 from shotproof.features.encoders.network import NetworkEncoder
 from shotproof.features.encoders.staged import STAGE, StagedEncoder
 from shotproof.features.encoders.tower import POOLINGS, load_tower, local_map, pooled, pooled_stages, tower_digest
+from shotproof.features.pretraining.class_lists import IMAGENET
 from shotproof.media.images import open_image
 
 if TYPE_CHECKING:
@@ -81,6 +82,12 @@ class HuggingFace(StagedEncoder, VisionModel):
         """Digest of the vision model's weights and settings, pooling, preprocessing."""
         preprocessing = self.processor.to_json_string()
         return f"hf model={tower_digest(self.network, preprocessing)} pooling={self.pooling}"
+
+    @cached_property
+    def pretrained_on(self) -> str | None:  # type: ignore[override]
+        """ImageNet, if the model's settings name its classes."""
+        labels = getattr(self.network.config, "id2label", None) or {}
+        return IMAGENET if len(labels) == 1000 and str(labels.get(0, "")).startswith("tench") else None
 
     @cached_property
     def network(self) -> Any:

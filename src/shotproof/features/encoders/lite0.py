@@ -16,6 +16,7 @@ from shotproof.core.errors import MissingExtra
 from shotproof.core.file_digest import file_sha256
 from shotproof.core.options import option
 from shotproof.features.encoders.staged import STAGE, StagedEncoder
+from shotproof.features.pretraining.class_lists import IMAGENET
 from shotproof.media.images import open_image
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class Lite0(StagedEncoder):
     """
 
     about = "EfficientNet-Lite0, ImageNet weights, 1,280 dimensions (extra: lite)"
+    pretrained_on = IMAGENET
 
     maps: bool = option(False, "local maps, 1,280 x 7 x 7, in place of their mean")
     stage: int | None = option(None, STAGE, least=1, most=STAGES)

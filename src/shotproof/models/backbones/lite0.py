@@ -9,6 +9,7 @@ from typing import Any
 from torch import Tensor
 
 from shotproof.features.encoders.lite0 import SIZE, blank_network, load_network
+from shotproof.features.pretraining.class_lists import IMAGENET
 from shotproof.models.backbone import Backbone, BackboneNetwork
 from shotproof.models.preprocessing import ImagePreprocessing, Medium, Preprocessing
 
@@ -22,6 +23,7 @@ class Lite0Backbone(Backbone):
 
     about = "EfficientNet-Lite0, ImageNet weights, 1,280 dimensions (extra: lite)"
     pretrained = True
+    pretrained_on = IMAGENET
 
     def network(self, channels: int) -> BackboneNetwork:
         """The network with its weights."""

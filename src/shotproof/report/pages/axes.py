@@ -17,6 +17,7 @@ from shotproof.report.pages import wording
 from shotproof.stats.comparison import Comparison, GapRow
 from shotproof.stats.export.wide import METRIC_NAMES
 from shotproof.stats.intervals import Interval
+from shotproof.stats.ranks import RankRange
 from shotproof.tasks.sampler import Axis
 
 HEADINGS: dict[Axis, str] = {
@@ -54,7 +55,7 @@ class AxisSection:
 
     axis: Axis
     rows: list[GapRow]
-    ranks: list[int | None]
+    ranks: list[RankRange | None]
     scatters: list[tuple[str, Markup]]
     encoder_keys: list[tuple[Markup, str]]
     points: BarFigure

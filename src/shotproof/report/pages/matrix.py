@@ -12,6 +12,7 @@ from shotproof.stats.block import Group
 from shotproof.stats.comparison import Comparison
 from shotproof.stats.export.sentences import fates_of
 from shotproof.stats.pairs import Pair
+from shotproof.stats.ranks import RankRange
 from shotproof.stats.triples import Triple
 
 
@@ -38,7 +39,7 @@ class Matrix:
 
     name: str
     is_lost: bool
-    rows: list[tuple[str, int | None, list[PairCell | None]]]
+    rows: list[tuple[str, RankRange | None, list[PairCell | None]]]
     conclusive: Mapping[str, int]
     pairs: int
     note: str = ""

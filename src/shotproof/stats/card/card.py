@@ -22,6 +22,7 @@ from shotproof.core.whole_files import write_text
 from shotproof.evaluation.evaluated import check_metric
 from shotproof.stats.intervals import Estimate, Interval, Spread
 from shotproof.stats.pairs import Conclusion
+from shotproof.stats.ranks import RankRange
 from shotproof.version import __version__
 
 KIND, FORMAT = "card", 1
@@ -86,19 +87,6 @@ class CardTasks:
     tasks: int
     seed: int | None = None
     searched_in: str | None = None
-
-
-@dataclass(frozen=True)
-class CardRank:
-    """The rank among all classifiers of the card, as far as the interval tells: from `best` to `worst`, 1 is best."""
-
-    best: int
-    worst: int
-    of: int
-
-    def __str__(self) -> str:
-        among = f"{self.best}" if self.best == self.worst else f"{self.best} to {self.worst}"
-        return f"{among} of {self.of}"
 
 
 @dataclass(frozen=True)
@@ -170,7 +158,7 @@ class CardAxis:
     tasks: CardTasks
     accuracy: Mapping[str, CardNumber]
     chance: Mapping[str, float]
-    rank: Mapping[str, CardRank]
+    rank: Mapping[str, RankRange]
     verdict: str
     by_task: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     baselines: tuple[CardBaseline, ...] = ()

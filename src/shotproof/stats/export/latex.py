@@ -33,7 +33,7 @@ def to_latex(comparison: Comparison) -> str:
     """One table per design, and of detectors and data sets where there are several; with `\\usepackage{booktabs}`.
 
     Each task set and each gap has the columns Acc and wAcc: the mean, and the half-width of the first interval. In bold
-    the best and all that this interval cannot tell from it; the caption says so.
+    if none is conclusively better under this interval; the caption says so.
 
     Returns:
         LaTeX, ready for `\\input`.
@@ -81,7 +81,7 @@ def _data_set_table(comparison: Comparison, across: AcrossDataSets) -> str:
     caption = (
         f"{across.name}, {METRIC_NAMES[metric]} in percent by data set and the mean over them, of equal weight. "
         f"± is the half-width of the {100 * comparison.level:.4g}% interval '{covers}', for these data sets and not "
-        "for others. Bold: the best, and all that a paired test cannot tell from it."
+        "for others. Bold: none is conclusively better, by paired tests."
     )
     return _table("l" + "c" * len(names), lines, caption, f"data sets {across.name}")
 

@@ -12,9 +12,9 @@
 | `agreements` | task set that is measured against a reference |
 
 The quantities are `gap`, `placebo` (the gap between the placebos) and `excess` (the one minus the other) in points, and
-`skill`, the share of the accuracy above chance that is lost, in percent. A rank is by the row's own metric and
-interval. What is not there (a refused interval, a size that varies) is null. An encoder is
-told by its short name; `encoders` of the JSON has the whole spelling of each.
+`skill`, the share of the accuracy above chance that is lost, in percent. A rank is a range, from `rank_best` to
+`rank_worst`, by the row's own metric and interval. What is not there (a refused interval, a size that varies) is null.
+An encoder is told by its short name; `encoders` of the JSON has the whole spelling of each.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from shotproof.evaluation.origin import Design
 from shotproof.stats.block import Block, Group
 from shotproof.stats.comparison import Comparison
 from shotproof.stats.intervals import Interval, meanings
+from shotproof.stats.ranks import RankRange
 from shotproof.stats.triples import Fates
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ Rows = list[dict[str, Any]]
 _DESIGN = ("data_set", "split", "way", "shot", "query", "dial")
 _WHERE = ("tasks", *_DESIGN, "detector", "seeds", "tasks_in_all")
 _CLASSIFIER = ("encoder", "spelling")
-_METHODS = ("method", "metric", "mean", "rank", "interval", "low", "high", "refused", *_WHERE, *_CLASSIFIER)
+_RANK = ("rank_best", "rank_worst")
+_METHODS = ("method", "metric", "mean", *_RANK, "interval", "low", "high", "refused", *_WHERE, *_CLASSIFIER)
 _PAIRS = (
     *("a", "b", "metric", "interval", "difference", "low", "high", "conclusion", "p_value", "refused", *_WHERE),
     "direct",
@@ -60,7 +62,7 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     "gaps": (*_METHODS, *_LOST),
     "gap_pairs": (*_PAIRS, "quantity"),
     "data_sets": (
-        *("data_set", "method", "metric", "mean", "rank", "interval", "low", "high", "refused", "tasks", "quantity"),
+        *("data_set", "method", "metric", "mean", *_RANK, "interval", "low", "high", "refused", "tasks", "quantity"),
         *("way", "shot", "query", "dial", "tasks_in_all", *_CLASSIFIER),
     ),
     "seeds": ("method", "metric", "tasks", "seed", "mean", "mean_over_seeds", "deviation", *_DESIGN, *_CLASSIFIER),
@@ -74,7 +76,7 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
     ),
 }
 _WHOLE = (
-    *("rank", "way", "shot", "query", "tasks_in_all", "seed", "classifiers", "best_query", "open_tasks"),
+    *(*_RANK, "way", "shot", "query", "tasks_in_all", "seed", "classifiers", "best_query", "open_tasks"),
     *("best_tasks", "inverted"),
 )
 _TEXT = (
@@ -225,7 +227,7 @@ def _classifier_rows(comparison: Comparison, block: Block, group: Group) -> Iter
             for covers, interval in row.intervals[metric].items():
                 yield {
                     **{"method": comparison.classifier_name(row.classifier), "metric": metric},
-                    **{"mean": _number(row.means[metric]), "rank": row.ranks[metric][covers], "interval": covers},
+                    **{"mean": _number(row.means[metric]), **_rank(row.ranks[metric][covers]), "interval": covers},
                     **_bounds(interval),
                     **_where(block, group),
                     **_classifier(comparison, row.classifier),
@@ -238,8 +240,8 @@ def _nested(comparison: Comparison, block: Block, group: Group) -> Iterator[dict
         yield {
             "method": comparison.classifier_name(row.classifier),
             **{str(metric): _number(mean) for metric, mean in row.means.items()},
-            "rank": row.rank(comparison.metric),
-            "ranks": row.ranks[comparison.metric],
+            "rank": _plain(row.rank(comparison.metric)),
+            "ranks": {name: _plain(rank) for name, rank in row.ranks[comparison.metric].items()},
             "intervals": {
                 metric: {name: one.bounds for name, one in named.items()} for metric, named in row.intervals.items()
             },
@@ -289,7 +291,7 @@ def _data_set_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
                     for covers, interval in row.intervals[metric].items():
                         yield {
                             **{"data_set": name, "method": comparison.classifier_name(row.classifier)},
-                            **{"metric": metric, "mean": _number(interval.mean), "rank": row.ranks[metric][covers]},
+                            **{"metric": metric, "mean": _number(interval.mean), **_rank(row.ranks[metric][covers])},
                             **{"interval": covers, **_bounds(interval), "tasks": group.name},
                             **{"quantity": group.quantity, **sizes, "tasks_in_all": group.tasks},
                             **_classifier(comparison, row.classifier),
@@ -345,6 +347,15 @@ def _design(design: Design) -> dict[str, Any]:
 
 def _classifier(comparison: Comparison, classifier: Classifier) -> dict[str, str]:
     return {"encoder": comparison.encoder_names[classifier.encoder], "spelling": classifier.method}
+
+
+def _rank(rank: RankRange | None) -> dict[str, int | None]:
+    return dict.fromkeys(_RANK) if rank is None else dict(zip(_RANK, (rank.best, rank.worst), strict=True))
+
+
+def _plain(rank: RankRange | None) -> dict[str, int] | None:
+    """As cards have it."""
+    return None if rank is None else asdict(rank)
 
 
 def _bounds(interval: Interval) -> dict[str, Any]:

@@ -18,7 +18,7 @@ METRIC_NAMES: dict[Metric, str] = {"acc": "Acc", "wacc": "wAcc"}
 class Cell:
     """A mean under one interval, with its half-width and its standard deviation over seeds where there are any.
 
-    best: whether it is the highest (of gaps the lowest), or not to be told from it
+    best: whether none is conclusively higher (of what is lost, lower)
     """
 
     mean: float
@@ -59,22 +59,17 @@ def wide_table(comparison: Comparison, block: Block) -> WideTable:
 
 
 def best_of(group: Group, metric: Metric, covers: Covers) -> set[Classifier]:
-    """The classifiers of rank 1; of gaps that with the lowest, and all that no pair tells from it.
+    """The classifiers that none is conclusively better than; of what is lost, the least is best.
 
     None where there is nothing to choose from: a single classifier, or no interval for any pair.
     """
     pairs = group.pairs[metric, covers]
     if all(pair.interval.refused for pair in pairs):
         return set()
-    if group.quantity in ("accuracy", "skill"):
-        return {row.classifier for row in group.rows if row.ranks[metric][covers] == 1}
-    lowest = str(min(group.rows, key=lambda row: row.intervals[metric][covers].mean).classifier)
-    tied = {
-        pair.a if pair.b == lowest else pair.b
-        for pair in pairs
-        if pair.conclusion == "0" and lowest in (pair.a, pair.b)
-    }
-    return {row.classifier for row in group.rows if str(row.classifier) in {lowest, *tied}}
+    is_lost = group.against is not None
+    beaten = {pair.b if (pair.conclusion == "+") != is_lost else pair.a for pair in pairs if pair.conclusion != "0"}
+    numbered = [row for row in group.rows if not math.isnan(row.intervals[metric][covers].mean)]
+    return {row.classifier for row in numbered if str(row.classifier) not in beaten}
 
 
 def title_of(block: Block) -> str:
@@ -109,9 +104,9 @@ def legend_of(comparison: Comparison, table: WideTable) -> list[str]:
     if deviates:
         told.append("In parentheses: the standard deviation over seeds.")
     if any(cell and cell.best for _, cells in table.rows for cell in cells):
-        correction = ", corrected after Holm," if comparison.corrected else ""
-        what = "the highest (of what is lost, the lowest)" if block.gaps else "the highest"
-        told.append(f"Bold: {what}, and all that a paired test{correction} cannot tell from it under this interval.")
+        correction = ", corrected after Holm" if comparison.corrected else ""
+        better = "higher (of what is lost, lower)" if block.gaps else "higher"
+        told.append(f"Bold: none is conclusively {better} under this interval, by paired tests{correction}.")
     return told
 
 

@@ -16,7 +16,6 @@ from shotproof.core.errors import InputError, Mismatch
 from shotproof.core.nouns import counted
 from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
 from shotproof.evaluation.metrics import rank_correlation
-from shotproof.stats.card.card import CardRank
 from shotproof.stats.intervals import Covers, Estimate, Interval, check_intervals, check_level
 from shotproof.stats.leaderboard.dominance import Comparable, above
 from shotproof.stats.leaderboard.measured import (
@@ -30,6 +29,7 @@ from shotproof.stats.leaderboard.measured import (
     Slot,
     What,
 )
+from shotproof.stats.ranks import RankRange, ranges_of, with_implied
 
 IMAGES: Covers = "images"
 
@@ -68,7 +68,7 @@ class Column:
     metric: Metric
     covers: Covers
     intervals: tuple[Interval | None, ...]
-    ranks: tuple[CardRank | None, ...]
+    ranks: tuple[RankRange | None, ...]
 
 
 @dataclass(frozen=True)
@@ -320,12 +320,13 @@ def _column(
     """A column, and of all classifiers [n, n] whether that of the second place is conclusively better."""
     quantity, metric = what
     ranked = [place for place, one in enumerate(numbers) if one is not None and one.can_be_ranked]
-    higher = above([one for place in ranked if (one := numbers[place]) is not None], level)
-    ahead = higher.T if quantity == "accuracy" else higher  # of skill that is lost, the least is best
-    ranks: list[CardRank | None] = [None] * len(numbers)
-    better, worse = ahead.sum(axis=1), ahead.sum(axis=0)
-    for number, place in enumerate(ranked):
-        ranks[place] = CardRank(1 + int(better[number]), len(ranked) - int(worse[number]), len(ranked))
+    given = [one for place in ranked if (one := numbers[place]) is not None]
+    higher, means = above(given, level), np.array([one.estimate.mean for one in given])
+    # Of skill that is lost, the least is best.
+    ahead = with_implied(higher.T, means) if quantity == "accuracy" else with_implied(higher, -means)
+    ranks: list[RankRange | None] = [None] * len(numbers)
+    for place, rank in zip(ranked, ranges_of(ahead), strict=True):
+        ranks[place] = rank
     among_all = np.zeros((len(numbers),) * 2, dtype=np.bool_)
     among_all[np.ix_(ranked, ranked)] = ahead
     intervals = tuple(None if one is None else one.estimate.interval(covers, level) for one in numbers)

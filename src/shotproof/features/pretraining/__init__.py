@@ -1,0 +1,1 @@
+"""What pretrained encoders were trained on, by the names of its classes."""

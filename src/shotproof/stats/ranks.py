@@ -1,0 +1,90 @@
+"""Ranks as ranges, as far as conclusive pairs tell: the one model that comparisons, cards and leaderboards share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shotproof.core.arrays import BoolArray, FloatArray
+from shotproof.stats.pairs import Pair
+
+
+@dataclass(frozen=True)
+class RankRange:
+    """The rank among all classifiers, as far as the interval tells: from `best` to `worst`, 1 is best.
+
+    Example:
+        >>> str(RankRange(1, 3, 5)), RankRange(1, 3, 5).span, RankRange(4, 4, 5).span
+        ('1 to 3 of 5', '1–3', '4')
+    """
+
+    best: int
+    worst: int
+    of: int
+
+    @property
+    def span(self) -> str:
+        """The range alone, as cells of tables show it."""
+        return f"{self.best}" if self.best == self.worst else f"{self.best}–{self.worst}"
+
+    def __str__(self) -> str:
+        among = f"{self.best}" if self.best == self.worst else f"{self.best} to {self.worst}"
+        return f"{among} of {self.of}"
+
+
+def rank_ranges(means: Mapping[str, float], pairs: Sequence[Pair]) -> dict[str, RankRange]:
+    """Rank each name from behind all that are conclusively better to before all that are conclusively worse.
+
+    Args:
+        means: of all that are ranked, the highest is best
+        pairs: of these
+
+    Returns:
+        The ranges, in the order of the means. If a pair is conclusive, its better one has the better range at both
+        ends.
+    """
+    places = {name: place for place, name in enumerate(means)}
+    better = np.zeros((len(means), len(means)), dtype=np.bool_)
+    for pair in pairs:
+        if pair.conclusion != "0":
+            above, below = (pair.a, pair.b) if pair.conclusion == "+" else (pair.b, pair.a)
+            better[places[below], places[above]] = True
+    implied = with_implied(better, np.array(list(means.values())))
+    return dict(zip(means, ranges_of(implied), strict=True))
+
+
+def with_implied(better: BoolArray, means: FloatArray) -> BoolArray:
+    """Add what conclusive pairs imply: what is better than something better is better, whatever its own pair tells.
+
+    Pairs by themselves seldom lack what follows from others; they do if their own interval is refused, or has fewer
+    degrees of freedom. Then two could have the same range although one is conclusively better. Conclusions that hold
+    together, as Holm's correction sees to, hold with all that follows from them.
+
+    Args:
+        better: [n, n], whether that of the column is conclusively better than that of the row, and so has the better
+            mean
+        means: [n], the highest is best
+
+    Returns:
+        The same with all that follows.
+    """
+    order = np.argsort(-means, kind="stable")
+    direct = better[np.ix_(order, order)]
+    known = np.packbits(direct, axis=1)  # as bits: of thousands, all pairs are many
+    for place, ahead in enumerate(direct):
+        # What is better than one of the leading block lies within the block.
+        block = int(np.argmin(ahead))
+        beyond = block + np.flatnonzero(ahead[block:])
+        known[place] |= np.bitwise_or.reduce(known[beyond], axis=0)
+    implied = np.empty_like(direct)
+    implied[np.ix_(order, order)] = np.unpackbits(known, axis=1, count=len(means))
+    return implied
+
+
+def ranges_of(better: BoolArray) -> list[RankRange]:
+    """Make ranges from who is better than whom, as `with_implied` has it."""
+    count = len(better)
+    ahead, behind = better.sum(axis=1).tolist(), better.sum(axis=0).tolist()
+    return [RankRange(1 + before, count - after, count) for before, after in zip(ahead, behind, strict=True)]
