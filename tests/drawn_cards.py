@@ -64,6 +64,8 @@ def stress_axis(name: str = "fewstab", lost: float = 10.0, error: float = 1.0) -
         skill_lost={"acc": card_number(lost, error), "wacc": card_number(lost, error)},
         rank={"accuracy": RankRange(1, 2, 3), "skill_lost": RankRange(2, 2, 3)},
         conclusion="+" if lost > 2 * error else "0",
+        is_shuffled=name != "hardest",
+        at_most=lost + 3 * error,
         baselines=(CardBaseline("pixels", "ncc", {"acc": 30.0, "wacc": 5.0}, {"acc": 50.0}),),
         verdict=f"On {name} tasks.",
     )

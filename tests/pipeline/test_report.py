@@ -42,13 +42,14 @@ def test_the_page_has_every_part(tmp_path: Path) -> None:
     assert comparison.to_json() == compare(results).to_json()
     assert json.loads(page.find("script", id="comparison")[0]) == json.loads(json.dumps(comparison.to_json()))
     assert page.text.count("<tr>") > len(comparison.rows)
-    # Skill and points by encoder, scatters by design, three heat maps per design, plans by design, attributes by set,
-    # and the tasks of two classifiers by design and set.
-    assert len(page.find("svg", role="img")) == 2 + 2 + 2 + 6 + 2 + 2 + 4
+    # Skill and points by encoder, scatters by design, three heat maps per design, plans by design, and the tasks of two
+    # classifiers by design and set. What attributes cost needs features.
+    assert len(page.find("svg", role="img")) == 2 + 2 + 2 + 6 + 2 + 4
     assert len(page.find("details", **{"class": "task"})) == 6
     for digest in [*(given.digest for given in results), *(given.digest for given in tasks), catalog.digest]:
         assert digest in page.text
-    why, thumbnails = page.find("p", **{"class": "missing"})
+    costs, why, thumbnails = page.find("p", **{"class": "missing"})
+    assert costs.startswith("What a planted attribute costs is told for tasks that attributes or contexts decide")
     assert why.startswith("How support and query differ needs the attributes")
     assert thumbnails == "The thumbnails and the choice of a classifier need JavaScript."
 
@@ -142,7 +143,7 @@ def test_only_random_tasks_still_make_a_gallery(tmp_path: Path) -> None:
     write_report(tmp_path / "r.html", [make_results(tasks, "p", {"ncc": 0.5})], tasks=[tasks], catalog=catalog)
     page = Page(tmp_path / "r.html")
     assert len(page.find("details", **{"class": "task"})) == 6
-    assert "No attribute was planted" in page.text
+    assert "What a planted attribute costs" in page.text
 
 
 def test_tasks_of_other_results_are_refused_and_nothing_is_written(tmp_path: Path) -> None:

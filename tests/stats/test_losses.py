@@ -81,8 +81,10 @@ def test_every_set_keeps_its_own_reference_beside_all_the_others() -> None:
 @pytest.mark.parametrize("kept", [("iid", "hard-ood"), ("random", "fewstab"), ("random", "hardest")])
 def test_nothing_changes_or_vanishes_when_more_is_shown(kept: tuple[str, str]) -> None:
     results = every_sampler()
-    alone = losses(*(results[label] for label in kept))
-    assert alone[kept[1]] == losses(*results.values())[kept[1]]
+    alone, beside = (losses(*of)[kept[1]] for of in ([results[label] for label in kept], results.values()))
+    assert (alone.gap, alone.excess, alone.chance) == (beside.gap, beside.excess, beside.chance)
+    assert alone.skill.estimates == beside.skill.estimates
+    assert [row.intervals for row in alone.skill.rows] == [row.intervals for row in beside.skill.rows]
     rows = [
         [row for row in compared(*given).rows if row.biased and row.biased.sampler == kept[1]]
         for given in ([results[label] for label in kept], results.values())

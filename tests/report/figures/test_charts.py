@@ -5,7 +5,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from shotproof.analysis.attribute_costs import AttributeCost, AttributeCosts
 from shotproof.report.figures.charts import (
     Bar,
     Point,
@@ -16,6 +15,7 @@ from shotproof.report.figures.charts import (
     plan_figure,
     scatter,
 )
+from shotproof.stats.costs import AttributeCost
 from shotproof.stats.intervals import Estimate, Interval
 from shotproof.stats.planning.plan import ScoreMoments, plan
 
@@ -58,15 +58,13 @@ def test_bars_are_as_long_as_gaps_and_start_at_zero() -> None:
     assert float(whisker.get("x1", "")) < ridge[0] + ridge[1] < float(whisker.get("x2", ""))
 
 
-def test_attributes_are_drawn_against_the_overall_accuracy() -> None:
-    costs = AttributeCosts(
-        70.0, 9, [AttributeCost("water", 12, 3, around(50)), AttributeCost("sand", 12, 3, around(60))]
-    )
-    figure = attribute_dots(costs, 5, "d")
+def test_costs_are_drawn_against_nothing_lost() -> None:
+    costs = [AttributeCost((word,), around(lost), 12, 3, "jay", "jay") for word, lost in (("water", 20), ("sand", 10))]
+    figure = attribute_dots(costs, "d")
     (reference,) = elements(figure, "line", "reference")
     (water, _), (sand, _) = (place(mark) for mark in elements(figure, "path", "mark"))
-    overall = float(reference.get("x1", ""))
-    assert (overall - water) / (overall - sand) == pytest.approx(2, rel=0.01)
+    nothing = float(reference.get("x1", ""))
+    assert (water - nothing) / (sand - nothing) == pytest.approx(2, rel=0.01)
 
 
 def test_a_single_task_is_drawn_without_whiskers_of_its_own() -> None:
@@ -81,7 +79,7 @@ def test_names_from_files_are_text_only() -> None:
     figures = [
         scatter([Point(NASTY, NASTY, 0, gap, gap)], "x", "y", NASTY),
         gap_bars([(NASTY, [Bar(0, NASTY, gap)])], gap_domain([gap]), "gap", NASTY),
-        attribute_dots(AttributeCosts(50.0, 1, [AttributeCost(NASTY, 12, 1, gap)]), 5, NASTY),
+        attribute_dots([AttributeCost((NASTY,), gap, 12, 1, NASTY, NASTY)], NASTY),
     ]
     for figure in figures:
         root = ElementTree.fromstring(figure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 import re
 from pathlib import Path
@@ -16,6 +17,7 @@ from shotproof.report.pages.content import PageContent
 from shotproof.report.pages.page import write_page
 from shotproof.stats.comparison import Comparison
 from shotproof.stats.export.numbers import percent
+from shotproof.stats.export.summary import terms
 from tests.drawn_results import draw_results, draw_tasks
 from tests.html_page import Page
 
@@ -100,9 +102,13 @@ def test_a_section_is_the_same_whatever_else_is_on_the_page(comparison: Comparis
 
 
 def test_headlines_and_steps_stand_first(page: Page, comparison: Comparison) -> None:
-    assert page.find("p", **{"class": "lead"}) == [
-        sentence.replace(" -", " −").replace("[-", "[−") for sentence in comparison.verdict()
-    ]
+    marked = re.findall(r'<p class="lead">(.*?)</p>', page.text)
+    without_tips = [re.sub(r'<span role="tooltip".*?</span>', "", sentence) for sentence in marked]
+    told = [html.unescape(re.sub(r"<.*?>", "", sentence)) for sentence in without_tips]
+    assert told == [sentence.replace(" -", " −").replace("[-", "[−") for sentence in comparison.verdict()]
+    explained = re.findall(r'<button type="button" class="term"[^>]*>([^<]+)</button>', " ".join(marked))
+    assert {"fewstab", "hard-ood", "placebo"} <= set(explained) <= {term.word for term in terms(comparison)}
+    assert len(explained) == len(set(explained))
     assert page.find("ul", **{"class": "steps"})
 
 

@@ -23,7 +23,7 @@ SCRIPT = "<script>window.broken = true</script>"
 def costly_card(attribute: str = "dark") -> Card:
     """A card with an attribute that costs, and an example of it."""
     example = CardExample(3, "jay", ("a.png",), ("b.png",))
-    cost = CardCost(attribute, card_number(50.0, 2.0), 74.0, 20, 3, f"Add images without '{attribute}'.", (example,))
+    cost = CardCost(attribute, card_number(24.0, 2.0), 20, 3, "jay", f"Add images without '{attribute}'.", (example,))
     return make_card(random_axis(), replace(stress_axis(), costs=(cost,)))
 
 
@@ -50,7 +50,7 @@ def test_examples_are_shown_where_the_catalog_has_their_files(tmp_path: Path) ->
     write_card_page(tmp_path, costly_card(), Catalog(pa.table(columns), tmp_path))
     page = (tmp_path / "card.html").read_text()
     assert page.count("data:image/jpeg;base64,") == 2
-    assert "jay in task 3." in page
+    assert "Most of all for jay; above in task 3." in page
 
 
 def test_a_card_beside_another_catalog_shows_no_pictures_but_its_words(tmp_path: Path) -> None:

@@ -80,13 +80,26 @@ def test_the_shipped_schema_is_that_of_the_record_and_describes_every_key() -> N
 def test_sentences_claim_a_loss_only_where_it_is_conclusive() -> None:
     loses = axis_sentence(stress_axis(lost=10.0), "acc")
     assert loses.startswith("It leans on attributes: on fewstab tasks it loses 10.0% [8.0, 12.0]")
-    unclear = axis_sentence(stress_axis(lost=1.0), "acc", would_tell=Needed(300, None))
-    assert "cannot be told" in unclear
+    unclear = axis_sentence(stress_axis(lost=3.0, error=2.0), "acc", would_tell=Needed(300, None))
+    assert unclear.startswith("The data does not show whether it leans on attributes")
     corrected = axis_sentence(replace(stress_axis(lost=10.0), conclusion="0"), "acc")
-    assert "cannot be told after Holm's correction" in corrected
-    assert "too near to zero" not in corrected
-    assert "about 300 more tasks would tell" in unclear
-    assert "leans on attributes: " not in unclear
+    assert "does not show whether it leans on attributes after Holm's correction" in corrected
+    assert "about 300 more tasks would settle it" in unclear
+    assert "It leans on attributes: " not in unclear
+
+
+def test_that_little_is_lost_is_a_finding_and_a_gain_needs_no_more_tasks() -> None:
+    little = axis_sentence(stress_axis(lost=1.0), "acc", would_tell=Needed(300, None))
+    assert little.startswith("On fewstab tasks it loses at most 4.0% of its accuracy above chance beyond a placebo")
+    assert "more tasks" not in little
+    gain = axis_sentence(stress_axis(lost=-3.0, error=4.0), "acc", would_tell=Needed(300, None))
+    assert "more tasks" not in gain
+    sentences = card_sentences(make_card(random_axis(), stress_axis(lost=1.0)))
+    assert any(one.startswith("It loses at most 5% of its accuracy above chance on fewstab") for one in sentences)
+
+
+def test_a_loss_without_shuffled_words_is_not_called_leaning() -> None:
+    assert "leans" not in axis_sentence(replace(stress_axis(lost=10.0), is_shuffled=False), "acc")
 
 
 def test_what_is_by_the_sampler_interval_is_about_these_items_only() -> None:
@@ -105,10 +118,12 @@ def test_an_axis_without_a_placebo_is_not_said_to_lean_on_anything() -> None:
 
 
 def test_the_verdict_names_losses_by_size_and_what_was_not_measured() -> None:
-    card = make_card(random_axis(), stress_axis(), stress_axis("hardest", lost=50.0), stress_axis("hard-ood", lost=0.5))
+    card = make_card(
+        random_axis(), stress_axis(), stress_axis("hardest", lost=50.0), stress_axis("hard-ood", lost=3.0, error=2.0)
+    )
     told = card_sentences(card)
     assert "hardest (50.0% [48.0, 52.0]) and fewstab (10.0% [8.0, 12.0])" in told[2]
-    assert told[3] == "Whether anything is lost on hard-ood cannot be told (95% images intervals)."
+    assert told[3] == "The data does not show whether anything is lost on hard-ood (95% images intervals)."
     assert told[4].startswith("Not measured: contexts")
 
 

@@ -99,16 +99,18 @@ def test_task_sets_that_show_something_else_have_a_sentence_each() -> None:
     _, fewstab, hardest = losing(fewstab=(0.5, 0.2), hardest=(0.1, 0.4))  # who loses most differs
     assert "ncc on first loses most" in fewstab
     assert "ncc on second loses most" in hardest
-    _, fewstab, hardest = losing(fewstab=(0.5, 0.2), hardest=(0.4, 0.0))  # of one of them it cannot be told
+    _, fewstab, hardest = losing(fewstab=(0.5, 0.2), hardest=(0.4, 0.0))  # of one of them nothing is shown
     assert "both classifiers lose on fewstab tasks" in fewstab
     assert "ncc on first loses on hardest tasks" in hardest
-    assert hardest.count("cannot be told") == 1
+    assert hardest.count("the data does not show it") == 1
 
 
 def test_a_single_classifier_that_loses_has_its_share_on_each_set() -> None:
     told = losing(fewstab=(0.5, 0.0), hardest=(0.4, 0.0))[1]
     assert re.search(r"ncc on first loses against random tasks [\d.]+% \[.*\] of its accuracy above chance on ", told)
-    assert re.search(r" on fewstab tasks and [\d.]+% \[[^]]*\] on hardest tasks; of the other it cannot be told", told)
+    assert re.search(
+        r" on fewstab tasks and [\d.]+% \[[^]]*\] on hardest tasks; for the other the data does not show it", told
+    )
 
 
 def test_one_method_is_named_once_for_its_encoders() -> None:
@@ -127,7 +129,7 @@ def test_what_to_do_next_is_a_command_or_a_setting() -> None:
     images, placebo, encoder = next_steps(given)
     assert images.command.startswith("shotproof report RESULTS --tasks TASKS --catalog CATALOG --features FEATURES")
     assert "--interval images" in images.command
-    assert placebo.why.startswith("Without a placebo, what is lost on fewstab tasks need not be due to shortcuts")
+    assert placebo.why.startswith("Without shuffled words, what is lost on fewstab tasks need not be due to shortcuts")
     assert encoder.command.startswith('shotproof encode CATALOG --encoder "')
     of_a_run = next_steps(given, "birds.toml")
     assert of_a_run[0].command == "shotproof run birds.toml, with images among the intervals of [output]"

@@ -1,0 +1,61 @@
+"""Pages of shuffled words, on features that lean on the words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from shotproof.analysis.compare import compare
+from shotproof.analysis.null_check import NullCheck, check_null
+from shotproof.analysis.reevaluation.material import Material
+from shotproof.core.errors import InputError
+from shotproof.evaluation.evaluate import evaluate
+from shotproof.features.encoder import encode
+from shotproof.stats.verdicts import verdicts
+from shotproof.tasks.sampler import sample
+from shotproof.worlds.dial import DialEncoder
+from shotproof.worlds.shapes import ShapesWorld
+
+
+@pytest.fixture(scope="module")
+def material() -> Material:
+    world = ShapesWorld(classes=12, items=60)
+    catalog, attributes = world.catalog(), world.attributes()
+    features = encode(catalog, DialEncoder(0.6))
+    sets = [
+        sample(catalog, "random", tasks=150, query=10),
+        sample(catalog, "fewstab", attributes=attributes, tasks=150, query=10),
+    ]
+    results = [evaluate(tasks, features, ["ncc", "cosine"]) for tasks in sets]
+    return Material(results, sets, [catalog], [features], [attributes], halvings=4)
+
+
+def test_words_that_are_leaned_on_are_found_and_shuffled_ones_are_not(material: Material) -> None:
+    comparison = compare(material, intervals="sampler")
+    (verdict,) = verdicts(comparison)
+    assert len(verdict.losing) == 2
+    assert verdict.loss.is_shuffled
+    assert comparison.summary()[0].startswith("Both classifiers lean on attributes: on fewstab tasks that costs ")
+    checked = check_null(material, 40)
+    assert checked.pages == 40
+    assert checked.is_sound
+    assert len(checked.claims) <= 6  # 2 are expected at most; the chance of more than 6 is 0.003
+
+
+def test_pages_are_the_same_for_a_seed_and_others_for_another(material: Material) -> None:
+    assert check_null(material, 5, seed=3) == check_null(material, 5, seed=3)
+
+
+def test_too_many_claims_are_unsound() -> None:
+    assert NullCheck(20, (("ncc loses",),) * 3).is_sound
+    assert not NullCheck(20, (("ncc loses",),) * 6).is_sound
+
+
+def test_what_cannot_be_shuffled_is_refused(material: Material) -> None:
+    with pytest.raises(InputError, match="no words to shuffle: expected tasks that attributes or contexts decide"):
+        check_null(replace(material, results=material.results[:1], tasks=material.tasks[:1]))
+    with pytest.raises(InputError, match=r"words cannot be shuffled: .*features are not given"):
+        check_null(replace(material, features=[]))
+    with pytest.raises(InputError, match="pages: expected a whole number from 1"):
+        check_null(material, 0)

@@ -1,0 +1,31 @@
+"""Shuffles of drawn results, for comparisons of results that no features were evaluated for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from shotproof.evaluation.evaluated import METRICS, Evaluated
+from shotproof.evaluation.origin import PLACEBO, Design
+from shotproof.stats.evidence import Reevaluated
+from shotproof.stats.shuffles import ShuffledMeans, ShuffledTasks
+
+SHUFFLES = 60
+
+
+def drawn_shuffles(sets: Sequence[Evaluated], seed: int = 0) -> dict[Design, Reevaluated]:
+    """Shuffles in which tasks have nothing in common: the values of each placebo, in another order each time."""
+    generator = np.random.default_rng(seed)
+    reevaluated = {}
+    for design in dict.fromkeys(one.origin.design for one in sets):
+        names, columns = [], []
+        for placebo in (one for one in sets if one.origin.design == design and one.origin.sampler == PLACEBO):
+            order = np.stack([generator.permutation(placebo.tasks) for _ in range(SHUFFLES)])
+            for classifier, values in placebo.values.items():
+                names += [(placebo.origin.like, classifier, metric) for metric in METRICS]
+                columns += [values[metric][order] for metric in METRICS]
+        if names:
+            means = ShuffledMeans.of_values(np.stack(columns, axis=2), names)
+            reevaluated[design] = Reevaluated(shuffled=ShuffledTasks(means, {}, {}))
+    return reevaluated

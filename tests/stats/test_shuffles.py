@@ -1,0 +1,43 @@
+"""How much a loss varies if words mean nothing, against brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shotproof.stats.shuffles import ShuffledMeans
+
+
+def drawn(shuffles: int, tasks: int, between: float, within: float, seed: int = 0) -> np.ndarray:
+    """Values [shuffles, tasks] of tasks that share a part with variance `between` and have one with `within`."""
+    generator = np.random.default_rng(seed)
+    shared = generator.normal(scale=np.sqrt(between), size=(shuffles, 1))
+    return 50 + shared + generator.normal(scale=np.sqrt(within), size=(shuffles, tasks))
+
+
+def test_with_as_many_tasks_the_variance_is_that_of_the_means_over_shuffles() -> None:
+    values = drawn(30, 20, 2.0, 9.0)
+    spread = ShuffledMeans.of_values(values[:, :, None], ["a"]).spread({"a": 1.0}, {}, 20)
+    assert spread.variance == pytest.approx(values.mean(axis=1).var(ddof=1))
+    assert spread.freedom == pytest.approx(29)
+
+
+@pytest.mark.parametrize("tasks", [50, 100, 1000])
+def test_the_variance_is_that_of_means_over_other_numbers_of_tasks(tasks: int) -> None:
+    known = ShuffledMeans.of_values(drawn(4000, 100, 0.5, 60.0)[:, :, None], ["a"])
+    brute = drawn(4000, tasks, 0.5, 60.0, seed=1).mean(axis=1).var()
+    assert known.spread({"a": 1.0}, {}, tasks).variance == pytest.approx(brute, rel=0.12)
+
+
+def test_a_placebo_adds_the_variance_of_tasks_that_have_nothing_in_common() -> None:
+    values = drawn(4000, 100, 0.5, 60.0)
+    known = ShuffledMeans.of_values(values[:, :, None], ["a"])
+    alone, beyond = (known.spread({"a": 1.0}, placebo, 200).variance for placebo in ({}, {"a": -1.0}))
+    assert beyond - alone == pytest.approx(60.5 / 200, rel=0.05)  # each task of it has a shuffle of its own
+
+
+def test_sums_are_paired_shuffle_by_shuffle() -> None:
+    first = drawn(200, 30, 4.0, 9.0)
+    both = ShuffledMeans.of_values(np.stack([first, first + 3], axis=2), ["a", "b"])
+    assert both.spread({"a": 1.0, "b": -1.0}, {}, 30).variance == pytest.approx(0, abs=1e-9)
+    assert both.spread({"a": 1.0, "b": 1.0}, {}, 30).variance == pytest.approx(4 * first.mean(axis=1).var(ddof=1))
