@@ -48,7 +48,7 @@ class FooledQuery:
 
 @dataclass(frozen=True)
 class Fooled:
-    """The classifier that leans most on something, and what fooled it in some tasks of a set.
+    """A classifier that leans on something, and what fooled it in some tasks of a set.
 
     column: the catalog's column with the contexts; None where it is attributes that it leans on
     tasks: how many were searched; wrong: the wrong answers in them; by_cue: those that went by a cue
@@ -73,7 +73,7 @@ class Fooled:
 
 
 def find_fooled(comparison: Comparison, material: Material) -> Fooled | None:
-    """What fooled the classifier that leans most on contexts or attributes; None where none conclusively does.
+    """Find what fooled the classifier in focus where most is lost to contexts or attributes; None if nothing is.
 
     Args:
         comparison: of the results, with placebos
@@ -87,10 +87,11 @@ def find_fooled(comparison: Comparison, material: Material) -> Fooled | None:
         for one in verdicts(comparison)
         if one.loss.axis in ("contexts", "attributes") and one.loss.excess is not None and one.losing
     ]
-    for one in sorted(leaning, key=_most_lost, reverse=True):
+    for one in sorted(leaning, key=lambda verdict: verdict.share_lost, reverse=True):
+        assert one.focus is not None  # somebody loses
+        costs = comparison.costs.get((one.block.design, one.loss.label), {}).get(one.focus)
         try:
-            costs = comparison.costs.get((one.block.design, one.loss.label), {}).get(one.losing[0])
-            found = _fooled(one, material, costs.conclusive if costs else [])
+            found = _fooled(one, one.focus, material, costs.conclusive if costs else [])
         except InputError:  # something is missing, or cannot be made anew
             continue
         if found.examples:
@@ -98,15 +99,8 @@ def find_fooled(comparison: Comparison, material: Material) -> Fooled | None:
     return None
 
 
-def _most_lost(one: Verdict) -> float:
-    """The largest share of skill that is lost."""
-    row = one.loss.skill.row(one.losing[0])
-    assert row is not None
-    return row.intervals[one.metric][one.covers].mean
-
-
-def _fooled(verdict: Verdict, material: Material, costs: Sequence[AttributeCost]) -> Fooled:
-    classifier, design = verdict.losing[0], verdict.block.design
+def _fooled(verdict: Verdict, classifier: Classifier, material: Material, costs: Sequence[AttributeCost]) -> Fooled:
+    design = verdict.block.design
     tasks = material.task_set(verdict.block.group(verdict.loss.label).digests[0], design.catalog)
     catalog = material.catalog(tasks.record.source("catalog"))
     searched = tasks.first(SEARCHED_TASKS)

@@ -240,13 +240,12 @@ def _place(comparison: Comparison, tasks: TaskSet) -> tuple[Design, str]:
 
 
 def _costs(comparison: Comparison) -> Iterator[SetCosts]:
-    """What attributes cost on each task set, of the classifier that loses most there."""
+    """Give what attributes cost on each task set, of the classifier in focus there."""
     for verdict in verdicts(comparison):
         costs = comparison.costs.get((verdict.block.design, verdict.loss.label), {})
-        classifier = next((one for one in verdict.losing if one in costs), None)
-        if classifier is not None:
+        if verdict.focus is not None and verdict.focus in costs:
             name = f"{verdict.loss.label}, {comparison.design_name(verdict.block.design)}"
-            yield SetCosts(name, comparison.classifier_title(classifier), costs[classifier])
+            yield SetCosts(name, comparison.classifier_title(verdict.focus), costs[verdict.focus])
 
 
 def _gallery(sets: Sequence[_AnsweredSet], catalogs: Sequence[Catalog]) -> list[GalleryTask]:

@@ -247,8 +247,8 @@ class Comparison:
         Args:
             table: `methods` or `gaps` (one row per classifier, task set, metric and interval), `pairs` or `gap_pairs`
                 (one row per pair of classifiers, likewise), `triples` (direct and paired comparisons with and without
-                replacement), `data_sets` (one row per data set, and means over them), `seeds`, `detectors` or
-                `agreements`
+                replacement), `data_sets` (one row per data set, and means over them), `costs` (what each planted
+                attribute costs each classifier that loses something), `seeds`, `detectors` or `agreements`
 
         Returns:
             The data frame; what does not exist, such as a refused interval, is null.

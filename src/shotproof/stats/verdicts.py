@@ -65,6 +65,18 @@ class Verdict:
     at_most: Mapping[Classifier, float] = field(default_factory=dict)
 
     @property
+    def focus(self) -> Classifier | None:
+        """The classifier that readers are told about first: of those that lose, the most accurate on the tasks."""
+        means = {row.classifier: row.means[self.metric] for row in self.block.group(self.loss.label).rows}
+        return max(self.losing, key=lambda one: means[one], default=None)
+
+    @property
+    def share_lost(self) -> float:
+        """The share of skill that the classifier in focus loses, in percent; 0 if there is none."""
+        row = None if self.focus is None else self.loss.skill.row(self.focus)
+        return 0.0 if row is None else row.intervals[self.metric][self.covers].mean
+
+    @property
     def leans(self) -> bool:
         """Return whether what is lost may be called leaning on what the tasks stress."""
         return self.loss.excess is not None and self.loss.is_shuffled

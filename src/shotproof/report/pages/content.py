@@ -29,7 +29,7 @@ class GalleryTask:
 
 @dataclass(frozen=True)
 class SetCosts:
-    """What the planted attributes of a task set cost the classifier that loses most there, under the set's name."""
+    """What the planted attributes of a task set cost the classifier in focus there, under the set's name."""
 
     name: str
     classifier: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from shotproof.core.nouns import counted, nouns
@@ -39,10 +39,9 @@ def summary(comparison: Comparison) -> list[str]:
         At most three sentences.
     """
     told = [one for one in verdicts(comparison) if leans_on(comparison, one)]
-    leaning = sorted((one for one in told if one.losing), key=_share_lost, reverse=True)
-    if leaning:
-        worst = leaning[0]
-        return [_leans(comparison, worst), *_costs(comparison, worst), *_choice(comparison, worst)]
+    worst = max((one for one in told if one.losing), key=lambda one: one.share_lost, default=None)
+    if worst is not None and worst.focus is not None:
+        return [*_choice(comparison, worst), _leans(comparison, worst, worst.focus), *_costs(comparison, worst)]
     known = [one for one in told if one.unclear and not one.gaining]
     if not known:
         return []
@@ -73,42 +72,6 @@ def terms(comparison: Comparison) -> list[Term]:
     return explained
 
 
-def _share_lost(verdict: Verdict) -> float:
-    """Return the largest share of skill that is lost."""
-    row = verdict.loss.skill.row(verdict.losing[0])
-    return row.intervals[verdict.metric][verdict.covers].mean if row else 0.0
-
-
-def _leans(comparison: Comparison, verdict: Verdict) -> str:
-    losing = verdict.losing
-    of = sum(map(len, (losing, verdict.gaining, verdict.unclear)))
-    who = _everyone(comparison, losing) if len(losing) == of else classifier_names(comparison, losing)
-    row = verdict.loss.lost.row(losing[0])
-    assert row is not None
-    lost = row.intervals[verdict.metric][verdict.covers]
-    whom = f" {classifier_name(comparison, losing[0])}" if len(losing) > 1 else ""
-    lean = "lean" if len(losing) > 1 else "leans"
-    costs = f"on {verdict.loss.label} tasks that costs{whom} {percent(lost.mean)} points {bounds(lost)} of accuracy"
-    return _raised(f"{who} {lean} on {leans_on(comparison, verdict)}: {costs}.")
-
-
-def _costs(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
-    """Say what costs the classifier that loses most, and which class suffers most."""
-    costs = comparison.costs.get((verdict.block.design, verdict.loss.label), {}).get(verdict.losing[0])
-    if costs is None:
-        return
-    of = f"for {classifier_name(comparison, verdict.losing[0])}, " if len(verdict.losing) > 1 else ""
-    if not costs.conclusive:
-        what = comparison.context.replace("_", " ") if verdict.loss.axis == "contexts" else "attribute"
-        yield _raised(f"{of}no single {what} stands out.")
-        return
-    first, *others = costs.conclusive
-    points = f"{percent(first.cost.mean)} points {bounds(first.cost)}"
-    then = [f"'{one.name}' ({percent(one.cost.mean)} points)" for one in others[:2]]
-    more = f"; then {listed(then)}" if then else ""
-    yield _raised(f"{of}'{first.name}' costs most: {points}, most of all for {first.worst_name}{more}.")
-
-
 def _choice(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
     """Say which classifier to take: the most accurate under stress, and all that cannot be told from it."""
     group = verdict.block.group(verdict.loss.label)
@@ -123,25 +86,57 @@ def _choice(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
     }
     tied = [row.classifier for row in rows[1:] if signs.get((str(best), str(row.classifier))) != "+"]
     high, low = (percent(rows[place].means[verdict.metric]) for place in (0, -1))
-    there, several = f"on {verdict.loss.label} tasks", counted(len(rows), "classifier")
+    there, several = _there(verdict), counted(len(rows), "classifier")
     if len(tied) == len(rows) - 1:
-        yield f"No one of the {several} can be told to be best there: they get {low}% to {high}% right."
+        yield f"No one of the {several} can be told to be best {there}: they get {low}% to {high}% right."
     else:
         others = f"; {classifier_names(comparison, tied)} cannot be told from it" if tied else ""
         name = classifier_name(comparison, best)
         yield f"Of the {several} take {name}, the most accurate {there} ({high}%){others}."
 
 
-def _everyone(comparison: Comparison, some: Sequence[Classifier]) -> str:
-    if len(some) == 1:
-        return classifier_name(comparison, some[0])
-    return "both classifiers" if len(some) == 2 else f"all {len(some)} classifiers"
+def _leans(comparison: Comparison, verdict: Verdict, focus: Classifier) -> str:
+    """Say what the classifier in focus leans on, and whether others do."""
+    row = verdict.loss.lost.row(focus)
+    assert row is not None
+    lost = row.intervals[verdict.metric][verdict.covers]
+    known = sum(map(len, (verdict.losing, verdict.gaining, verdict.unclear)))
+    others = len(verdict.losing) - 1
+    alike = f", as {_others_do(others, known - 1)}," if others else ""
+    points = f"{percent(lost.mean)} points {bounds(lost)} of accuracy"
+    what = leans_on(comparison, verdict)
+    comma = "" if alike else ","
+    return (
+        f"{classifier_name(comparison, focus)} leans on {what}{alike}{comma} which costs it {points} {_there(verdict)}."
+    )
 
 
-def _raised(sentence: str) -> str:
-    """Begin with a capital, unless it is a name that is spelled without one."""
-    word = sentence.split(" ", 1)[0]
-    return sentence[0].upper() + sentence[1:] if word in ("both", "all", "for", "no") else sentence
+def _others_do(some: int, of: int) -> str:
+    """E.g. `the other does`, `all others do`, `2 others do`."""
+    if some == of:
+        return "the other does" if of == 1 else "all others do"
+    return "another does" if some == 1 else f"{some} others do"
+
+
+def _there(verdict: Verdict) -> str:
+    return f"on {verdict.loss.label} tasks"
+
+
+def _costs(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
+    """Say what costs the classifier in focus most, and which class suffers most."""
+    of_set = comparison.costs.get((verdict.block.design, verdict.loss.label), {})
+    costs = None if verdict.focus is None else of_set.get(verdict.focus)
+    if costs is None:
+        return
+    if not costs.conclusive:
+        what = comparison.context.replace("_", " ") if verdict.loss.axis == "contexts" else "attribute"
+        yield f"No single {what} stands out."
+        return
+    first, *others = costs.conclusive
+    points = f"{percent(first.cost.mean)} points {bounds(first.cost)}"
+    then = [f"'{one.name}' ({percent(one.cost.mean)} points)" for one in others[:2]]
+    more = f"; then {listed(then)}" if then else ""
+    yield f"'{first.name}' costs most: {points}, most of all for {first.worst_name}{more}."
 
 
 def _lowered(sentence: str) -> str:

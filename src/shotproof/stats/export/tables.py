@@ -10,6 +10,7 @@
 | `seeds` | classifier, task set or gap, metric and seed, where there is more than one seed |
 | `detectors` | pair of detectors whose attributes one sampler was given |
 | `agreements` | task set that is measured against a reference |
+| `costs` | planted attribute or context, classifier that loses something, and task set |
 
 The quantities are `gap`, `placebo` (the gap between the placebos) and `excess` (the one minus the other) in points, and
 `skill`, the share of the accuracy above chance that is lost, in percent. A rank is a range, from `rank_best` to
@@ -74,15 +75,19 @@ _COLUMNS: dict[str, tuple[str, ...]] = {
         *("tasks", "reference", "classifiers", "accuracy_with_worst", "worst_with_worst", "average_drop"),
         *_DESIGN,
     ),
+    "costs": (
+        *("method", "attribute", "cost", "low", "high", "conclusive", "planted_tasks", "planted_classes"),
+        *("worst_class", "tasks", *_DESIGN, *_CLASSIFIER),
+    ),
 }
 _WHOLE = (
     *(*_RANK, "way", "shot", "query", "tasks_in_all", "seed", "classifiers", "best_query", "open_tasks"),
-    *("best_tasks", "inverted"),
+    *("best_tasks", "inverted", "conclusive", "planted_tasks", "planted_classes"),
 )
 _TEXT = (
     *("method", "metric", "interval", "refused", "tasks", "data_set", "split", "detector", "seeds", "encoder"),
     *("spelling", "a", "b", "conclusion", "sampler", "first", "second", "reference", "quantity", "axis"),
-    *("direct", "closed", "open", "paired", "at_best_query"),
+    *("direct", "closed", "open", "paired", "at_best_query", "attribute", "worst_class"),
 )
 
 
@@ -92,7 +97,7 @@ def tables(comparison: Comparison) -> dict[str, Rows]:
     Example:
         >>> from shotproof.stats.comparison import Comparison
         >>> list(tables(Comparison(0.95, "acc", True, ("sampler",), [])))
-        ['methods', 'pairs', 'triples', 'gaps', 'gap_pairs', 'data_sets', 'seeds', 'detectors', 'agreements']
+        ['methods', 'pairs', 'triples', 'gaps', 'gap_pairs', 'data_sets', 'seeds', 'detectors', 'agreements', 'costs']
     """
     found: dict[str, Rows] = {name: [] for name in _COLUMNS}
     for block in comparison.blocks:
@@ -114,6 +119,7 @@ def tables(comparison: Comparison) -> dict[str, Rows]:
         found["detectors"] += _detector_rows(block)
         found["agreements"] += _agreement_rows(comparison, block)
     found["data_sets"] += _data_set_rows(comparison)
+    found["costs"] += _cost_rows(comparison)
     return found
 
 
@@ -218,6 +224,7 @@ def to_json(comparison: Comparison) -> dict[str, Any]:
             for block in blocks
         ],
         **{name: tidy[name] for name in ("data_sets", "seeds", "detectors", "agreements")},
+        "costs": [{**row, "conclusive": bool(row["conclusive"])} for row in tidy["costs"]],
     }
 
 
@@ -332,6 +339,20 @@ def _agreement_rows(comparison: Comparison, block: Block) -> Iterator[dict[str, 
                 **{"worst_with_worst": _number(one.worst_with_worst), "average_drop": _number(one.average_drop)},
                 **_design(block.design),
             }
+
+
+def _cost_rows(comparison: Comparison) -> Iterator[dict[str, Any]]:
+    for (design, label), by_classifier in comparison.costs.items():
+        for classifier, costs in by_classifier.items():
+            for one in costs.costs:
+                yield {
+                    **{"method": comparison.classifier_name(classifier), "attribute": one.name},
+                    **{"cost": _number(one.cost.mean), "low": _number(one.cost.low), "high": _number(one.cost.high)},
+                    **{"conclusive": int(one.is_conclusive), "planted_tasks": one.tasks},
+                    **{"planted_classes": one.labels, "worst_class": one.worst_label, "tasks": label},
+                    **_design(design),
+                    **_classifier(comparison, classifier),
+                }
 
 
 def _where(block: Block, group: Group) -> dict[str, Any]:
