@@ -46,8 +46,8 @@ class Listed:
     wrong: bool
 
 
-def listed(correlation: float, pull: float, bystanders: int, world: int) -> Listed | None:
-    """Estimate the costs of one world; None if nothing is conclusively lost in it."""
+def listed(correlation: float, pull: float, bystanders: int, world: int) -> Listed:
+    """Estimate the costs of one world."""
     generator = np.random.default_rng([world, round(100 * correlation)])
     labels = np.repeat(np.arange(CLASSES), ITEMS)
     held = generator.random(len(labels)) < 0.4
@@ -75,8 +75,6 @@ def listed(correlation: float, pull: float, bystanders: int, world: int) -> List
         results = [evaluate(tasks, features, "ncc") for tasks in sets]
         material = Material(results, sets, [catalog], [features], [attributes], seed=world)
         comparison = compare(material, intervals="sampler")
-    if not comparison.costs:  # no conclusive loss, and so no list
-        return None
     ((costs,),) = (of_set.values() for of_set in comparison.costs.values())
     conclusive = [cost.attributes for cost in costs.conclusive]
     return Listed(
@@ -100,22 +98,20 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"  # more threads than cores would wait for each other
-    print("| correlation | pull | lists | cost of the first | cause first | conclusive | in a group | others wrongly |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| correlation | pull | cost of the first | cause first | conclusive | in a group | others wrongly |")
+    print("|---|---|---|---|---|---|---|")
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.workers, mp_context=context) as pool:
         for correlation, pull in itertools.product(options.correlations, options.pulls):
             worlds = range(options.worlds)
             cases = [(correlation, pull, options.bystanders, world) for world in worlds]
-            of = [one for one in pool.map(listed, *zip(*cases, strict=True)) if one is not None]
+            of = list(pool.map(listed, *zip(*cases, strict=True)))
             shares = (
                 f"{100 * np.mean([getattr(one, name) for one in of]):.0f}%"
                 for name in ("first", "alone", "grouped", "wrong")
             )
-            print(
-                f"| {correlation} | {pull} | {np.mean([one.cost for one in of]):.1f} | {' | '.join(shares)} |",
-                flush=True,
-            )
+            cost = np.mean([one.cost for one in of])
+            print(f"| {correlation} | {pull} | {cost:.1f} | {' | '.join(shares)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from shotproof.analysis.attribute_costs import costs_of
 from shotproof.analysis.placebo import with_placebos
 from shotproof.analysis.reevaluation.material import Material
 from shotproof.analysis.reevaluation.reevaluate import reevaluate
@@ -68,7 +69,7 @@ class Cell:
 class Said:
     """What pages of one draw say of so many classifiers on so many tasks, before and now.
 
-    `+` that a classifier loses, `-` that one does better, `>` that one loses more than another, in any order
+    `+` that a classifier loses, `-` that one does better, `>` that one loses more than another, `w` that a word costs
     """
 
     cell: Cell
@@ -115,7 +116,11 @@ def say(catalog_file: Path, features_file: Path, cell: Cell, draw: int) -> list[
         earlier = compare_sets(page, covers, reevaluated=without)
         now = compare_sets(page, covers, reevaluated=again)
         lost = now.blocks[0].losses[-1].lost.rows[0].means["acc"]
-        said.append(Said(cell, draw, classifiers, tasks, _signs_before(earlier), _signs(now), lost))
+        signs = _signs(now)
+        if tasks == max(TASKS):  # costs are estimated on all tasks
+            of_page = costs_of(now, material, again).values()
+            signs += "w" * any(costs.conclusive for by_classifier in of_page for costs in by_classifier.values())
+        said.append(Said(cell, draw, classifiers, tasks, _signs_before(earlier), signs, lost))
     return said
 
 
@@ -186,7 +191,7 @@ def _with_contexts(catalog: Catalog, draw: int) -> Catalog:
 
 def rows(said: Sequence[Said]) -> Iterator[str]:
     """Write the table: the share of pages with any statement, before and now."""
-    yield "| words | share | shots | strength | images | classifiers | tasks | draws | lost | before | now | + − > |"
+    yield "| words | share | shots | strength | images | classifiers | tasks | draws | lost | before | now | + − > w |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|---|"
 
     def key(one: Said) -> tuple[Any, ...]:
@@ -196,7 +201,7 @@ def rows(said: Sequence[Said]) -> Iterator[str]:
     for values, group in itertools.groupby(sorted(said, key=key), key):
         of = list(group)
         before, now = (100 * np.mean([bool(getattr(one, name)) for one in of]) for name in ("before", "now"))
-        kinds = ", ".join(f"{100 * np.mean([sign in one.now for one in of]):.1f}" for sign in "+->")
+        kinds = ", ".join(f"{100 * np.mean([sign in one.now for one in of]):.1f}" for sign in "+->w")
         lost = np.mean([one.lost for one in of])
         cells = " | ".join(map(str, values))
         yield f"| {cells} | {len(of)} | {lost:.2f} | {before:.1f}% | {now:.1f}% | {kinds} |"

@@ -11,11 +11,12 @@ import pyarrow.compute as pc
 from shotproof.analysis.cues import cues_of
 from shotproof.analysis.reevaluation.material import Material
 from shotproof.core.arrays import FloatArray
-from shotproof.core.errors import InputError
+from shotproof.core.errors import InputError, Mismatch
 from shotproof.evaluation.answers import answers_on
 from shotproof.evaluation.evaluated import Classifier
-from shotproof.evaluation.origin import Design
+from shotproof.evaluation.origin import PLACEBO, Design
 from shotproof.stats.comparison import Comparison
+from shotproof.stats.conclusions import RISK_OF_COSTS
 from shotproof.stats.costs import AttributeCosts, PlantedRows, attribute_costs, mismatches
 from shotproof.stats.evidence import Reevaluated
 from shotproof.stats.shuffles import ShuffledTasks
@@ -26,9 +27,11 @@ from shotproof.tasks.taskset import TaskSet
 def costs_of(
     comparison: Comparison, material: Material, reevaluated: Mapping[Design, Reevaluated]
 ) -> dict[tuple[Design, str], dict[Classifier, AttributeCosts]]:
-    """Estimate the costs on each task set for the classifiers that conclusively lose something on it.
+    """Estimate the costs on each task set that was evaluated with shuffled words too.
 
-    Of others nothing is estimated: if nothing is lost, no attribute can be said to cost anything.
+    The intervals are at the comparison's level, for all attributes of a set together, for classifiers that conclusively
+    lose something on it. One attribute may cost much although over all of them nothing is shown to be lost: of the
+    other classifiers the intervals are at a level that keeps the risk of the whole comparison.
 
     Args:
         comparison: of the material's results
@@ -38,52 +41,69 @@ def costs_of(
     Returns:
         By design and label, and by classifier; of replicates, those of the first seed.
     """
+    told = [one for one in verdicts(comparison) if one.loss.is_shuffled and one.block.design in reevaluated]
+    others = sum(len(one.unclear) + len(one.gaining) for one in told)
+    risk = (1 - comparison.level) * RISK_OF_COSTS / max(others, 1)
     costs = {}
-    for verdict in verdicts(comparison):
-        shuffled = reevaluated.get(verdict.block.design, Reevaluated()).shuffled
-        if verdict.losing and verdict.loss.is_shuffled and shuffled is not None:
-            try:
-                costs[verdict.block.design, verdict.loss.label] = _costs(verdict, material, shuffled, comparison.level)
-            except InputError:  # something is not there
-                continue
+    for verdict in told:
+        shuffled = reevaluated[verdict.block.design].shuffled
+        assert shuffled is not None  # the loss is shuffled
+        level = dict.fromkeys(verdict.losing, comparison.level)
+        level |= dict.fromkeys([*verdict.unclear, *verdict.gaining], 1 - risk)
+        try:
+            costs[verdict.block.design, verdict.loss.label] = _costs(verdict, material, shuffled, level)
+        except InputError:  # something is not there
+            continue
     return costs
 
 
 def _costs(
-    verdict: Verdict, material: Material, shuffled: ShuffledTasks, level: float
+    verdict: Verdict, material: Material, shuffled: ShuffledTasks, level: Mapping[Classifier, float]
 ) -> dict[Classifier, AttributeCosts]:
-    digest = verdict.block.group(verdict.loss.label).digests[0]
-    tasks = material.task_set(digest, verdict.block.design.catalog)
-    placebo = next(one for one in material.tasks if one.record.source("like") == digest)
-    class_names = material.catalog(verdict.block.design.catalog).class_names
-    rows = replace(_planted_rows(tasks, placebo, cues_of(tasks, material)), class_names=class_names)
-    accuracy, of_placebo = (
-        {one.classifier: one.counts.accuracy() for one in answers_on(each, material.results).answers}
-        for each in (tasks, placebo)
-    )
-    return {
-        one: attribute_costs(rows, of_placebo[one] - accuracy[one], shuffled.by_row[tasks.digest, one], level)
-        for one in verdict.losing
-    }
+    block, loss = verdict.block, verdict.loss
+    tasks = material.task_set(block.group(loss.label).digests[0], block.design.catalog)
+    weights = {loss.label: -1.0}
+    if loss.axis == "contexts":  # against the reference, which contexts decide as well
+        weights[loss.reference] = 1.0
+    accuracy: dict[Classifier, FloatArray] = {}
+    null: dict[Classifier, FloatArray] = {}
+    for label, weight in weights.items():
+        own = material.task_set(block.group(label).digests[0], block.design.catalog)
+        for each, sign in ((own, weight), (_placebo_of(own, material), -weight)):
+            for one in answers_on(each, material.results).answers:
+                accuracy[one.classifier] = accuracy.get(one.classifier, 0.0) + sign * one.counts.accuracy()
+        for classifier in level:
+            null[classifier] = null.get(classifier, 0.0) - weight * shuffled.by_row[own.digest, classifier]
+    class_names = material.catalog(block.design.catalog).class_names
+    rows = replace(_planted_rows(tasks, _placebo_of(tasks, material), material), class_names=class_names)
+    return {one: attribute_costs(rows, accuracy[one], null[one], level[one]) for one in level}
 
 
-def _planted_rows(tasks: TaskSet, placebo: TaskSet, cues: Mapping[str, Set[str]]) -> PlantedRows:
+def _placebo_of(tasks: TaskSet, material: Material) -> TaskSet:
+    """Find the placebo of a task set; Mismatch if it is not there."""
+    for one in material.tasks:
+        if one.record.source("like") == tasks.digest and one.record.sampler_name == PLACEBO:
+            return one
+    raise Mismatch(f"the placebo of {tasks.digest} is not there")
+
+
+def _planted_rows(tasks: TaskSet, placebo: TaskSet, material: Material) -> PlantedRows:
+    """Give what is planted in each row, and the mismatches in attributes; contexts exclude each other: as planted."""
     column = tasks.table.column("attribute").combine_chunks()
     words = pc.unique(column).drop_null().sort()
+    names = words.to_pylist()
+    planted = pc.fill_null(pc.index_in(column, value_set=words), -1).to_numpy().astype(np.int64)
     task = np.unique(tasks.task_of_row, return_inverse=True)[1]
-    of_tasks, of_placebo = (
-        mismatches(
-            _shares(each, "support", words.to_pylist(), cues), _shares(each, "query", words.to_pylist(), cues), task
+    if tasks.record.context_column is None:
+        cues = cues_of(tasks, material)
+        of_tasks, of_placebo = (
+            mismatches(_shares(each, "support", names, cues), _shares(each, "query", names, cues), task)
+            for each in (tasks, placebo)
         )
-        for each in (tasks, placebo)
-    )
-    return PlantedRows(
-        words.to_pylist(),
-        pc.fill_null(pc.index_in(column, value_set=words), -1).to_numpy().astype(np.int64),
-        of_tasks - of_placebo,
-        task,
-        tasks.table.column("label").to_pylist(),
-    )
+        mismatch = of_tasks - of_placebo
+    else:
+        mismatch = np.equal(planted[:, None], np.arange(len(words))).astype(np.float64)
+    return PlantedRows(names, planted, mismatch, task, tasks.table.column("label").to_pylist())
 
 
 def _shares(tasks: TaskSet, side: str, words: list[str], cues: Mapping[str, Set[str]]) -> FloatArray:

@@ -133,6 +133,7 @@ class _Making:
             sham = next((one for one in block.groups if one.label == f"placebo of {loss.label}"), None)
         covers = _first(loss.lost.row(self.classifier), self.metric)
         concluded = loss.concluded[self.metric, covers][self.classifier]
+        costs = tuple(self._costs(design, loss, group))
         axis = CardAxis(
             name=axis_name(loss.label, loss.axis, design.shot),
             axis=loss.axis,
@@ -156,8 +157,10 @@ class _Making:
             conclusion=concluded.conclusion,
             is_shuffled=loss.is_shuffled,
             at_most=None if math.isnan(at_most := told.at_most.get(self.classifier, math.nan)) else at_most,
-            advice=advice_on_axis(loss.axis, concluded.conclusion, self.comparison.context, self.comparison.medium),
-            costs=tuple(self._costs(design, loss, group)),
+            advice=advice_on_axis(
+                loss.axis, "+" if costs else concluded.conclusion, self.comparison.context, self.comparison.medium
+            ),
+            costs=costs,
         )
         sentence = axis_sentence(axis, self.metric, self.comparison.medium, self.comparison.context, concluded.needed)
         return replace(axis, verdict=sentence)

@@ -243,9 +243,11 @@ def _costs(comparison: Comparison) -> Iterator[SetCosts]:
     """Give what attributes cost on each task set, of the classifier in focus there."""
     for verdict in verdicts(comparison):
         costs = comparison.costs.get((verdict.block.design, verdict.loss.label), {})
-        if verdict.focus is not None and verdict.focus in costs:
+        costly = [one for one in costs if costs[one].conclusive]
+        classifier = verdict.focus or next(iter(costly or costs), None)
+        if classifier is not None and classifier in costs:
             name = f"{verdict.loss.label}, {comparison.design_name(verdict.block.design)}"
-            yield SetCosts(name, comparison.classifier_title(verdict.focus), costs[verdict.focus])
+            yield SetCosts(name, comparison.classifier_title(classifier), costs[classifier])
 
 
 def _gallery(sets: Sequence[_AnsweredSet], catalogs: Sequence[Catalog]) -> list[GalleryTask]:

@@ -2,8 +2,9 @@
 
 A page tells losses of several classifiers on several task sets, and who loses more than whom. If each were tested by
 itself, a page of many would claim something wrong far more often than one in twenty. So all losses of a comparison are
-one family for Holm's correction, and all pairs of classifiers on all task sets another, and the risk of being wrong
-(5% at a level of 95%) is divided between them.
+one family for Holm's correction, all pairs of classifiers on all task sets another, and what single attributes cost
+those that are not shown to lose a third (`costs`). The risk of being wrong (5% at a level of 95%) is divided between
+them.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from shotproof.stats.intervals import Covers, Estimate
 from shotproof.stats.pairs import conclude, corrected_together
 from shotproof.stats.rows import classifier_rows
 
-_RISK_OF_LOSSES = 0.8  # the share of the risk that is spent on losses; the rest is for pairs
+# How the risk is divided.
+RISK_OF_LOSSES, RISK_OF_PAIRS, RISK_OF_COSTS = 0.8, 0.1, 0.1
 
 
 def conclude_losses(blocks: Sequence[Block], covers: Sequence[Covers], level: float, correct: bool) -> list[Block]:
@@ -35,7 +37,7 @@ def conclude_losses(blocks: Sequence[Block], covers: Sequence[Covers], level: fl
     """
     losses = [loss for block in blocks for loss in block.losses]
     risk = 1 - level
-    level_of_losses = 1 - risk * _RISK_OF_LOSSES if correct else level
+    level_of_losses = 1 - risk * RISK_OF_LOSSES if correct else level
     keys = list(product(METRICS, covers))
     concluded = [dict(loss.concluded) for loss in losses]
     pairs = [dict(loss.skill.pairs) for loss in losses]
@@ -49,7 +51,7 @@ def conclude_losses(blocks: Sequence[Block], covers: Sequence[Covers], level: fl
                 concluded[number][key] |= {classifier: replace(own, conclusion=sign)}
         if correct and all(key in one for one in pairs):
             differences = [loss.skill.differences[key] for loss in losses]
-            corrected = corrected_together([one[key] for one in pairs], differences, 1 - risk * (1 - _RISK_OF_LOSSES))
+            corrected = corrected_together([one[key] for one in pairs], differences, 1 - risk * RISK_OF_PAIRS)
             for number, of_loss in enumerate(corrected):
                 pairs[number][key] = of_loss
     following = iter(

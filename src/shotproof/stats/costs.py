@@ -2,9 +2,9 @@
 
 A class whose support holds a word that its queries lack loses accuracy if the classifier relies on the word; but also
 if the word merely goes with another that the classifier relies on. So what each class of each task loses against its
-placebo, which has the same classes and tasks, is regressed on the mismatches of all words at once. How much the
-coefficients vary if no word means anything is told by shuffled words, as in `shuffles`; intervals are corrected for the
-number of words (Bonferroni).
+placebo, which has the same classes and tasks, is regressed on the mismatches of all words at once. Contexts exclude
+each other: theirs is the mean loss where they are planted. How much the coefficients vary if no word means anything is
+told by shuffled words, as in `shuffles`; intervals are corrected for the number of words (Bonferroni).
 
 Arrays only: whoever has the task sets makes them.
 """

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from shotproof.core.nouns import counted, nouns
 from shotproof.evaluation.evaluated import Classifier
 from shotproof.stats.comparison import Comparison
+from shotproof.stats.costs import AttributeCost
 from shotproof.stats.export.numbers import bounds, listed, percent
 from shotproof.stats.export.sentences import classifier_name, classifier_names, leans_on
 from shotproof.stats.intervals import meanings
@@ -41,7 +42,14 @@ def summary(comparison: Comparison) -> list[str]:
     told = [one for one in verdicts(comparison) if leans_on(comparison, one)]
     worst = max((one for one in told if one.losing), key=lambda one: one.share_lost, default=None)
     if worst is not None and worst.focus is not None:
-        return [*_choice(comparison, worst), _leans(comparison, worst, worst.focus), *_costs(comparison, worst)]
+        costs = _costs(comparison, worst, worst.focus)
+        return [*_choice(comparison, worst), _leans(comparison, worst, worst.focus), *costs]
+    for one in told:
+        for classifier in (*one.unclear, *one.gaining):
+            if any(cost.is_conclusive for cost in _costs_of(comparison, one, classifier)):
+                name = classifier_name(comparison, classifier)
+                some = f"{name} leans on an attribute, although over all of them nothing is shown to be lost."
+                return [some, *_costs(comparison, one, classifier)]
     known = [one for one in told if one.unclear and not one.gaining]
     if not known:
         return []
@@ -122,21 +130,24 @@ def _there(verdict: Verdict) -> str:
     return f"on {verdict.loss.label} tasks"
 
 
-def _costs(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
-    """Say what costs the classifier in focus most, and which class suffers most."""
-    of_set = comparison.costs.get((verdict.block.design, verdict.loss.label), {})
-    costs = None if verdict.focus is None else of_set.get(verdict.focus)
-    if costs is None:
-        return
-    if not costs.conclusive:
+def _costs_of(comparison: Comparison, verdict: Verdict, classifier: Classifier) -> list[AttributeCost]:
+    costs = comparison.costs.get((verdict.block.design, verdict.loss.label), {}).get(classifier)
+    return costs.costs if costs else []
+
+
+def _costs(comparison: Comparison, verdict: Verdict, classifier: Classifier) -> Iterator[str]:
+    """Say what costs a classifier most, and which class suffers most."""
+    costs = _costs_of(comparison, verdict, classifier)
+    conclusive = [cost for cost in costs if cost.is_conclusive]
+    if costs and not conclusive:
         what = comparison.context.replace("_", " ") if verdict.loss.axis == "contexts" else "attribute"
         yield f"No single {what} stands out."
-        return
-    first, *others = costs.conclusive
-    points = f"{percent(first.cost.mean)} points {bounds(first.cost)}"
-    then = [f"'{one.name}' ({percent(one.cost.mean)} points)" for one in others[:2]]
-    more = f"; then {listed(then)}" if then else ""
-    yield f"'{first.name}' costs most: {points}, most of all for {first.worst_name}{more}."
+    if conclusive:
+        first, *others = conclusive
+        points = f"{percent(first.cost.mean)} points {bounds(first.cost)}"
+        then = [f"'{one.name}' ({percent(one.cost.mean)} points)" for one in others[:2]]
+        more = f"; then {listed(then)}" if then else ""
+        yield f"'{first.name}' costs most: {points}, most of all for {first.worst_name}{more}."
 
 
 def _lowered(sentence: str) -> str:
