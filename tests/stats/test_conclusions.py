@@ -38,7 +38,7 @@ def test_losses_of_all_task_sets_are_one_family_and_pairs_another(seed: int) -> 
     assert [one.conclusion != "0" for one in concluded] == expected.tolist()
     pairs = [pair for loss in losses for pair in loss.skill.pairs["acc", "sampler"]]
     raw = [one.p_value() for loss in losses for one in loss.skill.differences["acc", "sampler"].values()]
-    told, corrected = multipletests(raw, alpha=0.01, method="holm")[:2]
+    told, corrected = multipletests(raw, alpha=0.005, method="holm")[:2]
     assert [pair.conclusion != "0" for pair in pairs] == told.tolist()
     assert [pair.p_value for pair in pairs] == pytest.approx(corrected.tolist())
 
