@@ -32,7 +32,8 @@ class AttributeCost:
     attributes: the attribute; of several that go together too often to be told apart, all of them
     cost: against the placebo, the other attributes held constant; the interval is corrected for their number
     tasks, labels: in how many tasks, and in how many classes, it was planted
-    worst_label, worst_name: the class that loses most of those that it was planted in, and what people call it
+    worst_label, worst_name: of the classes that it was planted in, the one that most surely loses much, and what people
+        call it
     """
 
     attributes: tuple[str, ...]
@@ -193,10 +194,12 @@ def _costs(
 
 
 def _worst(labels: npt.NDArray[np.object_], lost: FloatArray) -> str:
-    """Return the class that loses most on average; by name if several do."""
+    """Return the class that most surely loses much: by its mean less its standard error, so that no lucky one leads."""
     names, place = np.unique(labels.astype(str), return_inverse=True)
-    means = np.bincount(place, weights=lost) / np.bincount(place)
-    return str(names[int(np.argmax(means))])
+    count = np.bincount(place)
+    means = np.bincount(place, weights=lost) / count
+    spread = float(((lost - means[place]) ** 2).sum() / max(len(lost) - len(names), 1))
+    return str(names[int(np.argmax(means - np.sqrt(spread / count)))])
 
 
 def _order(cost: AttributeCost) -> tuple[bool, float, tuple[str, ...]]:

@@ -46,12 +46,15 @@ def write_page(path: Path, content: PageContent) -> None:
     # The gallery comes before the explanations: it may fill the page, of which their examples take little.
     shown = {row.classifier for group in comparison.groups for row in group.rows}
     gallery = make_gallery(content.gallery, album, shown) if content.gallery else None
+    in_short, *headline = wording.with_terms(
+        [" ".join(content.comparison.summary()), *content.comparison.verdict()], terms(content.comparison)
+    )
     context = {
         "title": content.title,
         "comparison": comparison,
         "medium": comparison.medium,
-        "summary": wording.typeset(" ".join(content.comparison.summary())),
-        "headline": wording.with_terms(content.comparison.verdict(), terms(content.comparison)),
+        "summary": in_short,
+        "headline": headline,
         "left_out": _left_out(comparison, content.comparison),
         "fooled": fooled,
         "steps": next_steps(content.comparison, content.experiment),
