@@ -1,6 +1,6 @@
 """How often is a statement wrong on real features? Words and contexts that mean nothing, and words that do.
 
-    python -m benchmarks.real_statements catalog.parquet features.parquet --draws 400
+    python -m benchmarks.real_statements catalog.parquet features.parquet --draws 400 --cells 20,0.3,5 0,0,5
 
 The items and their features are real. Words (or contexts) are drawn by chance, independently of everything, so that no
 classifier can rely on them; or planted, so that an item holds a word if its feature lies far enough along the word's
@@ -16,6 +16,8 @@ import itertools
 import json
 import multiprocessing
 import os
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -81,9 +83,35 @@ class Said:
     lost: float
 
 
-def say(catalog_file: Path, features_file: Path, cell: Cell, draw: int) -> list[Said]:
+@dataclass(frozen=True)
+class Data:
+    """Files of items and features.
+
+    families: whether species of birds are grouped by the last word of their names: the 20 largest, 100 items of each
+    dimensions: how many principal components of the scaled features are kept, which is quicker; None is all as they are
+    """
+
+    catalog: Path
+    features: Path
+    families: bool = False
+    dimensions: int | None = None
+
+    @cache  # noqa: B019
+    def read(self) -> tuple[Catalog, Features]:
+        """Read the catalog of the items that have features, and these."""
+        catalog, features = Catalog.read(self.catalog), Features.read(self.features)
+        if self.families:
+            catalog = _families(catalog)
+        known = pc.is_in(catalog.table.column("item"), value_set=features.table.column("item").combine_chunks())
+        catalog = Catalog(catalog.table.filter(known), catalog.root)
+        if self.dimensions is not None:
+            features = _components(features, catalog, self.dimensions)
+        return catalog, features
+
+
+def say(data: Data, cell: Cell, draw: int) -> list[Said]:
     """Read the pages of one draw; none if the data cannot give the tasks."""
-    catalog, features = _data(catalog_file, features_file)
+    catalog, features = data.read()
     attributes = _attributes(catalog, features, cell, draw)
     samplers = ["random", "fewstab"] if cell.words else ["iid", "hard-ood"]
     if not cell.words:
@@ -156,12 +184,28 @@ def _restricted(one: Evaluated, classifiers: int, tasks: int) -> Evaluated:
     return replace(one, values=values, rows=[rows.filter(pc.less(rows.column("task"), tasks))])
 
 
-@cache
-def _data(catalog_file: Path, features_file: Path) -> tuple[Catalog, Features]:
-    features = Features.read(features_file)
-    catalog = Catalog.read(catalog_file)
-    known = pc.is_in(catalog.table.column("item"), value_set=features.table.column("item").combine_chunks())
-    return Catalog(catalog.table.filter(known), catalog.root), features
+def _families(catalog: Catalog) -> Catalog:
+    labels = [re.split(r"[_.]", label)[-1] for label in catalog.table.column("label").to_pylist()]
+    largest = [family for family, count in Counter(labels).most_common() if count >= 100][:20]
+    generator = np.random.default_rng(0)
+    members = [[place for place, label in enumerate(labels) if label == family] for family in largest]
+    chosen = np.sort(np.concatenate([generator.permutation(of_family)[:100] for of_family in members]))
+    columns = {"label": [labels[place] for place in chosen], "split": ["all"] * len(chosen)}
+    table = catalog.table.take(pa.array(chosen))
+    for name, values in columns.items():
+        table = table.set_column(table.column_names.index(name), name, pa.array(values))
+    return Catalog(table, catalog.root)
+
+
+def _components(features: Features, catalog: Catalog, dimensions: int) -> Features:
+    """Keep the principal components of features of length 1, and the length of their mean as one more number."""
+    values = features.array[features.rows_of(catalog.items)].astype(np.float64)
+    values /= np.linalg.norm(values, axis=1, keepdims=True)
+    mean = values.mean(axis=0)
+    axes = np.linalg.svd(values - mean, full_matrices=False)[2][: dimensions - 1]
+    length = np.full((len(values), 1), np.linalg.norm(mean))
+    kept = np.concatenate([(values - mean) @ axes.T, length], axis=1)
+    return Features.from_array(list(catalog.items), kept.astype(np.float32))
 
 
 def _attributes(catalog: Catalog, features: Features, cell: Cell, draw: int) -> Attributes:
@@ -212,6 +256,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("catalog", type=Path)
     parser.add_argument("features", type=Path)
+    parser.add_argument(
+        "--families", action="store_true", help="group species of birds by the last word of their names"
+    )
+    parser.add_argument("--dimensions", type=int, help="principal components that are kept")
     parser.add_argument("--draws", type=int, default=400)
     parser.add_argument("--first", type=int, default=0, help="the first draw")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
@@ -226,7 +274,8 @@ def main() -> None:
         cells.append(Cell(int(words), float(share), int(shot), float(more[0]) if more else 0.0, more[1:] == ["images"]))
     os.environ["OMP_NUM_THREADS"] = "1"  # more threads than cores would wait for each other
     draws = range(options.first, options.first + options.draws)
-    cases = [(options.catalog, options.features, cell, draw) for draw in draws for cell in cells]
+    data = Data(options.catalog, options.features, options.families, options.dimensions)
+    cases = [(data, cell, draw) for draw in draws for cell in cells]
     said: list[Said] = []
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(options.workers, mp_context=context) as pool:
