@@ -34,7 +34,7 @@ def test_losses_of_all_task_sets_are_one_family_and_pairs_another(seed: int) -> 
     comparison = compared({"fewstab": 0.05, "hardest": 0.1}, seed=seed)
     losses = [loss for block in comparison.blocks for loss in block.losses]
     concluded = [one for loss in losses for one in loss.concluded["acc", "sampler"].values()]
-    expected = multipletests([one.estimate.p_value() for one in concluded], alpha=0.04, method="holm")[0]
+    expected = multipletests([one.estimate.p_value() for one in concluded], alpha=0.03, method="holm")[0]
     assert [one.conclusion != "0" for one in concluded] == expected.tolist()
     pairs = [pair for loss in losses for pair in loss.skill.pairs["acc", "sampler"]]
     raw = [one.p_value() for loss in losses for one in loss.skill.differences["acc", "sampler"].values()]
