@@ -18,9 +18,12 @@ For each task set that is measured against a reference, under the first interval
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from shotproof.evaluation.evaluated import Classifier, Metric
 from shotproof.stats.block import NOTHING_TO_LOSE, Block, Concluded, Loss
@@ -75,6 +78,11 @@ class Verdict:
         """The share of skill that the classifier in focus loses, in percent; 0 if there is none."""
         row = None if self.focus is None else self.loss.skill.row(self.focus)
         return 0.0 if row is None else row.intervals[self.metric][self.covers].mean
+
+    @property
+    def most_lost(self) -> float:
+        """The most that any classifier loses, in percent of its skill; NaN if one has no bound."""
+        return float(np.max(list(self.at_most.values()), initial=-math.inf))
 
     @property
     def leans(self) -> bool:

@@ -243,9 +243,8 @@ def _cannot_tell(comparison: Comparison, one: Verdict) -> str:
     beyond = " beyond a placebo" if one.loss.excess else ""
     alone, several = len(known) == 1, counted(len(known), "classifier")
     name = classifier_name(comparison, known[0])
-    at_most = max(one.at_most[classifier] for classifier in known)
-    if at_most <= LITTLE:
-        most = f"{percent(max(at_most, 0.0))}% of {_METRICS[one.metric]} above chance"
+    if one.most_lost <= LITTLE:
+        most = f"{percent(max(one.most_lost, 0.0))}% of {_METRICS[one.metric]} above chance"
         loses = f"{name} loses at most {most}" if alone else f"none of {several} loses more than {most}"
         shown = f": no more than that is due to {leans}" if leans else ""
         return f"{loses} on {one.loss.label} tasks{beyond}{shown}"

@@ -56,9 +56,9 @@ def summary(comparison: Comparison) -> list[str]:
     what = listed(list(dict.fromkeys(str(leans_on(comparison, one)) for one in known)), last="or")
     unclear = known[-1].unclear
     who = "it" if len(unclear) == 1 else f"any of the {counted(len(unclear), 'classifier')}"
-    at_most = max(bound for one in known for bound in one.at_most.values())
-    if at_most <= LITTLE:
-        lost = f"at most {percent(max(at_most, 0.0))}% of the accuracy above chance is lost to it"
+    if all(one.most_lost <= LITTLE for one in known):
+        most = max(0.0, *(one.most_lost for one in known))
+        lost = f"at most {percent(most)}% of the accuracy above chance is lost to it"
         return [f"Reliance on {what} is small: {lost}."]
     return [f"Whether {who} leans on {what} remains open: the data does not show it."]
 
