@@ -50,6 +50,11 @@ def test_classifiers_that_cannot_be_told_apart_are_not_chosen_between() -> None:
     assert choice.startswith("No one of the 2 classifiers can be told to be best on fewstab tasks: they get ")
 
 
+def test_who_is_below_chance_is_not_recommended() -> None:
+    choice = summary(comparison_of(SKILL, {"ncc": 0.2, "ridge": 0.1}))[0]
+    assert choice.startswith("None of the 2 classifiers is better than guessing on fewstab tasks (")
+
+
 def test_without_conclusive_costs_nothing_stands_out() -> None:
     comparison = with_costs(comparison_of({"ncc": 0.9}, {"ncc": 0.6}), cost("snow", 1))
     leans, costs = summary(comparison)

@@ -95,7 +95,11 @@ def _choice(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
     tied = [row.classifier for row in rows[1:] if signs.get((str(best), str(row.classifier))) != "+"]
     high, low = (percent(rows[place].means[verdict.metric]) for place in (0, -1))
     there, several = _there(verdict), counted(len(rows), "classifier")
-    if len(tied) == len(rows) - 1:
+    chance = verdict.loss.chance[verdict.metric]
+    if rows[0].means[verdict.metric] <= chance:
+        guessed = f"{high}% right at best, and guessing gives {percent(chance)}%"
+        yield f"None of the {several} is better than guessing {there} ({guessed})."
+    elif len(tied) == len(rows) - 1:
         yield f"No one of the {several} can be told to be best {there}: they get {low}% to {high}% right."
     else:
         others = f"; {classifier_names(comparison, tied)} cannot be told from it" if tied else ""
