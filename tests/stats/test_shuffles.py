@@ -5,7 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shotproof.stats.shuffles import ShuffledMeans
+from shotproof.evaluation.evaluated import METRICS, evaluated_sets
+from shotproof.stats.compare_sets import compare_sets
+from shotproof.stats.evidence import Reevaluated
+from shotproof.stats.shuffles import ShuffledMeans, ShuffledTasks
+from tests.drawn_results import draw_results, draw_tasks
 
 
 def drawn(shuffles: int, tasks: int, between: float, within: float, seed: int = 0) -> np.ndarray:
@@ -41,3 +45,29 @@ def test_sums_are_paired_shuffle_by_shuffle() -> None:
     both = ShuffledMeans.of_values(np.stack([first, first + 3], axis=2), ["a", "b"])
     assert both.spread({"a": 1.0, "b": -1.0}, {}, 30).variance == pytest.approx(0, abs=1e-9)
     assert both.spread({"a": 1.0, "b": 1.0}, {}, 30).variance == pytest.approx(4 * first.mean(axis=1).var(ddof=1))
+
+
+@pytest.mark.parametrize("between", [0.0, 25.0])
+def test_no_interval_of_a_loss_is_narrower_than_without_shuffles_or_than_these(between: float) -> None:
+    skill = {"ncc": 0.9, "ridge": 0.8}
+    stressed = draw_tasks("fewstab", tasks=60)
+    drawn_sets = (draw_tasks(tasks=60), stressed, draw_tasks("placebo", like=stressed))
+    sets = evaluated_sets([draw_results(one, skill, seed=seed) for seed, one in enumerate(drawn_sets)])
+    generator = np.random.default_rng(0)
+    names = [(stressed.digest, classifier, metric) for classifier in sets[0].values for metric in METRICS]
+    shared = generator.normal(scale=np.sqrt(between), size=(40, 1, len(names)))
+    means = ShuffledMeans.of_values(shared + generator.normal(scale=10, size=(40, 60, len(names))), names)
+    known = {sets[0].origin.design: Reevaluated(shuffled=ShuffledTasks(means, {}, {}))}
+    before, now = (compare_sets(sets, ("sampler",), reevaluated=given).blocks[0].losses[0] for given in ({}, known))
+    assert (before.is_shuffled, now.is_shuffled) == (False, True)
+    assert before.gap == now.gap  # it says nothing of words
+    for first, second in zip((*before.lost.rows, *before.skill.rows), (*now.lost.rows, *now.skill.rows), strict=True):
+        for metric in METRICS:
+            widths = [row.intervals[metric]["sampler"].half_width for row in (first, second)]
+            assert widths[1] >= widths[0] - 1e-9
+            assert (widths[1] > 1.5 * widths[0]) == (between > 0)
+    for row in now.lost.rows:
+        null = means.spread(
+            {(stressed.digest, row.classifier, "acc"): -1.0}, {(stressed.digest, row.classifier, "acc"): 1.0}, 60
+        )
+        assert row.intervals["acc"]["sampler"].half_width >= null.half_width - 1e-9

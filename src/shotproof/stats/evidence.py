@@ -160,7 +160,7 @@ class Evidence:
         """
         estimate = self._estimate(covers, terms)
         null = self._null_spread(terms)
-        if estimate.spread is None or null is None or null.variance <= estimate.spread.variance:
+        if estimate.spread is None or null is None or null.half_width <= estimate.spread.half_width:
             return estimate
         return Estimate(estimate.mean, null)
 

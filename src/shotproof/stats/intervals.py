@@ -80,6 +80,13 @@ class Spread:
         return max(2 * self.variance**2 / self.uncertainty, 1.0)
 
     @property
+    def half_width(self) -> float:
+        """Of the 95% interval: a variance that is known badly makes a wider one than the same known well."""
+        from scipy import special
+
+        return float(special.stdtrit(self.freedom, 0.975)) * math.sqrt(self.variance)
+
+    @property
     def skewness(self) -> float:
         """The skewness of the mean."""
         return float(self.third / self.variance**1.5)
