@@ -84,6 +84,8 @@ class Spread:
         """Of the 95% interval: a variance that is known badly makes a wider one than the same known well."""
         from scipy import special
 
+        if self.variance == 0:
+            return 0.0
         return float(special.stdtrit(self.freedom, 0.975)) * math.sqrt(self.variance)
 
     @property
