@@ -64,7 +64,7 @@ class ShuffledMeans:
             np.array([by_name.get(name, 0.0) for name in self.names]) for by_name in (weights, placebos)
         )
         mean, task, placebo = (
-            float(of @ moments @ of)
+            max(float(of @ moments @ of), 0.0)  # rounding may take a sum of nothing below it
             for of, moments in ((of_sets, self.of_means), (of_sets, self.of_tasks), (of_placebos, self.of_tasks))
         )
         # Var of a mean over n tasks is c (1 - 1/n) + v/n, with c the covariance between tasks.
