@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from shotproof.analysis.compare import compare
 from shotproof.analysis.null_check import NullCheck, check_null
 from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.reevaluation.shuffles import evaluate_shuffled
 from shotproof.core.errors import InputError
 from shotproof.evaluation.evaluate import evaluate
+from shotproof.evaluation.evaluated import Classifier
 from shotproof.features.encoder import encode
+from shotproof.stats.shuffles import ShuffledTasks
 from shotproof.stats.verdicts import verdicts
 from shotproof.tasks.sampler import sample
 from shotproof.worlds.dial import DialEncoder
@@ -46,8 +50,21 @@ def test_words_that_are_leaned_on_are_found_and_shuffled_ones_are_not(material: 
     assert len(checked.claims) <= 6  # 2 are expected at most; the chance of more than 6 is 0.003
 
 
-def test_pages_are_the_same_for_a_seed_and_others_for_another(material: Material) -> None:
-    assert check_null(material, 5, seed=3) == check_null(material, 5, seed=3)
+def test_shuffles_are_the_same_for_a_seed_and_others_for_another(material: Material) -> None:
+    tasks, features = material.tasks[1], material.features[0]
+
+    def shuffled(seed: int) -> ShuffledTasks:
+        of = [("dial", features, ["ncc"])]
+        return evaluate_shuffled([tasks], material.catalogs[0], of, shuffles=30, tasks=20, seed=seed)
+
+    first, again, other = (shuffled(seed) for seed in (3, 3, 4))
+    for mean, values in first.by_task.items():
+        assert values.shape == (30, 20)
+        assert np.array_equal(values, again.by_task[mean])
+        assert not np.array_equal(values, other.by_task[mean])
+    (by_row,) = first.by_row.values()
+    means = by_row.reshape(30, 20, -1).mean(axis=2)
+    assert np.allclose(means, first.by_task[tasks.digest, Classifier("dial", "ncc"), "acc"])
 
 
 def test_too_many_claims_are_unsound() -> None:
