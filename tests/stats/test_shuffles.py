@@ -33,6 +33,12 @@ def test_the_variance_is_that_of_means_over_other_numbers_of_tasks(tasks: int) -
     assert known.spread({"a": 1.0}, {}, tasks).variance == pytest.approx(brute, rel=0.12)
 
 
+def test_shuffles_of_one_task_take_its_variance_for_that_of_all() -> None:
+    values = drawn(30, 1, 2.0, 9.0)
+    spread = ShuffledMeans.of_values(values[:, :, None], ["a"]).spread({"a": 1.0}, {}, 100)
+    assert spread.variance == pytest.approx(values.var(ddof=1))
+
+
 def test_a_placebo_adds_the_variance_of_tasks_that_have_nothing_in_common() -> None:
     values = drawn(4000, 100, 0.5, 60.0)
     known = ShuffledMeans.of_values(values[:, :, None], ["a"])

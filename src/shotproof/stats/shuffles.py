@@ -68,7 +68,8 @@ class ShuffledMeans:
             for of, moments in ((of_sets, self.of_means), (of_sets, self.of_tasks), (of_placebos, self.of_tasks))
         )
         # Var of a mean over n tasks is c (1 - 1/n) + v/n, with c the covariance between tasks.
-        between = max((mean - task / self.tasks) / (1 - 1 / self.tasks), 0.0)
+        # Of one task nothing is known of the covariance: all of its variance is taken for it.
+        between = max((mean - task / self.tasks) / (1 - 1 / self.tasks), 0.0) if self.tasks > 1 else mean
         variance = between * (1 - 1 / tasks) + (task + placebo) / tasks
         return Spread(variance, 2 * max(mean, variance) ** 2 / (self.shuffles - 1))
 
