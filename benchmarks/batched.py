@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from shotproof.methods.method import Method
+from shotproof.learners.method import Method
 from shotproof.worlds.gaussian import DrawnItems
 
 

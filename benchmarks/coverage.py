@@ -28,7 +28,7 @@ from benchmarks import batched
 from benchmarks.batched import Shape, Tasks
 from benchmarks.unusual_worlds import WORLDS as UNUSUAL
 from benchmarks.unusual_worlds import UnusualWorld, measure_worlds
-from shotproof.methods.method import Method, make_method
+from shotproof.learners.method import Method, make_method
 from shotproof.stats.halves import HalfMoments, Halves
 from shotproof.stats.intervals import Estimate, FloatArray, Interval
 from shotproof.worlds.gaussian import Classes, DrawnItems, GaussianWorld

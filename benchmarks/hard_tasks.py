@@ -25,8 +25,7 @@ from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.encoder import encode
 from shotproof.features.features import Features
 from shotproof.tasks.sampler import samplers
-from shotproof.tasks.shape import TaskShape
-from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.taskset import TaskSet, TaskShape
 
 SEARCHES = [
     "greedy",

@@ -26,7 +26,7 @@ from shotproof.core.runtime.devices import one_thread_per_operation
 from shotproof.core.runtime.runtime import runtime
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
-from shotproof.methods.method import make_method, methods
+from shotproof.learners.method import make_method, methods
 from shotproof.tasks.taskset import TaskSet
 
 ENOUGH = 2.0  # seconds that a timing should take, at least

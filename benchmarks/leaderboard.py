@@ -15,7 +15,8 @@ from playwright.sync_api import Page, sync_playwright
 from benchmarks.scrolling import FRAMES
 from shotproof.core.records import Source
 from shotproof.pipeline.leaderboard import write_site
-from shotproof.stats.card.card import Card, CardAxis, CardNumber, CardTasks
+from shotproof.stats.card.card import Card, CardAxis, CardTasks
+from shotproof.stats.intervals import Interval
 from shotproof.stats.leaderboard.leaderboard import make_leaderboard
 from shotproof.stats.leaderboard.measured import measured_of_card
 
@@ -134,8 +135,8 @@ def _axis(name: str, accuracy: float, shot: int, lost: float | None) -> CardAxis
     )
 
 
-def _number(mean: float) -> CardNumber:
-    return CardNumber(mean, mean - 2, mean + 2, "images", 0.95, None, 1.0, 2.0 / FREEDOM, 0.0, 0.5)
+def _number(mean: float) -> Interval:
+    return Interval(mean, mean - 2, mean + 2, "images", 0.95, None, 1.0, 2.0 / FREEDOM, 0.0, 0.5)
 
 
 if __name__ == "__main__":

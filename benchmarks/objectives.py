@@ -30,7 +30,7 @@ from shotproof.models.objective import objectives
 from shotproof.tasks.sampler import sample
 from shotproof.training.batches import task_rows
 from shotproof.training.train import train
-from shotproof.training.validation import Validation
+from shotproof.training.trainer import Validation
 from shotproof.worlds.shapes import ShapesWorld
 
 WORLD = ShapesWorld(classes=40, train_classes=27, items=40, size=32)

@@ -28,7 +28,7 @@ from shotproof.evaluation.evaluated import Classifier, values_of
 from shotproof.evaluation.results import Results
 from shotproof.features.encoder import encode
 from shotproof.features.features import Features
-from shotproof.methods.method import DEFAULT_METHODS, make_method, methods
+from shotproof.learners.method import DEFAULT_METHODS, make_method, methods
 from shotproof.pipeline.report import write_report
 from shotproof.pipeline.steps.steps import file_name
 from shotproof.report.figures.contexts import SETS, context_panels
@@ -36,7 +36,7 @@ from shotproof.report.figures.file import write_svg
 from shotproof.sounds.mix import MixSettings, mix
 from shotproof.stats.comparison import Comparison
 from shotproof.stats.intervals import Interval, gap_interval
-from shotproof.tasks.context.sets import Context, sample_context
+from shotproof.tasks.context.context_sets import Context, sample_context
 from shotproof.tasks.taskset import TaskSet
 
 DIALS = (0.0, 0.5, 1.0, 2.0)

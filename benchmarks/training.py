@@ -31,7 +31,7 @@ from torch.utils.data import DataLoader, Dataset, Sampler
 import shotproof as sp
 from shotproof.catalog.catalog import Catalog
 from shotproof.models.backbone import backbones
-from shotproof.models.batch_norm import stateless_batch_norm
+from shotproof.models.inner_loop import stateless_batch_norm
 from shotproof.models.model import blank_network
 from shotproof.models.network import FewShotNetwork
 from shotproof.models.objective import TaskBatch, objectives

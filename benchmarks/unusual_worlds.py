@@ -26,7 +26,7 @@ from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.evaluated import METRICS
 from shotproof.features.features import Features
-from shotproof.methods.method import make_method
+from shotproof.learners.method import make_method
 from shotproof.stats.intervals import Interval
 from shotproof.tasks.sampler import sample
 

@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 
 from reproduction.kept import KEPT
-from shotproof.analysis.geometry.change import feature_change
-from shotproof.analysis.projection import ProjectedTask, Projection
-from shotproof.analysis.shift_projections import shift_projections
+from shotproof.analysis.feature_change import feature_change
+from shotproof.analysis.projection import ProjectedTask, Projection, shift_projections
 from shotproof.pipeline.experiment import Experiment
-from shotproof.pipeline.material import read_material
+from shotproof.pipeline.read import read_inputs
 
 CLEAN = "clean"
 GEOMETRY, PLANE = "geometry.json", "plane.json"
@@ -30,7 +29,7 @@ PLACE_DIGITS = 2
 
 def keep_geometry(experiment_file: Path, folder: Path = KEPT) -> None:
     """Write both files of an experiment on mixed sounds that was run."""
-    material = read_material([Experiment.read(experiment_file).folder])
+    material = read_inputs([Experiment.read(experiment_file).folder])
     # The mixtures of all splits are there too; features are of those that are tested on.
     catalog = min((one for one in material.catalogs if "context" in one.table.column_names), key=len)
     changes = {one.name: feature_change(one, catalog, CLEAN).overall.to_json() for one in material.features}

@@ -5,30 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shotproof.core.records import Source
-from shotproof.stats.card.card import Card, CardAxis, CardBaseline, CardNumber, CardTasks, MissingAxis
-from shotproof.stats.intervals import Estimate, Spread
+from shotproof.stats.card.card import Card, CardAxis, CardBaseline, CardTasks, MissingAxis
+from shotproof.stats.intervals import Estimate, Interval, Spread
 from shotproof.stats.ranks import RankRange
 
 LEVEL = 0.95
 MANY = 1e9  # degrees of freedom: as good as a known variance
 
 
-def card_number(mean: float, error: float, task_error: float | None = None) -> CardNumber:
+def card_number(mean: float, error: float, task_error: float | None = None) -> Interval:
     """A number with this standard error, of which `task_error` comes of the tasks; all of it unless given."""
     spread = Spread(error**2, 2 * error**4 / MANY)
-    interval = Estimate(mean, spread).interval("images", LEVEL)
-    of_tasks = error if task_error is None else task_error
-    return CardNumber(
-        mean,
-        interval.low,
-        interval.high,
-        "images",
-        LEVEL,
-        variance=spread.variance,
-        uncertainty=spread.uncertainty,
-        third=0.0,
-        task_variance=of_tasks**2,
-    )
+    of_tasks = Spread((error if task_error is None else task_error) ** 2, 0.0)
+    return Estimate(mean, spread).interval("images", LEVEL, Estimate(mean, of_tasks))
 
 
 def random_axis(shot: int = 5, accuracy: float = 80.0, error: float = 1.0) -> CardAxis:

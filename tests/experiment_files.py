@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shotproof.core.errors import InputError
-from shotproof.pipeline.run import run
+from shotproof.pipeline.study import run
 
 
 def write_experiment(folder: Path, text: str, *changes: tuple[str, str]) -> Path:
@@ -26,3 +26,8 @@ def assert_refused(file: Path, expected: str) -> None:
         run(file)
     assert str(caught.value).startswith(f"{file}, {expected}")
     assert not (file.parent / "out").exists()
+
+
+def up_to_results(files: list[str]) -> list[str]:
+    """Files of a run without what is derived from its results."""
+    return [name for name in files if name != "report.html" and not name.startswith("reevaluations/")]

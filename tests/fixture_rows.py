@@ -95,14 +95,14 @@ ROWS: dict[str, list[Row]] = {
     "transductive-finetune": [Row("transductive-finetune(epochs=0)", (0.404565, 0.385356, 0.085868), 9)],
 }
 
-# Methods that have no row, each with the test that proves it: `module:test`, under tests/methods.
+# Methods that have no row, each with the test that proves it: `module:test`, under tests/learners.
 PROPERTY_TESTS: dict[str, str] = {
-    "dn4-global": "heads.maps.test_dn4:test_on_whole_items_one_shot_is_the_nearest_neighbor",
-    "baseline++": "shared.test_sgd:test_the_cosine_head_is_that_of_torch",
-    "zero-shot": "heads.texts.test_text_methods:test_scores_are_those_of_the_formula",
-    "tip-adapter": "heads.texts.test_text_methods:test_scores_are_those_of_the_formula",
-    "tip-adapter-f": "heads.texts.test_text_methods:test_training_is_that_of_torch",
-    "text-probe": "heads.texts.test_text_methods:test_training_is_that_of_torch",
+    "dn4-global": "heads.test_maps:test_on_whole_items_one_shot_is_the_nearest_neighbor",
+    "baseline++": "heads.inductive.test_gradient_descent:test_the_cosine_head_is_that_of_torch",
+    "zero-shot": "heads.test_texts:test_scores_are_those_of_the_formula",
+    "tip-adapter": "heads.test_texts:test_scores_are_those_of_the_formula",
+    "tip-adapter-f": "heads.test_texts:test_training_is_that_of_torch",
+    "text-probe": "heads.test_texts:test_training_is_that_of_torch",
     "chat": "incontext.test_chat:test_counts_are_those_of_the_model_behind_the_server",
     "anil": "adaptation.test_learned_start:test_unless_told_steps_and_rate_are_the_models",
     "boil": "adaptation.test_learned_start:test_unless_told_steps_and_rate_are_the_models",

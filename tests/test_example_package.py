@@ -18,8 +18,8 @@ EXAMPLE = Path(__file__).parents[1] / "examples" / "shotproof-median"
 CHECK = """
 import json, torch
 from shotproof.core.errors import InputError
-from shotproof.methods.adaptation.adaptation import DecodedTasks
-from shotproof.methods.method import make_method, methods
+from shotproof.learners.adaptation.adaptation import DecodedTasks
+from shotproof.learners.method import make_method, methods
 from shotproof.models.model import weights_digest
 from tests.drawn_tasks import draw
 batch = draw(tasks=3)

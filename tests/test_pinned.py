@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shotproof.methods.method import methods
+from shotproof.learners.method import methods
 from shotproof.tasks.sampler import samplers
 from tests.pinned.counts import COUNTS, Count, count
 from tests.pinned.draws import DRAWS, Draw, draw, pin_of

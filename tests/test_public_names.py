@@ -39,7 +39,7 @@ def test_public_names_stay_what_they_are_whatever_is_imported() -> None:
     code = """
 import importlib, pkgutil, types
 import shotproof as sp
-import shotproof.methods.heads.inductive.ncc as ncc
+import shotproof.learners.heads.inductive.centroids as ncc
 assert isinstance(ncc, types.ModuleType)
 for module in pkgutil.walk_packages(sp.__path__, "shotproof."):
     if not module.name.endswith("__main__"):
@@ -47,7 +47,9 @@ for module in pkgutil.walk_packages(sp.__path__, "shotproof."):
 assert "ncc" in sp.methods and "hardest" in sp.samplers
 modules = [name for name in sp.__all__ if isinstance(getattr(sp, name), types.ModuleType)]
 assert not modules, modules
-from shotproof.methods import method
+beside = {module.name for module in pkgutil.iter_modules(sp.__path__)}
+assert not beside & set(sp.__all__), beside & set(sp.__all__)
+from shotproof.learners import method
 assert list(method.methods) == list(sp.methods)
 """
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -15,8 +15,8 @@ KNOWN = {
     ("core/runtime/ray_worker.py", "pickle.loads"): "what the user of the cluster has sent",
     ("core/runtime/worker.py", "pickle.loads"): "what the parent process has sent",
     ("core/runtime/failure.py", "pickle.loads"): "what a worker of this process has sent",
-    ("methods/own/code.py", "exec"): "code that the user trusts",
-    ("methods/own/code.py", "compile"): "code that the user trusts",
+    ("learners/custom/code.py", "exec"): "code that the user trusts",
+    ("learners/custom/code.py", "compile"): "code that the user trusts",
     ("features/encoders/lite0.py", "torch.load"): "by weights_only",
     ("models/items.py", "np.load"): "without pickles, which is the default",
 }

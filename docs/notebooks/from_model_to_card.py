@@ -22,4 +22,4 @@ print("\n".join(made.card.verdict))
 made
 
 # %% [markdown]
-# `card/card.html` is the page. In CI, `shotproof gate card/card.json --max-skill-lost 0.15` fails where a limit is conclusively broken.
+# `card/card.html` is the page. In CI, `shotproof gate card/card.json --max-skill-lost 15` fails where a limit is conclusively broken.

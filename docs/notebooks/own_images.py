@@ -20,8 +20,8 @@ comparison = sp.compare(results, metric="wacc")
 # tasks to these, in points of the accuracy on each task's worst class, with its interval.
 
 # %%
-gaps = comparison.to_pandas("gaps")
-gaps[gaps["quantity"] == "gap"][["method", "metric", "mean", "low", "high"]].round(1)
+gaps = comparison.to_pandas().query("quantity == 'gap'")
+gaps[["method", "metric", "mean", "low", "high"]].round(1)
 
 # %%
 comparison.plot("gaps")

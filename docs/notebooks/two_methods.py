@@ -18,7 +18,7 @@ results = sp.evaluate(tasks, features, ["ncc", "cosine", "ridge"])
 material = sp.Material([results], tasks=[tasks], catalogs=[catalog], features=[features])
 comparison = sp.compare(material, intervals=["sampler", "images"])
 pairs = comparison.to_pandas("pairs")
-pairs[["a", "b", "metric", "interval", "difference", "low", "high"]].round(2)
+pairs[["a", "b", "metric", "interval", "mean", "low", "high"]].round(2)
 
 # %%
 comparison.plot("intervals")

@@ -4,8 +4,8 @@
                        \\-> Features (encoder) --------^
 
 The folders follow the flow, and imports go down only: `cli`, `pipeline`, `report`, `analysis`, `stats`, `evaluation`
-and `training`, `methods` and `tasks`, `worlds`, `sounds`, `models`, `features`, `attributes`, `catalog`, `media`,
-`core`.
+and `training`, `learners` and `tasks`, `worlds`, `sounds`, `models`, `features`, `attributes`, `catalog`, `media`
+and `functional`, `core`.
 
     import shotproof as sp
 
@@ -22,21 +22,20 @@ and `training`, `methods` and `tasks`, `worlds`, `sounds`, `models`, `features`,
 from __future__ import annotations
 
 import importlib
-import sys
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
+from shotproof.core.declared import declared
 from shotproof.version import __version__
 
 if TYPE_CHECKING:
-    from shotproof.analysis.compare import compare as compare
     from shotproof.analysis.explanation.explain import explain as explain
-    from shotproof.analysis.geometry.change import feature_change as feature_change
-    from shotproof.analysis.geometry.distribution import feature_distances as feature_distances
+    from shotproof.analysis.feature_change import feature_change as feature_change
+    from shotproof.analysis.feature_distances import feature_distances as feature_distances
     from shotproof.analysis.null_check import check_null as check_null
     from shotproof.analysis.projection import project_task as project_task
     from shotproof.analysis.reevaluation.material import Material as Material
-    from shotproof.analysis.similarity.similarity import measure_similarity as measure_similarity
+    from shotproof.analysis.similarity import measure_similarity as measure_similarity
     from shotproof.analysis.transfer import transfer as transfer
     from shotproof.attributes.attributes import Attributes as Attributes
     from shotproof.attributes.detector import Detector as Detector
@@ -44,8 +43,8 @@ if TYPE_CHECKING:
     from shotproof.attributes.detector import detectors as detectors
     from shotproof.attributes.statistics import detection_accuracy as detection_accuracy
     from shotproof.catalog.catalog import Catalog as Catalog
-    from shotproof.catalog.check import check_catalog as check_catalog
-    from shotproof.catalog.context_statistics import context_statistics as context_statistics
+    from shotproof.catalog.catalog_check import check_catalog as check_catalog
+    from shotproof.catalog.contexts import context_statistics as context_statistics
     from shotproof.catalog.layout import Layout as Layout
     from shotproof.catalog.layout import layouts as layouts
     from shotproof.catalog.layout import read_layout as read_layout
@@ -64,12 +63,12 @@ if TYPE_CHECKING:
     from shotproof.features.transforms import Transform as Transform
     from shotproof.features.transforms import transform as transform
     from shotproof.features.transforms import transforms as transforms
+    from shotproof.learners.adaptation.adaptation import Adaptation as Adaptation
+    from shotproof.learners.items import ItemsMethod as ItemsMethod
+    from shotproof.learners.items import ItemsTask as ItemsTask
+    from shotproof.learners.method import Method as Method
+    from shotproof.learners.method import methods as methods
     from shotproof.media.clip import read_clip as read_clip
-    from shotproof.methods.adaptation.adaptation import Adaptation as Adaptation
-    from shotproof.methods.items import ItemsMethod as ItemsMethod
-    from shotproof.methods.items import ItemsTask as ItemsTask
-    from shotproof.methods.method import Method as Method
-    from shotproof.methods.method import methods as methods
     from shotproof.models.backbone import Backbone as Backbone
     from shotproof.models.backbone import backbones as backbones
     from shotproof.models.model import Model as Model
@@ -82,10 +81,12 @@ if TYPE_CHECKING:
     from shotproof.pipeline.experiment import Experiment as Experiment
     from shotproof.pipeline.explorer import view as view
     from shotproof.pipeline.leaderboard import leaderboard as leaderboard
-    from shotproof.pipeline.material import read as read
     from shotproof.pipeline.profile.profile import profile as profile
+    from shotproof.pipeline.read import read as read
     from shotproof.pipeline.report import write_report as write_report
-    from shotproof.pipeline.run import run as run
+    from shotproof.pipeline.study import Study as Study
+    from shotproof.pipeline.study import compare as compare
+    from shotproof.pipeline.study import run as run
     from shotproof.sounds.mapping import read_mapping as read_mapping
     from shotproof.sounds.mix import MixSettings as MixSettings
     from shotproof.sounds.mix import mix as mix
@@ -101,15 +102,15 @@ if TYPE_CHECKING:
     from shotproof.stats.planning.plan import plan as plan
     from shotproof.stats.planning.statistical_power import tasks_needed as tasks_needed
     from shotproof.stats.stages import stage_curves as stage_curves
-    from shotproof.tasks.check import check_tasks as check_tasks
-    from shotproof.tasks.context.sets import sample_context as sample_context
+    from shotproof.tasks.context.context_sets import sample_context as sample_context
     from shotproof.tasks.sampler import Sampler as Sampler
     from shotproof.tasks.sampler import sample as sample
     from shotproof.tasks.sampler import samplers as samplers
+    from shotproof.tasks.task_check import check_tasks as check_tasks
     from shotproof.tasks.taskset import TaskSet as TaskSet
+    from shotproof.training.train import Trial as Trial
     from shotproof.training.train import train as train
-    from shotproof.training.trials import Trial as Trial
-    from shotproof.training.trials import train_trials as train_trials
+    from shotproof.training.train import train_trials as train_trials
     from shotproof.worlds.contexts import ContextWorld as ContextWorld
     from shotproof.worlds.dial import DialEncoder as DialEncoder
     from shotproof.worlds.gaussian import GaussianWorld as GaussianWorld
@@ -119,7 +120,7 @@ if TYPE_CHECKING:
 
 # Where each public name lives. Names are imported when first used, so that `import shotproof` stays light.
 _HOME = {
-    "Adaptation": "methods.adaptation.adaptation",
+    "Adaptation": "learners.adaptation.adaptation",
     "Attributes": "attributes.attributes",
     "Backbone": "models.backbone",
     "Bundle": "pipeline.bundle.bundle",
@@ -134,12 +135,12 @@ _HOME = {
     "Features": "features.features",
     "GateLimits": "stats.card.gate",
     "GaussianWorld": "worlds.gaussian",
-    "ItemsMethod": "methods.items",
-    "ItemsTask": "methods.items",
+    "ItemsMethod": "learners.items",
+    "ItemsTask": "learners.items",
     "Layout": "catalog.layout",
     "Limits": "stats.card.gate",
     "Material": "analysis.reevaluation.material",
-    "Method": "methods.method",
+    "Method": "learners.method",
     "MixSettings": "sounds.mix",
     "Model": "models.model",
     "Objective": "models.objective",
@@ -151,6 +152,7 @@ _HOME = {
     "ScenesWorld": "worlds.scenes",
     "ShapesWorld": "worlds.shapes",
     "ShotproofError": "core.errors",
+    "Study": "pipeline.study",
     "SoundsWorld": "worlds.sounds",
     "TaskSet": "tasks.taskset",
     "Thresholds": "sounds.quality",
@@ -158,11 +160,11 @@ _HOME = {
     "backbones": "models.backbone",
     "bundle": "pipeline.bundle.write",
     "check": "pipeline.check",
-    "check_catalog": "catalog.check",
+    "check_catalog": "catalog.catalog_check",
     "check_null": "analysis.null_check",
-    "check_tasks": "tasks.check",
-    "compare": "analysis.compare",
-    "context_statistics": "catalog.context_statistics",
+    "check_tasks": "tasks.task_check",
+    "compare": "pipeline.study",
+    "context_statistics": "catalog.contexts",
     "detect": "attributes.detector",
     "detection_accuracy": "attributes.statistics",
     "detectors": "attributes.detector",
@@ -173,34 +175,34 @@ _HOME = {
     "estimate_moments": "stats.planning.plan",
     "evaluate": "evaluation.evaluate",
     "explain": "analysis.explanation.explain",
-    "feature_change": "analysis.geometry.change",
-    "feature_distances": "analysis.geometry.distribution",
+    "feature_change": "analysis.feature_change",
+    "feature_distances": "analysis.feature_distances",
     "gate": "stats.card.gate",
     "layouts": "catalog.layout",
     "leaderboard": "pipeline.leaderboard",
-    "measure_similarity": "analysis.similarity.similarity",
-    "methods": "methods.method",
+    "measure_similarity": "analysis.similarity",
+    "methods": "learners.method",
     "mix": "sounds.mix",
     "objectives": "models.objective",
     "option": "core.options",
     "plan": "stats.planning.plan",
     "profile": "pipeline.profile.profile",
     "project_task": "analysis.projection",
-    "read": "pipeline.material",
+    "read": "pipeline.read",
     "read_clip": "media.clip",
     "read_layout": "catalog.layout",
     "read_mapping": "sounds.mapping",
-    "run": "pipeline.run",
+    "run": "pipeline.study",
     "run_bundle": "pipeline.bundle.run",
     "runtime": "core.runtime.runtime",
     "sample": "tasks.sampler",
-    "sample_context": "tasks.context.sets",
+    "sample_context": "tasks.context.context_sets",
     "samplers": "tasks.sampler",
     "stage_curves": "stats.stages",
     "tasks_needed": "stats.planning.statistical_power",
     "train": "training.train",
-    "Trial": "training.trials",
-    "train_trials": "training.trials",
+    "Trial": "training.train",
+    "train_trials": "training.train",
     "transfer": "analysis.transfer",
     "transform": "features.transforms",
     "transforms": "features.transforms",
@@ -208,18 +210,13 @@ _HOME = {
     "write_report": "pipeline.report",
 }
 
+# Components of layers above their registry, which may not name them itself.
+declared.update(
+    encoder={"dial": "shotproof.worlds.dial:DialEncoder", "model": "shotproof.models.encoder:ModelEncoder"},
+    sampler={"filter": "shotproof.evaluation.filter:Filter"},
+)
+
 __all__ = ["__version__", *_HOME]
-
-
-class _Package(ModuleType):
-    """Public names stay what they are: importing `shotproof.methods.x` would make `shotproof.methods` the package."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (name in _HOME and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,7 @@ from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.evaluated import Classifier
 from shotproof.features.encoder import encode
 from shotproof.stats.card.card import Card, MissingAxis
-from shotproof.tasks.context.sets import sample_context
+from shotproof.tasks.context.context_sets import sample_context
 from shotproof.worlds.contexts import ContextWorld
 from tests.drawn_results import draw_results, draw_tasks
 
@@ -45,9 +45,9 @@ def test_contexts_are_measured_against_iid_tasks_and_their_placebo(card: Card) -
     assert (axis.reference.sampler, axis.axis) == ("iid", "contexts")
     assert axis.conclusion == "+"
     assert axis.verdict.startswith("It leans on the context")
-    lost = axis.reference_accuracy["acc"].interval.mean - axis.accuracy["acc"].interval.mean
+    lost = axis.reference_accuracy["acc"].mean - axis.accuracy["acc"].mean
     assert axis.gap["acc"].mean == pytest.approx(lost)
-    assert axis.excess["acc"].mean == pytest.approx(lost - axis.placebo_gap["acc"].interval.mean)
+    assert axis.excess["acc"].mean == pytest.approx(lost - axis.placebo_gap["acc"].mean)
 
 
 def test_the_contexts_that_cost_most_come_with_an_example_of_missed_queries(card: Card, material: Material) -> None:
@@ -56,7 +56,7 @@ def test_the_contexts_that_cost_most_come_with_an_example_of_missed_queries(card
     assert 1 <= len(axis.costs) <= 3
     for cost in axis.costs:
         assert cost.attribute in contexts
-        assert cost.cost.interval.low > 0  # conclusive, or it would not be here
+        assert cost.cost.low > 0  # conclusive, or it would not be here
         assert cost.examples[0].label == cost.worst_label
         assert cost.attribute in cost.advice
         assert all(item.split("/")[1] == cost.attribute for item in cost.examples[0].support)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.evaluated import Classifier
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
-from shotproof.methods.items import ItemsMethod, ItemsTask
+from shotproof.learners.items import ItemsMethod, ItemsTask
 from shotproof.stats.comparison import Comparison
 from shotproof.stats.intervals import Estimate
 from shotproof.tasks.sampler import sample
@@ -163,7 +163,7 @@ def test_data_too_small_for_halves_is_a_reason_and_the_others_still_come() -> No
     assert "halves of the classes need 6 classes" in comparison.refused["classes"]
     intervals = comparison.groups[0].rows[0].intervals["acc"]
     assert [name for name, one in intervals.items() if one.refused is None] == ["sampler", "images"]
-    assert comparison.to_json()["methods"][0]["intervals"]["acc"]["classes"] is None
+    assert [row["low"] for row in comparison.to_json()["estimates"] if row["interval"] == "classes"] == [None, None]
 
 
 def test_methods_on_items_are_not_evaluated_anew_which_is_a_reason(world: World) -> None:
@@ -176,8 +176,8 @@ def test_methods_on_items_are_not_evaluated_anew_which_is_a_reason(world: World)
 
     on_items = evaluate(world[2], catalog=world[0], methods=First())
     comparison = compare(material_of(world, results=[on_items, world[3]]), intervals=["sampler", "images", "depletion"])
-    rows = comparison.to_pandas("methods")
-    assert set(rows["method"]) == {"items: First", "features: ncc", "features: knn"}
+    rows = comparison.to_pandas()
+    assert set(rows["classifier"]) == {"items: First", "features: ncc", "features: knn"}
     assert rows[(rows["interval"] == "sampler") & (rows["encoder"] == "features")]["low"].notna().all()
     told = rows[rows["interval"] != "sampler"]["refused"]
     assert set(told) == {"method 'First' needs the items, and is not evaluated anew on other tasks"}
@@ -219,9 +219,9 @@ def test_a_set_too_small_for_halves_loses_that_interval_alone_with_the_reason_be
     assert "sampler intervals, about these images only" in told  # the gap has no other
     alone = compare(replace(material, results=material.results[:1]), intervals=["images", "sampler"])
     assert alone.groups[0].rows[0].intervals == random.rows[0].intervals  # what another set lacks changes nothing
-    rows = [row for row in comparison.to_json()["methods"] if row["tasks"] == "fewstab"]
-    assert all(row["refused"]["acc"]["images"].startswith("fewstab: a half") for row in rows)
-    assert all(row["intervals"]["acc"]["images"] is None for row in rows)
+    rows = comparison.to_pandas().query("tasks == 'fewstab' and interval == 'images'")
+    assert rows["refused"].str.startswith("fewstab: a half").all()
+    assert rows["low"].isna().all()
 
 
 def test_images_come_first_where_the_material_is_there(world: World) -> None:
@@ -241,9 +241,11 @@ def test_the_intervals_that_are_asked_for_come_in_their_order_everywhere(world: 
     assert list(row.intervals["acc"]) == list(asked)
     assert row.first("acc").covers == asked[0]
     written = comparison.to_json()
-    assert list(written["covers"]) == list(written["methods"][0]["intervals"]["acc"]) == list(asked)
-    assert list(written["methods"][0]["ranks"]) == list(asked)
-    assert written["methods"][0]["rank"] == asdict(row.ranks["acc"][asked[0]])  # type: ignore[index, arg-type]
+    assert list(written["covers"]) == list(asked)
+    first = written["estimates"][0]
+    ranks = row.ranks["acc"][asked[0]]  # type: ignore[index]
+    assert ranks is not None
+    assert (first["interval"], first["rank_best"], first["rank_worst"]) == (asked[0], ranks.best, ranks.worst)
     assert list(dict.fromkeys(comparison.to_pandas()["interval"])) == list(asked)
     assert f"interval '{asked[0]}'" in comparison.to_latex()
     half = row.intervals["acc"][asked[0]].half_width  # type: ignore[index]

@@ -18,7 +18,7 @@ from shotproof.core.records import AttributesRecord
 from shotproof.evaluation.evaluate import evaluate, predict_queries
 from shotproof.features.features import Features
 from shotproof.pipeline.report import write_report
-from shotproof.tasks.context.sets import sample_context
+from shotproof.tasks.context.context_sets import sample_context
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.taskset import TaskSet
 from shotproof.worlds.scenes import ScenesWorld

@@ -17,7 +17,7 @@ from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.stats.export.sentences import headline
-from shotproof.tasks.context.sets import sample_context
+from shotproof.tasks.context.context_sets import sample_context
 from shotproof.tasks.sampler import sample
 from tests.conftest import draw_data
 from tests.context_data import catalog_of_counts, mixtures

@@ -23,7 +23,7 @@ from shotproof.evaluation.results import Results
 from shotproof.media.clip import RATE
 from shotproof.pipeline.explorer import read_site, write_site
 from shotproof.report.explorer.server import ExplorerServer
-from shotproof.tasks.context.sets import sample_context
+from shotproof.tasks.context.context_sets import sample_context
 from shotproof.tasks.taskset import TaskSet
 from tests.explored_run import write_run
 from tests.report_files import make_results

@@ -80,7 +80,7 @@ def test_from_a_folder_of_images_to_a_report(shotproof: Shotproof, world: Path) 
     for command in flow:
         status, out, err = shotproof(*command)
         assert (status, err) == (0, ""), (command, out, err)
-    assert {row["method"] for row in json.loads(out)["methods"]} == {"ncc"}
+    assert {row["method"] for row in json.loads(out)["estimates"]} == {"ncc"}
     assert (world / "report.html").stat().st_size > 10_000
 
 

@@ -18,7 +18,6 @@ NOWHERE = "not-there.parquet"
         (["compare", NOWHERE, "--interval", "image"], "unknown interval 'image': did you mean 'images'?"),
         (["compare", NOWHERE, "--level", "95"], "level: expected a share above 0 and below 1"),
         (["compare", NOWHERE, "--metric", "wac"], "unknown metric 'wac': did you mean 'wacc'?"),
-        (["compare", NOWHERE, "-t", "l3"], "unknown transform 'l3'"),
         (["report", NOWHERE, "--interval", "image"], "unknown interval 'image': did you mean 'images'?"),
         (["report", NOWHERE, "-o", "folder.html"], "folder.html is a folder, expected the name of a file"),
         (["report", NOWHERE, "--figures", "a-file"], "a-file is a file, expected a folder"),

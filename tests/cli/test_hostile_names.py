@@ -80,7 +80,7 @@ def test_csv_and_json_keep_their_form(shotproof: Shotproof, data: Path) -> None:
     shotproof("sample", "catalog.parquet", "--sampler", "random", *shape, "-o", "tasks.parquet")
     shotproof("evaluate", "tasks.parquet", "--features", "features.parquet", "--method", "ncc", "-o", "results.parquet")
     document = json.loads(shotproof("compare", "results.parquet", "--json")[1])
-    assert document["methods"][0]["encoder"] == HOSTILE
+    assert document["estimates"][0]["encoder"] == HOSTILE
     rows = csv.DictReader(io.StringIO(shotproof("compare", "results.parquet", "--csv")[1]))
     assert next(rows)["encoder"] == printable(HOSTILE)
     attributes = csv.DictReader(
@@ -98,7 +98,7 @@ def test_a_card_adds_no_annotation_of_its_own(
     axis = replace(stress_axis(lost=30), name=f"fewstab,file=/etc/passwd::{HOSTILE}")
     card = replace(make_card(random_axis(), axis), name=HOSTILE, encoder=HOSTILE, method=HOSTILE, verdict=(HOSTILE,))
     card.write(data / "card.json")
-    monkeypatch.setattr(sys, "argv", ["shotproof", "gate", "card.json", "--max-skill-lost", "0.1", "--github"])
+    monkeypatch.setattr(sys, "argv", ["shotproof", "gate", "card.json", "--max-skill-lost", "10", "--github"])
     with pytest.raises(SystemExit):
         main()
     out, err = capsys.readouterr()

@@ -18,7 +18,7 @@ def test_bits_are_those_of_splitmix64() -> None:
         return z ^ (z >> 31)
 
     expected = mix(mix(mix(7) ^ (3 * 0x9E3779B97F4A7C15 % 2**64)) ^ (5 * 0x9E3779B97F4A7C15 % 2**64))
-    assert int(draws.bits(7, 3, 5)) == expected
+    assert int(draws.bits(7, 3, 5)) == int(draws.further(draws.bits(7, 3), 5)) == expected
 
 
 @given(st.integers(0, 2**63), st.lists(st.integers(0, 10**6), min_size=1, max_size=5))

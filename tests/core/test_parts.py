@@ -10,7 +10,7 @@ import pytest
 
 from shotproof.core import tables
 from shotproof.core.errors import InputError
-from shotproof.pipeline.material import read, read_material
+from shotproof.pipeline.read import read, read_inputs
 from tests.conftest import draw_data
 
 
@@ -29,7 +29,7 @@ def test_parts_are_the_same_as_one_file(parts: Path) -> None:
         assert again.digest == one.digest == again.record.stated_digest
         assert again.record.detectors == one.record.detectors if name == "attributes" else True
         assert len(list((parts / f"{name}.parts").glob("part-*.parquet"))) == 4
-    assert [len(kind) for kind in (read_material([parts]).catalogs, read_material([parts]).attributes)] == [1, 1]
+    assert [len(kind) for kind in (read_inputs([parts]).catalogs, read_inputs([parts]).attributes)] == [1, 1]
 
 
 def test_parts_that_are_there_are_kept(parts: Path) -> None:

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 import shotproof as sp
+from shotproof.analysis.compare import compare
+from shotproof.analysis.reevaluation.material import Material
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.trust import NotTrusted, Reach, reading_below, require_trust, trusting, typed_by_user
 from shotproof.features.encoder import encoders
-from shotproof.methods.incontext.chat import Chat
-from shotproof.methods.method import make_method
+from shotproof.learners.incontext.chat import Chat
+from shotproof.learners.method import make_method
 from shotproof.tasks.sampler import samplers
 from tests.conftest import draw_data
 
@@ -110,12 +112,11 @@ def test_results_that_a_user_evaluated_are_evaluated_anew_with_the_method_or_wit
 ) -> None:
     catalog, features, tasks = data
     results = sp.evaluate(tasks, features, ["ncc", head])
-    found = sp.Material([results], [tasks], [catalog], [features], halvings=2)
+    parts = [results, tasks, catalog, features]
     with pytest.raises(NotTrusted, match="of the results cannot be made anew"):
-        sp.compare(found, intervals="images")
+        sp.compare(parts, halvings=2, intervals="images")
     for more in ({"trust": True}, {"methods": [sp.methods.make("ncc"), _made(head)]}):
-        of_all = sp.Material([results], [tasks], [catalog], [features], halvings=2, **more)  # type: ignore[arg-type]
-        assert sp.compare(of_all, intervals="images").covers == ("images",)
+        assert sp.compare(parts, halvings=2, intervals="images", **more).covers == ("images",)  # type: ignore[arg-type]
 
 
 def test_code_that_has_changed_since_it_was_evaluated_is_not_run(
@@ -125,7 +126,7 @@ def test_code_that_has_changed_since_it_was_evaluated_is_not_run(
     results = sp.evaluate(tasks, features, head)
     Path(head.rpartition(":")[0]).write_text(f"{HEAD}\nraise SystemExit('it ran')\n")
     with pytest.raises(sp.ShotproofError, match="its code has changed since the results were made"):
-        sp.compare(sp.Material([results], [tasks], [catalog], [features], halvings=2, trust=True), intervals="images")
+        sp.compare([results, tasks, catalog, features], halvings=2, trust=True, intervals="images")
 
 
 def test_code_is_found_from_the_folder_of_the_run_that_names_it(
@@ -137,10 +138,10 @@ def test_code_is_found_from_the_folder_of_the_run_that_names_it(
     results = sp.evaluate(tasks, features, "../heads.py:head")
     monkeypatch.chdir("/")
     named = {"trust": True, "folders": [tmp_path / "run"]}
-    material = sp.Material([results], [tasks], [catalog], [features], halvings=2, **named)  # type: ignore[arg-type]
-    assert sp.compare(material).covers == ("images", "sampler")
+    material = Material([results], [tasks], [catalog], [features], halvings=2, **named)  # type: ignore[arg-type]
+    assert compare(material).covers == ("images", "sampler")
     note = "no images interval: method '../heads.py:head' of the results cannot be made anew: "
-    (told,) = sp.compare(replace(material, trust=False)).notes
+    (told,) = compare(replace(material, trust=False)).notes
     assert told.startswith(note)
 
 

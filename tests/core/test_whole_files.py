@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from shotproof.core.errors import InputError, WriteFailed
-from shotproof.core.locks import sole_use
-from shotproof.core.whole_files import new_folder, whole_file, whole_folder, write_text
+from shotproof.core.whole_files import new_folder, sole_use, whole_file, whole_folder, write_text
 
 # Is killed while it writes one file of a folder; then another process writes another one.
 KILLED = """

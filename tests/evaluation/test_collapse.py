@@ -12,7 +12,7 @@ from shotproof.evaluation.batches import Part
 from shotproof.evaluation.collapse import collapsed_tasks
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
-from shotproof.methods.shared.any_features import centered_cosines, centered_rows
+from shotproof.functional.task_rows import centered_cosines, centered_rows
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.taskset import TaskSet
 from tests.analysis.test_compare import make_world

@@ -16,8 +16,8 @@ from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.batches import TaskArrays
 from shotproof.evaluation.engine import items_on, predict_tasks
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.methods.heads.transductive.bpa import Bpa
-from shotproof.methods.method import Method, make_method
+from shotproof.learners.heads.transductive.bpa import Bpa
+from shotproof.learners.method import Method, make_method
 from tests.drawn_tasks import draw_task_set
 
 CPU = torch.device("cpu")

@@ -23,7 +23,7 @@ from shotproof.evaluation import item_tensors
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.results import SCHEMA, Results
 from shotproof.features.features import Features
-from shotproof.methods.method import DEFAULT_METHODS, Method, make_method
+from shotproof.learners.method import DEFAULT_METHODS, Method, make_method
 from shotproof.tasks.taskset import TaskSet
 from tests.drawn_tasks import draw_task_set
 

@@ -16,8 +16,7 @@ from shotproof.evaluation import filter as filter_module
 from shotproof.evaluation.filter import BoundFilter, Filter
 from shotproof.features.features import Features
 from shotproof.tasks.sampler import SamplerInputs, sample
-from shotproof.tasks.shape import TaskShape
-from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.taskset import TaskSet, TaskShape
 from tests.tasks.uniform.test_depletion import catalog_of
 
 DESIGN: dict[str, Any] = {"way": 3, "shot": 2, "query": 4}

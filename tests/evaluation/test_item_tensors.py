@@ -7,9 +7,9 @@ import torch
 from shotproof.evaluation import item_tensors
 from shotproof.evaluation.batches import TaskArrays
 from shotproof.evaluation.item_tensors import ItemTensors
-from shotproof.features.power import PowerTransform
-from shotproof.methods.method import make_method
-from shotproof.methods.shared.pairwise import UnitRows
+from shotproof.functional.power import PowerTransform
+from shotproof.learners.bases import UnitRows
+from shotproof.learners.method import make_method
 from tests.drawn_tasks import draw_task_set
 
 SUPPORT, QUERY = torch.tensor([[3, 1], [0, 3]]), torch.tensor([[2, 2, 5], [4, 1, 0]])

@@ -17,7 +17,7 @@ from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.origin import Origin
 from shotproof.evaluation.results import Results
 from shotproof.features.encoder import encode
-from shotproof.methods.items import NO_CLASS, ItemsMethod, ItemsTask
+from shotproof.learners.items import NO_CLASS, ItemsMethod, ItemsTask
 from shotproof.tasks.sampler import sample
 from shotproof.worlds.shapes import ShapesWorld
 

@@ -15,7 +15,7 @@ import shotproof as sp
 from shotproof.core.errors import InputError, Mismatch
 from shotproof.core.options import option
 from shotproof.evaluation.origin import Origin
-from shotproof.methods.adaptation.finetune import Finetune
+from shotproof.learners.adaptation.finetune import Finetune
 from tests.small_networks import SMALL, write_world
 
 COUNTS = ["task", "slot", "label", "n_query", "n_correct", "missed"]

@@ -10,7 +10,7 @@ from shotproof.evaluation.batches import TaskArrays
 from shotproof.evaluation.item_tensors import ItemTensors
 from shotproof.evaluation.scoring import Gathered, predict, tasks_at_a_time
 from shotproof.features.features import Features
-from shotproof.methods.method import make_method
+from shotproof.learners.method import make_method
 from tests.drawn_tasks import draw_task_set
 
 

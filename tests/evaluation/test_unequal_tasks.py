@@ -11,8 +11,8 @@ import pytest
 from scipy.spatial.distance import cdist
 from typer.testing import CliRunner
 
-from shotproof.analysis.chosen_tasks import choose_tasks
 from shotproof.analysis.compare import compare
+from shotproof.analysis.explored_tasks import choose_tasks
 from shotproof.analysis.reevaluation.material import Material
 from shotproof.catalog.catalog import Catalog
 from shotproof.cli.app import app
@@ -25,8 +25,8 @@ from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.pipeline.report import write_report
 from shotproof.stats.planning.pilot import Pilot
-from shotproof.tasks.check import check_tasks
 from shotproof.tasks.sampler import sample
+from shotproof.tasks.task_check import check_tasks
 from shotproof.tasks.taskset import TaskSet
 from tests.drawn_images import draw_catalog
 from tests.tasks.uniform.test_depletion import catalog_of

@@ -12,7 +12,7 @@ from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.encoder import encode, encoders
 from shotproof.features.features import Features, Tally
-from shotproof.methods.method import methods
+from shotproof.learners.method import methods
 from tests.drawn_images import draw_catalog
 from tests.drawn_tasks import draw_task_set
 from tests.features.encoders.test_hf import saved

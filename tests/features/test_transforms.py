@@ -12,7 +12,7 @@ from shotproof.core.records import Maker
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
 from shotproof.features.transforms import Transform, transform, transforms
-from shotproof.methods.method import make_method
+from shotproof.learners.method import make_method
 from tests.drawn_tasks import draw_task_set
 
 RANDOM = np.random.default_rng(0)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 import shotproof as sp
 from shotproof.analysis.card import make_card as make_card_of
-from shotproof.analysis.similarity.similarity import Similarity
+from shotproof.analysis.similarity import Similarity
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import TrainingFailed
 from tests.chat_servers import chat_server
@@ -214,10 +214,9 @@ def _mine(folder: Path) -> None:
         shutil.copy(folder / f"{name}.parquet", mine)
     # What the tasks were drawn from, with paths that start from the folder that it is in.
     sp.Catalog.read(folder / "catalog.parquet").write(mine / "catalog.parquet")
-    material = sp.read(mine)
-    assert isinstance(material, sp.Material)
-    comparison = sp.compare(material, intervals=["sampler"], placebo=False)
-    make_card_of(comparison, material, comparison.blocks[0].classifiers[0], quick=True).write(mine / "card.json")
+    study = sp.Study.of(mine)
+    comparison = study.compare(intervals=["sampler"], placebo=False)
+    make_card_of(comparison, study.inputs, comparison.blocks[0].classifiers[0], quick=True).write(mine / "card.json")
     sp.bundle(mine, folder / "mine.zip")
 
 
@@ -231,7 +230,7 @@ def _texts(folder: Path) -> None:
     sp.bundle(folder / "run", folder / "bundle.zip")
     for name in ("card", "old-card"):
         make_card().write(folder / f"{name}.json")
-    (folder / "limits.toml").write_text('only = ["fewstab"]\nmax_gap = 5\n[axes.fewstab]\nmax_skill_lost = 0.1\n')
+    (folder / "limits.toml").write_text('only = ["fewstab"]\nmax_gap = 5\n[axes.fewstab]\nmax_skill_lost = 10\n')
 
 
 def _sounds(folder: Path) -> None:

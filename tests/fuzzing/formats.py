@@ -276,7 +276,7 @@ FORMATS: dict[str, Format] = {
         "card.json",
         either(changed_json),
         {
-            "gate": ("gate", "card.json", "--max-gap", "5", "--max-skill-lost", "0.1"),
+            "gate": ("gate", "card.json", "--max-gap", "5", "--max-skill-lost", "10"),
             "gate --against": ("gate", "old-card.json", "--against", "card.json"),
             "check": ("check", "card.json", "--tasks", "tasks.parquet", "--features", "features.parquet"),
             "sp.read": reading("card.json"),

@@ -120,3 +120,84 @@ def test_a_damaged_file_is_read_or_refused(
     except UnreadableItem:
         return
     assert image.mode == "RGB"
+
+
+def scene(width: int, height: int, seed: int = 0) -> Image.Image:
+    """A picture with shapes of all sizes, and the noise of a camera."""
+    rng = np.random.default_rng(seed)
+    pixels = np.zeros((height, width, 3))
+    for cells in (2, 9, 40):
+        coarse = Image.fromarray(rng.integers(0, 256, (cells, cells, 3), dtype=np.uint8))
+        pixels += np.asarray(coarse.resize((width, height), Image.Resampling.BICUBIC)) / 3
+    return Image.fromarray(np.clip(pixels + rng.normal(0, 7, pixels.shape), 0, 255).astype(np.uint8))
+
+
+@pytest.mark.parametrize(
+    ("size", "side", "expected"),
+    [
+        ((895, 1200), 224, (895, 1200)),  # half of it would be smaller than twice the side
+        ((896, 1201), 224, (448, 601)),
+        ((1792, 1792), 224, (448, 448)),
+        ((1792, 1792), 8, (448, 448)),  # the same for whoever needs less
+        ((1792, 1792), 225, (896, 896)),
+        ((1792, 1792), 897, (1792, 1792)),
+        ((1792, 1792), None, (1792, 1792)),
+    ],
+)
+def test_a_large_jpeg_is_decoded_with_at_least_twice_the_side(
+    tmp_path: Path, size: tuple[int, int], side: int | None, expected: tuple[int, int]
+) -> None:
+    Image.new("RGB", size).save(tmp_path / "image.jpg")
+    assert open_image(tmp_path / "image.jpg", side=side).size == expected
+
+
+@pytest.mark.parametrize("options", [{}, {"progressive": True}, {"subsampling": 0}])
+def test_a_reduced_jpeg_looks_like_the_whole_one(tmp_path: Path, options: dict[str, object]) -> None:
+    scene(2000, 1500).save(tmp_path / "image.jpg", quality=90, **options)
+    whole, reduced = (open_image(tmp_path / "image.jpg", side=side) for side in (None, 224))
+    assert reduced.size == (1000, 750)
+    far = np.subtract(*(np.asarray(image.resize((224, 224)), float) for image in (whole, reduced)))
+    assert np.abs(far).mean() < 0.5  # of 255
+
+
+def test_a_reduced_jpeg_is_upright(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    scene(2000, 1500).save(tmp_path / "turned.jpg", exif=exif)
+    scene(2000, 1500).save(tmp_path / "image.jpg")
+    turned, plain = (open_image(tmp_path / name, side=224) for name in ("turned.jpg", "image.jpg"))
+    np.testing.assert_array_equal(np.asarray(turned), np.rot90(np.asarray(plain), k=-1))
+
+
+@pytest.mark.parametrize("extension", ["png", "webp", "bmp", "gif", "tif"])
+def test_other_formats_are_never_reduced(tmp_path: Path, extension: str) -> None:
+    path = tmp_path / f"image.{extension}"
+    scene(1000, 1000).save(path)
+    assert open_image(path, side=32).tobytes() == open_image(path).tobytes()
+
+
+@pytest.mark.parametrize("mode", ["L", "CMYK"])
+def test_a_reduced_jpeg_of_another_mode_becomes_rgb(tmp_path: Path, mode: str) -> None:
+    scene(1000, 1000).convert(mode).save(tmp_path / "image.jpg")
+    reduced = open_image(tmp_path / "image.jpg", side=224)
+    assert (reduced.mode, reduced.size) == ("RGB", (500, 500))
+
+
+def test_a_cut_jpeg_is_refused_alike_if_it_is_reduced(tmp_path: Path) -> None:
+    whole = encoded(scene(1000, 1000), "JPEG")
+    (tmp_path / "image.jpg").write_bytes(whole[: len(whole) // 2])
+    told = []
+    for side in (None, 224):
+        with pytest.raises(UnreadableItem) as caught:
+            open_image(tmp_path / "image.jpg", side=side)
+        told.append(str(caught.value).split("(")[0])  # without the count of bytes
+    assert told[0] == told[1]
+    assert "image file is truncated" in told[0]
+
+
+def test_the_first_picture_of_several_in_a_jpeg_is_reduced(tmp_path: Path) -> None:
+    first, second = scene(1000, 1000), scene(1000, 1000, seed=1)
+    first.save(tmp_path / "several.jpg", "MPO", save_all=True, append_images=[second])  # as phones keep a depth map
+    first.save(tmp_path / "one.jpg", "JPEG")
+    several, one = (open_image(tmp_path / name, side=224) for name in ("several.jpg", "one.jpg"))
+    assert several.tobytes() == one.tobytes()

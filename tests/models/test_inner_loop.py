@@ -14,7 +14,6 @@ from torch.nn import functional
 
 from shotproof.core.errors import InputError
 from shotproof.models.backbone import BackboneNetwork
-from shotproof.models.batch_norm import stateless_batch_norm
 from shotproof.models.inner_loop import (
     Viewed,
     adapted,
@@ -23,6 +22,7 @@ from shotproof.models.inner_loop import (
     linear_head,
     normalized_by,
     over_tasks,
+    stateless_batch_norm,
 )
 from shotproof.models.model import weights_digest
 from shotproof.models.network import FewShotNetwork

@@ -24,7 +24,7 @@ USES = {
     "timm": "sp.backbones.make('timm:resnet18').preprocessing('image')",
     "onnx": "sp.encoders.make('onnx:some.onnx').require_extras()",
     "sklearn": "method.make_method('sklearn:sklearn.svm.SVC(C=10)')",
-    "pandas": "tabular.require_pandas()",
+    "pandas": "tables.require_pandas()",
     "plot": "plot._drawn([plot.Panel('', '', lambda axes: None, 1)])",
     "sound": "clip.soundfile_module(), loudness._meter()",
     "ray": "RayEngine().require_extras()",
@@ -36,11 +36,11 @@ PREAMBLE = """
 import json, sys
 import shotproof as sp
 from shotproof.attributes.detectors import words
-from shotproof.core import tabular
+from shotproof.core import tables
 from shotproof.core.errors import MissingExtra
 from shotproof.core.runtime.ray import RayEngine
 from shotproof.media import clip
-from shotproof.methods import method
+from shotproof.learners import method
 from shotproof.pipeline.bundle import hub
 from shotproof.sounds import loudness
 from shotproof.stats.export import plot

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shotproof.pipeline.run import run
+from shotproof.pipeline.study import run
 from shotproof.worlds.shapes import ShapesWorld
 from tests.pipeline.model_files import write_model
 from tests.pipeline.shapes_experiment import EXPERIMENT

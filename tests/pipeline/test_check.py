@@ -20,7 +20,6 @@ from shotproof.cli.app import app
 from shotproof.core.errors import InputError
 from shotproof.evaluation.evaluated import Classifier
 from shotproof.pipeline.check import check
-from shotproof.pipeline.run import QUICK_HALVINGS, QUICK_TASKS_PER_HALF
 from shotproof.stats.intervals import Estimate, Spread
 from tests.drawn_cards import make_card as drawn_card
 
@@ -41,8 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, tasks in {"random": random, "hardest": hardest}.items():
         tasks.write(folder / f"tasks-{name}.parquet")
         sp.evaluate(tasks, features, ["ncc", "knn"]).write(folder / f"results-{name}.parquet")
-    material = replace(sp.read(folder), halvings=QUICK_HALVINGS, tasks_per_half=QUICK_TASKS_PER_HALF)
-    assert isinstance(material, sp.Material)
+    material = sp.read(folder).inputs.quickly()
     comparison = compare(material, intervals=["images", "sampler"])
     make_card(comparison, material, Classifier("features", "ncc"), quick=True).write(folder / "card.json")
     return folder
@@ -92,7 +90,7 @@ def test_a_card_that_does_not_follow_from_its_counts_is_wrong(folder: Path, tmp_
     spread = Spread(number.variance / 9, (number.uncertainty or 0) / 81)
     interval = Estimate(number.mean or 0, spread).interval("images")
     narrow = replace(
-        number, low=interval.low, high=interval.high, variance=spread.variance, uncertainty=spread.uncertainty, third=0
+        number, low=interval.low, high=interval.high, variance=spread.variance, uncertainty=spread.uncertainty, skew=0
     )
     axis = replace(card.axes[0], accuracy={**card.axes[0].accuracy, "acc": narrow})
     replace(card, axes=(axis, *card.axes[1:])).write(tmp_path / "mine" / "card.json")

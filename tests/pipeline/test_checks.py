@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shotproof.core.errors import InputError, MissingExtra
-from shotproof.pipeline.run import run
+from shotproof.pipeline.study import run
 from shotproof.worlds.contexts import ContextWorld
 from shotproof.worlds.shapes import ShapesWorld
 

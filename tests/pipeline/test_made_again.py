@@ -9,32 +9,31 @@ from PIL import Image
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.features.features import Features
-from shotproof.pipeline.material import read_material
-from shotproof.pipeline.run import run
+from shotproof.pipeline.read import read_inputs
 from shotproof.pipeline.steps.steps import file_name
+from shotproof.pipeline.study import run
+from tests.experiment_files import up_to_results
 from tests.pipeline.shapes_experiment import ENCODER, EXPERIMENT, FILES, TASKS, bytes_of
 
 
 def test_a_method_that_is_added_is_the_only_one_to_be_evaluated(finished: Path) -> None:
     finished.write_text(EXPERIMENT.replace('["ncc", "knn"]', '["ncc", "ridge(penalty=2)", "knn"]'))
     again = run(finished)
-    assert sorted(again.made) == sorted(
+    assert sorted(up_to_results(again.made)) == sorted(
         f"results/{name}/{ENCODER}/{file_name('ridge(penalty=2)')}.parquet" for name in TASKS
     )
-    assert again.comparison is not None
-    assert again.comparison.methods == ["ncc", "ridge(penalty=2)", "knn"]
+    assert again.compare().methods == ["ncc", "ridge(penalty=2)", "knn"]
 
 
 def test_a_method_that_is_removed_removes_nothing_else(finished: Path) -> None:
     out = finished.parent / "out"
     finished.write_text(EXPERIMENT.replace('["ncc", "knn"]', '["knn"]'))
     again = run(finished)
-    assert again.made == []
-    assert again.comparison is not None
-    assert again.comparison.methods == ["knn"]
+    assert up_to_results(again.made) == []
+    assert again.compare().methods == ["knn"]
     assert (out / f"results/{TASKS[0]}/{ENCODER}/ncc.parquet").is_file()
     # What is read from the folder is what the last run consists of.
-    assert {method for one in read_material([out]).results for method in one.methods} == {"knn"}
+    assert {method for one in read_inputs([out]).results for method in one.methods} == {"knn"}
 
 
 def test_a_method_of_ones_own_is_evaluated_again_when_its_file_has_changed(experiment: Path) -> None:
@@ -44,14 +43,14 @@ def test_a_method_of_ones_own_is_evaluated_again_when_its_file_has_changed(exper
     run(experiment, trust=True)
     assert run(experiment, trust=True).made == []
     head.write_text(head.read_text().replace("return (", "return -("))
-    assert {Path(name).stem for name in run(experiment, trust=True).made} == {"heads.py-head"}
+    assert {Path(name).stem for name in up_to_results(run(experiment, trust=True).made)} == {"heads.py-head"}
 
 
 def test_only_what_depends_on_a_change_is_made_again(finished: Path) -> None:
     finished.write_text(EXPERIMENT.replace("shots = [1, 2]", "shots = [1, 3]"))
     again = run(finished)
-    assert all("3shot" in name for name in again.made)
-    assert len(again.made) == 3 + 6  # random tasks, FewSTAB's and their placebo; two methods on each
+    assert all("3shot" in name for name in up_to_results(again.made))
+    assert len(up_to_results(again.made)) == 3 + 6  # random tasks, FewSTAB's and their placebo; two methods on each
 
 
 def test_attributes_that_were_made_before_lie_in_the_folder_too(finished: Path) -> None:
@@ -59,7 +58,7 @@ def test_attributes_that_were_made_before_lie_in_the_folder_too(finished: Path) 
     made.rename(finished.parent / "mine.parquet")
     finished.write_text(EXPERIMENT.replace('detectors = ["photometric"]', 'file = "mine.parquet"'))
     run(finished)
-    (attributes,) = read_material([finished.parent / "out"]).attributes
+    (attributes,) = read_inputs([finished.parent / "out"]).attributes
     assert attributes.digest == Attributes.read(finished.parent / "mine.parquet").digest
 
 
@@ -69,7 +68,7 @@ def test_a_changed_image_is_seen(finished: Path) -> None:
     image = sorted((finished.parent / "world").rglob("*.png"))[0]
     Image.new("RGB", (16, 16), "red").save(image)
     again = run(finished)
-    assert features.name in again.made
+    assert features.name in up_to_results(again.made)
     changed = (Features.read(features).array != before).any(axis=1)
     assert changed.sum() == 1
 
@@ -80,7 +79,7 @@ def test_a_deleted_or_altered_output_is_made_again(finished: Path) -> None:
     (out / "tasks-random-3way-1shot.parquet").unlink()
     (out / "attributes.parquet").write_bytes(b"not what was written")
     again = run(finished)
-    assert sorted(again.made) == ["attributes.parquet", "tasks-random-3way-1shot.parquet"]
+    assert sorted(up_to_results(again.made)) == ["attributes.parquet", "tasks-random-3way-1shot.parquet"]
     after = bytes_of(out)
     assert {name: after[name] for name in FILES} == {name: whole[name] for name in FILES}
 
@@ -94,6 +93,6 @@ def test_an_output_that_a_disk_has_altered_is_made_again(finished: Path) -> None
         content[len(content) // 3] ^= 4
         path.write_bytes(content)
         os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert sorted(run(finished).made) == sorted(path.relative_to(out).as_posix() for path in altered)
+    assert sorted(up_to_results(run(finished).made)) == sorted(path.relative_to(out).as_posix() for path in altered)
     after = bytes_of(out)
     assert {name: after[name] for name in FILES} == {name: whole[name] for name in FILES}

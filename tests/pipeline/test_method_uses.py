@@ -10,10 +10,10 @@ import jsonschema
 import pytest
 
 import shotproof as sp
-from shotproof.pipeline.run import Run, run
 from shotproof.pipeline.schema import experiment_schema
 from shotproof.pipeline.steps.steps import file_name
-from tests.experiment_files import assert_refused, write_experiment
+from shotproof.pipeline.study import Study, run
+from tests.experiment_files import assert_refused, up_to_results, write_experiment
 from tests.small_networks import BACKBONE
 
 EXPERIMENT = """
@@ -49,14 +49,14 @@ intervals = ["sampler"]
 
 
 @pytest.fixture(scope="module")
-def done(drawn_networks: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+def done(drawn_networks: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Study]:
     """A folder in which the experiment was run, and what that gave."""
     folder = tmp_path_factory.mktemp("done") / "here"
     shutil.copytree(drawn_networks, folder)
     return folder, run(write_experiment(folder, EXPERIMENT))
 
 
-def test_each_method_is_evaluated_where_its_table_says(done: tuple[Path, Run]) -> None:
+def test_each_method_is_evaluated_where_its_table_says(done: tuple[Path, Study]) -> None:
     folder, outcome = done
     pixels, first, dn4 = file_name("pixels(size=4)"), "model-first.model", f"model:{folder}/nets/dn4.model"
     expected = {
@@ -69,11 +69,10 @@ def test_each_method_is_evaluated_where_its_table_says(done: tuple[Path, Run]) -
         (1, file_name(f"anil on {BACKBONE} [anil-1]"), "anil"),
         (2, file_name(f"anil on {BACKBONE} [anil-2]"), "anil"),
     }
-    written = {name for name in outcome.made if name.startswith("results/")}
+    written = {name for name in up_to_results(outcome.made) if name.startswith("results/")}
     assert written == {f"results/random-3way-{shot}shot/{on}/{method}.parquet" for shot, on, method in expected}
-    assert outcome.comparison is not None
-    shown = outcome.comparison.to_pandas("methods")
-    assert set(shown[shown["shot"] == 2]["method"]) == {
+    shown = outcome.compare().to_pandas()
+    assert set(shown[shown["shot"] == 2]["classifier"]) == {
         *("pixels(size=4): ncc", "first: logistic", f"dn4(maps=True): {dn4}", f"anil on {BACKBONE} [anil-2]: anil")
     }
     assert run(write_experiment(folder, EXPERIMENT)).made == []
@@ -85,7 +84,7 @@ def test_a_sampler_takes_the_features_of_a_model_as_the_file_spells_it(folder: P
     assert any(name.startswith("tasks-hardest-on-model") for name in names)
 
 
-def test_the_scores_are_those_of_evaluating_by_hand(done: tuple[Path, Run]) -> None:
+def test_the_scores_are_those_of_evaluating_by_hand(done: tuple[Path, Study]) -> None:
     folder, _ = done
     tasks, catalog = (sp.read(folder / "out" / name) for name in ("tasks-random-3way-2shot.parquet", "catalog.parquet"))
     with sp.runtime(cache=None, workers=1, progress=False, device="cpu"):

@@ -8,9 +8,9 @@ import pytest
 
 import shotproof as sp
 from shotproof.models.model import Model
-from shotproof.pipeline.run import run
 from shotproof.pipeline.steps.steps import file_name
-from tests.experiment_files import assert_refused, write_experiment
+from shotproof.pipeline.study import run
+from tests.experiment_files import assert_refused, up_to_results, write_experiment
 from tests.pipeline.model_files import FIRST, write_model
 from tests.small_networks import BACKBONE
 
@@ -49,8 +49,7 @@ def result(method: str, on: str) -> str:
 
 def test_adaptations_are_evaluated_beside_heads_and_only_what_is_new_is_made(folder: Path) -> None:
     first = run(experiment(folder))
-    assert first.comparison is not None
-    shown = set(first.comparison.to_pandas("methods")["method"])
+    shown = set(first.compare().to_pandas()["classifier"])
     assert shown == {"pixels(size=4): ncc", f"{FIRST}: finetune(steps=1)"}
     written = sp.read(folder / "out" / result("finetune(steps=1)", FIRST))
     tasks = sp.read(folder / "out" / "tasks-random-3way-1shot.parquet")
@@ -60,7 +59,8 @@ def test_adaptations_are_evaluated_beside_heads_and_only_what_is_new_is_made(fol
     assert written.table.equals(direct.table)
     assert written.record.source("model") == Model.read(folder / "first.model").digest
     assert run(experiment(folder)).made == []
-    assert run(experiment(folder, ('"ncc"', '"ncc", "tsa(steps=1)"'))).made == [result("tsa(steps=1)", FIRST)]
+    more = run(experiment(folder, ('"ncc"', '"ncc", "tsa(steps=1)"')))
+    assert up_to_results(more.made) == [result("tsa(steps=1)", FIRST)]
     write_model(folder / "first.model", seed=2)
     assert run(experiment(folder), dry_run=True).made == [result("finetune(steps=1)", FIRST)]
 
@@ -76,10 +76,11 @@ def test_a_pretrained_backbone_is_a_model_by_its_name_and_a_file_goes_before_it(
 def test_models_of_one_name_are_told_apart_by_their_files(folder: Path) -> None:
     file = experiment(folder, ('model = "first.model"', 'models = ["first.model", "second.model", "anil.model"]'))
     done = run(file)
-    assert done.comparison is not None
     names = [f"{FIRST} [first]", f"{FIRST} [second]", f"anil on {BACKBONE}"]
-    assert {name for name in done.made if "finetune" in name} == {result("finetune(steps=1)", one) for one in names}
-    shown = set(done.comparison.to_pandas("methods")["method"])
+    assert {name for name in up_to_results(done.made) if "finetune" in name} == {
+        result("finetune(steps=1)", one) for one in names
+    }
+    shown = set(done.compare().to_pandas()["classifier"])
     assert shown == {"pixels(size=4): ncc", *(f"{one}: finetune(steps=1)" for one in names)}
 
 
@@ -118,20 +119,19 @@ def test_seen_classes_can_be_allowed(folder: Path) -> None:
         folder, ('"val"', '"train"'), ('model = "first.model"', 'model = "first.model"\nallow_seen = true')
     )
     name = result("finetune(steps=1)", FIRST)
-    assert name in run(file).made
+    assert name in up_to_results(run(file).made)
 
 
 def test_adaptations_are_not_evaluated_anew_but_their_own_open_tasks_count(folder: Path) -> None:
     both = ('["random"]', '[{ name = "random", tasks = 20 }, "depletion"]')
     done = run(experiment(folder, both, ("tasks = 4\n", ""), ('["sampler"]', '["sampler", "depletion", "images"]')))
-    assert done.comparison is not None
-    random = next(group for group in done.comparison.groups if group.label == "random")
+    random = next(group for group in done.compare().groups if group.label == "random")
     intervals = random.rows[0].intervals["acc"]
     assert intervals["depletion"].refused is None
     assert intervals["images"].refused == (
         "method 'finetune(steps=1)' adapts a network, and is not evaluated anew on other tasks"
     )
     assert len(random.triples["acc"].pairs) == 1
-    alone = run(experiment(folder, ("tasks = 4", "tasks = 20"), ('["sampler"]', '["sampler", "depletion"]'))).comparison
+    alone = run(experiment(folder, ("tasks = 4", "tasks = 20"), ('["sampler"]', '["sampler", "depletion"]'))).compare()
     assert alone is not None
     assert "adapts a network" in alone.refused["depletion"]

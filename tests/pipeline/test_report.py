@@ -75,8 +75,8 @@ def test_labels_of_any_kind_stay_text(tmp_path: Path) -> None:
     assert all("data-image" in given and "src" not in given for tag, given, _ in page.elements if tag == "img")
     assert page.find("h1") == [SCRIPT]
     embedded = json.loads(page.find("script", id="comparison")[0])
-    assert {row["method"] for row in embedded["methods"]} == set(methods)
-    assert {row["encoder"] for row in embedded["methods"]} == {BREAK_OUT}
+    assert {row["method"] for row in embedded["estimates"]} == set(methods)
+    assert {row["encoder"] for row in embedded["estimates"]} == {BREAK_OUT}
     assert "\u2028" not in page.find("script", id="comparison")[0]
 
 

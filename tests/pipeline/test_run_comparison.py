@@ -8,7 +8,7 @@ import pytest
 
 from shotproof.catalog.layout import read_layout
 from shotproof.core.errors import InputError
-from shotproof.pipeline.run import run
+from shotproof.pipeline.study import run
 from tests.features.encoders.test_hf import saved
 from tests.pipeline.shapes_experiment import EXPERIMENT
 
@@ -18,21 +18,20 @@ def test_images_come_first_where_nothing_is_asked_for_and_a_set_too_small_says_s
     text = EXPERIMENT.replace('intervals = ["sampler"]', "").replace('["ncc", "knn"]', '["ncc"]')
     experiment.write_text(text.replace("tasks = 12", "tasks = 12\nplacebo = false"))
     outcome = run(experiment)
-    assert outcome.comparison is not None
-    assert outcome.comparison.covers == ("images", "sampler")
-    one, two = outcome.comparison.blocks
+    assert outcome.compare().covers == ("images", "sampler")
+    one, two = outcome.compare().blocks
     assert {row.first("acc").covers for group in one.groups for row in group.rows} == {"images"}
     assert {row.first("acc").covers for group in two.groups for row in group.rows} == {"sampler"}
     refused = two.groups[0].rows[0].intervals["acc"]["images"].refused
     assert refused is not None
     assert "halves of the images need 12 of each class" in refused
-    assert outcome.comparison.refused == {}
+    assert outcome.compare().refused == {}
 
 
 def test_the_metric_and_the_intervals_of_the_file_are_those_of_the_comparison(experiment: Path) -> None:
     asked = 'intervals = ["depletion", "sampler"]\nmetric = "wacc"'
     experiment.write_text(EXPERIMENT.replace('intervals = ["sampler"]', asked))
-    comparison = run(experiment).comparison
+    comparison = run(experiment).compare()
     assert comparison is not None
     assert (comparison.covers, comparison.metric) == (("depletion", "sampler"), "wacc")
     assert list(comparison.to_json()["covers"]) == ["depletion", "sampler"]
@@ -50,13 +49,12 @@ def test_detectors_seeds_and_encoders_stand_in_one_comparison(experiment: Path) 
     text = text.replace("shots = [1, 2]", "shots = [1]\nseeds = [0, 5]")
     experiment.write_text(text)
     outcome = run(experiment)
-    assert outcome.comparison is not None
-    (block,) = outcome.comparison.blocks
+    (block,) = outcome.compare().blocks
     assert [group.label for group in block.measured] == ["random", "fewstab [light]", "fewstab [both]"]
     assert block.placebos == ["placebo of fewstab [light]", "placebo of fewstab [both]"]
     assert all(loss.excess for loss in block.losses)
     assert all(group.seeds == [0, 5] and group.tasks == 24 for group in block.groups)
-    assert outcome.comparison.encoders == ["pixels(size=4)", "pixels(size=2)"]
+    assert outcome.compare().encoders == ["pixels(size=4)", "pixels(size=2)"]
     (agreement,) = block.detectors
     assert agreement.detectors == ("light", "both")
     assert agreement.accuracy is not None
@@ -74,9 +72,8 @@ def test_stages_are_encoders_of_their_own_and_are_on_the_page(experiment: Path) 
     text = text.replace("query = 4", "query = 4\nplacebo = false")
     experiment.write_text(text)
     done = run(experiment)
-    assert done.comparison is not None
-    assert done.comparison.encoders == ["hf:net", "hf:net(stage=1)", "hf:net(stage=3)"]
-    assert "hf:net: random - fewstab, 3-way 1-shot" in done.report.read_text()
+    assert done.compare().encoders == ["hf:net", "hf:net(stage=1)", "hf:net(stage=3)"]
+    assert "hf:net: random - fewstab, 3-way 1-shot" in done.page.read_text()
     experiment.write_text(text.replace("stages = [1, 3]", "stages = [5]"))
     with pytest.raises(InputError, match=r"\[features\], stages: encoder 'hf:.*' has 4 stages, found 5"):
         run(experiment, dry_run=True)

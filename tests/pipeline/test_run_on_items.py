@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from shotproof.pipeline.experiment import Experiment
-from shotproof.pipeline.run import run
 from shotproof.pipeline.steps.steps import file_name
+from shotproof.pipeline.study import run
 from tests.chat_servers import chat_server
+from tests.experiment_files import up_to_results
 from tests.pipeline.shapes_experiment import EXPERIMENT, TASKS
 
 
@@ -24,13 +25,12 @@ def test_methods_on_items_are_evaluated_once_beside_those_on_features(experiment
     of_one_shot = [name for name in TASKS if "1shot" in name]
     assert asked == len(of_one_shot) * 3 * 3 * 4
     assert len(server.bodies) == asked
-    assert not second.made
+    assert not up_to_results(second.made)
     name = file_name("chat(model='tiny')")
-    assert {f"results/{tasks}/items/{name}.parquet" for tasks in of_one_shot} <= set(first.made)
-    assert first.comparison is not None
-    shown = set(first.comparison.to_pandas("methods")["method"])
+    assert {f"results/{tasks}/items/{name}.parquet" for tasks in of_one_shot} <= set(up_to_results(first.made))
+    shown = set(first.compare().to_pandas()["classifier"])
     assert shown == {"pixels(size=4): ncc", "items: chat(model='tiny')"}
-    assert "chat(model=" in first.report.read_text()
+    assert "chat(model=" in first.page.read_text()
 
 
 def test_the_log_of_a_method_on_items_lies_beside_the_experiment(

@@ -12,10 +12,11 @@ from shotproof.analysis.compare import compare
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, InsufficientData, Mismatch
 from shotproof.evaluation.results import Results
-from shotproof.pipeline.material import read_material
-from shotproof.pipeline.run import run
+from shotproof.pipeline.read import read_inputs
+from shotproof.pipeline.study import run
 from shotproof.tasks.taskset import TaskSet
 from shotproof.worlds.shapes import ShapesWorld
+from tests.experiment_files import up_to_results
 from tests.pipeline.shapes_experiment import ENCODER, EXPERIMENT, FILES
 
 PLACEBOS = [name for name in FILES if "placebo-of-" in name]
@@ -25,15 +26,13 @@ def test_placebos_are_made_unless_they_are_not_wanted(experiment: Path) -> None:
     assert {name for name in run(experiment, dry_run=True).made if "placebo" in name} == set(PLACEBOS)
     experiment.write_text(EXPERIMENT.replace("tasks = 12", "tasks = 12\nplacebo = false"))
     without = run(experiment)
-    assert sorted(without.made) == sorted(set(FILES) - set(PLACEBOS))
-    assert without.comparison is not None
-    assert [block.placebos for block in without.comparison.blocks] == [[], []]
-    assert not any(loss.excess for block in without.comparison.blocks for loss in block.losses)
+    assert sorted(up_to_results(without.made)) == sorted(set(FILES) - set(PLACEBOS))
+    assert [block.placebos for block in without.compare().blocks] == [[], []]
+    assert not any(loss.excess for block in without.compare().blocks for loss in block.losses)
     experiment.write_text(EXPERIMENT)
     again = run(experiment)
-    assert sorted(again.made) == PLACEBOS
-    assert again.comparison is not None
-    assert all(loss.excess for block in again.comparison.blocks for loss in block.losses)
+    assert sorted(up_to_results(again.made)) == PLACEBOS
+    assert all(loss.excess for block in again.compare().blocks for loss in block.losses)
     placebo = TaskSet.read(experiment.parent / "out" / "tasks-placebo-of-fewstab-3way-1shot.parquet")
     like = TaskSet.read(experiment.parent / "out" / "tasks-fewstab-3way-1shot.parquet")
     assert (placebo.record.source("like"), placebo.match) == (like.digest, like.match)
@@ -43,10 +42,9 @@ def test_variants_of_one_sampler_have_their_own_files(experiment: Path) -> None:
     samplers = """samplers = ["random", "hardest(effort='high')", "hardest(effort='low')"]"""
     experiment.write_text(EXPERIMENT.replace("tasks = 12", f"tasks = 12\n{samplers}"))
     outcome = run(experiment)
-    assert outcome.comparison is not None
-    labels = [group.label for group in outcome.comparison.blocks[0].groups]
+    labels = [group.label for group in outcome.compare().blocks[0].groups]
     assert labels == ["random", "hardest(effort='high')", "hardest(effort='low')"]
-    digests = {group.digests[0] for group in outcome.comparison.groups}
+    digests = {group.digests[0] for group in outcome.compare().groups}
     assert len(digests) == 6
     assert run(experiment).made == []
 
@@ -69,8 +67,7 @@ def test_context_in_an_experiment_is_its_matched_sets(experiment: Path, tmp_path
         '[evaluate]\nmethods = ["ncc"]\n[runtime]\ncache = "cache"\n[output]\nfolder = "out"\nintervals = ["sampler"]\n'
     )
     outcome = run(experiment)
-    assert outcome.comparison is not None
-    (block,) = outcome.comparison.blocks
+    (block,) = outcome.compare().blocks
     assert [group.label for group in block.measured] == ["iid", "ood", "hard-ood"]
     assert block.placebos == [f"placebo of {group.label}" for group in block.measured]
     assert all(gap.paired and gap.label == "iid" for gap in block.gaps)
@@ -83,13 +80,12 @@ def test_hard_tasks_of_an_encoder_like_the_random_ones_on_transformed_features(e
     text = text.replace("tasks = 12", f"tasks = 12\n{samplers}")
     experiment.write_text(text)
     outcome = run(experiment)
-    assert outcome.comparison is not None
-    assert outcome.comparison.encoders == ["pixels(size=4) > l2"]
-    assert outcome.comparison.references == ["random"]
-    assert all(row.axis == "difficulty" and row.gap["acc"].low > 0 for row in outcome.comparison.rows)
+    assert outcome.compare().encoders == ["pixels(size=4) > l2"]
+    assert outcome.compare().references == ["random"]
+    assert all(row.axis == "difficulty" and row.gap["acc"].low > 0 for row in outcome.compare().rows)
     assert run(experiment).made == []
     # The folder has the features as they were encoded; intervals that re-evaluate transform them again.
-    folder = read_material([experiment.parent / "out"], halvings=4)
+    folder = read_inputs([experiment.parent / "out"], halvings=4)
     again = compare(folder, intervals=["sampler", "images"])
     assert again.refused == {}
 
@@ -113,8 +109,7 @@ def test_samplers_whose_tasks_the_data_cannot_give_are_left_out_where_that_is_as
     found = run(experiment, leave_out=True)
     assert set(found.left_out) == {"fewstab", "iid(context_column='fill')"}
     assert "[tasks]" not in found.left_out["iid(context_column='fill')"]  # the reason, without its place in the file
-    assert found.comparison is not None
-    assert [group.label for group in found.comparison.groups] == ["random"]
+    assert [group.label for group in found.compare().groups] == ["random"]
     current = json.loads((experiment.parent / "out" / "run.json").read_text())["current"]
     assert not [name for name in current if "fewstab" in name]
 
@@ -132,7 +127,7 @@ def test_task_sets_that_are_there_are_taken_in_place_of_samplers(finished: Path)
     moved = table.table.set_column(table.table.column_names.index("path"), "path", paths)
     Catalog(moved, before, table.record).write(before / "catalog.parquet")
     found = run(finished)
-    assert [name for name in found.made if name.startswith("tasks")] == [tasks]
+    assert [name for name in up_to_results(found.made) if name.startswith("tasks")] == [tasks]
     folder = finished.parent / "again"
     assert TaskSet.read(folder / tasks).digest == TaskSet.read(before / tasks).digest
     results = f"results/random-3way-1shot/{ENCODER}/ncc.parquet"

@@ -10,10 +10,11 @@ import soundfile
 
 from shotproof.core.errors import InputError
 from shotproof.pipeline.experiment import Experiment
-from shotproof.pipeline.run import run
 from shotproof.pipeline.start import StartOptions, start_experiment
+from shotproof.pipeline.study import run
 from shotproof.worlds.shapes import ShapesWorld
 from tests.drawn_clips import tone
+from tests.experiment_files import up_to_results
 
 
 def test_a_folder_of_images_gets_attributes_and_fewstab(tmp_path: Path) -> None:
@@ -94,7 +95,7 @@ def test_a_dry_run_writes_nothing_and_finds_files_all_the_same(tmp_path: Path, m
     options = StartOptions(("file:features.npz",), ("ncc",), 10)
     read, trusted = start_experiment(Path("shapes"), Path("shapes-results"), options, dry_run=True)
     dry = run(read, dry_run=True, trust=trusted, made_by="shotproof run")
-    assert "features-file-features.npz.parquet" in dry.made
+    assert "features-file-features.npz.parquet" in up_to_results(dry.made)
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -109,7 +110,7 @@ def test_class_folders_inside_an_images_folder(tmp_path: Path) -> None:
     ShapesWorld(classes=6, items=20, size=24).write(tmp_path / "birds" / "images")
     read, _ = start_experiment(tmp_path / "birds", tmp_path / "out")
     dry = run(read, dry_run=True)
-    assert "catalog.parquet" in dry.made
+    assert "catalog.parquet" in up_to_results(dry.made)
 
 
 def test_a_folder_of_sounds_runs_a_sound_experiment(tmp_path: Path) -> None:
@@ -125,9 +126,8 @@ def test_a_folder_of_sounds_runs_a_sound_experiment(tmp_path: Path) -> None:
     small = text.replace("shots = [1, 5]", "shots = [1]").replace("query = 15", "query = 4").replace("600", "20")
     path.write_text(f'{small}\n[runtime]\ncache = "cache"\n')
     done = run(path)
-    assert done.comparison is not None
-    assert [group.label for group in done.comparison.groups] == ["random", "hardest"]
-    assert done.comparison.encoders == ["logmel"]
+    assert [group.label for group in done.compare().groups] == ["random", "hardest"]
+    assert done.compare().encoders == ["logmel"]
 
 
 def test_splits_without_a_test_split_need_an_experiment_of_ones_own(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from shotproof.core.errors import InputError
 from shotproof.core.trust import NotTrusted, Trust
 from shotproof.models.objective import objectives
 from shotproof.pipeline.experiment import Experiment
-from shotproof.pipeline.run import run
+from shotproof.pipeline.study import run
 from shotproof.worlds.shapes import ShapesWorld
 from tests.models.objectives.untrained_models import model_of
 from tests.small_networks import BACKBONE

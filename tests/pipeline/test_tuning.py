@@ -12,10 +12,10 @@ import pytest
 import shotproof as sp
 from shotproof.catalog.catalog import Catalog
 from shotproof.pipeline.experiment import Experiment
-from shotproof.pipeline.run import Run, run
 from shotproof.pipeline.steps.steps import file_name
+from shotproof.pipeline.study import Study, run
 from shotproof.pipeline.tuning import TuneOn
-from tests.experiment_files import assert_refused, write_experiment
+from tests.experiment_files import assert_refused, up_to_results, write_experiment
 from tests.pipeline.model_files import FIRST
 
 EXPERIMENT = """
@@ -68,7 +68,7 @@ def folder(drawn: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def done(drawn: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+def done(drawn: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Study]:
     """A folder in which the experiment was run, and what that gave."""
     folder = tmp_path_factory.mktemp("done") / "here"
     shutil.copytree(drawn, folder)
@@ -79,9 +79,9 @@ def experiment(folder: Path, *changes: tuple[str, str]) -> Path:
     return write_experiment(folder, EXPERIMENT, *changes)
 
 
-def test_the_rate_is_the_best_on_validation_tasks_of_the_same_shape(done: tuple[Path, Run]) -> None:
+def test_the_rate_is_the_best_on_validation_tasks_of_the_same_shape(done: tuple[Path, Study]) -> None:
     folder, outcome = done
-    assert [name for name in outcome.made if name.startswith("tune-on")] == TUNED_ON
+    assert [name for name in up_to_results(outcome.made) if name.startswith("tune-on")] == TUNED_ON
     catalog = sp.read(folder / "out" / "catalog.parquet")
     quiet = sp.runtime(cache=None, workers=1, progress=False, device="cpu")
     for shot in (1, 2):
@@ -100,21 +100,20 @@ def test_the_rate_is_the_best_on_validation_tasks_of_the_same_shape(done: tuple[
 
 
 def test_all_task_sets_of_one_shape_have_one_rate_and_validation_tasks_are_not_compared(
-    done: tuple[Path, Run],
+    done: tuple[Path, Study],
 ) -> None:
     folder, outcome = done
-    assert outcome.comparison is not None
-    rows = outcome.comparison.to_pandas("methods")
+    rows = outcome.compare().to_pandas()
     assert set(rows["tasks"]) == {"random", "random(query_dirichlet=2)"}
     assert set(rows["split"]) == {"test"}
     for shot in (1, 2):
-        assert rows[rows["shot"] == shot]["spelling"].nunique() == 2
+        assert rows[rows["shot"] == shot]["classifier"].nunique() == 2
     again = sp.compare(sp.read(folder / "out"), intervals="sampler")
-    assert again.to_pandas("methods").equals(rows)
-    assert np.isfinite(rows["mean"]).all()
+    assert again.to_pandas().equals(rows)
+    assert np.isfinite(rows[rows["quantity"] == "accuracy"]["mean"]).all()
 
 
-def test_only_what_changed_is_made_again(done: tuple[Path, Run]) -> None:
+def test_only_what_changed_is_made_again(done: tuple[Path, Study]) -> None:
     folder, _ = done
     assert run(experiment(folder)).made == []
     other_rates = run(experiment(folder, ("0.3, 0.003", "0.3, 0.001")), dry_run=True).made

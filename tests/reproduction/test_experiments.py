@@ -13,7 +13,7 @@ from reproduction import train
 from shotproof.cli.data.train import _settings
 from shotproof.models.backbone import backbones
 from shotproof.pipeline.schema import experiment_schema
-from shotproof.training.stages import stages_of
+from shotproof.training.train import stages_of
 
 FOLDER = Path(__file__).parents[2] / "reproduction"
 EXPERIMENTS = sorted(FOLDER.glob("*.toml"))

@@ -8,10 +8,10 @@ import numpy as np
 from reproduction.geometry import keep_geometry, read_geometry, read_plane
 from reproduction.worlds import write_worlds
 
-from shotproof.analysis.geometry.change import feature_change
+from shotproof.analysis.feature_change import feature_change
 from shotproof.catalog.catalog import Catalog
 from shotproof.features.features import Features
-from shotproof.pipeline.run import run
+from shotproof.pipeline.study import run
 from shotproof.worlds.sounds import SoundsWorld
 from tests.pipeline.test_mixing import EXPERIMENT, write_recordings
 

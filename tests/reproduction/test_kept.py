@@ -16,7 +16,7 @@ from scipy import stats
 
 import shotproof as sp
 from shotproof.evaluation.results import Results
-from shotproof.pipeline.run import run
+from shotproof.pipeline.study import run
 from tests.experiment_files import write_experiment
 from tests.pipeline.test_models import write_model
 from tests.small_networks import write_world
@@ -61,12 +61,11 @@ def test_counts_of_a_run_are_kept_by_model_and_method(tmp_path: Path) -> None:
     kept = read_kept("experiment", tmp_path / "kept")
     assert {one.shot for one in kept.evaluated} == {1}
     assert not any({"missed", "answered"} & {*one.results.table.column_names} for one in kept.evaluated)
-    assert done.comparison is not None
-    shown = done.comparison.to_pandas("methods")
+    shown = done.compare().to_pandas()
     assert kept.find("random-3way-1shot", "first", "ncc").wacc.mean in shown["mean"].tolist()
     assert kept.find("random-3way-1shot", "second", "ncc") is None
     again = sp.compare([one.results for one in kept.evaluated], intervals="sampler")
-    told = [sorted(one[["method", "metric", "mean"]].values.tolist()) for one in (again.to_pandas("methods"), shown)]
+    told = [sorted(one[["classifier", "metric", "mean"]].values.tolist()) for one in (again.to_pandas(), shown)]
     assert told[0] == told[1]
 
 

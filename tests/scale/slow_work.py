@@ -12,8 +12,8 @@ import numpy.typing as npt
 from torch import Tensor
 
 from shotproof.features.encoders.pixels import Pixels
-from shotproof.methods.heads.inductive.ncc import NearestCentroid
-from shotproof.methods.method import Method
+from shotproof.learners.heads.inductive.centroids import NearestCentroid
+from shotproof.learners.method import Method
 
 LOG = "SCALE_TESTS_LOG"  # the variable of the environment that names it, which travels along
 

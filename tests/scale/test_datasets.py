@@ -15,7 +15,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.check import check_catalog
+from shotproof.catalog.catalog_check import check_catalog
 from shotproof.catalog.layout import read_layout
 from shotproof.cli.app import app
 from shotproof.core.errors import InputError

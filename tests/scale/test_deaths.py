@@ -20,7 +20,7 @@ from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.store import OnError, feature_store
 from shotproof.features.encoder import encoders
 from shotproof.features.encoders.pixels import Pixels
-from shotproof.methods.method import methods
+from shotproof.learners.method import methods
 from shotproof.worlds.shapes import ShapesWorld
 from tests.scale.conftest import Nodes, shotproof
 from tests.scale.slow_work import LOG, SlowCentroids, SlowPixels

@@ -14,7 +14,7 @@ from shotproof.core.errors import InputError, WriteFailed
 from shotproof.core.files import is_there, names_below, open_file
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
-from shotproof.pipeline.material import read
+from shotproof.pipeline.read import read
 from shotproof.tasks.taskset import TaskSet
 from shotproof.worlds.shapes import ShapesWorld
 from tests.scale.conftest import SECRET

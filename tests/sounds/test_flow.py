@@ -12,7 +12,7 @@ from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.encoder import encode
 from shotproof.pipeline.report import write_report
 from shotproof.sounds.mix import MixSettings, mix
-from shotproof.tasks.context.sets import sample_context
+from shotproof.tasks.context.context_sets import sample_context
 from shotproof.worlds.sounds import SoundsWorld
 
 pytestmark = pytest.mark.slow

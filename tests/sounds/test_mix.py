@@ -12,7 +12,7 @@ import pytest
 import soundfile
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.check import check_catalog
+from shotproof.catalog.catalog_check import check_catalog
 from shotproof.catalog.clips import clip_digests, clips_of
 from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.runtime.runtime import Runtime

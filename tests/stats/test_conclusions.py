@@ -34,10 +34,10 @@ def test_losses_of_all_task_sets_are_one_family_and_pairs_another(seed: int) -> 
     comparison = compared({"fewstab": 0.05, "hardest": 0.1}, seed=seed)
     losses = [loss for block in comparison.blocks for loss in block.losses]
     concluded = [one for loss in losses for one in loss.concluded["acc", "sampler"].values()]
-    expected = multipletests([one.estimate.p_value() for one in concluded], alpha=0.03, method="holm")[0]
+    expected = multipletests([one.interval.estimate.p_value() for one in concluded], alpha=0.03, method="holm")[0]
     assert [one.conclusion != "0" for one in concluded] == expected.tolist()
     pairs = [pair for loss in losses for pair in loss.skill.pairs["acc", "sampler"]]
-    raw = [one.p_value() for loss in losses for one in loss.skill.differences["acc", "sampler"].values()]
+    raw = [one.interval.estimate.p_value() for loss in losses for one in loss.skill.pairs["acc", "sampler"]]
     told, corrected = multipletests(raw, alpha=0.005, method="holm")[:2]
     assert [pair.conclusion != "0" for pair in pairs] == told.tolist()
     assert [pair.p_value for pair in pairs] == pytest.approx(corrected.tolist())
@@ -56,5 +56,7 @@ def test_without_correction_each_stands_for_itself() -> None:
     for block in comparison.blocks:
         for loss in block.losses:
             for one in loss.concluded["acc", "sampler"].values():
-                assert (one.conclusion != "0") == (one.estimate.p_value() <= 0.05)
-                assert np.sign(one.estimate.mean) == {"+": 1, "-": -1}.get(one.conclusion, np.sign(one.estimate.mean))
+                assert (one.conclusion != "0") == (one.interval.estimate.p_value() <= 0.05)
+                assert np.sign(one.interval.estimate.mean) == {"+": 1, "-": -1}.get(
+                    one.conclusion, np.sign(one.interval.estimate.mean)
+                )

@@ -11,7 +11,7 @@ from benchmarks.coverage import Effort, Setting, study
 from benchmarks.unusual_worlds import Noise, UnusualWorld
 
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.methods.method import make_method
+from shotproof.learners.method import make_method
 from shotproof.tasks.sampler import sample
 from shotproof.worlds.gaussian import DrawnItems, GaussianWorld, as_files
 

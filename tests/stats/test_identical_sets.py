@@ -9,7 +9,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
-from shotproof.tasks.context.sets import sample_context
+from shotproof.tasks.context.context_sets import sample_context
 from tests.context_data import catalog_of_counts
 
 

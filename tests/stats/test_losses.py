@@ -83,7 +83,7 @@ def test_nothing_changes_or_vanishes_when_more_is_shown(kept: tuple[str, str]) -
     results = every_sampler()
     alone, beside = (losses(*of)[kept[1]] for of in ([results[label] for label in kept], results.values()))
     assert (alone.gap, alone.excess, alone.chance) == (beside.gap, beside.excess, beside.chance)
-    assert alone.skill.estimates == beside.skill.estimates
+    assert [row.intervals for row in alone.skill.rows] == [row.intervals for row in beside.skill.rows]
     assert [row.intervals for row in alone.skill.rows] == [row.intervals for row in beside.skill.rows]
     rows = [
         [row for row in compared(*given).rows if row.biased and row.biased.sampler == kept[1]]
@@ -255,8 +255,8 @@ def test_who_is_at_chance_has_nothing_to_lose_and_no_rank() -> None:
     assert signs["ncc on pixels", "ridge on pixels"].conclusion == "0"
     assert signs["ncc on pixels", "ridge on pixels"].interval.refused == "nothing to lose: at chance on random tasks"
     assert signs["ridge on pixels", "knn on pixels"].interval.refused is None
-    written = [row for row in comparison.to_json()["gaps"] if row["quantity"] == "skill"]
-    assert [row["acc"] is None for row in written] == [True, False, False]
+    written = [row for row in comparison.to_json()["estimates"] if row["quantity"] == "skill_lost"]
+    assert [row["mean"] is None for row in written if row["metric"] == "acc"] == [True, False, False]
     assert loss.gap.rows[0].intervals["acc"]["sampler"].refused is None  # in points there is a number
 
 

@@ -7,20 +7,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from shotproof.stats.intervals import Estimate, Spread
+from shotproof.stats.intervals import Estimate, Interval, Spread
 from shotproof.stats.needed import MOST, Needed, needed
 
 KNOWN = 1e-9  # the variance of a variance that is known well
 
 
-def estimate(mean: float, variance: float) -> Estimate:
-    return Estimate(mean, Spread(variance, KNOWN))
+def interval(mean: float, variance: float, of_tasks: float, level: float = 0.95) -> Interval:
+    """Of a number whose variance is known, a part of it over tasks."""
+    over_tasks = Estimate(mean, Spread(of_tasks, KNOWN))
+    return Estimate(mean, Spread(variance, KNOWN)).interval("images", level, over_tasks)
 
 
 def test_what_is_conclusive_or_has_no_interval_needs_nothing() -> None:
-    assert needed(estimate(2.0, 1.0), estimate(2.0, 1.0), 100, 0.95) is None
+    assert needed(interval(2.0, 1.0, 1.0), 100) is None
     refused = Estimate(2.0, None, "one task")
-    assert needed(refused, refused, 100, 0.95) is None
+    assert needed(refused.interval(), 100) is None
 
 
 @given(
@@ -33,7 +35,7 @@ def test_what_is_conclusive_or_has_no_interval_needs_nothing() -> None:
 def test_as_many_more_tasks_or_as_much_more_data_are_just_enough(
     mean: float, of_tasks: float, of_data: float, tasks: int, level: float
 ) -> None:
-    found = needed(estimate(mean, of_tasks + of_data), estimate(mean, of_tasks), tasks, level)
+    found = needed(interval(mean, of_tasks + of_data, of_tasks, level), tasks)
     wide = stats.norm.ppf((1 + level) / 2)
 
     def conclusive(more_tasks: float, data: float = 1.0) -> bool:
@@ -59,12 +61,12 @@ def test_as_many_more_tasks_or_as_much_more_data_are_just_enough(
 
 
 def test_nothing_at_all_is_beyond_any_number_of_tasks() -> None:
-    nothing = estimate(0.0, 1.0)
-    assert needed(nothing, nothing, 100, 0.95) == Needed(None, None)
+    assert needed(interval(0.0, 1.0, 1.0), 100) == Needed(None, None)
 
 
 @pytest.mark.parametrize("mean", [1.0, -1.0])
 def test_gains_need_as_many_as_losses(mean: float) -> None:
-    found = needed(estimate(mean, 1.0), estimate(mean, 1.0), 100, 0.95)
+    found = needed(interval(mean, 1.0, 1.0), 100)
     assert found is not None
     assert found.tasks == pytest.approx(100 * (stats.norm.ppf(0.975) ** 2 - 1), abs=2)
+    assert needed(interval(mean + 40.0, 1.0, 1.0), 100, limit=40.0) == found

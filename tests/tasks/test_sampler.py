@@ -20,12 +20,11 @@ from shotproof.core.options import Option
 from shotproof.core.records import CatalogRecord, TasksRecord
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.features.features import Features
-from shotproof.tasks.check import check_tasks
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import BoundSampler, Sampler, SamplerInputs, sample, samplers
 from shotproof.tasks.search.hardest import Hardest
-from shotproof.tasks.shape import TaskShape
-from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.task_check import check_tasks
+from shotproof.tasks.taskset import TaskSet, TaskShape
 from tests.conftest import draw_data
 from tests.hash_seeds import run_with_another_hash_seed
 

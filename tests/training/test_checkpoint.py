@@ -34,7 +34,9 @@ def test_an_optimizer_goes_on_from_a_file_as_if_it_had_never_stopped(tmp_path: P
     net = network()
     optimizer = OPTIMIZERS[name](net.parameters())
     step(net, optimizer)
-    Checkpoint({}, 1, net.state_dict(), {}, None, optimizer_tensors(optimizer), ()).write(tmp_path / "one.checkpoint")
+    Checkpoint({}, 1, (), weights=net.state_dict(), optimizer=optimizer_tensors(optimizer)).write(
+        tmp_path / "one.checkpoint"
+    )
     expected = step(net, optimizer)
 
     found, resumed = Checkpoint.read(tmp_path / "one.checkpoint"), network()

@@ -6,7 +6,7 @@ from shotproof.core.errors import InputError
 from shotproof.models.objective import objectives
 from shotproof.training.recipes import RECIPES, Recipe, recipe_named, recipe_settings
 from shotproof.training.settings import TrainingSettings
-from shotproof.training.stages import stages_of
+from shotproof.training.train import stages_of
 
 PUBLISHED = ["anil", "leo", "boil", "protonet", "dn4", "r2d2", "can", "renet", "baseline++", "rfs"]
 

@@ -11,7 +11,7 @@ from shotproof.catalog.layout import read_layout
 from shotproof.core.errors import InputError
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
-from shotproof.tasks.context.sets import sample_context
+from shotproof.tasks.context.context_sets import sample_context
 from shotproof.worlds.contexts import CLEAN, ContextWorld
 
 SETS = ("iid", "ood", "hard-ood", "clean")

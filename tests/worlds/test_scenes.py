@@ -11,7 +11,7 @@ from PIL import Image
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
-from shotproof.worlds.places import PLACES
+from shotproof.worlds.drawings import PLACES
 from shotproof.worlds.scenes import HOMES, ScenesWorld
 
 

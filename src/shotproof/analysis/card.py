@@ -24,15 +24,15 @@ from shotproof.stats.card.card import (
     CardBaseline,
     CardCost,
     CardExample,
-    CardNumber,
     CardTasks,
     MissingAxis,
 )
 from shotproof.stats.card.names import SHOTS, axis_name, without_folders
-from shotproof.stats.card.sentences import axis_sentence, card_sentences
 from shotproof.stats.comparison import Comparison
 from shotproof.stats.costs import AttributeCost
-from shotproof.stats.intervals import Covers, Interval
+from shotproof.stats.export.sentences import axis_sentence, card_sentences
+from shotproof.stats.intervals import Interval
+from shotproof.stats.needed import needed
 from shotproof.stats.ranks import RankRange
 from shotproof.stats.verdicts import Verdict, verdicts
 
@@ -131,8 +131,9 @@ class _Making:
         sham = None
         if loss.placebo is not None:
             sham = next((one for one in block.groups if one.label == f"placebo of {loss.label}"), None)
-        covers = _first(loss.lost.row(self.classifier), self.metric)
+        covers = loss.lost.rows_by_classifier[self.classifier].first_covers(self.metric)
         concluded = loss.concluded[self.metric, covers][self.classifier]
+        would = needed(concluded.interval, loss.gap.tasks)
         costs = tuple(self._costs(design, loss, group))
         axis = CardAxis(
             name=axis_name(loss.label, loss.axis, design.shot),
@@ -162,30 +163,16 @@ class _Making:
             ),
             costs=costs,
         )
-        sentence = axis_sentence(axis, self.metric, self.comparison.medium, self.comparison.context, concluded.needed)
+        sentence = axis_sentence(axis, self.metric, self.comparison.medium, self.comparison.context, would)
         return replace(axis, verdict=sentence)
 
-    def _numbers(self, group: Group) -> dict[str, CardNumber]:
-        row = group.row(self.classifier)
-        assert row is not None
-        return {metric: self._number(group, row, metric) for metric in METRICS}
+    def _numbers(self, group: Group) -> dict[str, Interval]:
+        row = group.rows_by_classifier[self.classifier]
+        return {metric: row.first(metric) for metric in METRICS}
 
     def _by_task(self, group: Group) -> dict[str, tuple[float, ...]]:
         values = group.values[self.classifier]
         return {metric: tuple(values[metric].round(BY_TASK_DIGITS).tolist()) for metric in METRICS}
-
-    def _number(self, group: Group, row: ClassifierRow, metric: Metric) -> CardNumber:
-        covers = _first(row, metric)
-        interval, estimate = row.intervals[metric][covers], group.estimates[metric, covers][self.classifier]
-        by_tasks = group.estimates.get((metric, "sampler"), {}).get(self.classifier)
-        spread = estimate.spread
-        return replace(
-            _card_number(interval),
-            variance=None if spread is None else spread.variance,
-            uncertainty=None if spread is None else spread.uncertainty,
-            third=None if spread is None else spread.third,
-            task_variance=None if by_tasks is None or by_tasks.spread is None else by_tasks.spread.variance,
-        )
 
     def _ranks(self, groups: Mapping[str, Group]) -> dict[str, RankRange]:
         """The ranks by what each group has, of what the classifier has a number of."""
@@ -229,7 +216,7 @@ class _Making:
         for cost in costs.conclusive[:SHOWN_COSTS] if costs else ():
             yield CardCost(
                 cost.name,
-                _card_number(cost.cost),
+                cost.cost,
                 cost.tasks,
                 cost.labels,
                 cost.worst_label,
@@ -264,15 +251,3 @@ def _examples(own: AnsweredTasks, cost: AttributeCost) -> Iterator[CardExample]:
     yield CardExample(
         shown["task"], shown["label"], tuple(shown["support"][:SHOWN_ITEMS]), tuple(queries[:SHOWN_ITEMS])
     )
-
-
-def _card_number(interval: Interval) -> CardNumber:
-    mean, low, high = (None if math.isnan(one) else one for one in (interval.mean, interval.low, interval.high))
-    return CardNumber(mean, low, high, interval.covers, interval.level, interval.refused)
-
-
-def _first(row: ClassifierRow | None, metric: Metric) -> Covers:
-    """The first interval that could be given, or else the first."""
-    assert row is not None
-    given = [covers for covers, one in row.intervals[metric].items() if not one.refused]
-    return given[0] if given else next(iter(row.intervals[metric]))

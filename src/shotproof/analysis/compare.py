@@ -14,7 +14,7 @@ from shotproof.analysis.detection import detection_accuracies
 from shotproof.analysis.placebo import WithPlacebos, with_placebos
 from shotproof.analysis.pretraining import notes_of_pretraining
 from shotproof.analysis.reevaluation.material import Material
-from shotproof.analysis.reevaluation.reevaluate import missing_material, reevaluate
+from shotproof.analysis.reevaluation.reevaluate import are_kept, missing_material, reevaluate
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluated import Evaluated, check_metric, evaluated_sets
 from shotproof.evaluation.results import Results
@@ -88,7 +88,7 @@ def compare(
         prepared = with_placebos(prepared.material, runtime)
     material = prepared.material
     sets = evaluated_sets(material.results)
-    missing = None if asked else missing_material(sets, material)
+    missing = None if asked or are_kept(sets, material) else missing_material(sets, material)
     covers = asked or _usual(sets, missing)
     unusual = [] if missing is None else [f"no images interval: {missing}"]
     reevaluated = reevaluate(sets, covers, material, runtime)

@@ -10,8 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from shotproof.analysis.explored_tasks import choose_tasks
+from shotproof.analysis.reevaluation.material import Material
 from shotproof.core.errors import InputError, Mismatch, MissingExtra, UnknownName
+from shotproof.evaluation.answers import answers_on
 from shotproof.features.features import Features
 from shotproof.tasks.taskset import TaskSet
 
@@ -162,3 +166,43 @@ def _tsne(vectors: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], No
 
 
 _PLANES: dict[str, Any] = {"pca": _pca, "tsne": _tsne}
+
+
+IID, OTHERS = "iid", ("ood", "hard-ood")
+SHOWN = 4  # projections in all
+
+
+def shift_projections(material: Material, how: str) -> list[Projection]:
+    """The iid task of median accuracy beside the same task of ood, for each encoder, of the largest number of shots.
+
+    Without ood tasks, hard-ood ones; none where iid tasks, others of the same supports, or features are missing.
+    """
+    pair = _matched(material.tasks)
+    if pair is None or not material.results:
+        return []
+    answered = answers_on(pair[0], material.results)
+    if not answered.answers:
+        return []
+    task = choose_tasks(answered, 1)[0].position
+    sides = [tasks.table.column(side) for tasks in pair for side in ("support", "query")]
+    wanted = {item for side in sides for item in pc.list_flatten(side).to_pylist()}
+    # Whole networks rather than their stages, of which there are many.
+    whole = [one for one in material.features if not _is_stage(one)] or list(material.features)
+    having = [one for one in whole if wanted <= set(one.table.column("item").to_pylist())]
+    return [project_task(pair, one, task=task, how=how) for one in having[:SHOWN]]
+
+
+def _matched(tasks: Sequence[TaskSet]) -> tuple[TaskSet, TaskSet] | None:
+    """A set of iid tasks and one of others that are paired with it, of the most shots."""
+    for iid in sorted(tasks, key=lambda one: -(one.record.shot or 0)):
+        if iid.record.sampler_name == IID:
+            for name in OTHERS:
+                for other in tasks:
+                    if other.record.sampler_name == name and other.match == iid.match and len(other) == len(iid):
+                        return iid, other
+    return None
+
+
+def _is_stage(features: Features) -> bool:
+    encoder = features.record.encoder
+    return encoder is not None and encoder.options.get("stage") is not None

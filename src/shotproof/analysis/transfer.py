@@ -17,7 +17,7 @@ from shotproof.evaluation.evaluated import METRICS, Classifier, Metric, values_o
 from shotproof.evaluation.origin import design_of
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
-from shotproof.methods.method import DEFAULT_METHODS, AnyMethod
+from shotproof.learners.method import DEFAULT_METHODS, AnyMethod
 from shotproof.stats.intervals import Interval, check_level, gap_interval, sampler_interval
 from shotproof.tasks.taskset import TaskSet
 

@@ -17,6 +17,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core.nouns import counted
 from shotproof.core.records import AttributesRecord
 from shotproof.core.tables import (
+    Tabular,
     conform,
     digest,
     find_rows,
@@ -26,7 +27,6 @@ from shotproof.core.tables import (
     require_unique,
     write_table,
 )
-from shotproof.core.tabular import Tabular
 
 REQUIRED = {"item": "string", "attributes": "strings"}
 

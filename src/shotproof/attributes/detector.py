@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Container, Iterable, Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
+
+import pyarrow as pa
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.errors import InputError
+from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.options import Component
 from shotproof.core.records import AttributesRecord, Maker, Source, sources_of
 from shotproof.core.registry import Registry
 from shotproof.core.runtime.runtime import Runtime, resolve
+from shotproof.core.tables import conform
 
 Words = dict[str, list[str] | None]
 
@@ -90,3 +95,67 @@ def detect(catalog: Catalog, *chosen: str | Mapping[str, Any] | Detector, runtim
     for detector in made:
         sources |= detector.sources()
     return Attributes.from_words(union, AttributesRecord(sources=sources, detectors=tuple(map(Maker.of, made))))
+
+
+Parts = tuple[str, ...]
+
+
+def items_named(names: Iterable[str], catalog: Catalog, what: str) -> list[str | None]:
+    """The item of each name, None where the catalog has none.
+
+    A name is an identifier, or a path that agrees with the item's own as far as both go, so that `birds/a.jpg` and
+    `/data/birds/a.jpg` mean the same file. One that fits several items is an error.
+    """
+    items: list[str] = catalog.items
+    identifiers = set(items)
+    by_file_name: defaultdict[str, list[tuple[Parts, str]]] = defaultdict(list)
+    for path, item in zip(catalog.table.column("path").to_pylist(), items, strict=True):
+        parts = _parts(path)
+        by_file_name[parts[-1] if parts else ""].append((parts, item))
+
+    def find(name: str) -> str | None:
+        if name in identifiers:
+            return name
+        parts = _parts(name)
+        candidates = by_file_name.get(parts[-1], []) if parts else []
+        exact = [item for path, item in candidates if path == parts]
+        found = exact or [item for path, item in candidates if _agree(path, parts)]
+        if len(found) > 1:
+            raise InputError(
+                f"{what}: '{name}' may be any of {len(found)} items, e.g. '{found[0]}' and '{found[1]}': "
+                "name items by their identifiers"
+            )
+        return found[0] if found else None
+
+    return [find(name) for name in names]
+
+
+def named_column(table: pa.Table, columns: Sequence[str], what: str) -> list[str]:
+    """The names of items, from the first of these columns that a table has; InputError where there are none."""
+    column = next((name for name in columns if name in table.column_names), None)
+    if column is None:
+        listed = " or ".join(f"'{name}'" for name in columns)
+        found, near = ", ".join(table.column_names[:8]) or "none", did_you_mean(columns[0], table.column_names)
+        raise InputError(f"{what} names no items: expected a column {listed}, found {found}{near}")
+    names: list[str] = conform(table, {column: "string"}, what).column(column).to_pylist()
+    if not all(names):
+        raise InputError(f"{what}, column '{column}' has an empty value")
+    return names
+
+
+def require_all_items(found: Container[str], catalog: Catalog, what: str, hint: str) -> None:
+    """Refuse a file that has no row for some items of the catalog."""
+    lacking = [item for item in catalog.items if item not in found]
+    if lacking:
+        raise InputError(f"{what} has no row for {len(lacking)} of {len(catalog)} items, e.g. '{lacking[0]}'{hint}")
+
+
+def _parts(path: str) -> Parts:
+    """The folders and the name of a path, without what leads up or to the root."""
+    pure = PurePath(path)
+    return tuple(part for part in pure.parts if part not in ("..", pure.anchor))
+
+
+def _agree(one: Parts, other: Parts) -> bool:
+    shared = min(len(one), len(other))
+    return one[-shared:] == other[-shared:]

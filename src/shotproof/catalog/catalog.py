@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import posixpath
 from collections.abc import Iterable, Sequence
@@ -16,12 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.core.errors import InputError, UnknownName, first_line
+from shotproof.core.files import find_all
 from shotproof.core.nouns import Medium, counted
 from shotproof.core.places import absolute, joined, shown, store_of, url_of
+from shotproof.core.printable import NO_SECRETS, SECRET
 from shotproof.core.records import CatalogRecord
-from shotproof.core.tables import conform, digest, find_rows, placed, read_table, require_unique, write_table
-from shotproof.core.tabular import Tabular
-from shotproof.core.url_text import NO_SECRETS, SECRET
+from shotproof.core.tables import Tabular, conform, digest, find_rows, placed, read_table, require_unique, write_table
 from shotproof.media.clip import SOUND_EXTENSIONS
 from shotproof.media.images import IMAGE_EXTENSIONS
 
@@ -178,6 +180,21 @@ class Catalog(Tabular):
         return [joined(self.root, path) for path in self.table.column("path").to_pylist()]
 
     @cached_property
+    def stamp(self) -> str:
+        """Digest of the sizes and times of all files, taken once: no file is read, and a changed one changes it."""
+        columns = [self.table.column(name) for name in ("path", *_mixture_columns(self.table))]
+        paths = pc.unique(pa.chunked_array([chunk for column in columns for chunk in column.chunks], pa.string()))
+        files = find_all([joined(self.root, path) for path in paths.to_pylist() if path])
+        # Whoever needs a file that is missing says so.
+        stamps = [[-1, -1] if file is None else [file.size, file.changed or 0] for file in files]
+        return hashlib.sha256(json.dumps(stamps).encode()).hexdigest()[:32]
+
+    def with_stamp_of(self, other: Catalog) -> Catalog:
+        """Take the stamp of a catalog of the same files, so that these are not asked for again; returns this one."""
+        self.__dict__["stamp"] = other.stamp
+        return self
+
+    @cached_property
     def medium(self) -> Medium | None:
         """What its files hold, by how their names end; None where they hold both, or neither."""
         paths = self.table.column("path")
@@ -261,10 +278,14 @@ def path_columns(table: pa.Table, named: Iterable[str]) -> list[str]:
         table: the catalog's
         named: by its record
     """
-    # An item that has a foreground in place of a path is a mixture, made of two files when it is read.
+    names = ("path", *named, *_mixture_columns(table))
+    return list(dict.fromkeys(name for name in names if name in table.column_names))
+
+
+def _mixture_columns(table: pa.Table) -> tuple[str, ...]:
+    """The columns of what mixtures are made from when they are read: items with a foreground in place of a path."""
     has_mixtures = "foreground" in table.column_names and pc.any(pc.equal(table.column("path"), "")).as_py()
-    mixed = MIXTURE_COLUMNS if has_mixtures else ()
-    return list(dict.fromkeys(name for name in ("path", *named, *mixed) if name in table.column_names))
+    return tuple(name for name in MIXTURE_COLUMNS if has_mixtures and name in table.column_names)
 
 
 def _end_in(paths: pa.ChunkedArray, extensions: Iterable[str]) -> bool:

@@ -1,6 +1,9 @@
-"""The context of each item, from any column of a catalog."""
+"""The context of each item, and MetaCoCo's tables: 1 (sizes), 4 (samples per concept), 5 (concept by context)."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -27,3 +30,75 @@ def contexts_of(catalog: Catalog, column: str) -> list[str | None]:
 def clean_context(catalog: Catalog, column: str = "context") -> str | None:
     """The context that means none, where the catalog says which: one by `mix` does."""
     return catalog.record.clean_value if column == "context" else None
+
+
+@dataclass(frozen=True)
+class ContextStatistics:
+    """How many items of which concept (label) are in which context; items without a context have none.
+
+    sizes: one row per split, and `all`: `split`, `concepts`, `contexts`, `items` (Table 1)
+    concepts: one row per concept of a split, the largest first: `split`, `concept`, `contexts`, `items` (Table 4)
+    contexts: one row per context, the largest first: `context`, `concepts` that it is shared by, `items`
+    cells: one row per concept in a context: `concept`, `context`, `items` (Table 5, without its zeros)
+    without_context: items that have none
+    """
+
+    sizes: pa.Table
+    concepts: pa.Table
+    contexts: pa.Table
+    cells: pa.Table
+    without_context: int
+
+    def to_json(self) -> dict[str, Any]:
+        """The tables as lists of records."""
+        tables = {name: getattr(self, name).to_pylist() for name in ("sizes", "concepts", "contexts", "cells")}
+        return {**tables, "without_context": self.without_context}
+
+
+def context_statistics(catalog: Catalog, context_column: str = "context") -> ContextStatistics:
+    """How many items of which class are in which context.
+
+    Args:
+        catalog: items with contexts
+        context_column: the column that holds them
+
+    Returns:
+        The tables of MetaCoCo's paper.
+
+    Raises:
+        InputError: the catalog has no such column.
+
+    Example:
+        >>> columns = {"item": ["a", "b"], "path": ["a", "b"], "label": ["jay", "jay"], "split": ["test", "test"]}
+        >>> catalog = Catalog(pa.table({**columns, "context": ["snow", "water"]}))
+        >>> context_statistics(catalog).sizes.to_pylist()
+        [{'split': 'all', 'concepts': 1, 'contexts': 2, 'items': 2}]
+    """
+    contexts = pa.array(contexts_of(catalog, context_column), pa.string())
+    columns = {name: catalog.table.column(name) for name in ("split", "label")}
+    table = pa.table({**columns, "context": contexts}).rename_columns(["split", "concept", "context"])
+    everything = table.set_column(0, "split", pa.array(["all"] * len(table), pa.string()))
+    sizes = [_counted(everything, ["split"]), _counted(table, ["split"]).sort_by("split")]
+    concepts = _counted(table, ["split", "concept"]).select(["split", "concept", "contexts", "items"])
+    named = table.filter(pc.is_valid(contexts))
+    cells = named.group_by(["concept", "context"], use_threads=False).aggregate([([], "count_all")])
+    return ContextStatistics(
+        sizes=pa.concat_tables(sizes[: 2 if len(catalog.splits) > 1 else 1]),
+        concepts=concepts.sort_by([("split", "ascending"), ("items", "descending"), ("concept", "ascending")]),
+        contexts=_counted(named, ["context"]).sort_by([("items", "descending"), ("context", "ascending")]),
+        cells=cells.rename_columns(["concept", "context", "items"]).sort_by(
+            [("concept", "ascending"), ("items", "descending"), ("context", "ascending")]
+        ),
+        without_context=len(table) - len(named),
+    )
+
+
+def _counted(table: pa.Table, by: list[str]) -> pa.Table:
+    """One row per group, with how many concepts, contexts and items it has, less those that it is grouped by."""
+    others = [name for name in ("concept", "context") if name not in by]
+    grouped = table.group_by(by, use_threads=False).aggregate(
+        [*((name, "count_distinct") for name in others), ([], "count_all")]
+    )
+    return grouped.select([*by, *(f"{name}_count_distinct" for name in others), "count_all"]).rename_columns(
+        [*by, *(f"{name}s" for name in others), "items"]
+    )

@@ -1,4 +1,4 @@
-"""How a data set lies on disk: one file per layout, each turning a folder (or a table) into a catalog."""
+"""How data sets lie on disk: a layout turns a folder (or a table) into a catalog."""
 
 from __future__ import annotations
 
@@ -9,20 +9,16 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.layouts.class_folders import unreadable_path
-from shotproof.catalog.layouts.csv_file import read_csv
-from shotproof.catalog.names import apply_names
-from shotproof.catalog.splits import apply_splits
+from shotproof.catalog.class_files import apply_names, apply_splits
+from shotproof.catalog.layouts.item_paths import unreadable_path
 from shotproof.core.errors import InputError, did_you_mean
-from shotproof.core.files import find, is_regular
+from shotproof.core.files import find, find_all
 from shotproof.core.options import Component
 from shotproof.core.places import ARCHIVES, absolute, url_of
 from shotproof.core.records import CatalogRecord, Maker
 from shotproof.core.registry import Registry
-from shotproof.core.tables import conform
 
 
 class Layout(Component, ABC):
@@ -49,33 +45,33 @@ class Layout(Component, ABC):
 layouts: Registry[Layout] = Registry(
     "layout",
     {
-        "folder": "shotproof.catalog.layouts.folder:FolderLayout",
+        "aircraft": "shotproof.catalog.layouts.meta_dataset:AircraftLayout",
+        "cifar-fs": "shotproof.catalog.layouts.image_sets:CifarFsLayout",
+        "cu-birds": "shotproof.catalog.layouts.meta_dataset:CuBirdsLayout",
         "cub": "shotproof.catalog.layouts.cub:CubLayout",
-        "mini-imagenet": "shotproof.catalog.layouts.mini_imagenet:MiniImageNetLayout",
-        "tiered-imagenet": "shotproof.catalog.layouts.tiered_imagenet:TieredImageNetLayout",
-        "esc50": "shotproof.catalog.layouts.esc50:Esc50Layout",
-        "urbansound8k": "shotproof.catalog.layouts.urbansound8k:UrbanSound8KLayout",
-        "vocalsound": "shotproof.catalog.layouts.vocalsound:VocalSoundLayout",
-        "metacoco": "shotproof.catalog.layouts.metacoco:MetaCoCoLayout",
-        "nico": "shotproof.catalog.layouts.nico:NicoLayout",
-        "ilsvrc-2012": "shotproof.catalog.layouts.ilsvrc_2012:IlsvrcLayout",
-        "omniglot": "shotproof.catalog.layouts.omniglot:OmniglotLayout",
-        "aircraft": "shotproof.catalog.layouts.aircraft:AircraftLayout",
-        "cu-birds": "shotproof.catalog.layouts.cu_birds:CuBirdsLayout",
-        "dtd": "shotproof.catalog.layouts.dtd:DtdLayout",
-        "quickdraw": "shotproof.catalog.layouts.quickdraw:QuickdrawLayout",
-        "fungi": "shotproof.catalog.layouts.fungi:FungiLayout",
-        "vgg-flower": "shotproof.catalog.layouts.vgg_flower:VggFlowerLayout",
-        "traffic-sign": "shotproof.catalog.layouts.traffic_sign:TrafficSignLayout",
-        "mscoco": "shotproof.catalog.layouts.mscoco:MsCocoLayout",
-        "orbit": "shotproof.catalog.layouts.orbit:OrbitLayout",
-        "cure-or": "shotproof.catalog.layouts.cure_or:CureOrLayout",
-        "objectnet": "shotproof.catalog.layouts.objectnet:ObjectNetLayout",
-        "fsd50k": "shotproof.catalog.layouts.fsd50k:Fsd50kLayout",
-        "cifar-fs": "shotproof.catalog.layouts.cifar_fs:CifarFsLayout",
-        "fc100": "shotproof.catalog.layouts.fc100:Fc100Layout",
-        "table": "shotproof.catalog.layouts.table:TableLayout",
+        "cure-or": "shotproof.catalog.layouts.image_sets:CureOrLayout",
+        "dtd": "shotproof.catalog.layouts.meta_dataset:DtdLayout",
+        "esc50": "shotproof.catalog.layouts.sound_sets:Esc50Layout",
+        "fc100": "shotproof.catalog.layouts.image_sets:Fc100Layout",
+        "folder": "shotproof.catalog.layouts.folder:FolderLayout",
+        "fsd50k": "shotproof.catalog.layouts.sound_sets:Fsd50kLayout",
+        "fungi": "shotproof.catalog.layouts.meta_dataset:FungiLayout",
         "hf": "shotproof.catalog.layouts.hugging_face:HuggingFaceLayout",
+        "ilsvrc-2012": "shotproof.catalog.layouts.meta_dataset:IlsvrcLayout",
+        "metacoco": "shotproof.catalog.layouts.image_sets:MetaCoCoLayout",
+        "mini-imagenet": "shotproof.catalog.layouts.image_sets:MiniImageNetLayout",
+        "mscoco": "shotproof.catalog.layouts.mscoco:MsCocoLayout",
+        "nico": "shotproof.catalog.layouts.nico:NicoLayout",
+        "objectnet": "shotproof.catalog.layouts.image_sets:ObjectNetLayout",
+        "omniglot": "shotproof.catalog.layouts.meta_dataset:OmniglotLayout",
+        "orbit": "shotproof.catalog.layouts.image_sets:OrbitLayout",
+        "quickdraw": "shotproof.catalog.layouts.quickdraw:QuickdrawLayout",
+        "table": "shotproof.catalog.layouts.table:TableLayout",
+        "tiered-imagenet": "shotproof.catalog.layouts.image_sets:TieredImageNetLayout",
+        "traffic-sign": "shotproof.catalog.layouts.meta_dataset:TrafficSignLayout",
+        "urbansound8k": "shotproof.catalog.layouts.sound_sets:UrbanSound8KLayout",
+        "vgg-flower": "shotproof.catalog.layouts.meta_dataset:VggFlowerLayout",
+        "vocalsound": "shotproof.catalog.layouts.sound_sets:VocalSoundLayout",
         "webdataset": "shotproof.catalog.layouts.web_dataset:WebDatasetLayout",
     },
 )
@@ -149,20 +145,10 @@ def sorted_catalog(columns: Mapping[str, Any], root: Path, **notes: Any) -> Cata
     return Catalog(table.sort_by("item").combine_chunks(), root, CatalogRecord(notes=notes))
 
 
-def read_listing(path: Path, names: Mapping[str, str]) -> pa.Table:
-    """A CSV that lists files, one per line: the named columns, under our names, as text without an empty value."""
-    table = read_csv(path, str(path), is_text=lambda name: True)
-    table = conform(table, dict.fromkeys(names, "string"), str(path)).select(list(names))
-    for name in names:
-        empty = pc.index(table.column(name), "").as_py()
-        if empty >= 0:
-            raise InputError(f"{path}, line {empty + 2}: empty {name}")
-    return table.rename_columns(list(names.values()))
-
-
 def require_files(root: Path, paths: Sequence[str], listing: Path, first_line: int) -> None:
     """Refuse a listing, one path per line, that names files which are not below `root`."""
-    missing = [index for index, path in enumerate(paths) if not is_regular(root / path)]
+    files = find_all([root / path for path in paths])
+    missing = [row for row, file in enumerate(files) if file is None or file.kind != "file"]
     if missing:
         raise InputError(
             f"{listing}, line {missing[0] + first_line}: {root / paths[missing[0]]} does not exist "

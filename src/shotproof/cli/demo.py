@@ -175,10 +175,8 @@ def demo(
 def _sounds(output: Path, verbose: bool) -> None:
     """Synthesize recordings, mix them with backgrounds of three loudnesses, and run the same experiment on each."""
     from shotproof.cli.results.report import print_comparison
-    from shotproof.pipeline.material import read_material
-    from shotproof.pipeline.report import write_report
-    from shotproof.pipeline.run import run
     from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
+    from shotproof.pipeline.study import Study, run
     from shotproof.sounds.mix import MixSettings, mix
     from shotproof.worlds.sounds import SoundsWorld
 
@@ -193,7 +191,9 @@ def _sounds(output: Path, verbose: bool) -> None:
             mix(recordings, world.mapping(), folder, MixSettings(dial=dial, clean=True))
         run(folder / EXPERIMENT_FILE, verbose=verbose, tell=lambda line: say(line, err=True))
     page = output / "report.html"
-    comparison = write_report(page, read_material(folders), title="Shotproof demo: sounds with backgrounds")
+    study = Study.of(folders)
+    study.report(page, title="Shotproof demo: sounds with backgrounds")
+    comparison = study.compare()
     print_comparison(replace(comparison, blocks=[one for one in comparison.blocks if one.design.dial == 1]))
     say(f"report, with the other backgrounds: {page}")
 
@@ -202,8 +202,8 @@ def _networks(output: Path, verbose: bool) -> None:
     """Train the same network on shortcuts of four degrees, and measure how far each leans on the background."""
     from shotproof.attributes.attributes import Attributes
     from shotproof.cli.results.report import print_comparison
-    from shotproof.pipeline.run import run
     from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
+    from shotproof.pipeline.study import run
     from shotproof.worlds.shapes import ShapesWorld
 
     world = ShapesWorld(**_TRAINED_WORLD)
@@ -222,10 +222,9 @@ def _networks(output: Path, verbose: bool) -> None:
         with _step("training", f"{name}, {count} of {world.train_classes} classes with a shortcut"):
             tied = replace(world, items=40, shortcut_classes=count)
             _train(tied.write(folder, "train"), output / name, _TRAINING)
-    outcome = run(output / EXPERIMENT_FILE, verbose=verbose, tell=lambda line: say(line, err=True))
-    assert outcome.comparison is not None  # it is no dry run
-    print_comparison(outcome.comparison)
-    say(f"report: {outcome.report}")
+    study = run(output / EXPERIMENT_FILE, verbose=verbose, tell=lambda line: say(line, err=True))
+    print_comparison(study.compare())
+    say(f"report: {study.page}")
 
 
 def _claim(output: Path, experiments: Mapping[Path, str]) -> None:
@@ -284,9 +283,8 @@ def _train(seen: Catalog, model: Path, settings: dict[str, Any]) -> None:
 
 def _scenes(output: Path, verbose: bool) -> None:
     """Draw animals, train two small networks on some of them, and measure on the others who leans on the background."""
-    from shotproof.pipeline.material import read_material
-    from shotproof.pipeline.run import run
     from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
+    from shotproof.pipeline.study import run
     from shotproof.worlds.scenes import ScenesWorld
 
     _claim(output, {output: _EXPERIMENT})
@@ -297,13 +295,12 @@ def _scenes(output: Path, verbose: bool) -> None:
         with _step("training", f"{name}, on animals {where}"):
             seen = ScenesWorld(**_TRAINING_WORLD, at_home=share).write(output / "training" / name, "train")
             _train(seen, output / f"{name}.model", _SCENES_TRAINING)
-    outcome = run(output / EXPERIMENT_FILE, verbose=verbose, tell=lambda line: say(line, err=True))
-    assert outcome.comparison is not None  # it is no dry run
-    _print_found(outcome.comparison, read_material([output]))
+    study = run(output / EXPERIMENT_FILE, verbose=verbose, tell=lambda line: say(line, err=True))
+    _print_found(study.compare(), study.inputs)
     experiment = output / "experiment.toml"
     say(
         "",
-        f"Pictures that fooled them are at the top of {outcome.report}.",
+        f"Pictures that fooled them are at the top of {study.page}.",
         "Next, on your own images, one folder per class:",
         "    pip install 'shotproof[lite]'",
         "    shotproof run FOLDER",

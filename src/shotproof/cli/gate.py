@@ -16,7 +16,7 @@ def gate(
     card: Annotated[Path, typer.Argument(help="card.json, or the folder of a profile.")],
     limits: Annotated[Path | None, typer.Option(help="A TOML file with limits; flags go before it.")] = None,
     max_skill_lost: Annotated[
-        float | None, typer.Option(help="The share of the accuracy above chance that may be lost, e.g. 0.15.")
+        float | None, typer.Option(help="Percent of the accuracy above chance that may be lost, e.g. 15.")
     ] = None,
     max_gap: Annotated[float | None, typer.Option(help="Points that may be lost against the reference.")] = None,
     min_worst_class: Annotated[
@@ -45,7 +45,7 @@ def gate(
 ) -> None:
     """Fail (exit status 1) where a card is worse than a limit, conclusively under its interval.
 
-    shotproof gate birds-profile --max-skill-lost 0.15
+    shotproof gate birds-profile --max-skill-lost 15
 
     Where the interval is too wide to tell, it says how many more tasks would, and passes, unless --strict.
     """

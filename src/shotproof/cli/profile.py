@@ -12,7 +12,8 @@ from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Verbose, 
 from shotproof.core import limits
 
 if TYPE_CHECKING:
-    from shotproof.stats.card.card import Card, CardNumber
+    from shotproof.stats.card.card import Card
+    from shotproof.stats.intervals import Interval
 
 
 def profile(
@@ -78,7 +79,7 @@ def profile(
     from shotproof.core.errors import InputError
     from shotproof.pipeline.profile.profile import profile as make_profile
     from shotproof.stats.card.schema import SHIPPED
-    from shotproof.stats.export.refusals import interval_sentences
+    from shotproof.stats.export.sentences import interval_sentences
 
     if schema:
         say_text(SHIPPED.read_text(encoding="utf-8"))
@@ -125,13 +126,13 @@ def print_card(card: Card) -> None:
     from shotproof.cli.console import print_table
     from shotproof.stats.export.numbers import bounds, level, percent
 
-    def shown(number: CardNumber | None) -> str:
+    def shown(number: Interval | None) -> str:
         if number is None:
             return "-"
-        if number.mean is None:
+        if not number.has_mean:
             return (number.refused or "-").split(":")[0]
         named = "" if number.covers == card.covers or number.refused else f" {number.covers}"
-        return f"{percent(number.mean)} {bounds(number.interval)}{named}"
+        return f"{percent(number.mean)} {bounds(number)}{named}"
 
     rows = [
         [

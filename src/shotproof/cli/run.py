@@ -88,10 +88,10 @@ def run(
     from shotproof.core.tables import check_output
     from shotproof.pipeline.checks import placed
     from shotproof.pipeline.experiment import Experiment
-    from shotproof.pipeline.run import run as run_experiment
     from shotproof.pipeline.schema import SHIPPED
     from shotproof.pipeline.start import MADE_BY, StartOptions, start_experiment
     from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
+    from shotproof.pipeline.study import run as run_experiment
 
     if schema:
         say_text(SHIPPED.read_text(encoding="utf-8"))
@@ -140,7 +140,7 @@ def run(
         base = current_with(**read.runtime)
     runtime = make_runtime(workers, device, cache, progress, engine, base)
     with runtime, told_notes():
-        outcome = run_experiment(
+        study = run_experiment(
             read,
             dry_run=dry_run,
             trust=trusted,
@@ -149,13 +149,13 @@ def run(
             tell=lambda line: say(line, err=True),
             runtime=runtime,
         )
-    if outcome.comparison is None:
+    if dry_run:
         return
     if as_json:
-        print_json(outcome.comparison.to_json())
+        print_json(study.compare().to_json())
     else:
-        print_comparison(outcome.comparison)
-        say(f"report: {outcome.report}")
+        print_comparison(study.compare())
+        say(f"report: {study.page}")
 
 
 def _run_bundle(
@@ -174,7 +174,7 @@ def _run_bundle(
     from shotproof.core.errors import InputError
     from shotproof.pipeline.bundle.hub import HUB, download_bundle
     from shotproof.pipeline.bundle.run import run_bundle
-    from shotproof.stats.export.refusals import interval_sentences
+    from shotproof.stats.export.sentences import interval_sentences
 
     if encoder is None:
         raise InputError(f"expected your encoder: shotproof run {file} --root DATA --encoder lite0")

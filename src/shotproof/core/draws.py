@@ -22,11 +22,14 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 
 def bits(seed: int, *counters: Any) -> UInt64Array:
     """64 random bits for each combination of the (broadcast) counters, which are non-negative integers."""
-    state = _mix(np.asarray(seed % 2**64, dtype=np.uint64))
-    with np.errstate(over="ignore"):
-        for counter in counters:
-            state = _mix(state ^ (np.asarray(counter).astype(np.uint64) * _GOLDEN))
-    return state
+    return further(_mixed(np.asarray(seed % 2**64, dtype=np.uint64)), *counters)
+
+
+def further(random: UInt64Array, *counters: Any) -> UInt64Array:
+    """The bits of more counters: `further(bits(seed, 1), 2)` is `bits(seed, 1, 2)`."""
+    for counter in counters:
+        random = _mixed(np.asarray(random ^ (np.asarray(counter).astype(np.uint64) * _GOLDEN)))
+    return random[()]
 
 
 def below(random: UInt64Array, bound: Any) -> IntArray:
@@ -43,25 +46,32 @@ def uniform(random: UInt64Array, digits: int = 53) -> npt.NDArray[np.float64]:
 
 def distinct(random: UInt64Array, bound: Any) -> IntArray:
     """Random bits [..., k] to k distinct integers in [0, bound), uniform over ordered selections; bound >= k."""
-    count = random.shape[-1]
     bound = np.broadcast_to(np.asarray(bound, dtype=np.int64), random.shape[:-1])
     drawn = np.empty(random.shape, dtype=np.int64)
-    taken = np.empty(random.shape, dtype=np.int64)  # the first i of them, in ascending order
-    for i in range(count):
-        value = below(random[..., i], bound - i)
-        # The value-th integer that is not taken yet: step over those taken, smallest first.
-        for j in range(i):
-            value += value >= taken[..., j]
-        drawn[..., i] = value
-        taken[..., i] = value
-        taken[..., : i + 1].sort(axis=-1)
+    taken: list[IntArray] = []
+    for i in range(random.shape[-1]):
+        drawn[..., i] = untaken(below(random[..., i], bound - i), taken)
     return drawn
 
 
-def _mix(state: UInt64Array) -> UInt64Array:
-    with np.errstate(over="ignore"):
-        state = state + _GOLDEN
-        state = (state ^ (state >> np.uint64(30))) * _FIRST
-        state = (state ^ (state >> np.uint64(27))) * _SECOND
-    mixed: UInt64Array = state ^ (state >> np.uint64(31))
-    return mixed
+def untaken(rank: IntArray, taken: list[IntArray]) -> IntArray:
+    """The rank-th integers that are not taken yet; `taken`, smallest first, then has them, too."""
+    value = rank
+    for other in taken:
+        value = value + (value >= other)
+    largest = value
+    for place, other in enumerate(taken):
+        taken[place], largest = np.minimum(other, largest), np.maximum(other, largest)
+    taken.append(largest)
+    return value
+
+
+def _mixed(state: UInt64Array) -> UInt64Array:
+    """Mix an array in place, which never warns of the overflows that it is made of."""
+    state += _GOLDEN
+    state ^= state >> np.uint64(30)
+    state *= _FIRST
+    state ^= state >> np.uint64(27)
+    state *= _SECOND
+    state ^= state >> np.uint64(31)
+    return state

@@ -23,7 +23,7 @@ import errno
 from collections.abc import Iterable
 from typing import Any, Self, TypeVar
 
-from shotproof.core.url_text import told
+from shotproof.core.printable import told
 
 E = TypeVar("E", bound="ShotproofError")
 

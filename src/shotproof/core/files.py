@@ -6,30 +6,56 @@ message begins with `what`, the kind of file and its path.
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import hashlib
 import io
 import json
+import mmap
 import os
 import re
+import stat
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-from shotproof.core import located
 from shotproof.core.errors import InputError, did_you_mean, first_line
-from shotproof.core.headroom import require_headroom
 from shotproof.core.places import Found, in_archive, url_of
 from shotproof.core.text import is_storable
 
 T = TypeVar("T")
 
 LARGEST_TEXT = 2**30  # bytes of a file that is read as text, all at once
+LARGEST_DIGESTED = 2**40  # bytes of a file whose digest is taken
 LARGEST_ITEM = 2**31  # bytes of an image or a sound
 DEEPEST = 100  # lists and tables within each other
 LONGEST_NAME, LONGEST_PATH = 255, 4095  # bytes, as most systems have it
 
+HEADROOM = 48 * 2**20  # bytes of memory: the stacks of a few threads, and a library's buffers for a small file
+
+_KINDS = {
+    stat.S_ISREG: "file",
+    stat.S_ISDIR: "folder",
+    stat.S_ISCHR: "device",
+    stat.S_ISBLK: "device",
+    stat.S_ISFIFO: "pipe",
+    stat.S_ISSOCK: "socket",
+}
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+def require_headroom() -> None:
+    """Ask the system for some memory, and give it back untouched.
+
+    Raises:
+        MemoryError: there is too little. Libraries would abort the process, or wait for ever for a thread of theirs.
+    """
+    try:
+        mmap.mmap(-1, HEADROOM).close()
+    except OSError as error:
+        raise MemoryError(f"less than {HEADROOM:,} bytes of memory are left") from error
 
 
 def check_path(path: str | Path) -> None:
@@ -58,22 +84,57 @@ def find(path: str | Path) -> Found:
         OSError: nothing does, or none can; `strerror` says why.
     """
     check_path(path)
-    place = in_archive(Path(path))
-    if place is None:
-        return located.find(Path(path))
-    from shotproof.core import item_archives  # which need Arrow
+    path = Path(path)
+    place, url = in_archive(path), url_of(path)
+    if place is not None:
+        from shotproof.core import item_archives  # which need Arrow
 
-    return item_archives.find_member(place)
+        return item_archives.find_member(place)
+    if url is not None:
+        from shotproof.core import object_stores
+
+        return object_stores.find(url)
+    status = path.stat()
+    kind = next((name for test, name in _KINDS.items() if test(status.st_mode)), "something else")
+    return Found(kind, status.st_size, status.st_mtime_ns)
+
+
+def find_all(paths: Sequence[Path]) -> list[Found | None]:
+    """What lies at each place; None where nothing does, or none can.
+
+    A store is asked for one listing of each folder, and not for each file.
+    """
+    in_stores = Counter(path.parent for path in paths if url_of(path) and in_archive(path) is None)
+    listed: dict[Path, dict[str, Found]] = {}
+    for folder, files in in_stores.items():
+        url = url_of(folder)
+        if files > 1 and url is not None and not url.startswith("https:"):  # servers list nothing
+            from shotproof.core import object_stores
+
+            with contextlib.suppress(OSError):
+                listed[folder] = object_stores.find_in(url)
+    return [listed[path.parent].get(path.name) if path.parent in listed else _found(path) for path in paths]
+
+
+def _found(path: Path) -> Found | None:
+    try:
+        return find(path)
+    except OSError:
+        return None
 
 
 def open_file(path: Path) -> IO[bytes]:
     """A file to be read, from disk, a URL or an archive; OSError where it cannot."""
-    place = in_archive(path)
-    if place is None:
-        return located.open_file(path)
-    from shotproof.core import item_archives
+    place, url = in_archive(path), url_of(path)
+    if place is not None:
+        from shotproof.core import item_archives
 
-    return item_archives.open_member(place)
+        return item_archives.open_member(place)
+    if url is not None:
+        from shotproof.core import object_stores
+
+        return object_stores.open_url(url)
+    return path.open("rb")
 
 
 def source_of(path: Path) -> Any:
@@ -97,19 +158,13 @@ def names_below(folder: Path) -> Iterator[str]:
 
 def is_there(path: str | Path) -> bool:
     """Whether there is a file or folder of this name; no where none can be."""
-    return _kind(path) is not None
+    return _found(Path(path)) is not None
 
 
 def is_folder(path: Path) -> bool:
     """Whether there is a folder of this name; no where none can be."""
-    return _kind(path) == "folder"
-
-
-def _kind(path: str | Path) -> str | None:
-    try:
-        return find(path).kind
-    except OSError:
-        return None
+    found = _found(path)
+    return found is not None and found.kind == "folder"
 
 
 def check_regular(path: Path, largest: int | None = None) -> None:
@@ -132,11 +187,19 @@ def check_regular(path: Path, largest: int | None = None) -> None:
 
 def is_regular(path: Path) -> bool:
     """Whether there is a regular file of this name; no where none can be."""
-    try:
-        check_regular(path)
-    except OSError:
-        return False
-    return True
+    found = _found(path)
+    return found is not None and found.kind == "file"
+
+
+def file_sha256(path: Path) -> str:
+    """SHA-256 of a file's content, in hexadecimal, without reading all of it into memory.
+
+    Raises:
+        OSError: it cannot be read, is no regular file, or is larger than LARGEST_DIGESTED.
+    """
+    check_regular(path, LARGEST_DIGESTED)
+    with open_file(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
 def field(entry: Any, name: str, kind: type[T]) -> T:

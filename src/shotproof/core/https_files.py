@@ -9,7 +9,7 @@ import urllib.error
 import urllib.request
 from typing import Any
 
-from shotproof.core.url_text import told
+from shotproof.core.printable import told
 from shotproof.version import __version__
 
 SECONDS = 60  # that a server may take for an answer

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shotproof.core.errors import first_line
-from shotproof.core.located import find, open_file
+from shotproof.core.files import find, open_file
 from shotproof.core.numpy_files import MOST_UNPACKED, SMALL
 from shotproof.core.places import Found, InArchive
 

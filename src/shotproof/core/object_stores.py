@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from shotproof.core.errors import InputError, MissingExtra, first_line
 from shotproof.core.places import Found
-from shotproof.core.url_text import told
+from shotproof.core.printable import told
 
 SECONDS = 60  # that a store may take for an answer
 ATTEMPTS = 3
@@ -39,7 +39,16 @@ def find(url: str) -> Found:
         info = _system(url).get_file_info(_key(url))
     if info.type == FileType.NotFound:
         raise FileNotFoundError(errno.ENOENT, "does not exist")
-    return Found("folder" if info.type == FileType.Directory else "file", info.size or 0, info.mtime_ns)
+    return _found(info)
+
+
+def find_in(url: str) -> dict[str, Found]:
+    """What lies in a folder itself, by name, from one listing; empty where there is no such folder."""
+    from pyarrow.fs import FileSelector
+
+    with _told():
+        infos = _system(url).get_file_info(FileSelector(_key(url).rstrip("/"), allow_not_found=True))
+    return {info.base_name: _found(info) for info in infos}
 
 
 def open_url(url: str) -> IO[bytes]:
@@ -76,6 +85,10 @@ def remove(url: str) -> None:
     """Remove a file."""
     with _told():
         _system(url).delete_file(_key(url))
+
+
+def _found(info: Any) -> Found:
+    return Found("file" if info.is_file else "folder", info.size or 0, info.mtime_ns)
 
 
 def _key(url: str) -> str:

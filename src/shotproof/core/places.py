@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from shotproof.core.errors import InputError
-from shotproof.core.url_text import NO_SECRETS, READ_ONLY, SCHEMES, SECRET
+from shotproof.core.printable import NO_SECRETS, READ_ONLY, SCHEMES, SECRET
 
 # Files that hold items: their names within it stand after the `!`, those of tables are COLUMN/ROW.
 TABLES = (".parquet", ".arrow")

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from shotproof.core.file_digest import file_sha256
-from shotproof.core.files import is_regular
+from shotproof.core.files import file_sha256, is_regular
 from shotproof.core.options import Component
 from shotproof.core.plain_values import default_of, plain, typed
 from shotproof.core.spelling import write_call

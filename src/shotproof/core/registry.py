@@ -1,6 +1,7 @@
 """Named things that a user picks: layouts, detectors, encoders, transforms, samplers, methods.
 
-A built-in is registered by its import path, so that listing names imports nothing heavy. Other packages add theirs
+A built-in is registered by its import path, so that listing names imports nothing heavy. One of a layer above is
+declared by `shotproof/__init__.py`, so that these paths go down as imports do. Other packages add theirs
 by an entry point in the group `shotproof.<kind>`, e.g. `shotproof.samplers`, or at run time with `register`.
 """
 
@@ -14,6 +15,7 @@ from importlib.metadata import EntryPoint, entry_points
 from pkgutil import resolve_name
 from typing import Any, Generic, Self, TypeVar
 
+from shotproof.core.declared import declared
 from shotproof.core.errors import InputError, UnknownName
 from shotproof.core.options import Component
 from shotproof.core.runtime.carried import carry
@@ -41,9 +43,7 @@ class Registry(Generic[T]):
 
     def __init__(self, kind: str, builtin: Mapping[str, str]) -> None:
         self.kind = kind
-        # A package of this name may stand beside the registry; `import shotproof.methods.x as y` asks for the name.
-        self.__name__ = f"shotproof.{kind}s"
-        self._builtin = dict(builtin)
+        self._builtin = {**builtin, **declared.get(kind, {})}
         self._added: dict[str, type[T]] = dict(_sent.get(kind, {}))
         registries[kind] = self
 

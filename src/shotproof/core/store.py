@@ -29,9 +29,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from shotproof.core.errors import InputError, UnreadableItem
-from shotproof.core.file_digest import file_sha256
-from shotproof.core.files import find, read_json
-from shotproof.core.headroom import require_headroom
+from shotproof.core.files import file_sha256, find_all, read_json, require_headroom
 from shotproof.core.places import Found, url_of
 from shotproof.core.plain_values import typed
 from shotproof.core.runtime.runtime import Runtime
@@ -198,7 +196,7 @@ def file_digests(paths: Sequence[Path], runtime: Runtime, on_error: OnError = "r
     """
     store = Store(runtime.cache / "digests" if runtime.cache else None)
     settled = time.time_ns() - 2 * 10**9
-    files = [_found(path) for path in paths]
+    files = find_all(paths)
     keys = [_file_key(path, file) for path, file in zip(paths, files, strict=True)]
     digests: dict[Any, str | None] = store.known(keys)
     unread = [row for row, key in enumerate(keys) if key is None or key not in digests]
@@ -240,12 +238,6 @@ def _read(path: Path, keys: pa.Array | None) -> pa.Table | None:
 def _told(shape: Sequence[int]) -> str:
     """A digest of a shape, beside it in its file."""
     return hashlib.sha256(json.dumps(list(shape)).encode()).hexdigest()
-
-
-def _found(path: Path) -> Found | None:
-    with contextlib.suppress(OSError):
-        return find(path)
-    return None  # whoever reads it says what is wrong
 
 
 def _file_key(path: Path, found: Found | None) -> str | None:

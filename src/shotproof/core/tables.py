@@ -6,8 +6,9 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from html import escape
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,8 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from shotproof.core.errors import InputError, Mismatch, did_you_mean, first_line
+from shotproof.core.errors import InputError, Mismatch, MissingExtra, did_you_mean, first_line
 from shotproof.core.files import LONGEST_NAME, check_path, parse_json, require_file, source_of
+from shotproof.core.nouns import counted
 from shotproof.core.parts import in_parts, part_path, part_paths, read_whole, take_apart, write_whole
 from shotproof.core.places import require_writable, url_of
 from shotproof.core.plain_values import plain, typed
@@ -25,12 +27,17 @@ from shotproof.core.text import encoded
 from shotproof.core.whole_files import whole_file
 from shotproof.version import __version__
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 R = TypeVar("R", bound=Record)
 
 METADATA_KEY = b"shotproof"
 FORMAT = 2
 MOST_ROWS = 2**31
 ROWS_PER_PART = 2**20
+SHOWN = 5  # rows of a description in a notebook
+LONGEST = 60  # characters of a cell there
 
 # What a column of a kind becomes, and the types that it may have in a file.
 _COLUMN_KINDS = {
@@ -39,6 +46,62 @@ _COLUMN_KINDS = {
     "number": (pa.float64(), (pa.types.is_floating, pa.types.is_integer, pa.types.is_null)),
     "strings": (pa.list_(pa.string()), (pa.types.is_list, pa.types.is_large_list)),
 }
+
+
+class Tabular:
+    """A table with a record: to and from pandas, and how it shows itself."""
+
+    table: pa.Table
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The table as a data frame.
+
+        Raises:
+            MissingExtra: pandas is not installed.
+        """
+        require_pandas()
+        return self.table.to_pandas()
+
+    @classmethod
+    def from_pandas(cls, frame: pd.DataFrame) -> Self:
+        """From a data frame that has the columns of this kind of file; its index is left out.
+
+        Raises:
+            InputError: a column is missing, or its values are of another type.
+        """
+        try:
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+        except (pa.ArrowException, TypeError, ValueError) as error:  # half a surrogate pair is a ValueError
+            raise InputError(f"the data frame cannot be read: {error}") from error
+        return cls(table.replace_schema_metadata(None))  # type: ignore[call-arg]
+
+    def describe(self) -> str:
+        """What it is, in one line."""
+        return counted(self.table.num_rows, "row")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.describe()}>"
+
+    def _repr_html_(self) -> str:
+        names = self.table.column_names
+        rows = self.table.slice(0, SHOWN).to_pylist()
+        head = "".join(f"<th>{escape(name)}</th>" for name in names)
+        body = "".join(f"<tr>{''.join(f'<td>{_cell(row[name])}</td>' for name in names)}</tr>" for row in rows)
+        return f"<p>{escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def require_pandas() -> Any:
+    """The module pandas; MissingExtra where it is not installed."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingExtra("a data frame", "pandas") from error
+    return pd
+
+
+def _cell(value: Any) -> str:
+    text = str(value)
+    return escape(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
 
 
 def check_output(path: Path, *, folder: bool = False) -> None:

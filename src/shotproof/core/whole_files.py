@@ -2,7 +2,7 @@
 
 A file is written in a temporary folder beside it, which has a lock as long as it is written; not on the file itself, in
 whose place some writers put another one. A process that is killed leaves the folder there, without the lock: whoever
-writes beside it next removes it.
+writes beside it next removes it. Locks are those of the system, which lets them go when their process ends.
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from shotproof.core.errors import WriteFailed
-from shotproof.core.headroom import require_headroom
-from shotproof.core.locks import try_lock
+from shotproof.core.errors import InputError, WriteFailed
+from shotproof.core.files import require_headroom
 from shotproof.core.places import require_writable, url_of
 from shotproof.core.text import encoded
+
+if sys.platform != "win32":
+    import fcntl
 
 PREFIX, SUFFIX = ".shotproof-", ".partial"
 LOCK = "lock"  # the file of a temporary folder that is locked as long as anything in it is written
@@ -165,3 +168,40 @@ def _sweep(parent: Path) -> None:
                     shutil.rmtree(left)
             finally:
                 os.close(handle)
+
+
+def try_lock(handle: int) -> bool:
+    """Lock an open file or folder; False where another process, or another handle of this one, holds it.
+
+    Where a file system knows no locks, everybody gets them.
+    """
+    if sys.platform != "win32":
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+    return True
+
+
+@contextlib.contextmanager
+def sole_use(folder: Path) -> Iterator[None]:
+    """Have a folder, made where it is not there, to oneself; the lock is on the folder itself, and no file of it.
+
+    Raises:
+        InputError: another process has it.
+        WriteFailed: it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY) if sys.platform != "win32" else None
+    except OSError as error:
+        raise WriteFailed(f"cannot write {folder}: {error.strerror or error}") from error
+    try:
+        if handle is not None and not try_lock(handle):
+            raise InputError(f"{folder}: another run is at work in this folder: wait for it, or choose another folder")
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)

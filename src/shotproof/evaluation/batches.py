@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
 from shotproof.features.features import Features
-from shotproof.methods.method import Method
+from shotproof.learners.method import Method
 from shotproof.tasks.taskset import TaskSet
 
 LARGEST = 1e15  # in size, of a feature: its square is far from float32's largest number
@@ -65,8 +65,13 @@ class TaskArrays:
     texts: npt.NDArray[Any] | None = None  # of each item's class, [items, d], where a method needs them
 
     @classmethod
-    def of(cls, tasks: TaskSet, features: Features, methods: Iterable[Method] = ()) -> TaskArrays:
-        """Look every item up, and keep the rows that are used; of maps and texts, where a method needs them."""
+    def of(
+        cls, tasks: TaskSet, features: Features, methods: Iterable[Method] = (), among: IntArray | None = None
+    ) -> TaskArrays:
+        """Look every item up, and keep the rows that are used; of maps and texts, where a method needs them.
+
+        If `among` names rows, it is these that are kept, so that task sets on the same items have the same arrays.
+        """
         methods = list(methods)
         of_maps = [method.spelling for method in methods if method.needs == "maps"]
         of_texts = [method.spelling for method in methods if method.needs == "texts"]
@@ -81,7 +86,7 @@ class TaskArrays:
                 "encode them by a model of two towers with templates, e.g. two-tower:NAME(templates='a photo of a {}.')"
                 "; transforms leave texts out"
             )
-        used, position = _used(features.rows_of(items_of(tasks)), len(features))
+        used, position = _used(features.rows_of(items_of(tasks)), len(features), among)
         support, query = parts_of(tasks, position)
         kept, values = features.maps[used] if of_maps else None, features.array[used]
         texts = features.texts[used] if of_texts and features.texts is not None else None
@@ -119,10 +124,10 @@ def parts_of(tasks: TaskSet, rows: IntArray) -> tuple[Part, Part]:
     return _part(tasks, support, of_support), _part(tasks, query, of_query)
 
 
-def _used(rows: IntArray, count: int) -> tuple[IntArray, IntArray]:
+def _used(rows: IntArray, count: int, among: IntArray | None) -> tuple[IntArray, IntArray]:
     """Which of `count` rows occur, ascending, and the position of each entry among these: np.unique without a sort."""
     occurs = np.zeros(count, dtype=bool)
-    occurs[rows] = True
+    occurs[rows if among is None else among] = True
     return np.flatnonzero(occurs), (np.cumsum(occurs) - 1)[rows]
 
 

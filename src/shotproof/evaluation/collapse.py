@@ -6,7 +6,7 @@ import numpy as np
 
 from shotproof.core.arrays import IntArray
 from shotproof.evaluation.batches import Part
-from shotproof.methods.items import NO_CLASS
+from shotproof.learners.items import NO_CLASS
 
 # A task with fewer queries per class than this may see few classes answered by chance.
 FEWEST_QUERIES = 3

@@ -26,7 +26,7 @@ from shotproof.core.runtime.threads import threads
 from shotproof.evaluation.batches import Batch, TaskArrays
 from shotproof.evaluation.item_tensors import ItemTensors
 from shotproof.evaluation.scoring import Gathered, tasks_at_a_time
-from shotproof.methods.method import Method
+from shotproof.learners.method import Method
 
 Predicted = npt.NDArray[np.int16]
 

@@ -26,9 +26,9 @@ from shotproof.evaluation.collapse import TOLD, collapsed_tasks
 from shotproof.evaluation.results import SCHEMA, Results
 from shotproof.evaluation.tuning import tuned_methods
 from shotproof.features.features import Features
-from shotproof.methods.adaptation.adaptation import Adaptation
-from shotproof.methods.items import NO_CLASS, ItemsMethod
-from shotproof.methods.method import DEFAULT_METHODS, AnyMethod, Method, make_method
+from shotproof.learners.adaptation.adaptation import Adaptation
+from shotproof.learners.items import NO_CLASS, ItemsMethod
+from shotproof.learners.method import DEFAULT_METHODS, AnyMethod, Method, make_method
 from shotproof.tasks.taskset import TaskSet
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def evaluate(
         for method in made:
             method.require_features(features.record)
     runtime = resolve(runtime)
-    seeds = _seeds(tasks, seed)
+    seeds = task_seeds(tasks, seed)
     if features is not None:
         query, predicted, warned = _on_features(tasks, features, made, seeds, chunk, runtime)
         sources = {"features": Source(features.digest, features.name)}
@@ -180,18 +180,40 @@ def predict_queries(tasks: TaskSet, features: Features, method: AnyMethod, *, se
         [[0, 0], [1, 1]]
     """
     query, predicted, _ = _on_features(
-        tasks, features, [make_method(method)], _seeds(tasks, seed), None, current_runtime()
+        tasks, features, [make_method(method)], task_seeds(tasks, seed), None, current_runtime()
     )
     return [part.tolist() for part in np.split(predicted[0], np.cumsum(query.count)[:-1])]
 
 
-def _seeds(tasks: TaskSet, seed: int) -> IntArray:
+def task_seeds(tasks: TaskSet, seed: int) -> IntArray:
     """One per task, for methods that draw."""
     return (draws.bits(seed, tasks.task_of_row[tasks.starts[:-1]]) >> np.uint64(33)).astype(np.int64)
 
 
 Predictions = tuple[Part, npt.NDArray[Any], list[list[str]]]
 """All queries, the label that each method gives to each of them [methods, queries], and what each method warned of."""
+
+
+class PreparedFeatures:
+    """Methods on features; what methods share of the items is computed for the first task set, and kept for others.
+
+    `rows` are the rows of all items that tasks may have; if None, they are the items of the first task set.
+    """
+
+    def __init__(self, features: Features, methods: Sequence[Method], rows: IntArray | None = None) -> None:
+        self.features, self.methods, self.rows = features, methods, rows
+        self._items: Any = None
+
+    def predict(self, tasks: TaskSet, seeds: IntArray, chunk: int | None, runtime: Runtime) -> Predictions:
+        """The answers of all methods on these tasks."""
+        from shotproof.core.runtime.devices import choose_devices
+        from shotproof.evaluation.engine import items_on, predict_tasks
+
+        arrays = TaskArrays.of(tasks, self.features, self.methods, self.rows)
+        if self._items is None:
+            self._items = items_on(choose_devices(runtime.device), arrays, self.methods)
+        predicted, warned = predict_tasks(arrays, self.methods, seeds, self._items, runtime, chunk)
+        return arrays.query, predicted, warned
 
 
 def _on_features(
@@ -217,7 +239,7 @@ def _on_items(
     from shotproof.evaluation.on_items import predict_items, tasks_on_items
 
     made, query = tasks_on_items(tasks, catalog, seeds)
-    answers = [predict_items(cast(ItemsMethod, method), made, runtime) for method in methods]
+    answers = [predict_items(cast("ItemsMethod", method), made, runtime) for method in methods]
     return query, np.stack(answers), [[] for _ in methods]
 
 

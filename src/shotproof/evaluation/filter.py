@@ -25,12 +25,11 @@ from shotproof.core.records import Meta
 from shotproof.evaluation.batches import TaskArrays
 from shotproof.evaluation.scoring import predict
 from shotproof.features.features import Features
-from shotproof.methods.heads.inductive.ncc import NearestCentroid
-from shotproof.methods.shared.gram import GramBlocks, gram_blocks
+from shotproof.functional.gram import GramBlocks, gram_blocks
+from shotproof.learners.heads.inductive.centroids import NearestCentroid
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import SKIP_SMALL_CLASSES, BoundSampler, Sampler, SamplerInputs
-from shotproof.tasks.shape import TaskShape
-from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.taskset import TaskSet, TaskShape
 from shotproof.tasks.uniform.meta_dataset import MetaDataset
 from shotproof.tasks.uniform.random import Random
 

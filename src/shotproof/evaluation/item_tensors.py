@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from shotproof.evaluation.batches import TaskArrays
-from shotproof.methods.method import Method
-from shotproof.methods.shared.centroid import CentroidMethod
-from shotproof.methods.shared.gram import GramBlocks, GramMethod
-from shotproof.methods.shared.pairwise import PairwiseMethod, UnitRows
+from shotproof.functional.gram import GramBlocks
+from shotproof.learners.bases import CentroidMethod, GramMethod, PairwiseMethod, UnitRows
+from shotproof.learners.method import Method
 
 MOST_GRAM_ITEMS = 12_000  # their Gram matrix takes 1.2 GB
 STRIPE = 512  # rows of the Gram matrix computed at a time
@@ -29,6 +28,7 @@ class ItemTensors:
         self.texts = None if arrays.texts is None else torch.from_numpy(arrays.texts).to(device)
         self.norm2 = torch.cat([_norm2(part) for part in torch.split(self.values, STRIPE)])
         _, self._support, self._query = arrays.shapes().T
+        self.shares_blocks = False  # whether methods need the inner products of each task's rows anyway
         self._exact: dict[UnitRows | None, Tensor] = {}
         self._grams: dict[UnitRows | None, Tensor] = {}
 
@@ -42,10 +42,12 @@ class ItemTensors:
 
         As many support rows as classes would make their cost grow with the cube of the ways.
         """
-        return self.has_gram and support <= self.values.shape[1]
+        return (self.has_gram or self.shares_blocks) and support <= self.values.shape[1]
 
     def prepare(self, methods: Sequence[Method]) -> None:
         """Compute what methods share of all items, before threads ask for it."""
+        of_blocks = [method for method in methods if isinstance(method, GramMethod)]
+        self.shares_blocks = not all(isinstance(method, CentroidMethod) for method in of_blocks)
         for method in methods:
             if isinstance(method, (GramMethod, PairwiseMethod)) and len(self.values) <= MOST_GRAM_ITEMS:
                 scaled = method.scaling if isinstance(method, PairwiseMethod) else None
@@ -110,12 +112,9 @@ class ItemTensors:
     ) -> tuple[Tensor, Tensor]:
         """Sums of rows [B, n] with weights [B, way, n]: times rows [B, m], [B, way, m], and their squares [B, way, 1].
 
-        They are computed in `dtype` where all inner products are not there, and given in float64.
+        They are computed in `dtype`, and given in float64.
         """
         both, count = torch.cat([support, query], 1), support.shape[1]
-        if self.centroids_by_gram(count):
-            products = weights @ _pairs(self._grams[None], support, both)
-            return products[..., count:], (weights * products[..., :count]).sum(2, keepdim=True)
         products, squares = weights.new_empty(*weights.shape[:2], query.shape[1]), torch.empty_like(weights[..., :1])
         for few, rows in self._few(both, dtype):
             centroids = weights[few].to(dtype) @ rows[:, :count]

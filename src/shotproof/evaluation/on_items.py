@@ -12,7 +12,7 @@ from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.batches import Part, items_of, parts_of
-from shotproof.methods.items import NO_CLASS, ItemsMethod, ItemsTask
+from shotproof.learners.items import NO_CLASS, ItemsMethod, ItemsTask
 from shotproof.tasks.taskset import TaskSet
 
 

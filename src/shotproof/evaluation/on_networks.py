@@ -23,7 +23,7 @@ from shotproof.core.runtime.packed import compute_in_threads
 from shotproof.core.runtime.runtime import Runtime, current_runtime
 from shotproof.evaluation.batches import Batch, Part, TaskArrays, items_of, parts_of
 from shotproof.evaluation.engine import out_of_memory
-from shotproof.methods.adaptation.adaptation import Adaptation, DecodedTasks
+from shotproof.learners.adaptation.adaptation import Adaptation, DecodedTasks
 from shotproof.models.items import ItemStore, ResidentItems
 from shotproof.models.model import Model
 from shotproof.models.network import FewShotNetwork

@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError, UnknownName
 from shotproof.core.records import ResultsRecord
-from shotproof.core.tables import cast_columns, conform, digest, placed, read_table, whole_column, write_table
-from shotproof.core.tabular import Tabular
+from shotproof.core.tables import Tabular, cast_columns, conform, digest, placed, read_table, whole_column, write_table
 from shotproof.evaluation.metrics import Counts
 
 REQUIRED = {

@@ -15,12 +15,10 @@ from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
 from shotproof.evaluation.batches import Batch, TaskArrays
 from shotproof.evaluation.item_tensors import ItemTensors
-from shotproof.methods.method import Method, SeededMethod
-from shotproof.methods.own.generators import shared_generators
-from shotproof.methods.shared.centroid import CentroidMethod
-from shotproof.methods.shared.gram import GramMethod, members
-from shotproof.methods.shared.pairwise import PairwiseMethod
-from shotproof.methods.shared.text_method import TextMethod
+from shotproof.functional.class_means import members
+from shotproof.learners.bases import CentroidMethod, GramMethod, PairwiseMethod, TextMethod
+from shotproof.learners.custom.generators import shared_generators
+from shotproof.learners.method import Method, SeededMethod
 
 _OURS = f"{__name__.partition('.')[0]}."
 TIE = 1e-9  # scores that differ by less than this share of the largest are equal: rounding never decides
@@ -130,7 +128,8 @@ class Gathered:
         return scores, share * method.rounding(lengths, squares, query_norm2).amax(1, keepdim=True)
 
     def _scores_by(self, method: Method) -> Tensor:
-        if isinstance(method, CentroidMethod):
+        by_gram = self.items.centroids_by_gram(self._support.shape[1])
+        if isinstance(method, CentroidMethod) and not by_gram:
             task = (self._support, self._labels, self._query)
             scores = self._centroid_scores(method, *task, torch.float64)[0].mT
         elif isinstance(method, GramMethod):

@@ -13,7 +13,7 @@ from shotproof.core import draws
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.batches import items_of
-from shotproof.methods.adaptation.adaptation import Adaptation
+from shotproof.learners.adaptation.adaptation import Adaptation
 from shotproof.tasks.taskset import TaskSet
 
 if TYPE_CHECKING:

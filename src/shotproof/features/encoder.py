@@ -59,8 +59,6 @@ encoders: Registry[Encoder] = Registry(
         "logmel": "shotproof.features.encoders.logmel:LogMelStatistics",
         "hf-audio": "shotproof.features.encoders.hf_audio:HuggingFaceAudio",
         "birdnet": "shotproof.features.encoders.birdnet:BirdNet",
-        "dial": "shotproof.worlds.dial:DialEncoder",
-        "model": "shotproof.models.encoder:ModelEncoder",
     },
 )
 

@@ -18,6 +18,7 @@ from shotproof.core.errors import InputError, Mismatch, did_you_mean
 from shotproof.core.nouns import counted
 from shotproof.core.records import FeaturesRecord, Source
 from shotproof.core.tables import (
+    Tabular,
     conform,
     digest,
     find_rows,
@@ -29,7 +30,6 @@ from shotproof.core.tables import (
     whole_column,
     write_table,
 )
-from shotproof.core.tabular import Tabular
 from shotproof.features.mapped import Mapped, is_large, map_features
 
 if TYPE_CHECKING:

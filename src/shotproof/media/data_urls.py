@@ -15,7 +15,7 @@ from shotproof.media.mixture import Clip
 
 def image_data_url(path: Path, max_side: int) -> str:
     """The image, scaled down to at most `max_side` pixels, as a JPEG in a data: URL."""
-    image = open_image(path)
+    image = open_image(path, side=max_side)
     image.thumbnail((max_side, max_side))
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=90)

@@ -19,6 +19,11 @@ IMAGE_EXTENSIONS = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "
 # Whatever a file's name says, only these are decoded: Pillow knows others that start programs (EPS) or crash.
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 
+# What either side of a JPEG keeps at least, if it is decoded at a part of its size: twice the usual input of a network.
+LEAST_SIDE = 448
+# How large JPEGs are decoded, for the fingerprints of what is made of images.
+REDUCED = f"jpeg>={LEAST_SIDE},2x"
+
 # What Pillow's decoders raise on broken files; the documented ones and those that slip through.
 _BROKEN = (
     OSError,
@@ -33,9 +38,23 @@ _BROKEN = (
 )
 
 
-def open_image(path: Path, max_pixels: int = MAX_PIXELS) -> Image.Image:
-    """The image as RGB, upright. A file that is missing, broken or larger than `max_pixels` raises UnreadableItem."""
+def open_image(path: Path, max_pixels: int = MAX_PIXELS, *, side: int | None = None) -> Image.Image:
+    """Decode an image as RGB, upright.
+
+    Args:
+        path: the file
+        max_pixels: the most pixels that it may have
+        side: the longer side, in pixels, to which the caller scales it down; None if it needs every pixel. A large
+            JPEG is then decoded at a half, a quarter or an eighth of its size, so that either side keeps at least
+            LEAST_SIDE pixels and twice `side`. Any other image is decoded in full, to the same bytes as without it.
+
+    Raises:
+        UnreadableItem: the file is missing, broken or larger than `max_pixels`.
+    """
     with _opened(path, max_pixels) as image:
+        if side is not None:
+            least = max(LEAST_SIDE, 2 * side)
+            image.draft(None, (least, least))  # None: the mode of the file
         return _to_rgb(ImageOps.exif_transpose(image))
 
 

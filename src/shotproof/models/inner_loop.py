@@ -13,11 +13,33 @@ from torch.nn import functional
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from shotproof.core.errors import InputError
-from shotproof.models.batch_norm import stateless_batch_norm
 from shotproof.models.network import FewShotNetwork
 
 Weights = dict[str, Tensor]
 BatchNorm = Literal["batch", "running"]
+
+
+@contextlib.contextmanager
+def stateless_batch_norm(network: nn.Module) -> Iterator[None]:
+    """Within it, batch norm in training mode leaves its running statistics alone, as `torch.func` demands.
+
+    Example:
+        >>> import torch
+        >>> norm = nn.BatchNorm2d(2)
+        >>> with stateless_batch_norm(norm):
+        ...     _ = norm(torch.ones(3, 2, 4, 4))
+        >>> norm.running_mean.tolist(), int(norm.num_batches_tracked)
+        ([0.0, 0.0], 0)
+    """
+    kept = [one for one in network.modules() if isinstance(one, nn.modules.batchnorm._BatchNorm)]
+    tracked = [one.track_running_stats for one in kept]
+    for one in kept:
+        one.track_running_stats = False
+    try:
+        yield
+    finally:
+        for one, before in zip(kept, tracked, strict=True):
+            one.track_running_stats = before
 
 
 class Viewed(nn.Module):

@@ -26,10 +26,9 @@ from shotproof.core.spelling import parse_spelling
 from shotproof.core.tables import FORMAT, placed
 from shotproof.core.whole_files import whole_file
 from shotproof.models.backbone import Backbone, backbones
-from shotproof.models.network import FewShotNetwork
+from shotproof.models.network import IN_TRAINING_ONLY, MOMENTUM, TEACHER, FewShotNetwork
 from shotproof.models.objective import Objective, objectives
 from shotproof.models.preprocessing import Preprocessing, read_preprocessing
-from shotproof.models.start import IN_TRAINING_ONLY, MOMENTUM, TEACHER
 from shotproof.version import __version__
 
 METADATA_KEY = "shotproof"

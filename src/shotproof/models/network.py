@@ -1,16 +1,23 @@
-"""A backbone together with what an objective has learned beside it."""
+"""A backbone together with what an objective has learned beside it, and where its weights may start."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor, nn
 
+from shotproof.core.errors import InputError
 from shotproof.models.backbone import BackboneNetwork
 
+if TYPE_CHECKING:
+    from shotproof.models.model import Model
+
 Needs = Literal["vectors", "maps", "items"]  # what a head sees of an item
+TEACHER = "head.teacher."  # a network that helps in training, and stays as it was: no file has it
+MOMENTUM = "head.momentum."  # one that follows in training: checkpoints have it, models do not
+IN_TRAINING_ONLY = (TEACHER, MOMENTUM)
 
 
 class FewShotNetwork(nn.Module):
@@ -58,3 +65,24 @@ class FewShotNetwork(nn.Module):
             compute = self.compiled(needs, getattr(self.backbone, needs), mode="reduce-overhead")
             seen: Tensor = compute(batch)
         return seen.float().reshape(*leading, *seen.shape[1:])
+
+
+def take_weights(net: FewShotNetwork, start: Model) -> None:
+    """Start from another model: its backbone's weights, and its head's where all of them fit.
+
+    Raises:
+        InputError: the backbone is another one.
+    """
+    own = {name: each for name, each in net.state_dict().items() if not name.startswith(IN_TRAINING_ONLY)}
+    given = start.weights
+    for name in {name for name in (*own, *given) if name.startswith("backbone.")}:
+        if name not in own or name not in given or own[name].shape != given[name].shape:
+            raise InputError(
+                f"model '{start.name}' cannot be the start: its backbone is {start.record.backbone}, another network"
+            )
+    body = {name: each for name, each in given.items() if name.startswith("backbone.")}
+    head = {name: each for name, each in given.items() if name.startswith("head.")}
+    fits = head.keys() == {name for name in own if name.startswith("head.")} and all(
+        each.shape == own[name].shape for name, each in head.items()
+    )
+    net.load_state_dict({**body, **(head if fits else {})}, strict=False)

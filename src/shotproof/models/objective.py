@@ -13,10 +13,9 @@ from torch.nn import functional
 
 from shotproof.core.options import Component
 from shotproof.core.registry import Registry
+from shotproof.functional.class_means import cosine_scores
 from shotproof.models.backbone import BackboneNetwork
-from shotproof.models.network import FewShotNetwork, Needs
-from shotproof.models.prototypes import cosine_scores
-from shotproof.models.start import take_weights
+from shotproof.models.network import FewShotNetwork, Needs, take_weights
 
 if TYPE_CHECKING:
     from shotproof.models.model import Model
@@ -204,33 +203,33 @@ class ViewObjective(Objective[ViewBatch]):
 objectives: Registry[Objective[Any]] = Registry(
     "objective",
     {
-        "anil": "shotproof.models.objectives.anil:Anil",
-        "baseline": "shotproof.models.objectives.baseline:Baseline",
-        "baseline++": "shotproof.models.objectives.baseline_plus_plus:BaselinePlusPlus",
-        "boil": "shotproof.models.objectives.boil:Boil",
+        "anil": "shotproof.models.objectives.gradient_steps:Anil",
+        "baseline": "shotproof.models.objectives.classifiers:Baseline",
+        "baseline++": "shotproof.models.objectives.classifiers:BaselinePlusPlus",
+        "boil": "shotproof.models.objectives.gradient_steps:Boil",
         "can": "shotproof.models.objectives.can:CrossAttention",
-        "contrastive-proto": "shotproof.models.objectives.contrastive_proto:ContrastiveProto",
+        "contrastive-proto": "shotproof.models.objectives.contrast:ContrastiveProto",
         "deepbdc-stl": "shotproof.models.objectives.deepbdc_stl:DeepBdcStl",
-        "dn4": "shotproof.models.objectives.dn4:Dn4",
-        "feat": "shotproof.models.objectives.feat:Feat",
-        "frn": "shotproof.models.objectives.frn:FeatureMapReconstruction",
-        "gnn": "shotproof.models.objectives.gnn:GraphNetwork",
+        "dn4": "shotproof.models.objectives.descriptors:Dn4",
+        "feat": "shotproof.models.objectives.prototypes:Feat",
+        "frn": "shotproof.models.objectives.descriptors:FeatureMapReconstruction",
+        "gnn": "shotproof.models.objectives.graphs:GraphNetwork",
         "leo": "shotproof.models.objectives.leo:Leo",
-        "maml": "shotproof.models.objectives.maml:Maml",
+        "maml": "shotproof.models.objectives.gradient_steps:Maml",
         "matching": "shotproof.models.objectives.matching:Matching",
-        "meta-baseline": "shotproof.models.objectives.meta_baseline:MetaBaseline",
-        "metaoptnet": "shotproof.models.objectives.metaoptnet:MetaOptNet",
-        "moco": "shotproof.models.objectives.moco:MoCo",
-        "mtl": "shotproof.models.objectives.mtl:Mtl",
-        "neg-cosine": "shotproof.models.objectives.neg_cosine:NegCosine",
-        "protonet": "shotproof.models.objectives.protonet:ProtoNet",
-        "r2d2": "shotproof.models.objectives.r2d2:R2d2",
+        "meta-baseline": "shotproof.models.objectives.prototypes:MetaBaseline",
+        "metaoptnet": "shotproof.models.objectives.solvers:MetaOptNet",
+        "moco": "shotproof.models.objectives.contrast:MoCo",
+        "mtl": "shotproof.models.objectives.gradient_steps:Mtl",
+        "neg-cosine": "shotproof.models.objectives.classifiers:NegCosine",
+        "protonet": "shotproof.models.objectives.prototypes:ProtoNet",
+        "r2d2": "shotproof.models.objectives.solvers:R2d2",
         "relationnet": "shotproof.models.objectives.relationnet:RelationNet",
         "renet": "shotproof.models.objectives.renet:RelationalEmbedding",
-        "rfs": "shotproof.models.objectives.rfs:Rfs",
-        "simclr": "shotproof.models.objectives.simclr:SimClr",
-        "skd": "shotproof.models.objectives.skd:Skd",
-        "tpn": "shotproof.models.objectives.tpn:Propagation",
+        "rfs": "shotproof.models.objectives.distillation:Rfs",
+        "simclr": "shotproof.models.objectives.contrast:SimClr",
+        "skd": "shotproof.models.objectives.distillation:Skd",
+        "tpn": "shotproof.models.objectives.graphs:Propagation",
         "versa": "shotproof.models.objectives.versa:Versa",
     },
 )

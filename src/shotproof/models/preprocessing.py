@@ -18,7 +18,7 @@ from torch import Tensor
 from shotproof.core.errors import InputError, UnknownName
 from shotproof.core.options import Checked, option
 from shotproof.media.clip import SECONDS, read_clip
-from shotproof.media.images import open_image
+from shotproof.media.images import REDUCED, open_image
 from shotproof.media.spectrogram import LogMel, log_mel
 
 Medium = Literal["image", "sound"]
@@ -123,11 +123,11 @@ class ImagePreprocessing(Preprocessing):
     @property
     def fingerprint(self) -> str:
         """The kept size, and how images are brought to it."""
-        return f"image {self.stored} {self.fit} {self.resample}"
+        return f"image {REDUCED} {self.stored} {self.fit} {self.resample}"
 
     def load(self, file: Path) -> npt.NDArray[np.uint8]:
         """The image, [stored, stored, 3]."""
-        image, side, resampling = open_image(file), self.stored, RESAMPLINGS[self.resample]
+        image, side, resampling = open_image(file, side=self.stored), self.stored, RESAMPLINGS[self.resample]
         if self.fit == "stretch":
             return np.asarray(image.resize((side, side), resampling))
         # Resizing the central square alone is what resizing all of the image, then cropping, would give.

@@ -27,16 +27,15 @@ from shotproof.evaluation.results import Results
 from shotproof.features.encoder import encode
 from shotproof.features.encoders.file import FeatureFile
 from shotproof.features.features import Features
-from shotproof.methods.adaptation.adaptation import Adaptation
-from shotproof.methods.method import Method
-from shotproof.methods.model_head import ModelHead
+from shotproof.learners.adaptation.adaptation import Adaptation
+from shotproof.learners.method import Method
+from shotproof.learners.model_head import ModelHead
 from shotproof.models.encoder import ModelEncoder
 from shotproof.pipeline.bundle.bundle import Bundle
-from shotproof.pipeline.run import QUICK_HALVINGS, QUICK_TASKS_PER_HALF
 from shotproof.pipeline.run_files import files_of, kind_of
 from shotproof.pipeline.steps.steps import MANIFEST
 from shotproof.stats.card.card import CARD_FILE, Card
-from shotproof.tasks.check import check_tasks
+from shotproof.tasks.task_check import check_tasks
 from shotproof.tasks.taskset import TaskSet
 
 if TYPE_CHECKING:
@@ -354,12 +353,10 @@ class _Checking:
             folder.catalogs,
             folder.features,
             folder.attributes,
-            halvings=QUICK_HALVINGS if card.quick else None,
-            tasks_per_half=QUICK_TASKS_PER_HALF if card.quick else None,
             folders=[folder.path],
         )
         try:
-            remade = remake_card(card, material, self.how.runtime)
+            remade = remake_card(card, material.quickly() if card.quick else material, self.how.runtime)
         except InputError as error:
             return f"it cannot be made again: {error}"
         if not self.findings.refuse(name, list(card_differences(card, remade))):

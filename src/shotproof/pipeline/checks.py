@@ -20,11 +20,11 @@ from shotproof.evaluation.evaluate import require_unseen
 from shotproof.features.encoder import Encoder
 from shotproof.features.encoders.file import FeatureFile
 from shotproof.features.encoders.staged import StagedEncoder
-from shotproof.methods.adaptation.adaptation import Adaptation
+from shotproof.learners.adaptation.adaptation import Adaptation
 from shotproof.pipeline.draws import Draw
 from shotproof.pipeline.experiment import Experiment
 from shotproof.tasks.sampler import Sampler
-from shotproof.tasks.shape import TaskShape
+from shotproof.tasks.taskset import TaskShape
 from shotproof.tasks.uniform.random import Random
 
 if TYPE_CHECKING:
@@ -188,7 +188,8 @@ def _check_draw(
     """Bind the sampler where all that it takes is there; else see that the classes are large enough."""
     if draw.like is not None:
         return  # its classes and sizes are those of the set that it is like, which is looked at itself
-    given = [draw.attributes] if draw.attributes is not None else [*experiment.detectors, *experiment.attribute_files]
+    sets = dict.fromkeys([*experiment.detectors, *experiment.attribute_files, *attributes])
+    given = [draw.attributes] if draw.attributes is not None else list(sets)
     takes_words = "attributes" in sampler.takes and bool(given)
     known: list[Attributes | None] = [attributes[name] for name in given if takes_words and name in attributes]
     if "features" in sampler.takes or (takes_words and not known):

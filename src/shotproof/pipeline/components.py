@@ -17,7 +17,7 @@ def all_registries() -> dict[str, Registry[Any]]:
     from shotproof.catalog.layout import layouts
     from shotproof.features.encoder import encoders
     from shotproof.features.transforms import transforms
-    from shotproof.methods.method import methods
+    from shotproof.learners.method import methods
     from shotproof.models.augment import augmentations
     from shotproof.models.backbone import backbones
     from shotproof.models.objective import objectives

@@ -64,9 +64,9 @@ from shotproof.core.trust import Trust, named_by_experiment, trusting
 from shotproof.evaluation.evaluated import METRICS
 from shotproof.features.encoder import Encoder, encoders
 from shotproof.features.transforms import Transform, transforms
-from shotproof.methods.adaptation.adaptation import Adaptation
-from shotproof.methods.method import Method
-from shotproof.methods.model_head import ModelHead
+from shotproof.learners.adaptation.adaptation import Adaptation
+from shotproof.learners.method import Method
+from shotproof.learners.model_head import ModelHead
 from shotproof.pipeline.draws import Draw, read_draws
 from shotproof.pipeline.method_uses import MethodUse, encoders_of_models, read_methods, read_uses
 from shotproof.pipeline.mixing import MIX_KEYS, Mixing, read_mixing

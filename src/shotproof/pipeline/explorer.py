@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from shotproof.analysis.exploration.explored_tasks import CONTEXT, explored_tasks
+from shotproof.analysis.explored_tasks import CONTEXT, explored_tasks
 from shotproof.analysis.task_sources import attributes_of, catalog_of
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog

@@ -11,9 +11,9 @@ from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.limits import SHOT
 from shotproof.core.nouns import counted
 from shotproof.features.encoder import Encoder
-from shotproof.methods.adaptation.adaptation import Adaptation
-from shotproof.methods.method import DEFAULT_METHODS, Method, make_method
-from shotproof.methods.model_head import ModelHead
+from shotproof.learners.adaptation.adaptation import Adaptation
+from shotproof.learners.method import DEFAULT_METHODS, Method, make_method
+from shotproof.learners.model_head import ModelHead
 from shotproof.pipeline.table_reader import TableReader
 
 # What a method's table may say beside the method's own options.

@@ -10,18 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
-from shotproof.analysis.chosen_tasks import choose_tasks
 from shotproof.analysis.compare import compare
-from shotproof.analysis.explanation.examples import mismatch_examples
-from shotproof.analysis.explanation.explain import Explanation, check_mismatch
-from shotproof.analysis.explanation.hardest import explain_hardest
+from shotproof.analysis.explanation.explain import Explanation, check_mismatch, explain_hardest, mismatch_examples
 from shotproof.analysis.explanation.mismatch import Pooling
+from shotproof.analysis.explored_tasks import choose_tasks
 from shotproof.analysis.fooled import find_fooled
 from shotproof.analysis.plan_curve import plan_curves
-from shotproof.analysis.projection import NO_PROJECTION, check_projection
+from shotproof.analysis.projection import NO_PROJECTION, check_projection, shift_projections
 from shotproof.analysis.reevaluation.material import Material
-from shotproof.analysis.shift_projections import shift_projections
-from shotproof.analysis.similarity.similarity import Similarity
+from shotproof.analysis.similarity import Similarity
 from shotproof.analysis.task_sources import catalog_of
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog

@@ -15,8 +15,8 @@ from shotproof.core.files import is_folder, is_there, parse_toml, read_toml
 from shotproof.core.trust import Trust, agreed_by_typing, trusting
 from shotproof.core.whole_files import new_folder, write_text
 from shotproof.features.encoder import encoders
+from shotproof.learners.method import DEFAULT_METHODS
 from shotproof.media.clip import SOUND_EXTENSIONS
-from shotproof.methods.method import DEFAULT_METHODS
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.experiment_text import method_from, path_from, spelling_from, toml_value
 from shotproof.pipeline.steps.owner import EXPERIMENT_FILE, Owner

@@ -19,7 +19,7 @@ from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.spelling import parse_spelling
 from shotproof.core.trust import NotTrusted, require_trust
 from shotproof.features.encoder import Encoder, encoders
-from shotproof.methods.method import Method
+from shotproof.learners.method import Method
 from shotproof.stats.intervals import Covers, check_intervals
 
 

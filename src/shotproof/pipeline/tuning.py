@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from shotproof.core import limits
 from shotproof.core.errors import InputError, did_you_mean
-from shotproof.methods.adaptation.adaptation import Adaptation
-from shotproof.methods.method import Method
+from shotproof.learners.adaptation.adaptation import Adaptation
+from shotproof.learners.method import Method
 from shotproof.pipeline.table_reader import TableReader
 
 SECTION = "evaluate.tune_on"

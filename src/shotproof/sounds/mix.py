@@ -161,15 +161,8 @@ def expected_mixtures(catalog: Catalog, mapping: PairMapping, folder: Path, sett
 
 
 def _recipes(recordings: Recordings, mapping: PairMapping, settings: MixSettings) -> list[Recipe]:
-    return draw_recipes(
-        recordings,
-        mapping,
-        seed=settings.seed,
-        dial=settings.dial,
-        margin_db=settings.margin_db,
-        per_background=settings.per_background,
-        clean=settings.clean,
-    )
+    names = ("seed", "dial", "margin_db", "per_background", "clean")
+    return draw_recipes(recordings, mapping, **{name: getattr(settings, name) for name in names})
 
 
 def _columns(recipes: Sequence[Recipe], recordings: Recordings, settings: MixSettings) -> dict[str, list[Any]]:
@@ -267,10 +260,7 @@ def _record(
     spelled = replace(settings, embedding=None if settings.embedding is None else str(settings.embedding))
     return CatalogRecord(
         name=catalog.record.name and f"{catalog.record.name}, mixed",
-        sources={
-            "catalog": Source(catalog.digest, catalog.record.name),
-            "mapping": Source(mapping.digest),
-        },
+        sources={"catalog": Source(catalog.digest, catalog.record.name), "mapping": Source(mapping.digest)},
         license=catalog.record.license,
         citation=catalog.record.citation,
         clean_value=CLEAN if settings.clean else None,
@@ -292,10 +282,7 @@ def _claim(folder: Path, settings: MixSettings, mapping: PairMapping, recordings
     digests = file_digests([path for path, _ in usable], runtime).to_pylist()
     content = sorted(f"{digest} {lufs:.4f}" for digest, (_, lufs) in zip(digests, usable, strict=True))
     chosen = {
-        "seed": settings.seed,
-        "dial": settings.dial,
-        "margin_db": settings.margin_db,
-        **{name: getattr(settings, name) for name in MANNER},
+        **{name: getattr(settings, name) for name in ("seed", "dial", "margin_db", *MANNER)},
         "mapping": mapping.digest,
         "recordings": hashlib.sha256("\n".join(content).encode()).hexdigest()[:32],
     }
@@ -307,10 +294,9 @@ def _claim(folder: Path, settings: MixSettings, mapping: PairMapping, recordings
         except InputError as error:
             raise InputError(f"{path} is not what a run of mixing leaves: choose another folder") from error
         for key, value in chosen.items():
-            was = before.get(key, getattr(MixSettings, key) if key in MANNER else None)  # older folders lack these
-            if was != value:
+            if before.get(key) != value:
                 raise InputError(
-                    f"{folder} holds mixtures made with another {key} ({was}, now {value}): "
+                    f"{folder} holds mixtures made with another {key} ({before.get(key)}, now {value}): "
                     "choose another folder, or remove it"
                 )
     write_text(path, json.dumps(chosen, indent=2) + "\n")

@@ -15,7 +15,6 @@ from shotproof.core.arrays import FloatArray
 from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
 from shotproof.evaluation.origin import Design
 from shotproof.stats.intervals import Covers, Estimate, Interval
-from shotproof.stats.needed import Needed
 from shotproof.stats.pairs import Conclusion, Pair
 from shotproof.stats.ranks import RankRange
 from shotproof.stats.triples import Triples
@@ -23,7 +22,7 @@ from shotproof.tasks.sampler import Axis
 
 # What a group has of each classifier: accuracies in percent; the gap between two task sets, that between their
 # placebos, and how far the one exceeds the other, all in points; the share of the skill that is lost, in percent.
-Quantity = Literal["accuracy", "gap", "placebo", "excess", "skill"]
+Quantity = Literal["accuracy", "gap", "placebo", "excess", "skill_lost"]
 
 Estimates = dict[tuple[Metric, Covers], dict[Classifier, Estimate]]
 Differences = dict[tuple[Metric, Covers], dict[tuple[str, str], Estimate]]
@@ -31,7 +30,7 @@ ByTask = Mapping[tuple[str, ...], FloatArray]  # values [tasks], by what the tas
 
 _TITLES: dict[Quantity, str] = {
     **{"accuracy": "", "gap": "gap, ", "placebo": "gap of the placebo, ", "excess": "gap beyond the placebo, "},
-    "skill": "skill lost, ",
+    "skill_lost": "skill lost, ",
 }
 
 
@@ -54,7 +53,12 @@ class ClassifierRow:
 
     def first(self, metric: Metric) -> Interval:
         """The first interval that could be given, or else the first with its reason."""
-        return first_interval(self.intervals[metric])
+        return self.intervals[metric][self.first_covers(metric)]
+
+    def first_covers(self, metric: Metric) -> Covers:
+        """What the first interval that could be given covers, or else the first."""
+        intervals = self.intervals[metric]
+        return next((covers for covers, one in intervals.items() if not one.refused), next(iter(intervals)))
 
     def rank(self, metric: Metric) -> RankRange | None:
         """The rank under the first interval that tells classifiers apart."""
@@ -64,11 +68,6 @@ class ClassifierRow:
         """The standard deviation over seeds, in points; None for a single seed."""
         means = list(self.seeds[metric].values())
         return statistics.stdev(means) if len(means) > 1 else None
-
-
-def first_interval(intervals: Mapping[Covers, Interval]) -> Interval:
-    """The first that could be given, or else the first with its reason."""
-    return next((one for one in intervals.values() if not one.refused), next(iter(intervals.values())))
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,6 @@ class Group:
     triples: direct and paired comparisons with and without replacement, by metric; empty unless `sampler` and
         `depletion` were asked for and could be given
     values: the accuracies on each task, in percent; of what is lost, empty
-    estimates, differences: of each classifier and each pair, by metric and interval, before they became intervals
     by_task: where pairs were left out, what they can be made from: of each classifier the values whose means add up to
         its own, apart for tasks that are not matched
     """
@@ -102,8 +100,6 @@ class Group:
     quantity: Quantity = "accuracy"
     triples: dict[Metric, Triples] = field(default_factory=dict)
     values: dict[Classifier, dict[Metric, FloatArray]] = field(default_factory=dict, compare=False, repr=False)
-    estimates: Estimates = field(default_factory=dict, compare=False, repr=False)
-    differences: Differences = field(default_factory=dict, compare=False, repr=False)
     by_task: dict[Metric, dict[Classifier, ByTask]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -118,7 +114,12 @@ class Group:
 
     def row(self, classifier: Classifier) -> ClassifierRow | None:
         """The row of a classifier, if it is there."""
-        return next((row for row in self.rows if row.classifier == classifier), None)
+        return self.rows_by_classifier.get(classifier)
+
+    @cached_property
+    def rows_by_classifier(self) -> dict[Classifier, ClassifierRow]:
+        """The rows by their classifier."""
+        return {row.classifier: row for row in self.rows}
 
     def conclusive(self, metric: Metric, covers: Covers) -> int:
         """The number of conclusive pairs."""
@@ -181,13 +182,11 @@ NOTHING_TO_LOSE = "nothing to lose"  # how the reason begins why there is no sha
 class Concluded:
     """Whether a classifier loses something (+), gains (-) or neither can be told (0).
 
-    estimate: what it loses, in points, less what guessing loses
-    needed: what would tell
+    interval: of what it loses, in points, less what guessing loses
     conclusion: corrected for all classifiers and task sets of the comparison
     """
 
-    estimate: Estimate
-    needed: Needed | None
+    interval: Interval
     conclusion: Conclusion = "0"
 
 

@@ -40,7 +40,6 @@ from shotproof.stats.evidence import (
 from shotproof.stats.identical_classifiers import notes_of_identical
 from shotproof.stats.identical_sets import merge_identical, note_of
 from shotproof.stats.intervals import Covers, Estimate
-from shotproof.stats.needed import needed
 from shotproof.stats.open_means import note_of_open_means
 from shotproof.stats.pairs import Conclusion, Pair, conclude
 from shotproof.stats.rows import classifier_rows, compared_pairs
@@ -171,7 +170,7 @@ class _Comparing:
             gap_group,
             placebo_group,
             excess,
-            self.group(evidence, [*sides, *lost], partial(self._skill, evidence, first, lost), "skill"),
+            self.group(evidence, [*sides, *lost], partial(self._skill, evidence, first, lost), "skill_lost"),
             {metric: reference.chance(metric) for metric in METRICS},
             {
                 (metric, covers): self._unconcluded(evidence, excess or gap_group, lost, metric, covers)
@@ -219,8 +218,6 @@ class _Comparing:
             quantity=quantity,
             triples={} if is_lost else self._triples(evidence, numbers[0], pairs),
             values={} if is_lost else {one: of[0].all_values(one) for one in classifiers},
-            estimates=estimates,
-            differences=differences,
             by_task=by_task,
         )
 
@@ -286,9 +283,7 @@ class _Comparing:
         for row in group.rows:
             terms = _terms(lost, row.classifier, metric)
             estimate = evidence.estimate(covers, terms).less(guessed)
-            unconcluded[row.classifier] = Concluded(
-                estimate, needed(estimate, evidence.over_tasks(terms), group.tasks, self.level)
-            )
+            unconcluded[row.classifier] = Concluded(estimate.interval(covers, self.level, evidence.over_tasks(terms)))
         return unconcluded
 
 

@@ -23,6 +23,7 @@ from shotproof.tasks.sampler import Axis
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
     from matplotlib.figure import Figure
 
 
@@ -108,8 +109,8 @@ class Comparison:
         <Comparison of ncc on dial; 5-way 5-shot: random, fewstab>
         >>> [gap.name for gap in comparison.gaps]
         ['random - fewstab']
-        >>> comparison.to_pandas("gaps")["quantity"].tolist()
-        ['gap', 'gap', 'skill', 'skill']
+        >>> comparison.estimates.column("quantity").unique().to_pylist()
+        ['accuracy', 'gap', 'skill_lost']
     """
 
     level: float
@@ -241,14 +242,28 @@ class Comparison:
 
         return to_latex(self)
 
-    def to_pandas(self, table: str = "methods") -> pd.DataFrame:
-        """A tidy table as a data frame: accuracies in percent, differences in points.
+    @property
+    def estimates(self) -> pa.Table:
+        """Every number: one row per classifier, task set, quantity, metric and interval (`stats.export.tables`)."""
+        from shotproof.stats.export.tables import to_arrow
+
+        return to_arrow(self, "estimates")
+
+    @property
+    def pairs(self) -> pa.Table:
+        """Every difference of two classifiers, with the conclusion: one row per pair and what `estimates` is by."""
+        from shotproof.stats.export.tables import to_arrow
+
+        return to_arrow(self, "pairs")
+
+    def to_pandas(self, table: str = "estimates") -> pd.DataFrame:
+        """A table as a data frame: accuracies in percent, differences in points.
 
         Args:
-            table: `methods` or `gaps` (one row per classifier, task set, metric and interval), `pairs` or `gap_pairs`
-                (one row per pair of classifiers, likewise), `triples` (direct and paired comparisons with and without
-                replacement), `data_sets` (one row per data set, and means over them), `costs` (what each planted
-                attribute costs each classifier that loses something), `seeds`, `detectors` or `agreements`
+            table: `estimates` (one row per classifier, task set, quantity, metric and interval), `pairs` (one row per
+                pair of classifiers, likewise), `triples` (direct and paired comparisons with and without replacement),
+                `data_sets` (one row per data set, and means over them), `costs` (what each planted attribute costs each
+                classifier that loses something), `seeds`, `detectors` or `agreements`
 
         Returns:
             The data frame; what does not exist, such as a refused interval, is null.

@@ -17,7 +17,7 @@ from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
 from shotproof.stats.block import Block, Loss
 from shotproof.stats.intervals import Covers, Estimate
 from shotproof.stats.pairs import conclude, corrected_together
-from shotproof.stats.rows import classifier_rows
+from shotproof.stats.rows import with_ranks
 
 # How the risk is divided; a fifth is left for what approximations miss.
 RISK_OF_LOSSES, RISK_OF_PAIRS, RISK_OF_COSTS = 0.6, 0.1, 0.1
@@ -47,11 +47,10 @@ def conclude_losses(blocks: Sequence[Block], covers: Sequence[Covers], level: fl
         estimates = [_given(losses[number], classifier, key, covers) for number, classifier in rows]
         for (number, classifier), sign in zip(rows, conclude(estimates, level_of_losses, correct), strict=True):
             own = concluded[number][key][classifier]
-            if own.estimate.spread is not None:
+            if own.interval.variance is not None:
                 concluded[number][key] |= {classifier: replace(own, conclusion=sign)}
         if correct and all(key in one for one in pairs):
-            differences = [loss.skill.differences[key] for loss in losses]
-            corrected = corrected_together([one[key] for one in pairs], differences, 1 - risk * RISK_OF_PAIRS)
+            corrected = corrected_together([one[key] for one in pairs], 1 - risk * RISK_OF_PAIRS)
             for number, of_loss in enumerate(corrected):
                 pairs[number][key] = of_loss
     following = iter(
@@ -61,7 +60,7 @@ def conclude_losses(blocks: Sequence[Block], covers: Sequence[Covers], level: fl
             skill=replace(
                 loss.skill,
                 pairs=pairs[number],
-                rows=classifier_rows(loss.skill.estimates, pairs[number], "skill", level),
+                rows=with_ranks(loss.skill.rows, pairs[number], "skill_lost"),
             ),
         )
         for number, loss in enumerate(losses)
@@ -72,5 +71,5 @@ def conclude_losses(blocks: Sequence[Block], covers: Sequence[Covers], level: fl
 def _given(loss: Loss, classifier: Classifier, key: tuple[Metric, Covers], covers: Sequence[Covers]) -> Estimate:
     """Return the estimate under an interval, or else under the first that could be given."""
     metric, first = key
-    estimates = [loss.concluded[metric, name][classifier].estimate for name in (first, *covers)]
+    estimates = [loss.concluded[metric, name][classifier].interval.estimate for name in (first, *covers)]
     return next((one for one in estimates if one.spread is not None), estimates[0])

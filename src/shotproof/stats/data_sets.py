@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from shotproof.evaluation.evaluated import Classifier
+from shotproof.evaluation.evaluated import Classifier, Metric
 from shotproof.evaluation.origin import Design
 from shotproof.stats.block import Block, Differences, Estimates, Group
-from shotproof.stats.intervals import Estimate
+from shotproof.stats.intervals import Covers, Estimate
 from shotproof.stats.rows import classifier_rows, compared_pairs
 
 Value = TypeVar("Value")
@@ -57,7 +57,7 @@ def across_data_sets(blocks: Sequence[Block], level: float, corrected: bool) -> 
             of_kind.setdefault(design.catalog, (design, group))
     for of_kind in found.values():
         designs, groups = zip(*of_kind.values(), strict=True)
-        shared = [one for one in groups[0].estimates and _classifiers(groups[0]) if _everywhere(one, groups)]
+        shared = [row.classifier for row in groups[0].rows if all(group.row(row.classifier) for group in groups)]
         if len(groups) > 1 and shared:
             yield AcrossDataSets(list(designs), list(groups), _mean_group(groups, shared, level, corrected))
 
@@ -86,28 +86,25 @@ def with_data_set_names(given: Mapping[Design, Value]) -> dict[Design, Value]:
     return {named(design): given[design] for design in ordered}
 
 
-def _classifiers(group: Group) -> list[Classifier]:
-    return [row.classifier for row in group.rows]
-
-
-def _everywhere(classifier: Classifier, groups: Sequence[Group]) -> bool:
-    return all(group.row(classifier) for group in groups)
-
-
 def _mean_group(groups: Sequence[Group], shared: Sequence[Classifier], level: float, corrected: bool) -> Group:
     first = groups[0]
+    rows = [group.rows_by_classifier for group in groups]
     estimates: Estimates = {
-        key: {one: Estimate.average([group.estimates[key][one] for group in groups]) for one in shared}
-        for key in first.estimates
+        (metric, covers): {
+            one: Estimate.average([of_group[one].intervals[metric][covers].estimate for of_group in rows])
+            for one in shared
+        }
+        for metric, of_metric in first.rows[0].intervals.items()
+        for covers in of_metric
     }
     names = {str(one) for one in shared}
     differences: Differences = {
         key: {
-            (a, b): Estimate.average([_difference(group, key, a, b) for group in groups])
-            for a, b in first.differences[key]
-            if {a, b} <= names
+            (pair.a, pair.b): Estimate.average([_difference(group, key, pair.a, pair.b) for group in groups])
+            for pair in pairs
+            if {pair.a, pair.b} <= names
         }
-        for key in first.differences
+        for key, pairs in first.pairs.items()
     }
     pairs = compared_pairs(estimates, differences, level, corrected)
     return Group(
@@ -122,12 +119,10 @@ def _mean_group(groups: Sequence[Group], shared: Sequence[Classifier], level: fl
         rows=classifier_rows(estimates, pairs, first.quantity, level),
         pairs=pairs,
         quantity=first.quantity,
-        estimates=estimates,
-        differences=differences,
     )
 
 
-def _difference(group: Group, key: tuple[object, object], a: str, b: str) -> Estimate:
+def _difference(group: Group, key: tuple[Metric, Covers], a: str, b: str) -> Estimate:
     """The difference of a pair, whichever of the two a data set's results have first."""
-    of_key = group.differences[key]  # type: ignore[index]
-    return of_key[a, b] if (a, b) in of_key else of_key[b, a].negated()
+    pair = next(one for one in group.pairs[key] if {one.a, one.b} == {a, b})
+    return (pair if pair.a == a else pair.turned()).interval.estimate

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,11 @@ from shotproof.core.nouns import noun, nouns
 
 FloatArray = npt.NDArray[np.float64]
 Covers = Literal["sampler", "depletion", "images", "classes"]
+
+if TYPE_CHECKING:
+    Number = float
+else:
+    Number = float | None  # null in JSON is NaN in memory
 
 _MEANING: dict[Covers, str] = {
     "sampler": "New tasks drawn from the same {items}; it says nothing about new {items} or new classes.",
@@ -36,17 +41,49 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Interval:
-    """A mean with its interval; `covers` names what would be drawn again.
+    """A number with its interval and what the interval is made from: comparisons, cards and leaderboards have these.
 
-    Where no interval can be given, `refused` says why and both bounds are NaN, which is never to be shown.
+    mean: null if there is no number, such as a share of skill that is not there
+    low, high: null if no interval can be given; `refused` says why
+    covers: what would be drawn again: `images`, `sampler`, ...
+    variance, uncertainty, skew: of the mean under this interval: its variance, how well that is known (the variance of
+        the variance) and its third cumulant
+    task_variance: the part of the variance that more tasks would lower
     """
 
-    mean: float
-    low: float
-    high: float
+    mean: Number
+    low: Number
+    high: Number
     covers: str = "sampler"
     level: float = 0.95
     refused: str | None = None
+    variance: float | None = None
+    uncertainty: float | None = None
+    skew: float | None = None
+    task_variance: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("mean", "low", "high"):
+            value: float | None = getattr(self, name)
+            if value is None or math.isnan(value):
+                object.__setattr__(self, name, math.nan)  # the same object, so that equal intervals are equal
+
+    @property
+    def has_mean(self) -> bool:
+        """Return whether there is a number."""
+        return not math.isnan(self.mean)
+
+    @property
+    def estimate(self) -> Estimate:
+        """What the interval is made from, to combine it with others; refused if there is no variance."""
+        if self.variance is None or self.uncertainty is None:
+            return Estimate(self.mean, None, self.refused or "there is no variance of it")
+        return Estimate(self.mean, Spread(self.variance, self.uncertainty, self.skew or 0.0))
+
+    def negated(self) -> Interval:
+        """The same with the other sign."""
+        skew = None if self.skew is None else -self.skew
+        return replace(self, mean=-self.mean, low=-self.high, high=-self.low, skew=skew)
 
     @property
     def half_width(self) -> float:
@@ -160,8 +197,10 @@ class Estimate:
         """The same mean with a further, independent source of variance."""
         return self if self.spread is None else Estimate(self.mean, self.spread + source)
 
-    def interval(self, covers: str = "sampler", level: float = 0.95) -> Interval:
+    def interval(self, covers: str = "sampler", level: float = 0.95, over_tasks: Estimate | None = None) -> Interval:
         """Student's t interval; of a skewed mean, on Hall's scale, where the skewness is gone.
+
+        `over_tasks` is the same with the variance over tasks alone.
 
         Hall's y = x + a x^2 / 3 + a^2 x^3 / 27 + a / 6 of the studentized mean x with skewness a has none, to second
         order (P. Hall, On the removal of skewness by transformation, JRSS B 54, 1992). Without skewness y = x.
@@ -169,12 +208,14 @@ class Estimate:
         from scipy import special
 
         check_level(level)
+        task_variance = None if over_tasks is None or over_tasks.spread is None else over_tasks.spread.variance
         if self.spread is None:
-            return Interval(self.mean, math.nan, math.nan, covers, level, self.refused)
+            return Interval(self.mean, math.nan, math.nan, covers, level, self.refused, task_variance=task_variance)
         bound = float(special.stdtrit(self.spread.freedom, (1 + level) / 2))  # Student's t
         error, skewness = math.sqrt(self.spread.variance), self.spread.skewness
         low, high = (self.mean - _from_symmetric(end, skewness) * error for end in (bound, -bound))
-        return Interval(self.mean, low, high, covers, level)
+        spread = self.spread.variance, self.spread.uncertainty, self.spread.third
+        return Interval(self.mean, low, high, covers, level, None, *spread, task_variance)
 
     def p_value(self) -> float:
         """The two-sided p-value of the test that the mean is zero, which rejects where the interval excludes zero.

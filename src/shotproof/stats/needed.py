@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shotproof.stats.intervals import Estimate
+from shotproof.stats.intervals import Interval
 
 MOST = 20.0  # times the tasks or the data: beyond this, the difference is taken to be too small to tell
 
@@ -22,27 +22,26 @@ class Needed:
     data: float | None
 
 
-def needed(estimate: Estimate, over_tasks: Estimate, tasks: int, level: float) -> Needed | None:
-    """What would make an estimate conclusive.
+def needed(interval: Interval, tasks: int, limit: float = 0.0) -> Needed | None:
+    """What would tell a number from a limit.
 
     Args:
-        estimate: under the interval in question
-        over_tasks: the same under the interval `sampler`, whose variance falls with the number of tasks; the rest of
-            the estimate's falls with the data
+        interval: of the number; its `task_variance` falls with the number of tasks, the rest with the data
         tasks: how many there were
-        level: of the interval
+        limit: what it is told from
 
     Returns:
-        None where the estimate is conclusive, or has no interval.
+        None if it can be told from the limit, or has no interval.
     """
     from scipy import special
 
-    if estimate.spread is None or over_tasks.spread is None:
+    spread, of_tasks = interval.estimate.spread, interval.task_variance
+    if spread is None or of_tasks is None:
         return None
-    wide = float(special.stdtrit(estimate.spread.freedom, (1 + level) / 2)) ** 2
-    enough, of_tasks = estimate.mean**2 / wide, over_tasks.spread.variance
-    of_data = max(estimate.spread.variance - of_tasks, 0.0)
-    if estimate.spread.variance <= enough:
+    wide = float(special.stdtrit(spread.freedom, (1 + interval.level) / 2)) ** 2
+    enough = (interval.mean - limit) ** 2 / wide
+    of_data = max(spread.variance - of_tasks, 0.0)
+    if spread.variance <= enough:
         return None
     if of_data < enough and of_tasks / (enough - of_data) <= MOST:
         return Needed(int(tasks * (of_tasks / (enough - of_data) - 1)) + 1, None)

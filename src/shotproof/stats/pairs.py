@@ -36,9 +36,8 @@ class Pair:
 
     def negated(self) -> Pair:
         """The same pair of what is better the lower it is."""
-        interval = replace(self.interval, mean=-self.interval.mean, low=-self.interval.high, high=-self.interval.low)
-        opposite = {"conclusion": _OPPOSITE[self.conclusion], "direct": _OPPOSITE[self.direct]}
-        return replace(self, interval=interval, **opposite)  # type: ignore[arg-type]
+        signs = {"conclusion": _OPPOSITE[self.conclusion], "direct": _OPPOSITE[self.direct]}
+        return replace(self, interval=self.interval.negated(), **signs)  # type: ignore[arg-type]
 
 
 def compare_pairs(
@@ -87,11 +86,9 @@ def conclude(estimates: Sequence[Estimate], level: float = 0.95, correct: bool =
     return [_conclude(one.mean, float(p), level) for one, p in zip(estimates, p_values, strict=True)]
 
 
-def corrected_together(
-    families: Sequence[Sequence[Pair]], differences: Sequence[Mapping[tuple[str, str], Estimate]], level: float
-) -> list[list[Pair]]:
-    """Correct pairs of several families, each with the differences that it was made from, as one by Holm."""
-    p_values = iter(_p_values([one for of_family in differences for one in of_family.values()], correct=True))
+def corrected_together(families: Sequence[Sequence[Pair]], level: float) -> list[list[Pair]]:
+    """Correct pairs of several families as one by Holm."""
+    p_values = iter(_p_values([pair.interval.estimate for family in families for pair in family], correct=True))
     return [
         [
             replace(pair, p_value=float(p), conclusion=_conclude(pair.interval.mean, float(p), level))

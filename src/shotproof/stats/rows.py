@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
 from shotproof.stats.block import ClassifierRow, Differences, Estimates, Quantity
-from shotproof.stats.intervals import Covers, Estimate
+from shotproof.stats.intervals import Covers
 from shotproof.stats.pairs import Pair, compare_pairs
 from shotproof.stats.ranks import RankRange, rank_ranges
 
@@ -33,28 +34,36 @@ def classifier_rows(
     seeds: Mapping[Classifier, Mapping[Metric, Mapping[int | None, float]]] | None = None,
 ) -> list[ClassifierRow]:
     """One row per classifier, in the order of the estimates; ranks for accuracies and for skill."""
-    # Of skill that is lost, the least is best.
-    ranked = {
-        key: _ranks({one: estimate.mean for one, estimate in estimates[key].items()}, of_key, quantity == "skill")
-        for key, of_key in pairs.items()
-        if quantity in ("accuracy", "skill")
-    }
     covers = list(dict.fromkeys(name for _, name in estimates))
-    return [
-        ClassifierRow(
-            one,
-            {metric: _mean([estimates[metric, name][one] for name in covers]) for metric in METRICS},
-            {m: {c: estimates[m, c][one].interval(c, level) for c in covers} for m in METRICS},
-            {m: {c: ranked[m, c][one] if ranked else None for c in covers} for m in METRICS},
-            {m: dict(seeds[one][m]) if seeds else {} for m in METRICS},
+    rows = []
+    for one in next(iter(estimates.values()), {}):
+        intervals = {
+            m: {c: estimates[m, c][one].interval(c, level, estimates.get((m, "sampler"), {}).get(one)) for c in covers}
+            for m in METRICS
+        }
+        # Of what has no number under some interval, that of another.
+        means = {m: next((each.mean for each in of.values() if each.has_mean), math.nan) for m, of in intervals.items()}
+        ranks: dict[Metric, dict[Covers, RankRange | None]] = {m: dict.fromkeys(covers) for m in METRICS}
+        rows.append(
+            ClassifierRow(one, means, intervals, ranks, {m: dict(seeds[one][m]) if seeds else {} for m in METRICS})
         )
-        for one in next(iter(estimates.values()), {})
+    return with_ranks(rows, pairs, quantity)
+
+
+def with_ranks(
+    rows: Sequence[ClassifierRow], pairs: Mapping[tuple[Metric, Covers], Sequence[Pair]], quantity: Quantity
+) -> list[ClassifierRow]:
+    """Rank accuracies and skill, by pairs; of skill that is lost, the least is best."""
+    if quantity not in ("accuracy", "skill_lost") or not pairs:
+        return list(rows)
+    ranked = {
+        (m, c): _ranks({row.classifier: row.intervals[m][c].mean for row in rows}, of_key, quantity == "skill_lost")
+        for (m, c), of_key in pairs.items()
+    }
+    return [
+        replace(row, ranks={m: {c: ranked[m, c][row.classifier] for c in of} for m, of in row.intervals.items()})
+        for row in rows
     ]
-
-
-def _mean(estimates: Sequence[Estimate]) -> float:
-    """The mean on the tasks given; of what has no number under some interval, that of another."""
-    return next((one.mean for one in estimates if not math.isnan(one.mean)), math.nan)
 
 
 def _ranks(

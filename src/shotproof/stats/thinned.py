@@ -82,11 +82,4 @@ def _only(group: Group, chosen: Collection[Classifier]) -> Group:
             for metric, triples in group.triples.items()
         },
         values={one: values for one, values in group.values.items() if one in chosen},
-        estimates={
-            key: {one: estimate for one, estimate in of.items() if one in chosen} for key, of in group.estimates.items()
-        },
-        differences={
-            key: {pair: estimate for pair, estimate in of.items() if names.issuperset(pair)}
-            for key, of in group.differences.items()
-        },
     )

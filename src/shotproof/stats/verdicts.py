@@ -26,10 +26,10 @@ from typing import Any
 import numpy as np
 
 from shotproof.evaluation.evaluated import Classifier, Metric
-from shotproof.stats.block import NOTHING_TO_LOSE, Block, Concluded, Loss
+from shotproof.stats.block import NOTHING_TO_LOSE, Block, Loss
 from shotproof.stats.comparison import Comparison
-from shotproof.stats.intervals import Covers
-from shotproof.stats.needed import Needed
+from shotproof.stats.intervals import Covers, Interval
+from shotproof.stats.needed import Needed, needed
 
 LITTLE = 5.0  # percent of the skill: that at most so much is lost is a finding
 CEILING = 98.0  # an accuracy above it leaves so few errors that every interval is too narrow
@@ -126,8 +126,8 @@ def _verdict(block: Block, loss: Loss, covers: Sequence[Covers], metric: Metric,
         tuple(at_chance),
         tuple(one for one in known if reference[one] >= CEILING),
         **_order(loss, metric, chosen, known, by_sign["+"]),
-        needed=None if conclusive else _nearest([concluded[one] for one in known]),
-        at_most={one: loss.skill.estimates[metric, chosen][one].interval(level=corrected).high for one in known},
+        needed=None if conclusive else _nearest([concluded[one].interval for one in known], loss.gap.tasks),
+        at_most={one: shares[one].estimate.interval(level=corrected).high for one in known},
     )
 
 
@@ -151,11 +151,10 @@ def _order(
     return {"more": more, "than": below[more]}
 
 
-def _nearest(concluded: Sequence[Concluded]) -> Needed | None:
+def _nearest(losses: Sequence[Interval], tasks: int) -> Needed | None:
     """Return what takes least to settle a loss: few tasks before little data; None of what does not seem to be lost."""
-    needed = [one.needed for one in concluded if one.needed is not None and one.estimate.mean > 0]
     return min(
-        needed,
+        (would for one in losses if one.mean > 0 and (would := needed(one, tasks)) is not None),
         key=lambda one: (one.tasks is None, one.tasks or 0, one.data is None, one.data or 0),
         default=None,
     )

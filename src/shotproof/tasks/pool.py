@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.arrays import BoolArray, IntArray
 from shotproof.core.errors import InputError, InsufficientData
-from shotproof.tasks.shape import TaskShape
-from shotproof.tasks.taskset import SCHEMA
+from shotproof.tasks.taskset import SCHEMA, TaskShape
 
 
 @dataclass(frozen=True)
@@ -144,6 +143,11 @@ class ItemPool:
         for name, values in (extra or {}).items():
             table = table.append_column(name, pa.array(values))
         return table
+
+    def with_side(self, table: pa.Table, side: str, positions: IntArray, counts: IntArray) -> pa.Table:
+        """Rows of a task set with other items as their `support` or `query`: positions end to end, and how many."""
+        column = SCHEMA.get_field_index(side)
+        return table.set_column(column, SCHEMA.field(column), self._lists(positions, counts))
 
     def _lists(self, positions: IntArray, counts: IntArray) -> pa.Array:
         offsets = pa.array(_offsets(counts), pa.int32())

@@ -15,7 +15,8 @@ import pyarrow as pa
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core import limits
-from shotproof.core.errors import InputError
+from shotproof.core.errors import InputError, Mismatch
+from shotproof.core.files import file_sha256
 from shotproof.core.options import Component
 from shotproof.core.places import absolute
 from shotproof.core.records import Maker, Meta, Source, TasksRecord
@@ -24,8 +25,8 @@ from shotproof.core.runtime.engine import Needs
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.trust import Reach
 from shotproof.features.features import Features
-from shotproof.tasks.shape import TaskShape
-from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.pool import ItemPool
+from shotproof.tasks.taskset import SCHEMA, TaskSet, TaskShape
 
 BLOCK = 256  # tasks that are drawn, and shown as progress, at a time
 TASKS = 600  # where nothing else is said
@@ -113,8 +114,30 @@ class Sampler(Component, ABC):
     def check_sizes(self, catalog: Catalog, shape: TaskShape) -> None:
         """Refuse a catalog of one split that is too small, whatever attributes and features will say of its items.
 
-        It is asked before these are made. Samplers that can use classes of any size leave it as it is.
+        It is asked before these are made. Samplers without the option `skip_small_classes` can use classes of any size.
         """
+        if hasattr(self, "skip_small_classes"):
+            ItemPool.of(catalog).fitting(shape, self.skip_small_classes)
+
+    def __post_init__(self) -> None:
+        for each in self.options():
+            value = getattr(self, each.name)
+            if each.path and isinstance(value, Path):  # recorded and spelled as text
+                object.__setattr__(self, each.name, str(value))
+        super().__post_init__()
+
+    def with_digest_of(self, name: str) -> Self:
+        """The sampler with the digest of the file that an option names, in the option `..._digest`.
+
+        Raises:
+            Mismatch: it has another digest already.
+        """
+        file, before = Path(getattr(self, name)), getattr(self, f"{name}_digest")
+        now = file_sha256(file)[:32]
+        if before not in (None, now):
+            what = name.replace("_", " ")
+            raise Mismatch(f"{what}: {file} has digest {now}, the tasks were drawn with {before}")
+        return replace(self, **{f"{name}_digest": now})  # type: ignore[type-var]
 
     def files(self) -> list[Path]:
         """The files that its tasks are drawn by, beside the data: those that its options name."""
@@ -157,22 +180,35 @@ class BoundSampler(ABC, Generic[SamplerType]):
         self.sampler = sampler
         self.shape = inputs.shape
         self.seed = inputs.seed
+        self.like = inputs.like
 
     @abstractmethod
     def draw(self, tasks: range) -> pa.Table:
         """The rows of these tasks, in the schema of a task set, with further columns if the sampler records more."""
 
     def available(self) -> int | None:
-        """How many tasks there are, of a sampler that uses the data up; None: any number."""
-        return None
+        """How many tasks there are: as many as `like` has, or as use the data up; None: any number."""
+        return None if self.like is None else len(self.like)
 
     def common_sizes(self) -> tuple[int | None, int | None, int | None]:
-        """The way, shot and query of every task; None where tasks differ."""
+        """The way, shot and query of every task, or of those of `like`; None where tasks differ."""
+        if self.like is not None:
+            return self.like.common_sizes()
         return self.shape.way, self.shape.shot, self.shape.query
 
     def match(self, tasks: TaskSet) -> str | None:
-        """A digest of what the tasks share, one by one, with those of the sets that they are paired with."""
-        return None
+        """A digest of what the tasks share, one by one, with those that they are paired with, e.g. those of `like`."""
+        if self.like is None:
+            return None
+        return self.like.match if len(tasks) == len(self.like) else self.like.first(len(tasks)).digest
+
+    def rows_of_like(self, tasks: range) -> pa.Table:
+        """The rows of these tasks of `like`, without the words that it planted: they do not hold of other items."""
+        assert self.like is not None
+        start, stop = self.like.starts[[tasks.start, tasks.stop]]
+        table = self.like.table.slice(start, stop - start).select(SCHEMA.names)
+        column = SCHEMA.get_field_index("attribute")
+        return table.set_column(column, SCHEMA.field(column), pa.nulls(len(table), pa.string()))
 
     def summary(self, tasks: TaskSet) -> Meta:
         """What happened while drawing (retries, fallbacks, classes left out), for the file's record."""
@@ -182,22 +218,21 @@ class BoundSampler(ABC, Generic[SamplerType]):
 samplers: Registry[Sampler] = Registry(
     "sampler",
     {
-        "clean": "shotproof.tasks.context.sets:Clean",
-        "context": "shotproof.tasks.context.sets:Context",
+        "clean": "shotproof.tasks.context.context_sets:Clean",
+        "context": "shotproof.tasks.context.context_sets:Context",
         "depletion": "shotproof.tasks.uniform.depletion:Depletion",
         "fastdiffsel": "shotproof.tasks.search.fastdiffsel:FastDiffSel",
         "fewstab": "shotproof.tasks.fewstab.sampler:FewStab",
-        "filter": "shotproof.evaluation.filter:Filter",
         "greedy": "shotproof.tasks.search.greedy:Greedy",
-        "hard-ood": "shotproof.tasks.context.sets:HardOod",
+        "hard-ood": "shotproof.tasks.context.context_sets:HardOod",
         "hardest": "shotproof.tasks.search.hardest:Hardest",
-        "iid": "shotproof.tasks.context.sets:Iid",
+        "iid": "shotproof.tasks.context.context_sets:Iid",
         "meta-dataset": "shotproof.tasks.uniform.meta_dataset:MetaDataset",
-        "ood": "shotproof.tasks.context.sets:Ood",
+        "ood": "shotproof.tasks.context.context_sets:Ood",
         "placebo": "shotproof.tasks.uniform.placebo:Placebo",
         "random": "shotproof.tasks.uniform.random:Random",
-        "semantic": "shotproof.tasks.semantic.sampler:Semantic",
-        "shift": "shotproof.tasks.shift.sampler:Shift",
+        "semantic": "shotproof.tasks.semantic:Semantic",
+        "shift": "shotproof.tasks.shift:Shift",
     },
 )
 

@@ -12,10 +12,19 @@ import pyarrow.compute as pc
 
 from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
+from shotproof.core.limits import QUERY, SHOT, WAY
 from shotproof.core.nouns import counted
 from shotproof.core.records import UNKNOWN, TasksRecord
-from shotproof.core.tables import cast_columns, conform, digest, placed, read_table, require_no_nulls, write_table
-from shotproof.core.tabular import Tabular
+from shotproof.core.tables import (
+    Tabular,
+    cast_columns,
+    conform,
+    digest,
+    placed,
+    read_table,
+    require_no_nulls,
+    write_table,
+)
 
 REQUIRED = {
     "task": "integer",
@@ -126,3 +135,26 @@ class TaskSet(Tabular):
     def __len__(self) -> int:
         """The number of tasks."""
         return len(self.starts) - 1
+
+
+@dataclass(frozen=True)
+class TaskShape:
+    """Classes per task, support items per class, query items per class.
+
+    Example:
+        >>> TaskShape(way=5, shot=1).items_per_class
+        16
+    """
+
+    way: int = 5
+    shot: int = 5
+    query: int = 15
+
+    def __post_init__(self) -> None:
+        for name, limits in (("way", WAY), ("shot", SHOT), ("query", QUERY)):
+            limits.check(name, getattr(self, name))
+
+    @property
+    def items_per_class(self) -> int:
+        """Support and query items together."""
+        return self.shot + self.query

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
 
-from shotproof.core.errors import InputError
-from shotproof.core.plain_values import typed
+from shotproof.core.errors import InputError, Mismatch
+from shotproof.core.plain_values import shown, typed
+from shotproof.core.records import ModelRecord
 from shotproof.core.tables import placed
-from shotproof.models.model import read_tensors, write_tensors
+from shotproof.models.model import Model, read_tensors, write_tensors
 
 KIND = "checkpoint"
+PARTS = ("weights", "best", "optimizer")  # of its tensors
 
 
 def checkpoint_of(output: Path) -> Path:
@@ -25,7 +27,10 @@ def checkpoint_of(output: Path) -> Path:
 
 @dataclass(frozen=True)
 class Standing:
-    """What a checkpoint's metadata says of where training stands."""
+    """Where training stands: after `epoch` epochs, with the curve so far.
+
+    plan: what is trained, by which settings, on which data; training goes on under the same plan only
+    """
 
     plan: Mapping[str, Any]
     epoch: int
@@ -34,27 +39,18 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Checkpoint:
-    """After `epoch` epochs: the network's weights, the best ones, the optimizer's state, and the curve so far.
+class Checkpoint(Standing):
+    """Where training stands, with the network's weights, the best ones, and the optimizer's state."""
 
-    plan: what is trained, by which settings, on which data; training goes on under the same plan only
-    """
-
-    plan: Mapping[str, Any]
-    epoch: int
-    weights: Mapping[str, Tensor]
-    best: Mapping[str, Tensor]
-    best_epoch: int | None
-    optimizer: Mapping[str, Tensor]
-    curve: tuple[Mapping[str, Any], ...]
+    weights: Mapping[str, Tensor] = field(default_factory=dict)
+    best: Mapping[str, Tensor] = field(default_factory=dict)
+    optimizer: Mapping[str, Tensor] = field(default_factory=dict)
 
     def write(self, path: Path) -> None:
         """Write it, whole or not at all."""
-        parts = {"weights": self.weights, "best": self.best, "optimizer": self.optimizer}
-        tensors = {f"{part}/{name}": each for part, named in parts.items() for name, each in named.items()}
+        tensors = {f"{part}/{name}": each for part in PARTS for name, each in getattr(self, part).items()}
         tensors = {name: each.detach().to("cpu", copy=True).contiguous() for name, each in tensors.items()}
-        told = {"plan": dict(self.plan), "epoch": self.epoch, "best_epoch": self.best_epoch, "curve": list(self.curve)}
-        write_tensors(path, tensors, KIND, told)
+        write_tensors(path, tensors, KIND, {each.name: getattr(self, each.name) for each in fields(Standing)})
 
     @classmethod
     def read(cls, path: Path) -> Checkpoint:
@@ -62,21 +58,13 @@ class Checkpoint:
         tensors, meta = read_tensors(path, KIND)
         with placed(f"checkpoint {path}, metadata, "):
             stands: Standing = typed(meta, Standing)
-        parts: dict[str, dict[str, Tensor]] = {"weights": {}, "best": {}, "optimizer": {}}
+        parts: dict[str, Any] = {part: {} for part in PARTS}  # tensors by name, by part
         for name, each in tensors.items():
             part, _, rest = name.partition("/")
             if part not in parts:
                 raise InputError(f"checkpoint {path}, tensor '{name}': expected one of {', '.join(parts)}")
             parts[part][rest] = each
-        return cls(
-            stands.plan,
-            stands.epoch,
-            parts["weights"],
-            parts["best"],
-            stands.best_epoch,
-            parts["optimizer"],
-            stands.curve,
-        )
+        return cls(**vars(stands), **parts)
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -104,3 +92,100 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Te
             each = torch.empty_like(own, dtype=each.dtype, device=each.device).copy_(each)
         state.setdefault(int(number), {})[key] = each
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+
+
+REPLACE = "give another output, or replace what is there (replace=True, --replace)"
+
+
+@dataclass(frozen=True)
+class EarlierTraining:
+    """The file that an earlier training left, what was trained there, and the model if training has ended."""
+
+    path: Path
+    plan: Mapping[str, Any]
+    model: Model | None = None
+
+    @classmethod
+    def same(cls, output: Path, plan: Mapping[str, Any], replace: bool) -> Self | None:
+        """Find what the same training has left at an output; None if there is nothing.
+
+        Args:
+            output: the model that is to be written
+            plan: what is to be trained; what it does not tell is not compared
+            replace: whether what another training has left may be replaced: its checkpoint is removed at once
+
+        Raises:
+            Mismatch: it is of another training; the message names all that differs.
+            InputError: it cannot be read, or is something else.
+        """
+        try:
+            earlier = cls._at(output)
+        except InputError as error:
+            if not replace:
+                raise InputError(f"{error}; {REPLACE}") from error
+        else:
+            difference = "" if earlier is None else earlier._difference(plan)
+            if earlier is None or not difference:
+                return earlier
+            if not replace:
+                raise Mismatch(f"{earlier.path} is of another training: {difference}; {REPLACE}")
+        checkpoint_of(output).unlink(missing_ok=True)
+        return None
+
+    @classmethod
+    def _at(cls, output: Path) -> Self | None:
+        """What lies at an output. A checkpoint is newer than a model beside it."""
+        checkpoint = checkpoint_of(output)
+        if checkpoint.is_file():
+            return cls(checkpoint, Checkpoint.read(checkpoint).plan)
+        if not output.is_file():
+            return None
+        model = Model.read(output)
+        return cls(output, _plan_of(model.record), model)
+
+    def _difference(self, plan: Mapping[str, Any]) -> str:
+        """How a plan differs, e.g. `seed was 0 and is 7`."""
+        before, now = _flat(self.plan), _flat(plan)
+        # A model does not tell the contents of its items' files.
+        compared = [name for name in now if name != "items" or name in before]
+        differs = [name for name in compared if before.get(name) != now[name]]
+        return ", ".join(f"{name} was {shown(before.get(name))} and is {shown(now[name])}" for name in differs)
+
+
+def what_is_kept(outputs: Sequence[Path | None]) -> str:
+    """Say what Ctrl-C leaves of a training.
+
+    Args:
+        outputs: the models of the stages up to the one that was interrupted; None if they are not written
+    """
+    *before, output = outputs
+    if output is None:
+        return "interrupted; nothing is kept, as no output was given"
+    if checkpoint_of(output).is_file():
+        return f"interrupted; finished epochs are kept in {checkpoint_of(output)}, the same command continues"
+    if before:
+        return f"interrupted before {output} had an epoch; {before[-1]} is kept, the same command continues after it"
+    return f"interrupted before {output} had an epoch; nothing of it is kept yet, the same command begins it anew"
+
+
+def _plan_of(record: ModelRecord) -> dict[str, Any]:
+    """What was trained, as a checkpoint tells it."""
+    return {
+        "objective": str(record.objective),
+        "backbone": str(record.backbone),
+        "settings": dict(record.settings),
+        "split": record.split,
+        "val_split": record.val_split,
+        "catalog": record.source("catalog"),
+        "attributes": record.source("attributes"),
+        "features": record.source("features"),
+        "from_model": record.source("model"),
+        "seed": record.seed,
+    }
+
+
+def _flat(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """Each setting under its own name beside the rest."""
+    settings = plan.get("settings")
+    own = settings if isinstance(settings, Mapping) else {}
+    return {**{name: value for name, value in plan.items() if name != "settings"}, **own}

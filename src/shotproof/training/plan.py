@@ -27,14 +27,11 @@ from shotproof.models.network import FewShotNetwork
 from shotproof.models.objective import Objective, TrainsOn
 from shotproof.models.preprocessing import Medium, Preprocessing
 from shotproof.tasks.sampler import BoundSampler, Sampler, sample, samplers
-from shotproof.tasks.shape import TaskShape
-from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.taskset import TaskSet, TaskShape
 from shotproof.training.batches import START, seed_for, task_rows
-from shotproof.training.checkpoint import checkpoint_of
-from shotproof.training.earlier import EarlierTraining
+from shotproof.training.checkpoint import EarlierTraining, checkpoint_of
 from shotproof.training.settings import TrainingSettings
-from shotproof.training.trainer import Trainer, TrainingItems
-from shotproof.training.validation import Validation
+from shotproof.training.trainer import Trainer, TrainingItems, Validation
 
 logger = logging.getLogger("shotproof")
 

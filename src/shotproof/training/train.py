@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.errors import Interrupted
+from shotproof.core.errors import InputError, Interrupted
 from shotproof.core.limits import SEED
+from shotproof.core.runtime.packed import compute_in_threads
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.tables import check_output
 from shotproof.features.features import Features
 from shotproof.models.backbone import Backbone, backbones
 from shotproof.models.model import Model
-from shotproof.models.objective import Objective
-from shotproof.training.earlier import EarlierTraining, what_is_kept
+from shotproof.models.objective import Objective, objectives
+from shotproof.training.checkpoint import EarlierTraining, what_is_kept
 from shotproof.training.plan import TrainingPlan
-from shotproof.training.recipes import recipe_named
-from shotproof.training.stages import Stage, stage_files, stages_of
+from shotproof.training.recipes import RECIPES, recipe_named, recipe_settings
+from shotproof.training.settings import TrainingSettings
 
 BACKBONE = "resnet12"
 
@@ -123,3 +127,114 @@ def train(
             return model
     except KeyboardInterrupt:
         raise Interrupted(what_is_kept(files[: done + 1])) from None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """An objective with its settings; it starts from the model of the stage before."""
+
+    objective: Objective[Any]
+    settings: TrainingSettings
+
+
+def stages_of(
+    objective: str | Mapping[str, Any] | Objective[Any] | None, recipe: str | None, given: Mapping[str, Any]
+) -> list[Stage]:
+    """The stages of a training; what is given goes before the recipe's settings, these before the objective's own.
+
+    Raises:
+        UnknownName: there is no such objective or recipe.
+        InputError: a setting cannot be used, or the recipe has nothing for the objective, or there is no objective.
+    """
+    given = {name: value for name, value in given.items() if value is not None}
+    if objective is not None:
+        made = objectives.make(objective)
+        shot = {"shot": TrainingSettings().shot, **made.settings, **given}["shot"]
+        steps = [(made, {} if recipe is None else recipe_settings(recipe, made.name, shot))]
+    elif recipe is not None and (found := recipe_named(recipe)).steps:
+        steps = [(objectives.make(name), dict(settings)) for name, settings in found.steps]
+    else:
+        whole = ", ".join(f"'{name}'" for name, one in RECIPES.items() if one.steps)
+        raise InputError(f"what is to be minimized? name an objective, or a recipe that has its own: {whole}")
+    return [Stage(each, _settings(each, recipe, settings, given)) for made, settings in steps for each in made.stages()]
+
+
+def _settings(
+    objective: Objective[Any], recipe: str | None, by_recipe: Mapping[str, Any], given: Mapping[str, Any]
+) -> TrainingSettings:
+    own = TrainingSettings().with_values(objective.settings, f"objective '{objective.name}'")
+    return own.with_values(by_recipe, f"recipe '{recipe}'").with_values(given, "training")
+
+
+def stage_files(output: Path, stages: int) -> list[Path]:
+    """Where the model of each stage is written: the last to the output, those before beside it.
+
+    Example:
+        >>> [path.name for path in stage_files(Path("some.model"), 2)]
+        ['some.stage1.model', 'some.model']
+    """
+    return [*(output.with_name(f"{output.stem}.stage{number}{output.suffix}") for number in range(1, stages)), output]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One training of several.
+
+    Attributes:
+        objective: What it minimizes, as `train` takes it.
+        seed: Which weights it starts from, which tasks, which random changes.
+        output: The model to write.
+    """
+
+    objective: str | Objective[Any] | None
+    seed: int
+    output: Path
+
+
+def train_trials(
+    catalog: Catalog, trials: Sequence[Trial], *, runtime: Runtime | None = None, **options: Any
+) -> list[Model]:
+    """Train several networks on the same items. The same call continues work that was interrupted.
+
+    Args:
+        catalog: the items
+        trials: what differs; a model that has been trained already is not trained again
+        runtime: how to compute; with `engine="ray"`, each trial takes a device of the cluster
+        options: what all share, as `train` takes it: backbone, split, recipe, attributes, settings and so on
+
+    Returns:
+        The models, in order of the trials; each is the same as `train` gives.
+
+    Raises:
+        InputError: two trials have the same output, or as `train` says.
+
+    Example:
+        >>> import tempfile
+        >>> import shotproof as sp
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> catalog = sp.ShapesWorld(classes=4, items=6, size=16, train_classes=4).write(folder)
+        >>> small = {"way": 2, "shot": 1, "query": 2, "epochs": 1, "tasks": 2, "size": 16}
+        >>> trials = [Trial("protonet", seed, folder / f"{seed}.model") for seed in (0, 1)]
+        >>> models = train_trials(catalog, trials, backbone="conv64f", val_split=None, **small)
+        >>> [model.record.seed for model in models]
+        [0, 1]
+    """
+    outputs = [trial.output.absolute() for trial in trials]
+    for output in outputs:
+        if outputs.count(output) > 1:
+            raise InputError(f"two trainings would write {output}: expected an output for each objective and seed")
+    work = _Training(catalog, options, torch.get_num_threads())
+    return list(resolve(runtime).map(work, trials, what=None if len(trials) == 1 else "training", needs="device"))
+
+
+@dataclass(frozen=True)
+class _Training:
+    """What all trials share, and in how many threads they compute: weights depend on it in their last digits."""
+
+    catalog: Catalog
+    options: Mapping[str, Any]
+    threads: int
+
+    def __call__(self, trial: Trial) -> Model:
+        compute_in_threads(self.threads)
+        return train(self.catalog, trial.objective, seed=trial.seed, output=trial.output, **self.options)

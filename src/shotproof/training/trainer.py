@@ -1,11 +1,12 @@
-"""The loop: epochs of updates, a validation and a checkpoint after each, the same whatever was interrupted."""
+"""Accuracy on fixed tasks of classes that training does not see."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,8 +22,9 @@ from shotproof.core.runtime.memory import keep_freed_memory
 from shotproof.core.runtime.progress import Advance
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.runtime.threads import thread_beside
+from shotproof.core.whole_files import write_text
 from shotproof.models.augment import Augmentation
-from shotproof.models.backbones.dropblock import advance_drop_blocks
+from shotproof.models.backbones.resnet12 import advance_drop_blocks
 from shotproof.models.items import ItemStore, ResidentItems
 from shotproof.models.model import load_weights
 from shotproof.models.network import FewShotNetwork
@@ -31,9 +33,86 @@ from shotproof.models.preprocessing import Preprocessing
 from shotproof.tasks.sampler import BoundSampler, Sampler
 from shotproof.training.batches import BESIDE, CHANGES, STEP, TaskRows, drawn_tasks, item_order, seed_for
 from shotproof.training.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
-from shotproof.training.curves import Curves
 from shotproof.training.settings import TrainingSettings
-from shotproof.training.validation import Validation
+
+ITEMS_AT_A_TIME = 256
+TASKS_AT_A_TIME = 8
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Tasks, the items that they are of, and how these become input."""
+
+    items: ResidentItems
+    tasks: TaskRows
+    preprocessing: Preprocessing
+
+    @torch.no_grad()
+    def accuracy(self, net: FewShotNetwork, objective: Objective[Any]) -> float:
+        """The share of queries, in percent, that the objective's scores label correctly; the network is evaluated."""
+        training = net.training
+        net.eval()
+        seen = None if objective.needs == "items" else self._seen(net, objective)
+        correct = torch.zeros((), dtype=torch.int64, device=self.items.device)
+        for start in range(0, len(self.tasks), TASKS_AT_A_TIME):
+            tasks = self.tasks[start : start + TASKS_AT_A_TIME]
+
+            def side(rows: Tensor) -> Tensor:
+                return self._input(rows) if seen is None else seen[rows]
+
+            way = tasks.classes.shape[1]
+            scores = objective.scores(net, side(tasks.support), tasks.support_labels, side(tasks.query), way)
+            correct += (scores.argmax(-1) == tasks.query_labels).sum()
+        net.train(training)
+        return 100 * int(correct) / self.tasks.query_labels.numel()
+
+    def _seen(self, net: FewShotNetwork, objective: Objective[Any]) -> Tensor:
+        """What scores see of every item."""
+        rows = torch.split(torch.arange(len(self.items)), ITEMS_AT_A_TIME)
+        return torch.cat([net(self._input(some), objective.needs) for some in rows])
+
+    def _input(self, rows: Tensor) -> Tensor:
+        stored = self.items.take(rows.flatten())
+        return self.preprocessing.prepared(stored).reshape(*rows.shape, *self.preprocessing.shape)
+
+
+class Curves:
+    """One row per epoch, written beside the model as the training goes on.
+
+    A resumed training begins with the rows of its checkpoint, so that the log never has an epoch twice.
+    """
+
+    def __init__(self, path: Path | None, rows: Sequence[Mapping[str, Any]]) -> None:
+        self.path = path
+        self.rows = [dict(row) for row in rows]
+        self._events: Any = None
+        if path is not None:
+            self._write()
+            with contextlib.suppress(ImportError):
+                from torch.utils.tensorboard.writer import SummaryWriter
+
+                self._events = SummaryWriter(path.with_suffix(".events"), purge_step=len(self.rows) + 1)
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Take the numbers of an epoch."""
+        self.rows.append(dict(row))
+        if self.path is not None:
+            self._write()
+        if self._events is not None:
+            for name, value in row.items():
+                if name != "epoch" and value is not None:
+                    self._events.add_scalar(name, value, row["epoch"])
+            self._events.flush()
+
+    def close(self) -> None:
+        """End the events."""
+        if self._events is not None:
+            self._events.close()
+
+    def _write(self) -> None:
+        assert self.path is not None
+        write_text(self.path, "".join(f"{json.dumps(row, sort_keys=True)}\n" for row in self.rows))
+
 
 logger = logging.getLogger("shotproof")
 
@@ -304,7 +383,7 @@ class Trainer:
         self.curves.add({"epoch": epoch + 1, "loss": loss, "lr": lr, "accuracy": accuracy})
         state, rows = _copies(optimizer_tensors(self.optimizer)), tuple(self.curves.rows)
         weights = self.best if self.best_epoch == epoch + 1 else _copies(self._weights())
-        return Checkpoint(self.plan, epoch + 1, weights, self.best, self.best_epoch, state, rows)
+        return Checkpoint(self.plan, epoch + 1, rows, self.best_epoch, weights, self.best, state)
 
     def _weights(self) -> dict[str, Tensor]:
         return {name: each for name, each in self.net.state_dict().items() if not name.startswith("head.teacher.")}

@@ -57,35 +57,6 @@ def _sector(inner: float, start: float, end: float) -> Polygon:
     return np.concatenate([_polar(1.0, arc), _polar(inner, arc[::-1])])
 
 
-def _polygon(corners: int) -> Outline:
-    return [_polar(1.0, _angles(corners))]
-
-
-def _star(points: int) -> Outline:
-    return [_polar(np.tile([1.0, 0.45], points), _angles(2 * points))]
-
-
-def _gear(teeth: int) -> Outline:
-    return [_polar(np.tile([1.0, 1.0, 0.74, 0.74], teeth), _angles(4 * teeth))]
-
-
-def _flower(petals: int) -> Outline:
-    angle = _angles(120)
-    return [_polar(0.62 + 0.38 * np.cos(petals * angle), angle)]
-
-
-def _cross(arms: int) -> Outline:
-    return _around(np.array([[-0.2, 0.2], [-0.2, -1.0], [0.2, -1.0], [0.2, 0.2]]), arms)
-
-
-def _ring(gaps: int) -> Outline:
-    return _around(_sector(0.55, 0.38, _FULL / gaps - 0.38), gaps)
-
-
-def _pinwheel(blades: int) -> Outline:
-    return [_polar(np.tile([1.0, 0.42], blades), np.repeat(_angles(blades), 2) + np.tile([0.0, 0.12], blades))]
-
-
 def _beads(count: int) -> Outline:
     size = min(0.34, 0.62 * np.sin(np.pi / count))
     return [disc(size) + center for center in _polar(1.0 - size, _angles(count))]
@@ -97,22 +68,24 @@ def _bars(count: int) -> Outline:
     return [0.8 * np.array([[x, -1.0], [x + width, -1.0], [x + width, 1.0], [x, 1.0]]) for x in lefts]
 
 
-def _wedges(count: int) -> Outline:
-    return _around(_sector(0.12, 0.0, _FULL / count * 0.62), count)
+_ARM = np.array([[-0.2, 0.2], [-0.2, -1.0], [0.2, -1.0], [0.2, 0.2]])
 
-
-# Family: how it is drawn, its first number, and the step to the next one, wide enough to be seen.
+# Family: the outline with n corners (points, teeth, ...), its first n, and the step to the next, wide enough to see.
 _FAMILIES: dict[str, tuple[Callable[[int], Outline], int, int]] = {
-    "polygon": (_polygon, 3, 1),
-    "star": (_star, 5, 3),
-    "gear": (_gear, 8, 4),
-    "flower": (_flower, 3, 2),
-    "cross": (_cross, 4, 1),
-    "ring": (_ring, 1, 1),
-    "pinwheel": (_pinwheel, 3, 2),
+    "polygon": (lambda n: [_polar(1.0, _angles(n))], 3, 1),
+    "star": (lambda n: [_polar(np.tile([1.0, 0.45], n), _angles(2 * n))], 5, 3),
+    "gear": (lambda n: [_polar(np.tile([1.0, 1.0, 0.74, 0.74], n), _angles(4 * n))], 8, 4),
+    "flower": (lambda n: [_polar(0.62 + 0.38 * np.cos(n * _angles(120)), _angles(120))], 3, 2),
+    "cross": (lambda n: _around(_ARM, n), 4, 1),
+    "ring": (lambda n: _around(_sector(0.55, 0.38, _FULL / n - 0.38), n), 1, 1),
+    "pinwheel": (
+        lambda n: [_polar(np.tile([1.0, 0.42], n), np.repeat(_angles(n), 2) + np.tile([0.0, 0.12], n))],
+        3,
+        2,
+    ),
     "beads": (_beads, 3, 2),
     "bars": (_bars, 2, 1),
-    "wedges": (_wedges, 3, 2),
+    "wedges": (lambda n: _around(_sector(0.12, 0.0, _FULL / n * 0.62), n), 3, 2),
 }
 
 

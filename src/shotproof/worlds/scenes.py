@@ -18,10 +18,8 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core.draws import bits, uniform
 from shotproof.core.options import Checked, option
 from shotproof.core.records import CatalogRecord
-from shotproof.worlds.animals import ANIMALS, Stance
+from shotproof.worlds.drawings import ANIMALS, PLACES, THINGS, Pen, Stance
 from shotproof.worlds.painter import save_pictures
-from shotproof.worlds.pen import Pen
-from shotproof.worlds.places import PLACES, THINGS
 
 HOMES = {
     **{"sheep": "meadow", "goat": "meadow", "swan": "water", "crocodile": "water", "bear": "snow", "penguin": "snow"},

@@ -33,52 +33,20 @@ PAIRS = 4  # backgrounds of its own that the mapping gives a foreground
 _PARAMETERS, _NOISE = range(2)
 
 
-def _chirp(t: Floats, pitch: float, noise: Floats) -> Floats:
-    return np.sin(2 * np.pi * pitch * (t + 1.5 * t**2))
+_TURN = 2 * np.pi
+_PARTIALS = np.array([1.0, 2.76, 5.4])[:, None]  # of a bell
+_HARMONICS = np.arange(1.0, 6.0)[:, None]
 
-
-def _fall(t: Floats, pitch: float, noise: Floats) -> Floats:
-    return np.sin(2 * np.pi * pitch * (2.2 * t - 1.8 * t**2))
-
-
-def _bell(t: Floats, pitch: float, noise: Floats) -> Floats:
-    ratio = np.array([1.0, 2.76, 5.4])[:, None]
-    return _sum(np.sin(2 * np.pi * pitch * ratio * t) * np.exp(-5 * ratio * t))
-
-
-def _buzz(t: Floats, pitch: float, noise: Floats) -> Floats:
-    harmonic = np.arange(1.0, 6.0)[:, None]
-    return _sum(np.sin(2 * np.pi * pitch * harmonic * t) / harmonic)
-
-
-def _warble(t: Floats, pitch: float, noise: Floats) -> Floats:
-    wave: Floats = np.sin(2 * np.pi * pitch * t + 6 * np.sin(2 * np.pi * 12 * t))
-    return wave
-
-
-def _knock(t: Floats, pitch: float, noise: Floats) -> Floats:
-    beat: Floats = t % 0.125
-    struck: Floats = (np.sin(2 * np.pi * pitch * beat) + 0.3 * noise) * np.exp(-40 * beat)
-    return struck
-
-
-def _trill(t: Floats, pitch: float, noise: Floats) -> Floats:
-    return np.sin(2 * np.pi * pitch * np.where(t * 16 % 2 < 1, 1.0, 1.5) * t)
-
-
-def _breath(t: Floats, pitch: float, noise: Floats) -> Floats:
-    return _shaped(noise, _band(2 * pitch, 0.4))
-
-
+# A voice's samples, from the times in seconds, the pitch in Hz, and noise.
 VOICES: dict[str, Callable[[Floats, float, Floats], Floats]] = {
-    "chirp": _chirp,
-    "bell": _bell,
-    "buzz": _buzz,
-    "knock": _knock,
-    "warble": _warble,
-    "breath": _breath,
-    "fall": _fall,
-    "trill": _trill,
+    "chirp": lambda t, pitch, noise: np.sin(_TURN * pitch * (t + 1.5 * t**2)),
+    "bell": lambda t, pitch, noise: (np.sin(_TURN * pitch * _PARTIALS * t) * np.exp(-5 * _PARTIALS * t)).sum(axis=0),
+    "buzz": lambda t, pitch, noise: (np.sin(_TURN * pitch * _HARMONICS * t) / _HARMONICS).sum(axis=0),
+    "knock": lambda t, pitch, noise: (np.sin(_TURN * pitch * (t % 0.125)) + 0.3 * noise) * np.exp(-40 * (t % 0.125)),
+    "warble": lambda t, pitch, noise: np.sin(_TURN * pitch * t + 6 * np.sin(_TURN * 12 * t)),
+    "breath": lambda t, pitch, noise: _shaped(noise, _band(2 * pitch, 0.4)),
+    "fall": lambda t, pitch, noise: np.sin(_TURN * pitch * (2.2 * t - 1.8 * t**2)),
+    "trill": lambda t, pitch, noise: np.sin(_TURN * pitch * np.where(t * 16 % 2 < 1, 1.0, 1.5) * t),
 }
 
 
@@ -190,9 +158,3 @@ def _shaped(noise: Floats, spectrum: Callable[[Floats], Floats]) -> Floats:
     """Noise whose spectrum is multiplied by a function of the frequency in Hz."""
     hz: Floats = np.fft.rfftfreq(len(noise), 1 / RATE).astype(np.float64)
     return np.fft.irfft(np.fft.rfft(noise) * spectrum(hz), len(noise))
-
-
-def _sum(partials: Floats) -> Floats:
-    """The sum of partials, [partials, n], as one voice, [n]."""
-    voice: Floats = partials.sum(axis=0)
-    return voice

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from shotproof.analysis.explanation import mismatch
-from shotproof.analysis.explanation.chance import expected_mismatch
-from shotproof.analysis.explanation.mismatch import blocks, sides_of
-from shotproof.analysis.explanation.running_means import RunningMeans
+from shotproof.analysis.explanation.mismatch import RunningMeans, blocks, expected_mismatch, sides_of
 from shotproof.attributes.attributes import Attributes
 from shotproof.core.errors import InputError
 from shotproof.tasks.taskset import TaskSet

@@ -125,7 +125,7 @@ def test_the_metadata_names_the_file_without_its_folder(file: Path) -> None:
     [
         ({"item": ["b"], "caption": ["a"]}, "no row for 2 of 3 items, e.g. '007'"),
         ({"item": ["007", "b", "cc"], "caption": ["a"] * 3}, "1 of 3 items, e.g. 'c'; 1 rows are of no item .* 'cc'"),
-        ({"items": ITEMS, "caption": ["a"] * 3}, "no column 'item' or 'file': did you mean 'items'"),
+        ({"items": ITEMS, "caption": ["a"] * 3}, "expected a column 'item' or 'file', found .*: did you mean 'items'"),
         ({"item": ITEMS, "captions": ["a"] * 3}, "no column 'caption': did you mean 'captions'"),
         ({"item": ["007", "b", ""], "caption": ["a"] * 3}, "column 'item' has an empty value"),
     ],
@@ -143,7 +143,7 @@ def test_rows_that_do_not_fit(file: Path, columns: dict[str, list[str]], message
         ("c.csv", b"", "c.csv"),
         ("c.csv", b"item,caption\na,\xff\n", "UTF-8"),
         ("c.parquet", b"PAR1", "is not readable as Parquet"),
-        ("c.jsonl", b"", "no column"),
+        ("c.jsonl", b"", "expected a column .*, found none"),
         ("c.jsonl", b'{"item": "a", "caption": "b"}\n[1]\n', "line 2: expected a table, found"),
         ("c.jsonl", b'{"item": "a", "caption": "\xff"}\n', "is not text in UTF-8"),
         ("c.jsonl", b'{"item": 7, "caption": "b"}\n', "line 1, 'item': expected text, found 7"),

@@ -99,7 +99,7 @@ def test_aircraft(tmp_path: Path) -> None:
     assert table["split"].to_pylist() == ["test", "test", "train"]
     assert [table[name][0].as_py() for name in ("box_x", "box_y", "box_width", "box_height")] == [4, 8, 10, 20]
     (tmp_path / "data/images_box.txt").write_text("0000001 5 9 14 28\n")
-    with pytest.raises(InputError, match=r"images_box\.txt lacks the box of image 0000003"):
+    with pytest.raises(InputError, match=r"images_box\.txt lacks records of image 0000003"):
         read_layout(tmp_path, "aircraft")
     (tmp_path / "data/images_variant_test.txt").write_text("0000004 A318\n")
     with pytest.raises(InputError, match=r"images_variant_test\.txt, line 1: .*0000004\.jpg does not exist"):

@@ -6,7 +6,7 @@ import pytest
 
 from shotproof.catalog.layout import read_layout
 from shotproof.core.errors import InputError
-from tests.catalog.layouts.test_metacoco import touch
+from tests.catalog.layouts.test_meta_dataset import touch
 
 
 def pairs(root: Path, **options: str) -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from typer.testing import CliRunner, Result
 
 import shotproof as sp
 from shotproof.cli.app import Stopped, app
-from shotproof.models.objectives.protonet import ProtoNet
+from shotproof.models.objectives.prototypes import ProtoNet
 from tests.small_networks import BACKBONE, SIDE, write_world
 
 SMALL = (

@@ -138,7 +138,7 @@ def test_drops_are_printed_and_the_results_can_be_compared(folder: Path) -> None
 @pytest.mark.parametrize(
     ("verb", "options", "message"),
     [
-        (explain_verb, ["random.parquet", "--attributes", "first.parquet"], "no attributes file"),
+        (explain_verb, ["random.parquet", "--attributes", "first.parquet"], "which words hold of which item"),
         (explain_verb, ["missing.parquet", "--attributes", "attributes.parquet"], "does not exist"),
         (transfer_verb, [*TRANSFER, "-m", "nc"], "did you mean 'ncc'"),
         (transfer_verb, [*TRANSFER, "-f", "first.parquet"], "two features are of an encoder named 'first'"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from shotproof.analysis.similarity.similarity import measure_similarity
+from shotproof.analysis.similarity import measure_similarity
 from shotproof.catalog.catalog import Catalog
 from shotproof.cli.app import app
 from shotproof.core.errors import InputError

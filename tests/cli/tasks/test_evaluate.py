@@ -16,7 +16,7 @@ from shotproof.core.runtime.runtime import runtime as current_with
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
-from shotproof.methods.method import DEFAULT_METHODS
+from shotproof.learners.method import DEFAULT_METHODS
 from shotproof.pipeline.steps.steps import file_name
 from shotproof.stats.intervals import sampler_interval
 from shotproof.tasks.sampler import sample

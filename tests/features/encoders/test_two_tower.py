@@ -12,7 +12,7 @@ import transformers
 from PIL import Image
 from torch.nn.functional import cosine_similarity
 
-from shotproof.analysis.similarity.similarity import measure_similarity, words_of
+from shotproof.analysis.similarity import measure_similarity, words_of
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import runtime

@@ -7,7 +7,8 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from shotproof.models.objectives.deepbdc_stl import DeepBdcStl, bdc_vectors
+from shotproof.functional.distance_covariance import bdc_vectors
+from shotproof.models.objectives.deepbdc_stl import DeepBdcStl
 from tests.drawn_tasks import formula
 from tests.models.objectives.given_vectors import network_on
 

@@ -12,8 +12,7 @@ from shotproof.models.backbone import backbones
 from shotproof.models.model import Model, weights_digest
 from shotproof.models.network import FewShotNetwork
 from shotproof.models.objective import Objective, objectives
-from shotproof.models.objectives.distillation import divergence
-from shotproof.models.objectives.skd import Skd, turned
+from shotproof.models.objectives.distillation import Skd, divergence, turned
 from tests.models.objectives.untrained_models import NAMES, model_of
 from tests.small_networks import BACKBONE, CLASSES, class_batch, loss_of, network_of
 

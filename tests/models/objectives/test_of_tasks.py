@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 
+from shotproof.functional import local_maps
 from shotproof.models.objective import Objective, objectives
-from shotproof.models.scoring import local_maps
 from tests.small_networks import WAY, network_of, spelled, task_batch
 
 ON_FEATURES = [

@@ -9,7 +9,7 @@ import pytest
 from shotproof.pipeline.bundle.write import bundle
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.profile.profile import Profile, write_card
-from shotproof.pipeline.run import run
+from shotproof.pipeline.study import run
 from shotproof.stats.card.card import MissingAxis
 from shotproof.worlds.shapes import ShapesWorld
 

@@ -133,7 +133,7 @@ def test_a_planted_fault_is_on_the_right_axis_and_the_gate_fails_on_it_alone(
     sound: Printed, planted: Profile, tmp_path: Path
 ) -> None:
     limits = tmp_path / "limits.toml"
-    limits.write_text("max_skill_lost = 0.3\n[axes.hardest]\nmax_skill_lost = 1.0\n")
+    limits.write_text("max_skill_lost = 30\n[axes.hardest]\nmax_skill_lost = 100\n")
     kept, broken = (
         RUNNER.invoke(app, ["gate", str(one.folder), "--limits", str(limits), "--json"]) for one in (sound, planted)
     )

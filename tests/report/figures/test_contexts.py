@@ -37,7 +37,15 @@ def block(design: Design, losses: Mapping[str, Mapping[str, float]], reference: 
     first = group(reference, dict.fromkeys(methods, 80.0))
     others = [group(label, {name: 80 - loss for name, loss in lost.items()}) for label, lost in losses.items()]
     lost = [
-        Loss("contexts", group(reference, of, label, "gap"), None, None, group(reference, of, label, "skill"), {}, {})
+        Loss(
+            "contexts",
+            group(reference, of, label, "gap"),
+            None,
+            None,
+            group(reference, of, label, "skill_lost"),
+            {},
+            {},
+        )
         for label, of in losses.items()
     ]
     return Block(design, [first, *others], lost)

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from shotproof.analysis.explanation.examples import mismatch_examples
-from shotproof.analysis.explanation.explain import explain
+from shotproof.analysis.explanation.explain import explain, mismatch_examples
 from shotproof.analysis.explanation.hardness import Hardness, Ways
 from shotproof.report.figures.explanation import MAX_POINTS, hardness_scatter, ways_curves
 from shotproof.report.pages.album import Album

@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 import pytest
 from PIL import Image
 
-from shotproof.analysis.chosen_tasks import choose_tasks
+from shotproof.analysis.explored_tasks import choose_tasks
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.names import apply_names
+from shotproof.catalog.class_files import apply_names
 from shotproof.core.errors import InputError
 from shotproof.evaluation.answers import AnsweredTasks, answers_on
 from shotproof.evaluation.results import Results

@@ -12,7 +12,7 @@ import pytest
 from shotproof.core.errors import InputError
 from shotproof.stats.card.card import CARD_FILE, FORMAT, Card
 from shotproof.stats.card.schema import SHIPPED, card_schema, schema_text
-from shotproof.stats.card.sentences import axis_sentence, card_sentences
+from shotproof.stats.export.sentences import axis_sentence, card_sentences
 from shotproof.stats.needed import Needed
 from tests.drawn_cards import card_number, make_card, random_axis, stress_axis
 
@@ -130,4 +130,4 @@ def test_the_verdict_names_losses_by_size_and_what_was_not_measured() -> None:
 def test_a_number_without_an_interval_has_no_estimate() -> None:
     number = card_number(1.0, 1.0)
     assert number.estimate.interval("images").low == pytest.approx(number.low)
-    assert Card.from_json(make_card().to_json()).axes[0].accuracy["acc"].over_tasks.spread is not None
+    assert Card.from_json(make_card().to_json()).axes[0].accuracy["acc"].task_variance is not None

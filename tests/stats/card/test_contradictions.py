@@ -9,7 +9,7 @@ import pytest
 
 from shotproof.core.errors import InputError
 from shotproof.pipeline.leaderboard import leaderboard
-from shotproof.pipeline.material import read
+from shotproof.pipeline.read import read
 from shotproof.stats.card.card import Card
 from tests.drawn_cards import card_number, make_card, random_axis, stress_axis
 

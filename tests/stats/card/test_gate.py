@@ -22,9 +22,7 @@ def outcomes(found: Gate) -> dict[str, str]:
     return {f"{one.axis}: {one.what}": one.outcome for one in found.checks}
 
 
-@pytest.mark.parametrize(
-    ("share", "expected"), [(0.07, "fail"), (0.09, "cannot tell"), (0.11, "cannot tell"), (0.13, "pass")]
-)
+@pytest.mark.parametrize(("share", "expected"), [(7, "fail"), (9, "cannot tell"), (11, "cannot tell"), (13, "pass")])
 def test_skill_lost_of_ten_percent_within_two_is_held_against_the_limit(share: float, expected: str) -> None:
     found = gate(make_card(), GateLimits(Limits(max_skill_lost=share)))
     assert outcomes(found) == {"fewstab: skill lost": expected}
@@ -45,42 +43,42 @@ def test_gap_and_worst_class_have_limits_in_points_and_percent() -> None:
 
 def test_so_many_more_tasks_would_indeed_tell() -> None:
     axis = stress_axis(lost=10.0, error=2.0)
-    told = gate(make_card(axis), GateLimits(Limits(max_skill_lost=0.12))).checks[0].told
+    told = gate(make_card(axis), GateLimits(Limits(max_skill_lost=12))).checks[0].told
     more = int(told.split("cannot tell: ")[1].split(" more tasks")[0].replace(",", ""))
     # The half-width falls with the square root of the number of tasks, and is to be 2 points.
     assert more == pytest.approx(600 * ((1.96 * 2.0 / 2.0) ** 2 - 1), rel=0.01)
     shrunk = stress_axis(lost=10.0, error=2.0 * (600 / (600 + more)) ** 0.5)
-    assert gate(make_card(shrunk), GateLimits(Limits(max_skill_lost=0.12))).checks[0].outcome == "pass"
+    assert gate(make_card(shrunk), GateLimits(Limits(max_skill_lost=12))).checks[0].outcome == "pass"
 
 
 def test_where_tasks_would_not_help_more_images_are_asked_for_or_nothing() -> None:
     axis = replace(stress_axis(), skill_lost={"acc": card_number(10.0, 2.0, task_error=0.1)})
-    assert "images per class would" in gate(make_card(axis), GateLimits(Limits(max_skill_lost=0.12))).checks[0].told
-    told = gate(make_card(axis), GateLimits(Limits(max_skill_lost=0.1))).checks[0].told
+    assert "images per class would" in gate(make_card(axis), GateLimits(Limits(max_skill_lost=12))).checks[0].told
+    told = gate(make_card(axis), GateLimits(Limits(max_skill_lost=10))).checks[0].told
     assert "too near to the limit for any practicable number of tasks" in told
 
 
 def test_a_number_without_an_interval_cannot_be_told() -> None:
     nothing = replace(card_number(1.0, 1.0), mean=None, low=None, high=None, refused="nothing to lose: at chance")
     axis = replace(stress_axis(), skill_lost={"acc": nothing})
-    found = gate(make_card(axis), GateLimits(Limits(max_skill_lost=0.1)))
+    found = gate(make_card(axis), GateLimits(Limits(max_skill_lost=10)))
     assert outcomes(found) == {"fewstab: skill lost": "cannot tell"}
     assert "nothing to lose: at chance" in found.checks[0].told
 
 
 def test_limits_of_one_axis_go_before_those_of_all_and_flags_before_the_file(tmp_path: Path) -> None:
     file = tmp_path / "limits.toml"
-    file.write_text('only = ["attributes", "hardest"]\nmax_skill_lost = 0.05\n[axes.hardest]\nmax_skill_lost = 0.9\n')
+    file.write_text('only = ["attributes", "hardest"]\nmax_skill_lost = 5\n[axes.hardest]\nmax_skill_lost = 90\n')
     card = make_card(random_axis(), stress_axis(), stress_axis("hardest", lost=50.0), stress_axis("hard-ood"))
     limits = GateLimits.read(file)
     assert outcomes(gate(card, limits)) == {"fewstab: skill lost": "fail", "hardest: skill lost": "pass"}
-    flags = limits.with_flags(Limits(max_skill_lost=0.2), ["fewstab"])
+    flags = limits.with_flags(Limits(max_skill_lost=20), ["fewstab"])
     assert outcomes(gate(card, flags)) == {"fewstab: skill lost": "pass"}
 
 
 def test_tasks_that_are_hard_for_all_are_held_against_limits_only_if_they_are_named() -> None:
     card = make_card(random_axis(), stress_axis(), stress_axis("hardest", lost=60.0))
-    limits = Limits(max_skill_lost=0.2, max_gap=15, min_worst_class=40)
+    limits = Limits(max_skill_lost=20, max_gap=15, min_worst_class=40)
     found = gate(card, GateLimits(limits))
     assert outcomes(found) == {
         "random-5-shot: worst-class accuracy": "pass",
@@ -92,7 +90,7 @@ def test_tasks_that_are_hard_for_all_are_held_against_limits_only_if_they_are_na
     assert note.startswith("hardest: not held against max_skill_lost and max_gap and min_worst_class")
     for named in ("hardest", "difficulty"):
         assert set(outcomes(gate(card, GateLimits(limits, only=(named,)))).values()) == {"fail"}
-        own = gate(card, GateLimits(limits, {named: Limits(max_skill_lost=0.5)}))
+        own = gate(card, GateLimits(limits, {named: Limits(max_skill_lost=50)}))
         assert outcomes(own)["hardest: skill lost"] == "fail"
         assert "hardest: gap" not in outcomes(own)
     with pytest.raises(InputError, match=r"nothing to check on hardest: .* name it"):
@@ -190,8 +188,8 @@ def test_a_gate_that_looks_at_nothing_is_an_error(limits: GateLimits, told: str)
     ("text", "told"),
     [
         (
-            "max_skill_lost = 15",
-            r"limits.toml: max_skill_lost: expected a share from 0 to 1, found 15: did you mean 0.15",
+            "max_skill_lost = 150",
+            r"limits.toml: max_skill_lost: expected percent, from 0 to 100, found 150",
         ),
         ("max_skil_lost = 0.1", "unknown key 'max_skil_lost': did you mean 'max_skill_lost'"),
         ("[axes.fewstab]\nmax_gap = true", r"\[axes.fewstab\], max_gap: expected a number, found True"),
@@ -210,7 +208,7 @@ def test_a_file_of_limits_is_checked(tmp_path: Path, text: str, told: str) -> No
 
 def test_junit_has_one_case_per_check_whatever_the_labels_are() -> None:
     card = replace(make_card(random_axis(), stress_axis(), stress_axis("hard-ood")), name='<birds & "x">\x00')
-    found = gate(card, GateLimits(Limits(max_gap=3, max_skill_lost=0.11)))
+    found = gate(card, GateLimits(Limits(max_gap=3, max_skill_lost=11)))
     suites = ElementTree.fromstring(junit_xml(found))
     cases = suites.findall("./testsuite/testcase")
     assert len(cases) == len(found.checks) == 4
@@ -221,7 +219,7 @@ def test_junit_has_one_case_per_check_whatever_the_labels_are() -> None:
 
 
 def test_annotations_are_lines_that_github_reads() -> None:
-    found = gate(make_card(), GateLimits(Limits(max_gap=3, max_skill_lost=0.11)))
+    found = gate(make_card(), GateLimits(Limits(max_gap=3, max_skill_lost=11)))
     warning, error = github_annotations(found)
     assert warning.startswith("::warning title=shotproof%3A fewstab::fewstab: cannot tell: ")
     assert error.startswith("::error title=shotproof%3A fewstab::fewstab: gap 6.0 points ")

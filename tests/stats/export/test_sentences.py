@@ -6,12 +6,13 @@ import re
 
 import pytest
 
+import shotproof as sp
 from shotproof.evaluation.evaluated import evaluated_sets
 from shotproof.evaluation.results import Results
 from shotproof.features.encoder import encoders
 from shotproof.stats.compare_sets import compare_sets
 from shotproof.stats.comparison import Comparison
-from shotproof.stats.export.sentences import OTHER_ENCODERS, headline, next_steps
+from shotproof.stats.export.sentences import OTHER_ENCODERS, headline, interval_sentences, next_steps
 from tests.drawn_results import draw_results, draw_tasks
 
 
@@ -151,3 +152,30 @@ def test_commands_to_do_next_have_only_flags_that_there_are() -> None:
 @pytest.mark.parametrize("medium", ["image", "sound"])
 def test_the_encoder_that_is_advised_may_be_downloaded(medium: str) -> None:
     assert encoders.make(OTHER_ENCODERS[medium]).hub  # type: ignore[attr-defined]
+
+
+def compared_worlds(items: int, query: int = 4) -> sp.Comparison:
+    world = sp.ShapesWorld(classes=6, items=items)
+    features = sp.encode(world.catalog(), "dial(share=0.5)")
+    small, large = (sp.sample(world.catalog(), "random", tasks=10, shot=shot, query=query) for shot in (1, 6))
+    results = [sp.evaluate(tasks, features, "ncc") for tasks in (small, large)]
+    parts = [*results, small, large, world.catalog(), features]
+    runtime = sp.runtime(workers=1, cache=None)
+    return sp.compare(parts, intervals=["images", "sampler"], halvings=4, runtime=runtime)
+
+
+def test_the_reason_is_told_with_the_tasks_that_it_holds_for() -> None:
+    (sentence,) = interval_sentences(compared_worlds(items=12))
+    assert sentence.startswith(
+        "No images interval on random (5-way 6-shot) tasks: halves of the images need 20 of each"
+    )
+    assert sentence.endswith("the sampler interval stands in its place, and is about these images only.")
+
+
+def test_nothing_is_told_where_the_interval_is_everywhere() -> None:
+    assert interval_sentences(compared_worlds(items=20)) == []
+
+
+def test_where_there_is_none_at_all_each_reason_is_told() -> None:
+    told = interval_sentences(compared_worlds(items=12, query=6))
+    assert ["need 14 of each" in told[0], "need 24 of each" in told[1]] == [True, True]

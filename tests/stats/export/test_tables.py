@@ -3,7 +3,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,27 +13,14 @@ from shotproof.evaluation.evaluated import evaluated_sets
 from shotproof.evaluation.results import Results
 from shotproof.stats.compare_sets import compare_sets
 from shotproof.stats.comparison import Comparison
-from shotproof.stats.export.tables import tables, to_arrow
+from shotproof.stats.export.tables import to_arrow
+from shotproof.stats.intervals import Interval
 from tests.drawn_results import draw_results, draw_tasks, values_of
 
 METHODS = {"ncc": 0.9, "ridge": 0.6, "knn": 0.58}
 BIASED = {"ncc": 0.5, "ridge": 0.5, "knn": 0.3}
 DESIGN = {"data_set": "birds", "split": "test", "way": 3, "shot": 1, "query": 4, "dial": None}
-FIRST = {"best": 1, "worst": 1, "of": 3}
-TODAY = ("method", "metric", "mean", "rank_best", "rank_worst", "interval", "low", "high", "refused", "tasks")
-TODAY_OF_PAIRS = (
-    "a",
-    "b",
-    "metric",
-    "interval",
-    "difference",
-    "low",
-    "high",
-    "conclusion",
-    "p_value",
-    "refused",
-    "tasks",
-)
+TABLES = ("estimates", "pairs", "seeds", "detectors", "agreements")
 
 
 @pytest.fixture(scope="module")
@@ -49,90 +35,75 @@ def comparison() -> Comparison:
     return compare_sets(evaluated_sets(results), ("sampler",))
 
 
-def test_json_has_the_promised_keys_in_percent_points(comparison: Comparison) -> None:
+def test_json_has_what_was_compared_beside_the_tables(comparison: Comparison) -> None:
     written = json.loads(json.dumps(comparison.to_json(), allow_nan=False))
-    assert {
-        "unit",
-        "level",
-        "metric",
-        "holm",
-        "tasks",
-        "encoders",
-        "covers",
-        "refused",
-        "notes",
-        "methods",
-        "pairs",
-    } <= written.keys()
-    assert {"gaps", "gap_pairs", "conclusive", "designs", "seeds", "detectors", "agreements"} <= written.keys()
-    first = written["methods"][0]
-    expected = {"method": "ncc", "rank": FIRST, "ranks": {"sampler": FIRST}, "tasks": "random", "seeds": [0, 1]}
-    assert first.items() >= {**expected, **DESIGN, "encoder": "pixels", "detector": None, "tasks_in_all": 80}.items()
-    interval = comparison.groups[0].rows[0].intervals["wacc"]["sampler"]
-    assert first["intervals"]["wacc"]["sampler"] == [interval.low, interval.high]
-    values = [values_of(draw_results(draw_tasks(tasks=40, seed=s), METHODS, seed=s), "ncc", "acc") for s in (0, 1)]
-    assert first["acc"] == pytest.approx(np.mean(values))
-    assert all(set(TODAY_OF_PAIRS) <= pair.keys() for pair in written["pairs"])
-    assert {pair["conclusion"] for pair in written["pairs"]} <= {"+", "0", "-"}
-    conclusive = {"metric": "acc", "interval": "sampler", "pairs": 3, "tasks": "random"}
-    conclusive["conclusive"] = comparison.groups[0].conclusive("acc", "sampler")
-    assert written["conclusive"][0].items() >= {**conclusive, **DESIGN}.items()
+    assert {"unit", "level", "metric", "holm", "encoders", "covers", "refused", "notes", *TABLES} <= written.keys()
     assert written["tasks"][1]["detector"] == "captions"
     references = {"fewstab [captions]": "random", "fewstab [photometric]": "random"}
     assert [design["references"] for design in written["designs"]] == [references, {}]
-    lost = [row for row in written["gaps"] if row["tasks"] == "random - fewstab [captions]"]
-    assert [(row["quantity"], row["axis"]) for row in lost] == [("gap", "attributes")] * 3 + [
-        ("skill", "attributes")
-    ] * 3
-    assert {round(row["chance"]["acc"], 6) for row in lost} == {33.333333}
+
+
+def test_an_estimate_says_what_it_is_of(comparison: Comparison) -> None:
+    first = comparison.estimates.to_pylist()[0]
+    expected = {"classifier": "ncc", "method": "ncc", "encoder": "pixels", "tasks": "random", "reference": None}
+    expected |= {"quantity": "accuracy", "metric": "acc", "rank_best": 1, "rank_worst": 1, "rank_of": 3, **DESIGN}
+    assert first.items() >= {**expected, "seeds": [0, 1], "task_count": 80, "detector": None}.items()
+    values = [values_of(draw_results(draw_tasks(tasks=40, seed=s), METHODS, seed=s), "ncc", "acc") for s in (0, 1)]
+    assert first["mean"] == pytest.approx(np.mean(values))
+    assert first["variance"] == first["task_variance"] == pytest.approx(np.var(values, ddof=1) / 80, rel=0.01)
+    again = Interval(**{name: first[name] for name in ("mean", "low", "high", "variance", "uncertainty", "skew")})
+    assert again.estimate.interval().low == pytest.approx(first["low"])
+
+
+def test_what_is_lost_has_a_reference_and_a_conclusion(comparison: Comparison) -> None:
+    lost = comparison.to_pandas().query("tasks == 'fewstab [captions]' and metric == 'acc' and reference == 'random'")
+    assert lost["quantity"].tolist() == ["gap"] * 3 + ["skill_lost"] * 3
+    assert set(lost["axis"]) == {"attributes"}
+    assert lost["chance"].tolist() == pytest.approx([100 / 3] * 6)
+    gaps = lost[lost["quantity"] == "gap"].set_index("method")
+    assert gaps.loc["ncc", "conclusion"] == "+"
+    assert lost[lost["quantity"] == "skill_lost"]["conclusion"].isna().all()
+
+
+def test_a_pair_is_the_difference_of_two_estimates(comparison: Comparison) -> None:
+    keys = ["tasks", "quantity", "metric", "interval", "data_set"]
+    means = comparison.to_pandas().set_index([*keys, "classifier"])["mean"]
+    for pair in comparison.pairs.to_pylist():
+        a, b = (means.loc[(*(pair[key] for key in keys), pair[side])] for side in "ab")
+        assert pair["mean"] == pytest.approx(a - b)
+        assert pair["conclusion"] in "+0-"
 
 
 def test_what_is_not_there_is_null(comparison: Comparison) -> None:
-    alone = comparison.to_json()["methods"][-1]
-    assert alone["data_set"] == "sounds"
-    assert alone["intervals"]["acc"]["sampler"] is None
-    assert alone["refused"]["acc"]["sampler"].startswith("one task has no variance")
-    row = tables(comparison)["methods"][-1]
-    assert (row["low"], row["high"]) == (None, None)
+    alone = next(row for row in comparison.estimates.to_pylist() if row["data_set"] == "sounds")
+    assert (alone["low"], alone["high"], alone["variance"]) == (None, None, None)
+    assert alone["refused"].startswith("one task has no variance")
 
 
-@pytest.mark.parametrize("table", ["methods", "pairs", "gaps", "gap_pairs", "seeds", "detectors", "agreements"])
-def test_pandas_and_arrow_equal_the_tidy_rows(comparison: Comparison, table: str) -> None:
-    rows, frame, arrow = tables(comparison)[table], comparison.to_pandas(table), to_arrow(comparison, table)
-    assert len(rows) == len(frame) == arrow.num_rows > 0
-    assert list(frame.columns) == arrow.column_names
-    for row, of_frame, of_arrow in zip(rows, frame.to_dict("records"), arrow.to_pylist(), strict=True):
-        assert row.keys() == of_frame.keys() == of_arrow.keys()
+@pytest.mark.parametrize("table", TABLES)
+def test_json_pandas_and_csv_have_the_rows_and_columns_of_one_table(comparison: Comparison, table: str) -> None:
+    rows, frame = comparison.to_json()[table], comparison.to_pandas(table)
+    assert rows == to_arrow(comparison, table).to_pylist()
+    assert len(rows) == len(frame) > 0
+    parts = [list(csv.DictReader(part.splitlines())) for part in comparison.to_csv().split("\n\n")]
+    (parsed,) = [part for part in parts if [*part[0]] == [*rows[0]] and len(part) == len(rows)]
+    for row, of_frame, text in zip(rows, frame.to_dict("records"), parsed, strict=True):
+        assert row.keys() == of_frame.keys() == text.keys()
         for name, value in row.items():
-            expected = " ".join(map(str, value)) if isinstance(value, list) else value
-            assert of_arrow[name] == expected
-            if expected is None:
+            if isinstance(value, list):
+                assert value == list(of_frame[name]) == [int(each) for each in text[name].split()]
+            elif value is None:
+                assert text[name] == ""
                 assert of_frame[name] is None or math.isnan(of_frame[name])
             else:
-                assert of_frame[name] == expected
+                assert of_frame[name] == value
+                assert type(value)(text[name]) == value
 
 
 def test_a_table_without_rows_keeps_its_columns(comparison: Comparison) -> None:
     empty = Comparison(0.95, "acc", True, ("sampler",), [])
-    for name in tables(comparison):
+    for name in TABLES:
         assert to_arrow(empty, name).schema == to_arrow(comparison, name).schema
-
-
-def test_csv_parses_back_with_todays_columns_first(comparison: Comparison) -> None:
-    parts = comparison.to_csv().split("\n\n")
-    written = {name: rows for name, rows in tables(comparison).items() if rows}
-    parsed = {name: list(csv.DictReader(part.splitlines())) for name, part in zip(written, parts, strict=True)}
-    assert tuple(parsed["methods"][0])[:10] == tuple(parsed["gaps"][0])[:10] == TODAY
-    assert tuple(parsed["pairs"][0])[:11] == TODAY_OF_PAIRS
-    for name, rows in written.items():
-        for text, row in zip(parsed[name], rows, strict=True):
-            assert {key: _read(text[key], value) for key, value in row.items()} == row
-
-
-def _read(text: str, like: Any) -> Any:
-    if isinstance(like, list):
-        return [int(each) for each in text.split()]
-    return None if like is None and text == "" else type(like)(text)
 
 
 def test_ranks_of_a_row_are_by_its_own_metric() -> None:
@@ -145,17 +116,17 @@ def test_ranks_of_a_row_are_by_its_own_metric() -> None:
     ]
     comparison = compare_sets(evaluated_sets([Results(pa.Table.from_pylist(rows + other), flip.record)]), ("sampler",))
     ranks = {
-        (row["method"], row["metric"]): (row["rank_best"], row["rank_worst"]) for row in tables(comparison)["methods"]
+        (row["method"], row["metric"]): (row["rank_best"], row["rank_worst"])
+        for row in comparison.estimates.to_pylist()
     }
     assert ranks["steady", "wacc"] == (1, 1)
     assert ranks["lopsided", "wacc"] == (2, 2)
-    for row in comparison.to_json()["methods"]:
-        best, worst = ranks[row["method"], "acc"]
-        assert row["rank"] == {"best": best, "worst": worst, "of": 2}
 
 
 def test_there_is_one_row_per_seed_with_the_mean_and_deviation(comparison: Comparison) -> None:
-    rows = [row for row in tables(comparison)["seeds"] if row["method"] == "ncc" and row["metric"] == "acc"]
+    rows = [
+        row for row in to_arrow(comparison, "seeds").to_pylist() if row["method"] == "ncc" and row["metric"] == "acc"
+    ]
     assert [(row["tasks"], row["seed"]) for row in rows] == [("random", 0), ("random", 1)]
     means = [row["mean"] for row in rows]
     assert rows[0]["mean_over_seeds"] == pytest.approx(np.mean(means))
@@ -163,5 +134,5 @@ def test_there_is_one_row_per_seed_with_the_mean_and_deviation(comparison: Compa
 
 
 def test_an_unknown_table_is_named(comparison: Comparison) -> None:
-    with pytest.raises(UnknownName, match="unknown table 'gap': did you mean 'gaps'"):
-        comparison.to_pandas("gap")
+    with pytest.raises(UnknownName, match="unknown table 'estimate': did you mean 'estimates'"):
+        comparison.to_pandas("estimate")

@@ -58,7 +58,7 @@ def test_results_are_compared_task_by_task_as_comparisons_are() -> None:
         for group, bare in zip(groups, others, strict=True):
             assert bare.pairs == {}
             for metric in ("acc", "wacc"):
-                estimates = bare.estimates[metric, "sampler"]
+                estimates = {row.classifier: row.intervals[metric]["sampler"].estimate for row in bare.rows}
                 names = [str(one) for one in estimates]
                 found = above([Comparable(estimates[one], bare.by_task[metric][one]) for one in estimates])
                 for pair in group.pairs[metric, "sampler"]:

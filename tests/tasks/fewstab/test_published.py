@@ -10,9 +10,9 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core import draws
 from shotproof.core.errors import InsufficientData
-from shotproof.tasks.check import check_tasks
 from shotproof.tasks.fewstab.sampler import CLASSES, WORDS
 from shotproof.tasks.sampler import sample
+from shotproof.tasks.task_check import check_tasks
 from tests.conftest import draw_data
 from tests.tasks.fewstab.test_sampler import data_of
 

@@ -14,12 +14,12 @@ from scipy import stats
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, InsufficientData, Mismatch
-from shotproof.tasks.check import check_tasks
 from shotproof.tasks.fewstab.holders import Holders
 from shotproof.tasks.fewstab.sampler import BoundFewStab, FewStab
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import SamplerInputs, sample
-from shotproof.tasks.shape import TaskShape
+from shotproof.tasks.task_check import check_tasks
+from shotproof.tasks.taskset import TaskShape
 from tests.conftest import Data, draw_data
 
 SMALL: dict[str, Any] = {"way": 3, "shot": 2, "query": 4}
@@ -135,6 +135,10 @@ def test_bit_sets_are_forgotten_and_made_again_without_a_trace(data: Data) -> No
     bound, forgetful = BoundFewStab(FewStab(), inputs), BoundFewStab(FewStab(), inputs)
     forgetful.holders.budget = 1
     assert forgetful.draw(range(30)).equals(bound.draw(range(30)))
+    unpruned = BoundFewStab(FewStab(), inputs)
+    assert bound.supports_without is not None
+    unpruned.supports_without = None  # as for large vocabularies
+    assert unpruned.draw(range(30)).equals(bound.draw(range(30)))
 
 
 def test_holders_are_those_of_the_attributes(data: Data) -> None:

@@ -6,9 +6,7 @@ import pytest
 import torch
 
 from shotproof.core.errors import InputError
-from shotproof.tasks.sampler import SamplerInputs
-from shotproof.tasks.search.fastdiffsel import BoundFastDiffSel, FastDiffSel, weight_gradient
-from shotproof.tasks.shape import TaskShape
+from shotproof.tasks.search.fastdiffsel import FastDiffSel, weight_gradient
 from tests.searched_tasks import accuracy, draw_candidates, loss_of, search, world
 
 
@@ -23,15 +21,12 @@ def test_the_gradient_agrees_with_autograd() -> None:
 
 
 def test_a_huge_step_ranks_by_the_gradient_and_a_tiny_one_by_the_random_weights() -> None:
-    catalog, features = world()
     candidates = draw_candidates(tasks=2, way=3)
-    inputs = SamplerInputs(catalog, TaskShape(3, 2, 4), 0, features=features)
-    tiny, huge = (BoundFastDiffSel(FastDiffSel(alpha=alpha), inputs) for alpha in (1e-12, 1e12))
-    numbers = torch.arange(2).numpy()
-    weights = tiny.uniform(numbers, 16, 3, candidates.allowed.shape[1]) * candidates.allowed
-    chosen = tiny.choose(candidates, numbers)
+    drawn = torch.rand(candidates.allowed.shape, generator=torch.Generator().manual_seed(7), dtype=torch.float64)
+    weights = drawn * candidates.allowed
+    chosen = FastDiffSel(alpha=1e-12).choose(candidates, lambda purpose: drawn)
     assert (weights[chosen].view(6, 2).amin(1) >= weights.masked_fill(chosen, 0).amax(1)).all()
-    chosen = huge.choose(candidates, numbers)
+    chosen = FastDiffSel(alpha=1e12).choose(candidates, lambda purpose: drawn)
     gradient = weight_gradient(candidates, weights, 1.0).masked_fill(~candidates.allowed, -torch.inf)
     assert (gradient[chosen].view(6, 2).amin(1) >= gradient.masked_fill(chosen, -torch.inf).amax(1)).all()
 

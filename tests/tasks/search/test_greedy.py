@@ -7,8 +7,8 @@ import itertools
 import torch
 
 from shotproof.tasks.sampler import SamplerInputs
-from shotproof.tasks.search.greedy import BoundGreedy, Greedy
-from shotproof.tasks.shape import TaskShape
+from shotproof.tasks.search.greedy import Greedy
+from shotproof.tasks.taskset import TaskShape
 from tests.searched_tasks import accuracy, draw_candidates, loss_of, search, world
 
 
@@ -16,7 +16,7 @@ def test_with_one_shot_in_two_classes_it_finds_the_hardest_of_all_supports() -> 
     catalog, features = world()
     candidates = draw_candidates(tasks=6, way=2, pool=4, query=3, shot=1)
     inputs = SamplerInputs(catalog, TaskShape(2, 1, 3), 0, features=features)
-    chosen = BoundGreedy(Greedy(rounds=8), inputs).choose(candidates, torch.arange(6).numpy())
+    chosen = Greedy(rounds=8).bound(inputs).choose(candidates, torch.arange(6).numpy())
     best = 0
     for task in range(6):
         losses = {}

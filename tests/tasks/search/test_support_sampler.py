@@ -12,9 +12,9 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, InsufficientData, Mismatch
 from shotproof.core.runtime.runtime import runtime
 from shotproof.features.features import Features
-from shotproof.tasks.check import check_tasks
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.search import support_sampler
+from shotproof.tasks.task_check import check_tasks
 from shotproof.tasks.taskset import TaskSet
 from tests.searched_tasks import accuracy, search, world
 

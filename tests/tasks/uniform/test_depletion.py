@@ -16,8 +16,8 @@ from scipy import stats
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InsufficientData
-from shotproof.tasks.check import check_tasks
 from shotproof.tasks.sampler import sample
+from shotproof.tasks.task_check import check_tasks
 from shotproof.tasks.taskset import TaskSet
 from shotproof.tasks.uniform.depletion import can_part, draw_classes
 

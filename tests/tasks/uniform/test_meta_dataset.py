@@ -14,8 +14,7 @@ from scipy import stats
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, InsufficientData, Mismatch
 from shotproof.tasks.sampler import sample
-from shotproof.tasks.shape import TaskShape
-from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.taskset import TaskSet, TaskShape
 from shotproof.tasks.uniform.meta_dataset import MetaDataset
 from tests.tasks.uniform.test_depletion import catalog_of
 

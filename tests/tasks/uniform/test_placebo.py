@@ -15,11 +15,10 @@ from shotproof.core.errors import InputError, InsufficientData, Mismatch
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
-from shotproof.tasks.check import check_tasks
-from shotproof.tasks.context.sets import sample_context
+from shotproof.tasks.context.context_sets import sample_context
 from shotproof.tasks.sampler import sample, samplers
-from shotproof.tasks.shape import TaskShape
-from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.task_check import check_tasks
+from shotproof.tasks.taskset import TaskSet, TaskShape
 from tests.conftest import draw_data
 from tests.context_data import mixtures
 

@@ -9,8 +9,8 @@ from torch.nn import functional
 
 import shotproof as sp
 from shotproof.core.options import option
-from shotproof.methods.adaptation.adaptation import DecodedTasks
-from shotproof.methods.adaptation.descent import vectors_of
+from shotproof.learners.adaptation.adaptation import DecodedTasks
+from shotproof.learners.adaptation.descent import vectors_of
 from shotproof.models.network import FewShotNetwork
 
 

@@ -16,7 +16,7 @@ from shotproof.evaluation.metrics import FloatArray, rank_correlation
 from shotproof.evaluation.origin import Origin
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
-from shotproof.methods.heads.inductive.ncc import NearestCentroid
+from shotproof.learners.heads.inductive.centroids import NearestCentroid
 from shotproof.stats.intervals import Interval, sampler_interval
 from shotproof.tasks.taskset import TaskSet
 

@@ -14,8 +14,7 @@ from shotproof.core.errors import InputError, InsufficientData, Mismatch
 from shotproof.core.files import is_there
 from shotproof.core.trust import NotTrusted
 from shotproof.tasks.sampler import BoundSampler, Sampler, samplers
-from shotproof.tasks.shape import TaskShape
-from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.taskset import TaskSet, TaskShape
 
 
 @dataclass(frozen=True)

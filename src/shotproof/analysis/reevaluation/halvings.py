@@ -7,8 +7,7 @@ the difference between the halves is free of the luck of the classes.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,23 +17,19 @@ import pyarrow as pa
 from shotproof.analysis.reevaluation.drawing import Drawing
 from shotproof.analysis.reevaluation.material import Material
 from shotproof.analysis.reevaluation.near_duplicates import near_duplicates
+from shotproof.analysis.reevaluation.repeated import Classifiers, RepeatedClassifiers
 from shotproof.catalog.catalog import Catalog
 from shotproof.core import draws
 from shotproof.core.errors import InsufficientData, Mismatch
 from shotproof.core.nouns import nouns
 from shotproof.core.runtime.runtime import Runtime, resolve
-from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.evaluated import METRICS, Classifier
-from shotproof.features.features import Features
-from shotproof.methods.method import AnyMethod, Method, make_method
+from shotproof.evaluation.evaluated import METRICS
 from shotproof.stats.evidence import MeanOf, Units
 from shotproof.stats.halves import HalvedMeans, Halves
 from shotproof.stats.intervals import FloatArray
 from shotproof.tasks.pool import ItemPool
-from shotproof.tasks.shape import TaskShape
-from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.taskset import TaskSet, TaskShape
 
-Classifiers = Sequence[tuple[str, Features, Sequence[AnyMethod]]]  # each encoder, its features, and its methods
 TASKS_PER_HALF = 200
 # Where the number of halvings is left to us, fewer are made where there are many classifiers or sets. With fewer still,
 # or with fewer tasks, the variance would be known so badly that no interval is narrow.
@@ -49,62 +44,58 @@ class _Work:
     """All that a worker process needs."""
 
     catalog: Catalog
-    classifiers: list[tuple[str, Features, list[Method]]]
+    classifiers: RepeatedClassifiers
     drawings: list[Drawing]
     sides: npt.NDArray[np.int8]
     unit_of_item: npt.NDArray[np.int64]
     tasks: int
-    seed: int
+
+    def tables(self, halvings: range) -> tuple[list[pa.Table | None], dict[int, str]]:
+        """Draw tasks by halving, half and drawing, and say which drawings had none.
+
+        What one half is too little for is given up: to try again may take long.
+        """
+        tables: list[pa.Table | None] = []
+        refused: dict[int, str] = {}
+        for halving in halvings:
+            seed = int(draws.bits(self.classifiers.seed, _TASKS, halving) >> np.uint64(1))
+            side = self.sides[halving, self.unit_of_item]
+            for half in (1, -1):
+                items = Catalog(self.catalog.table.filter(pa.array(side == half)), self.catalog.root)
+                drawn: dict[int, pa.Table] = {}
+                for number, drawing in enumerate(self.drawings):
+                    try:
+                        table = None if number in refused else drawing.draw(items, seed, self.tasks, drawn)
+                    except InsufficientData as error:
+                        refused[number] = str(error)
+                        table = None
+                    tables.append(table)
+        return tables, refused
 
     def block(self, halvings: range) -> tuple[FloatArray, dict[int, str]]:
         """The values on both halves, task by task, [2, halvings, tasks, drawings, k], and which drawings had no tasks.
 
         Where a half is too little for a drawing, its values there and on later halves are NaN and the reason is told.
         """
-        tables: list[pa.Table | None] = []
-        refused: dict[int, str] = {}
-        for halving in halvings:
-            seed = int(draws.bits(self.seed, _TASKS, halving) >> np.uint64(1))
-            for half in self._halves(halving):
-                drawn: dict[int, pa.Table] = {}
-                for number, drawing in enumerate(self.drawings):
-                    if number in refused:  # what one half is too little for is given up: to try again may take long
-                        tables.append(None)
-                        continue
-                    try:
-                        tables.append(drawing.draw(half, seed, self.tasks, drawn))
-                    except InsufficientData as error:
-                        refused.setdefault(number, str(error))
-                        tables.append(None)
-        there = [table for table in tables if table is not None]
-        shape = (len(halvings), 2, len(self.drawings))
-        per_classifier = sum(len(methods) for _, _, methods in self.classifiers) * len(METRICS)
-        if not there:
-            return np.full((2, len(halvings), self.tasks, len(self.drawings), per_classifier), np.nan), refused
-        counts = [len(np.unique(table.column("task").to_numpy())) for table in there]
-        tasks = min(counts)
-        joined = join_tasks(there)
-        chosen = ((np.cumsum(counts) - counts)[:, None] + np.arange(tasks)).ravel()
-        values = np.full((len(tables), tasks, per_classifier), np.nan)
+        tables, refused = self.tables(halvings)
         place = [number for number, table in enumerate(tables) if table is not None]
-        column = 0
-        for _, features, methods in self.classifiers:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RuntimeWarning)  # said once already, when the methods were evaluated
-                results = evaluate(joined, features, methods, seed=self.seed)
-            for method in methods:
-                counted = results.counts(method.spelling)
-                for of_metric in (counted.accuracy_by_task(), counted.worst_by_task()):
-                    values[place, :, column] = of_metric[chosen].reshape(-1, tasks)
-                    column += 1
-        by_half = values.reshape(*shape, tasks, per_classifier).transpose(1, 0, 3, 2, 4)
+        there = [table for table in tables if table is not None]
+        if not there:
+            k = len(self.classifiers.names) * len(METRICS)
+            return np.full((2, len(halvings), self.tasks, len(self.drawings), k), np.nan), refused
+        sizes = np.array([len(np.unique(table.column("task").to_numpy())) for table in there])
+        tasks = int(sizes.min())
+        chosen = ((np.cumsum(sizes) - sizes)[:, None] + np.arange(tasks)).ravel()
+        columns = [
+            of_metric[chosen].reshape(-1, tasks)
+            for counts in self.classifiers.counts(there)
+            for of_metric in (counts.accuracy_by_task(), counts.worst_by_task())
+        ]
+        values = np.full((len(tables), tasks, len(columns)), np.nan)
+        values[place] = np.stack(columns, axis=-1)
+        by_half = values.reshape(len(halvings), 2, len(self.drawings), tasks, -1).transpose(1, 0, 3, 2, 4)
         # In one layout, as an array that comes from another process is: sums over it round alike.
         return np.ascontiguousarray(by_half), refused
-
-    def _halves(self, halving: int) -> Iterator[Catalog]:
-        side = self.sides[halving, self.unit_of_item]
-        for half in (1, -1):
-            yield Catalog(self.catalog.table.filter(pa.array(side == half)), self.catalog.root)
 
 
 def means_on_halves(
@@ -142,65 +133,73 @@ def means_on_halves(
     material = material or Material()
     seed = material.seed if seed is None else seed
     tasks = tasks or material.tasks_per_half or TASKS_PER_HALF
-    made = [(name, features, [make_method(one) for one in methods]) for name, features, methods in classifiers]
-    known: dict[str, Drawing] = {}
-    drawings: dict[str, Drawing] = {}
-    lacking: dict[str, Mismatch] = {}
-    for one in task_sets:
-        try:
-            drawings[one.digest] = Drawing.of(one, material, known)
-        except Mismatch as error:
-            lacking[one.digest] = error
-    if not drawings:
-        raise next(iter(lacking.values()))
+    drawings, refused = _drawings(task_sets, material)
     kept = _used(catalog, task_sets)
     pool = ItemPool.of(kept)
+    again = RepeatedClassifiers.of(classifiers, pool.items, seed)
     called = nouns(catalog.medium) if units == "images" else units
-    refused = {digest: _too_small(pool, units, called, one.shape) for digest, one in drawings.items() if one.shape}
-    refused = {digest: reason for digest, reason in refused.items() if reason}
-    refused |= {digest: str(error) for digest, error in lacking.items()}
-    drawn = [digest for digest in drawings if digest not in refused]
-    if not drawn:
-        raise InsufficientData(next(iter(refused.values())) or "")
-    per_halving = 2 * tasks * len(drawn) * sum(len(methods) for _, _, methods in made)
-    halvings = halvings or material.halvings or min(HALVINGS, max(FEWEST_HALVINGS, MOST_EVALUATIONS // per_halving))
+    for digest, drawing in drawings.items():
+        if drawing.shape and (reason := _too_small(pool, units, called, drawing.shape)):
+            refused[digest] = reason
+    drawn = _not_refused(drawings, refused)
+    if halvings is None:
+        most = MOST_EVALUATIONS // (2 * tasks * len(drawn) * len(again.names))
+        halvings = material.halvings or min(HALVINGS, max(FEWEST_HALVINGS, most))
     groups = None
     if units == "images" and pool.sources is None:  # nobody has said which items share a source
-        features = made[0][1]
+        features = again.encoders[0][1]
         groups = near_duplicates(features.array[features.rows_of(pool.items)], pool.class_of)
     unit_of_item, freedom = _units(pool, units, groups)
     sides = _sides(pool, unit_of_item, units, halvings, seed)
-    work = _Work(kept, made, [drawings[one] for one in drawn], sides, _by_row(pool, unit_of_item), tasks, seed)
+    unit_of_row = np.empty_like(unit_of_item)
+    unit_of_row[pool.rows] = unit_of_item
+    work = _Work(kept, again, [drawings[digest] for digest in drawn], sides, unit_of_row, tasks)
+
+    def refuse(reasons: Mapping[int, str]) -> list[str]:
+        """Note why halves are too little for drawings of these numbers; give those that are left."""
+        for number, reason in reasons.items():
+            refused.setdefault(drawn[number], f"a half of the {called} is too little: {reason}")
+        return _not_refused(drawn, refused)
+
+    # Halves that are too little for a drawing mostly are so at once, and to find that out takes long: it is tried once.
+    drawn = refuse(work.tables(range(1))[1])
+    work = replace(work, drawings=[drawings[digest] for digest in drawn])
     blocks = [range(start, min(start + _BLOCK, halvings)) for start in range(0, halvings, _BLOCK)]
     what = f"evaluating on halves of the {called}"
-    # Halves that are too little for a drawing mostly are so at once, and to find that out takes long: it is tried once.
-    values, hopeless = work.block(blocks[0])
-    kept_drawings = [number for number in range(len(drawn)) if number not in hopeless]
-    rest = replace(work, drawings=[work.drawings[number] for number in kept_drawings])
-    done = [(values[:, :, :, kept_drawings], dict[int, str]())]
-    if kept_drawings:
-        done += resolve(runtime).map(rest.block, blocks[1:], what=what, steps=len, needs="share")
-    too_little = {drawn[number]: reason for number, reason in hopeless.items()}
-    drawn = [drawn[number] for number in kept_drawings]
-    for _, of_block in done:
-        too_little |= {drawn[number]: reason for number, reason in of_block.items() if drawn[number] not in too_little}
-    refused |= {digest: f"a half of the {called} is too little: {reason}" for digest, reason in too_little.items()}
-    given = [number for number, digest in enumerate(drawn) if digest not in refused]
-    if not given:
-        raise InsufficientData(next(iter(refused.values())) or "")
+    done = list(resolve(runtime).map(work.block, blocks, what=what, steps=len, needs="share"))
+    left = refuse({number: reason for _, reasons in reversed(done) for number, reason in reasons.items()})
     fewest = min(values.shape[2] for values, _ in done)
-    joined = np.concatenate([values[:, :, :fewest][..., given, :] for values, _ in done], axis=1)
-    first, second = joined.reshape(*joined.shape[:3], -1)
-    names: list[MeanOf] = [
-        (drawn[number], Classifier(encoder, method.spelling), metric)
-        for number in given
-        for encoder, _, methods in made
-        for method in methods
-        for metric in METRICS
-    ]
+    numbers = [drawn.index(digest) for digest in left]
+    first, second = np.concatenate([values[:, :, :fewest, numbers] for values, _ in done], axis=1).reshape(
+        2, halvings, fewest, -1
+    )
+    names: list[MeanOf] = [(digest, name, metric) for digest in left for name in again.names for metric in METRICS]
     halves = Halves.of_tasks(first, second, freedom, sides if units == "classes" else None)
     together = 0 if groups is None else int((np.bincount(groups)[groups] > 1).sum())
-    return HalvedMeans(halves, list(names), {digest: str(reason) for digest, reason in refused.items()}, together)
+    return HalvedMeans(halves, list(names), refused, together)
+
+
+def _drawings(task_sets: Sequence[TaskSet], material: Material) -> tuple[dict[str, Drawing], dict[str | None, str]]:
+    """How each task set was drawn, by its digest, or why it cannot be drawn anew; Mismatch if none can."""
+    known: dict[str, Drawing] = {}
+    drawings: dict[str, Drawing] = {}
+    lacking: dict[str, Mismatch] = {}
+    for task_set in task_sets:
+        try:
+            drawings[task_set.digest] = Drawing.of(task_set, material, known)
+        except Mismatch as error:
+            lacking[task_set.digest] = error
+    if not drawings:
+        raise next(iter(lacking.values()))
+    return drawings, {digest: str(error) for digest, error in lacking.items()}
+
+
+def _not_refused(digests: Iterable[str], refused: Mapping[str | None, str]) -> list[str]:
+    """The task sets that are left; InsufficientData if none is."""
+    left = [digest for digest in digests if digest not in refused]
+    if not left:
+        raise InsufficientData(next(iter(refused.values())))
+    return left
 
 
 def _used(catalog: Catalog, task_sets: Sequence[TaskSet]) -> Catalog:
@@ -264,22 +263,3 @@ def _sides(pool: ItemPool, unit: npt.NDArray[np.int64], units: Units, halvings: 
         start = draws.bits(seed, _SIDES, halving, count + group[order]) & np.uint64(1)
         sides[halving, order] = np.where((np.arange(count) - first + start.astype(np.int64)) % 2, 1, -1)
     return sides
-
-
-def _by_row(pool: ItemPool, unit: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Units by the catalog's rows instead of the pool's positions."""
-    by_row = np.empty_like(unit)
-    by_row[pool.rows] = unit
-    return by_row
-
-
-def join_tasks(tables: Sequence[pa.Table]) -> TaskSet:
-    """Join the drawn rows of several task sets to one, with tasks numbered through."""
-    joined, first = [], 0
-    for table in tables:
-        task = table.column("task").to_numpy()
-        columns = {"task": pa.array(task - task[0] + first, pa.int32())}
-        columns |= {name: table.column(name) for name in ("slot", "label", "attribute", "support", "query")}
-        joined.append(pa.table(columns))
-        first += int(task[-1] - task[0]) + 1
-    return TaskSet(pa.concat_tables(joined).combine_chunks())

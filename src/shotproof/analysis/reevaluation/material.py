@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+from shotproof.analysis.reevaluation.kept_arrays import Keeper, KeptArrays
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, Mismatch
 from shotproof.core.limits import HALVINGS, TASKS_PER_HALF
 from shotproof.core.records import MethodRecord, Source
 from shotproof.core.trust import NotTrusted, Trust, reading_below, recorded_code, trusting
+from shotproof.evaluation.evaluated import Evaluated
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.features.transforms import transform
-from shotproof.methods.method import AnyMethod, Method, make_method
-from shotproof.methods.own.code import is_in_file
+from shotproof.learners.custom.code import is_in_file
+from shotproof.learners.method import AnyMethod, Method, make_method
 from shotproof.tasks.taskset import TaskSet
+
+# What a quick study re-evaluates: the fewest halvings of the data that tell a variance, and few tasks on each half.
+# What few tasks add to the variance is known and taken off; that it is known less well makes the intervals wider.
+_QUICK_HALVINGS, _QUICK_TASKS_PER_HALF = 20, 50
 
 Stored = TypeVar("Stored", Catalog, TaskSet, Features, Attributes)
 
@@ -50,6 +58,7 @@ class Material:
     trust: whether code that the files name may be imported, and files elsewhere be read; or which, as `NotTrusted`
         tells it
     folders: where the files lie; what they name below these may be read
+    keeper: keeps re-evaluations, so that none is made twice; None: they are made anew
 
     Raises:
         InputError: fewer than two halvings or tasks on a half, or something that is not a list.
@@ -60,10 +69,7 @@ class Material:
         >>> features = sp.encode(catalog, "dial(share=0.5)")
         >>> tasks = sp.sample(catalog, "random", tasks=20, query=5)
         >>> results = sp.evaluate(tasks, features, "ncc")
-        >>> material = sp.Material([results], [tasks], [catalog], [features], halvings=4)
-        >>> list(sp.compare(material, intervals=["sampler", "images"]).groups[0].rows[0].intervals["acc"])
-        ['sampler', 'images']
-        >>> material
+        >>> Material([results], [tasks], [catalog], [features], halvings=4)
         <Material: 1 results, 1 tasks, 1 catalogs, 1 features>
     """
 
@@ -78,6 +84,7 @@ class Material:
     seed: int = 0
     trust: Trust = False
     folders: Sequence[Path] = ()
+    keeper: Keeper | None = None
 
     def __repr__(self) -> str:
         held = {name: len(getattr(self, name)) for name in ("results", "tasks", "catalogs", "features", "attributes")}
@@ -91,6 +98,10 @@ class Material:
         for name in ("results", "tasks", "catalogs", "features", "attributes", "methods"):
             if not isinstance(getattr(self, name), list | tuple):
                 raise InputError(f"{name}: expected a list, found {type(getattr(self, name)).__name__}")
+
+    def quickly(self) -> Material:
+        """Return the same, to be re-evaluated less, so that intervals are wider."""
+        return replace(self, halvings=_QUICK_HALVINGS, tasks_per_half=_QUICK_TASKS_PER_HALF)
 
     def require(self, interval: str, *names: str) -> None:
         """Refuse to go on without these."""
@@ -146,6 +157,43 @@ class Material:
             except InputError as error:
                 reason = error
         raise reason.placed(refusal) from reason
+
+    def is_kept(self, what: str, sets: Sequence[Evaluated]) -> bool:
+        """Return whether a re-evaluation of these task sets of one design was kept."""
+        return self.keeper is not None and self.keeper.is_current(*self._reevaluation(what, sets))
+
+    def reevaluated(self, what: str, sets: Sequence[Evaluated], make: Callable[[], KeptArrays]) -> KeptArrays:
+        """Return a re-evaluation of task sets of one design: as it was kept, or else made, and kept.
+
+        Args:
+            what: is evaluated: `images`, `classes`, `shuffles`, ...
+            sets: the task sets with their classifiers
+            make: evaluates it
+        """
+        if self.keeper is None:
+            return make()
+        kept = self.keeper.step(KeptArrays, *self._reevaluation(what, sets), make, compared=False)
+        assert kept is not None  # it is no dry run
+        return kept
+
+    def _reevaluation(self, what: str, sets: Sequence[Evaluated]) -> tuple[str, list[Any], list[Any]]:
+        """Return the name of a re-evaluation's file, what it is made from, and by what."""
+        design = sets[0].origin.design
+        records = {
+            (results.record.features.classifier, record.spelling): record.options
+            for results in self.results
+            for record in results.record.methods
+        }
+        classifiers = dict.fromkeys(classifier for evaluated in sets for classifier in evaluated.values)
+        inputs = [
+            [evaluated.origin.tasks_digest for evaluated in sets],
+            sorted({(encoder, str(digest)) for evaluated in sets for encoder, digest in evaluated.features.items()}),
+            [[*classifier, records.get(classifier, {})] for classifier in classifiers],
+        ]
+        told_apart = json.dumps([design.catalog, design.split, design.query, design.dial])  # none of them is a path
+        digest = hashlib.sha256(told_apart.encode()).hexdigest()[:6]
+        name = f"reevaluations/{what}-{design.way}way-{design.shot}shot-{digest}.parquet"
+        return name, inputs, [self.halvings, self.tasks_per_half, self.seed]
 
     @contextlib.contextmanager
     def trusted(self) -> Iterator[None]:

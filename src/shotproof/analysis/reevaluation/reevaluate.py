@@ -12,43 +12,60 @@ import pyarrow.compute as pc
 
 from shotproof.analysis.reevaluation.best_query import best_query
 from shotproof.analysis.reevaluation.drawing import Drawing
-from shotproof.analysis.reevaluation.halvings import Classifiers, means_on_halves
+from shotproof.analysis.reevaluation.halvings import means_on_halves
+from shotproof.analysis.reevaluation.kept_arrays import (
+    KeptArrays,
+    Values,
+    keep_halves,
+    keep_shuffles,
+    keep_values,
+    kept_halves,
+    kept_shuffles,
+    kept_values,
+)
 from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.reevaluation.repeated import Classifiers
 from shotproof.analysis.reevaluation.shuffles import evaluate_shuffled
 from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.evaluation.evaluate import ON_ITEMS, evaluate
-from shotproof.evaluation.evaluated import Classifier, Evaluated, Metric, values_of
-from shotproof.evaluation.metrics import FloatArray
+from shotproof.evaluation.evaluated import Classifier, Evaluated, values_of
 from shotproof.evaluation.origin import RANDOM, Design
-from shotproof.methods.adaptation.adaptation import Adaptation
-from shotproof.methods.method import Method
-from shotproof.stats.evidence import DEPLETION, Reevaluated, Units, by_design, replicates_of
+from shotproof.learners.adaptation.adaptation import Adaptation
+from shotproof.learners.method import Method
+from shotproof.stats.evidence import DEPLETION, Reevaluated, Replicates, Units, by_design, replicates_of
 from shotproof.stats.halves import HalvedMeans
 from shotproof.stats.intervals import Covers
 from shotproof.stats.shuffles import ShuffledTasks
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.taskset import TaskSet
 
-Values = dict[Classifier, dict[Metric, FloatArray]]
-
 
 def reevaluate(
     sets: Sequence[Evaluated], covers: Sequence[Covers], material: Material, runtime: Runtime | None = None
 ) -> Mapping[Design, Reevaluated]:
-    """What the intervals need beyond the results, for each design; data that is too small is a reason, not an error."""
-    units = [name for name in get_args(Units) if name in covers]
-    found = {}
+    """Evaluate what intervals need beyond the results, by design; data that is too small is a reason, no error."""
+    runtime = resolve(runtime)
+    reevaluated = {}
     for design, of_design in by_design(sets).items():
-        random = next((one for one in of_design if one.label == RANDOM), None)
-        halves = {name: _halves(name, of_design, material, resolve(runtime)) for name in units}
-        known = Reevaluated(halves=halves)
+        known = Reevaluated()
+        random = next((evaluated for evaluated in of_design if evaluated.label == RANDOM), None)
         if random and DEPLETION in covers:
-            known = replace(_depleted(random, of_design, material, resolve(runtime)), halves=halves)
-        shuffled = _shuffled(of_design, material, resolve(runtime))
-        if halves or known.depletion is not None or shuffled:
-            found[design] = replace(known, shuffled=shuffled)
-    return found
+            known = _depleted(random, of_design, material, runtime)
+        units = [name for name in get_args(Units) if name in covers]
+        known = replace(
+            known,
+            halves={name: _halves(name, of_design, material, runtime) for name in units},
+            shuffled=_shuffled(of_design, material, runtime),
+        )
+        if known != Reevaluated():
+            reevaluated[design] = known
+    return reevaluated
+
+
+def are_kept(sets: Sequence[Evaluated], material: Material) -> bool:
+    """Return whether re-evaluations on halves of the images were kept for every design."""
+    return all(material.is_kept("images", of_design) for of_design in by_design(sets).values())
 
 
 def missing_material(sets: Sequence[Evaluated], material: Material) -> str | None:
@@ -74,60 +91,58 @@ def missing_material(sets: Sequence[Evaluated], material: Material) -> str | Non
 
 
 def _depleted(random: Evaluated, of_design: Sequence[Evaluated], material: Material, runtime: Runtime) -> Reevaluated:
-    """The classifiers of the random tasks on tasks without replacement, or why there are none.
+    """Evaluate the classifiers of the random tasks on tasks without replacement, or say why that cannot be.
 
-    Where the results have such tasks, these are taken; where the material is there, tasks with the best number of
-    queries are evaluated too.
+    If the results have such tasks, these are taken; if the inputs are there, tasks with the best number of queries are
+    evaluated too.
     """
-    refusal = _on_items([random], material)
-    given = next((one for one in of_design if one.origin.sampler == DEPLETION), None)
+    given = next((evaluated for evaluated in of_design if evaluated.origin.sampler == DEPLETION), None)
     if given and set(random.values) <= set(given.values):
         known = Reevaluated(given.values, class_uses=_uses(given.rows[0]))
-        if refusal or missing_material([random], material):
+        if _on_items([random], material) or missing_material([random], material):
             return known
-    elif refusal:
-        return Reevaluated(refusal)
     else:
-        material.require(DEPLETION, "catalogs", "features")
-        try:
-            depleted, tasks = _without_replacement(random, random.origin.design.query, material, runtime)
-        except InsufficientData as error:
-            return Reevaluated(str(error))
-        known = Reevaluated(depleted, class_uses=_uses(tasks.table))
+        kept = _without_replacement(random, random.origin.design.query, material, runtime)
+        if kept.record.refused is not None:
+            return Reevaluated(kept.record.refused)
+        known = Reevaluated(kept_values(kept), class_uses=kept.facts["uses"])
     best = best_query(random, material)
     if best is None:
         return known
-    try:
-        at_best, _ = _without_replacement(random, best, material, runtime)
-    except InsufficientData:
-        return known
-    return replace(known, best_query=best, at_best_query=at_best)
+    kept = _without_replacement(random, best, material, runtime)
+    return known if kept.record.refused else replace(known, best_query=best, at_best_query=kept_values(kept))
 
 
-def _without_replacement(
-    random: Evaluated, query: int | None, material: Material, runtime: Runtime
-) -> tuple[Values, TaskSet]:
-    """The classifiers of the random tasks on all tasks without replacement that the data gives, and these."""
-    design = random.origin.design
-    sizes = {"way": design.way, "shot": design.shot, "query": query}
-    drawn: dict[str, Any] = {name: size for name, size in sizes.items() if size is not None}
-    skip = "skip_small_classes=True" in random.origin.spelling
-    tasks = sample(
-        material.catalog(design.catalog),
-        f"{DEPLETION}(skip_small_classes={skip})",
-        split=design.split,
-        seed=material.seed,
-        runtime=runtime,
-        **drawn,
-    )
-    depleted: Values = {}
-    for encoder, methods in _methods([random], material).items():
-        features = material.features_of(encoder, random.features[encoder])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # said once already, when the methods were evaluated
-            results = evaluate(tasks, features, methods, seed=material.seed, runtime=runtime)
-        depleted |= {Classifier(encoder, method): values_of(results, method) for method in results.methods}
-    return depleted, tasks
+def _without_replacement(random: Evaluated, query: int | None, material: Material, runtime: Runtime) -> KeptArrays:
+    """Evaluate the classifiers of the random tasks on all tasks without replacement that the data gives."""
+
+    def make() -> KeptArrays:
+        if refusal := _on_items([random], material):
+            return KeptArrays.refusal(refusal)
+        material.require(DEPLETION, "catalogs", "features")
+        design = random.origin.design
+        sizes: dict[str, Any] = {"way": design.way, "shot": design.shot, "query": query}
+        skip = "skip_small_classes=True" in random.origin.spelling
+        try:
+            tasks = sample(
+                material.catalog(design.catalog),
+                f"{DEPLETION}(skip_small_classes={skip})",
+                split=design.split,
+                seed=material.seed,
+                runtime=runtime,
+                **{name: size for name, size in sizes.items() if size is not None},
+            )
+        except InsufficientData as error:
+            return KeptArrays.refusal(str(error))
+        depleted: Values = {}
+        for encoder, features, methods in classifiers_of([random], material):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", RuntimeWarning)  # said once already, when the methods were evaluated
+                results = evaluate(tasks, features, methods, seed=material.seed, runtime=runtime)
+            depleted |= {Classifier(encoder, method): values_of(results, method) for method in results.methods}
+        return keep_values(depleted, uses=_uses(tasks.table))
+
+    return material.reevaluated(f"depletion-{query}", [random], make)
 
 
 def _uses(rows: pa.Table) -> dict[str, int]:
@@ -137,41 +152,57 @@ def _uses(rows: pa.Table) -> dict[str, int]:
 
 
 def _halves(units: Units, sets: Sequence[Evaluated], material: Material, runtime: Runtime) -> HalvedMeans | str:
-    """All classifiers on halves of the data, or why there are none."""
-    if refusal := _on_items(sets, material):
-        return refusal
-    with_attributes = any(one.origin.attributes is not None for one in sets)
-    material.require(units, "tasks", "catalogs", "features", *(["attributes"] if with_attributes else []))
-    try:
-        return means_on_halves(
-            [material.task_set(one.origin.tasks_digest, one.origin.design.catalog) for one in replicates_of(sets)],
-            material.catalog(sets[0].origin.design.catalog),
-            classifiers_of(sets, material),
-            units,
-            material=material,
-            runtime=runtime,
-        )
-    except InsufficientData as error:
-        return str(error)
+    """Evaluate all classifiers on halves of the data, or say why that cannot be."""
+
+    def make() -> KeptArrays:
+        if refusal := _on_items(sets, material):
+            return KeptArrays.refusal(refusal)
+        with_attributes = any(evaluated.origin.attributes is not None for evaluated in sets)
+        material.require(units, "tasks", "catalogs", "features", *(["attributes"] if with_attributes else []))
+        try:
+            means = means_on_halves(
+                _task_sets(replicates_of(sets), material),
+                material.catalog(sets[0].origin.design.catalog),
+                classifiers_of(sets, material),
+                units,
+                material=material,
+                runtime=runtime,
+            )
+        except InsufficientData as error:
+            return KeptArrays.refusal(str(error))
+        return keep_halves(means)
+
+    return kept_halves(material.reevaluated(units, sets, make))
 
 
 def _shuffled(sets: Sequence[Evaluated], material: Material, runtime: Runtime) -> ShuffledTasks | None:
     """Evaluate task sets that have placebos with shuffled words; None if there are none, or something is missing."""
     replicates = replicates_of(sets)
-    origins = {one.label: one.origin for one in replicates}
-    stressed = [one for one in replicates if one.origin.placebo(origins)]
-    if not stressed or _on_items(sets, material) or missing_material(sets, material):
+    origins = {evaluated.label: evaluated.origin for evaluated in replicates}
+    stressed = [evaluated for evaluated in replicates if evaluated.origin.placebo(origins)]
+
+    def make() -> KeptArrays:
+        try:
+            shuffled = evaluate_shuffled(
+                _task_sets(stressed, material),
+                material.catalog(sets[0].origin.design.catalog),
+                classifiers_of(sets, material),
+                seed=material.seed,
+                runtime=runtime,
+            )
+        except InsufficientData as error:
+            return KeptArrays.refusal(str(error))
+        return keep_shuffles(shuffled)
+
+    if not stressed:
         return None
-    try:
-        return evaluate_shuffled(
-            [material.task_set(one.origin.tasks_digest, one.origin.design.catalog) for one in stressed],
-            material.catalog(sets[0].origin.design.catalog),
-            classifiers_of(sets, material),
-            seed=material.seed,
-            runtime=runtime,
-        )
-    except InsufficientData:
+    if not material.is_kept("shuffles", sets) and (_on_items(sets, material) or missing_material(sets, material)):
         return None
+    return kept_shuffles(material.reevaluated("shuffles", sets, make))
+
+
+def _task_sets(sets: Sequence[Replicates], material: Material) -> list[TaskSet]:
+    return [material.task_set(each.origin.tasks_digest, each.origin.design.catalog) for each in sets]
 
 
 def classifiers_of(sets: Sequence[Evaluated], material: Material) -> Classifiers:

@@ -7,26 +7,21 @@ items of each class permuted. So task sets need not be drawn anew: their items a
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from shotproof.analysis.reevaluation.halvings import Classifiers, join_tasks
+from shotproof.analysis.reevaluation.repeated import Classifiers, RepeatedClassifiers
 from shotproof.catalog.catalog import Catalog
 from shotproof.core import draws
 from shotproof.core.arrays import FloatArray
 from shotproof.core.runtime.runtime import Runtime, resolve
-from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.evaluated import METRICS, Classifier
-from shotproof.features.features import Features
-from shotproof.methods.method import Method, make_method
+from shotproof.evaluation.evaluated import METRICS
 from shotproof.stats.evidence import MeanOf
 from shotproof.stats.shuffles import ShuffledMeans, ShuffledTasks
-from shotproof.tasks.shape import TaskShape
-from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.taskset import TaskSet, TaskShape
 from shotproof.tasks.uniform.placebo import Placebo
 
 # More tasks per shuffle would tell the variance hardly better; of many classifiers, fewer shuffles are made.
@@ -41,9 +36,8 @@ class _Work:
     """All that a worker process needs."""
 
     catalog: Catalog
-    classifiers: list[tuple[str, Features, list[Method]]]
+    classifiers: RepeatedClassifiers
     task_sets: list[TaskSet]
-    seed: int
 
     def block(self, shuffles: range) -> tuple[FloatArray, FloatArray]:
         """Evaluate some shuffles: [shuffles, classifiers, metrics, tasks], and [shuffles, classifiers, rows].
@@ -53,21 +47,13 @@ class _Work:
         tables = []
         for shuffle in shuffles:
             # Task sets that are matched share the permutations.
-            seed = int(draws.bits(self.seed, shuffle) >> np.uint64(1))
+            seed = int(draws.bits(self.classifiers.seed, shuffle) >> np.uint64(1))
             for tasks in self.task_sets:
                 bound = Placebo(per_task=False).bind(self.catalog, TaskShape(), seed, like=tasks)
                 tables.append(bound.draw(range(len(tasks))))
-        joined = join_tasks(tables)
-        by_task, by_row = [], []
-        for _, features, methods in self.classifiers:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RuntimeWarning)  # said once already, when the methods were evaluated
-                results = evaluate(joined, features, methods, seed=self.seed)
-            for method in methods:
-                counts = results.counts(method.spelling)
-                by_task.append([counts.accuracy_by_task(), counts.worst_by_task()])
-                by_row.append(counts.accuracy())
-        return _by_shuffle(by_task, len(shuffles)), _by_shuffle(by_row, len(shuffles))
+        counts = self.classifiers.counts(tables)
+        by_task = [[each.accuracy_by_task(), each.worst_by_task()] for each in counts]
+        return _by_shuffle(by_task, len(shuffles)), _by_shuffle([each.accuracy() for each in counts], len(shuffles))
 
 
 def evaluate_shuffled(
@@ -97,13 +83,14 @@ def evaluate_shuffled(
     Raises:
         InsufficientData: a class has too few sources for a shuffle.
     """
-    made = [(name, features, [make_method(method) for method in methods]) for name, features, methods in classifiers]
-    names = [Classifier(name, method.spelling) for name, _, methods in made for method in methods]
+    kept = catalog.in_split(task_sets[0].record.split)
+    again = RepeatedClassifiers.of(classifiers, kept.item_column, seed)
+    names = again.names
     tasks = min(tasks, *map(len, task_sets))
     first_tasks = [task_set.first(tasks) for task_set in task_sets]
     per_shuffle = tasks * len(task_sets) * len(names)
     shuffles = shuffles or min(SHUFFLES, max(FEWEST_SHUFFLES, MOST_EVALUATIONS // per_shuffle))
-    work = _Work(catalog.in_split(task_sets[0].record.split), made, first_tasks, seed)
+    work = _Work(kept, again, first_tasks)
     blocks = [range(start, min(start + _BLOCK, shuffles)) for start in range(0, shuffles, _BLOCK)]
     evaluated = list(
         resolve(runtime).map(work.block, blocks, what="evaluating with shuffled words", steps=len, needs="share")

@@ -9,7 +9,7 @@ import numpy as np
 from shotproof.analysis.verification.recomputation import Recomputation
 from shotproof.core.arrays import FloatArray
 from shotproof.evaluation.evaluated import METRICS
-from shotproof.methods.method import Method, make_method
+from shotproof.learners.method import Method, make_method
 from shotproof.stats.card.card import Card, CardAxis
 from shotproof.stats.card.contradictions import ROUNDING, axis_contradictions, same_number, twice
 from shotproof.tasks.taskset import TaskSet

@@ -16,7 +16,7 @@ from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
-from shotproof.methods.method import Method
+from shotproof.learners.method import Method
 from shotproof.tasks.taskset import TaskSet
 
 if TYPE_CHECKING:

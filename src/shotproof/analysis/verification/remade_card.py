@@ -11,9 +11,10 @@ from shotproof.analysis.reevaluation.material import Material
 from shotproof.core.errors import InputError
 from shotproof.core.plain_values import shown
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.stats.card.card import Card, CardNumber
+from shotproof.stats.card.card import Card
 from shotproof.stats.card.contradictions import NUMBERS, ROUNDING
 from shotproof.stats.card.names import without_folders
+from shotproof.stats.intervals import Interval
 
 # Another machine rounds otherwise, so that an answer on a half of the data may differ here and there.
 WIDTH_SHARE = 0.02
@@ -73,7 +74,7 @@ def _without(values: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key not in keys}
 
 
-def _numbers(card: Card) -> Iterator[CardNumber]:
+def _numbers(card: Card) -> Iterator[Interval]:
     for axis in card.axes:
         for field in NUMBERS:
             yield from getattr(axis, field).values()

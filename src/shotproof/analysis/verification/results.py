@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from shotproof.analysis.verification.recomputation import Recomputation
 from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
-from shotproof.methods.method import Method, make_method
+from shotproof.learners.method import Method, make_method
 from shotproof.tasks.taskset import TaskSet
 
 

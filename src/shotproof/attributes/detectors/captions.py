@@ -11,21 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shotproof.attributes.detector import Detector, Words
-from shotproof.attributes.detectors.words import (
-    FORM_HELP,
-    TAGGER_EXTRAS,
-    TAGGER_HELP,
-    TAGGERS,
-    Form,
-    available_tagger,
-    make_tagger,
-    words_of_captions,
-)
-from shotproof.attributes.item_names import items_named
+from shotproof.attributes.detector import Words, items_named, named_column, require_all_items
+from shotproof.attributes.detectors.captioning import CaptionDetector
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layouts.csv_file import read_csv
-from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.errors import InputError
 from shotproof.core.files import parse_json, read_text
 from shotproof.core.options import option
 from shotproof.core.plain_values import typed
@@ -40,7 +30,7 @@ FORMATS = (".csv", ".parquet", ".jsonl")
 
 
 @dataclass(frozen=True)
-class CaptionsDetector(Detector):
+class CaptionsDetector(CaptionDetector):
     """Words from a CSV, Parquet or JSONL file with the columns `item` (or `file`) and `caption`.
 
     Several captions of an item give the union of their words; an item whose captions are all null has no known words.
@@ -51,16 +41,6 @@ class CaptionsDetector(Detector):
     example = "captions(file='captions.csv')"
 
     file: Path = option(help="the captions, with the columns item (or file) and caption", path=True)
-    tagger: str = option("hanta", TAGGER_HELP, choices=TAGGERS)
-    words: Form = option("single", FORM_HELP)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "tagger", available_tagger(self.tagger))  # the record says which it was
-
-    def extras(self) -> Mapping[str, str]:
-        """The tagger."""
-        return TAGGER_EXTRAS[self.tagger]
 
     def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
         """The words of every item; one without a row is an error."""
@@ -68,9 +48,7 @@ class CaptionsDetector(Detector):
         for item in catalog.items:
             if not found[item]:
                 logger.warning("item '%s' is skipped: it has no caption in %s", item, self.file)
-        return words_of_captions(
-            {item: found[item] or None for item in catalog.items}, make_tagger(self.tagger, self.words)
-        )
+        return self.words_of({item: found[item] or None for item in catalog.items})
 
     def check(self, catalog: Catalog) -> None:
         """Refuse a file that lacks items."""
@@ -88,29 +66,21 @@ class CaptionsDetector(Detector):
                 unknown.append(name)
             else:
                 found.setdefault(item, []).extend([] if caption is None else [caption])
-        items = catalog.items
-        lacking = [item for item in items if item not in found]
-        if lacking:
-            hint = f"; {len(unknown)} rows are of no item of the catalog, e.g. '{unknown[0]}'" if unknown else ""
-            raise InputError(f"{what} has no row for {len(lacking)} of {len(items)} items, e.g. '{lacking[0]}'{hint}")
+        hint = f"; {len(unknown)} rows are of no item of the catalog, e.g. '{unknown[0]}'" if unknown else ""
+        require_all_items(found, catalog, what, hint)
         return found
 
 
 def _read(file: Path, what: str) -> tuple[list[str], list[str | None]]:
     """The names and the captions of all rows."""
     table = _table(file, what)
-    column = next((name for name in NAMES if name in table.column_names), None)
-    if column is None:
-        raise InputError(f"{what} has no column 'item' or 'file'{did_you_mean('item', table.column_names)}")
-    table = conform(table, {column: "string", "caption": "string"}, what)
+    names = named_column(table, NAMES, what)
+    table = conform(table, {"caption": "string"}, what)
     if not table.num_rows:
         raise InputError(f"{what} has no rows")
     longest = pc.max(pc.utf8_length(table.column("caption"))).as_py() or 0
     if longest > LONGEST_CAPTION:
         raise InputError(f"{what}: expected captions of at most {LONGEST_CAPTION:,} characters, found {longest:,}")
-    names = table.column(column).to_pylist()
-    if not all(names):
-        raise InputError(f"{what}, column '{column}' has an empty value")
     return names, table.column("caption").to_pylist()
 
 

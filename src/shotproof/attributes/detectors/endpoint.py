@@ -5,20 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from shotproof.attributes.detector import Detector, Words
-from shotproof.attributes.detectors.captioning import Keep, caption_catalog
-from shotproof.attributes.detectors.words import (
-    FORM_HELP,
-    TAGGER_EXTRAS,
-    TAGGER_HELP,
-    TAGGERS,
-    Form,
-    available_tagger,
-    make_tagger,
-    words_of_captions,
-)
+from shotproof.attributes.detector import Words
+from shotproof.attributes.detectors.captioning import CaptionDetector, Keep
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.chat_server import ChatServer, Content, FailedRequest, ServerOptions
 from shotproof.core.errors import UnreadableItem
@@ -32,7 +23,7 @@ MAX_TOKENS = 100
 
 
 @dataclass(frozen=True)
-class EndpointDetector(ServerOptions, Detector):
+class EndpointDetector(ServerOptions, CaptionDetector):
     """Captions by a server such as vLLM, Ollama or LM Studio, one request per image, then their nouns and adjectives.
 
     A request that fails is made again: after `backoff` seconds, then twice as many each time, or as many as the server
@@ -44,29 +35,17 @@ class EndpointDetector(ServerOptions, Detector):
     example = "endpoint(model='llava', url='http://localhost:8000/v1')"
 
     prompt: str = option(PROMPT, "what the model is asked for")
-    tagger: str = option("hanta", TAGGER_HELP, choices=TAGGERS)
-    words: Form = option("single", FORM_HELP)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "tagger", available_tagger(self.tagger))  # the record says which it was
 
     def extras(self) -> Mapping[str, str]:
         """The tagger, and what makes the captions."""
-        return {"httpx": "endpoint", **TAGGER_EXTRAS[self.tagger]}
+        return {"httpx": "endpoint", **super().extras()}
 
     def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
         """The words of every item; one that gets no caption is reported by name and has None."""
-        tagger = make_tagger(self.tagger, self.words)
-        server = self.server()
-
-        def caption(paths: Sequence[Path], keep: Keep) -> None:
-            self._caption_all(server, paths, keep, runtime)
-
         made_by = {"model": self.model, "prompt": self.prompt, "max_tokens": MAX_TOKENS, "max_side": MAX_SIDE}
-        return words_of_captions(caption_catalog(catalog, made_by, caption, runtime), tagger)
+        return self.caption(catalog, made_by, partial(self._caption_all, self.server(), runtime), runtime)
 
-    def _caption_all(self, server: ChatServer, paths: Sequence[Path], keep: Keep, runtime: Runtime) -> None:
+    def _caption_all(self, server: ChatServer, runtime: Runtime, paths: Sequence[Path], keep: Keep) -> None:
         with runtime.progress_bar("captioning", len(paths)) as advance:
 
             async def caption(numbered: tuple[int, Path]) -> None:

@@ -13,7 +13,8 @@
 | `portrait`, `landscape` | the image is more than OBLONG times as high as wide, as wide as high |
 
 `<color>` is one of black, white, grey, red, orange, yellow, green, blue, purple, pink, brown. Lightness (0 to 100) and
-chroma are CIELAB's, of the image scaled to SIDE x SIDE pixels; an image smaller than that is never called blurry.
+chroma are CIELAB's, of the image scaled to SIDE x SIDE pixels; an image smaller than that is never called blurry. A
+large JPEG is decoded at a part of its size, at least 448 pixels a side.
 All thresholds are absolute: the words of an image never depend on the other images.
 """
 
@@ -127,6 +128,6 @@ def _texture(lightness: Floats, upscaled: bool) -> dict[str, bool]:
 
 def _words_of_file(path: Path) -> list[str] | UnreadableItem:
     try:
-        return photometric_words(open_image(path))
+        return photometric_words(open_image(path, side=SIDE))
     except UnreadableItem as error:
         return error

@@ -22,8 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from shotproof.attributes.detector import Detector, Words
-from shotproof.attributes.item_names import items_named
+from shotproof.attributes.detector import Detector, Words, items_named, named_column, require_all_items
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layouts.csv_file import read_csv_or_parquet
 from shotproof.core.errors import InputError
@@ -75,7 +74,7 @@ def _of_catalog(catalog: Catalog) -> Words:
 def _of_file(file: Path, catalog: Catalog) -> Words:
     what = f"annotations file {file}"
     table = read_csv_or_parquet(file, what, is_text=lambda name: name in TEXT)
-    names = _names(table, what)
+    names = named_column(table, NAMES, what)
     rows = zip(items_named(names, catalog, what), _rows(table, what), strict=True)
     found: Words = {}
     repeated: Counter[str] = Counter()
@@ -84,27 +83,14 @@ def _of_file(file: Path, catalog: Catalog) -> Words:
             continue
         repeated[item] += 1
         found[item] = words if item not in found else [*(found[item] or []), *(words or [])]
-    items = catalog.items
     if not found:
-        raise InputError(f"{what} and the catalog have no item in common: '{names[0]}' and '{items[0]}', say")
+        raise InputError(f"{what} and the catalog have no item in common: '{names[0]}' and '{catalog.items[0]}', say")
     twice = next((item for item, rows_of_it in repeated.items() if rows_of_it > 1), None)
     if twice is not None and "attribute" not in table.column_names:
         raise InputError(f"{what}: item '{twice}' has {repeated[twice]} rows")
-    lacking = [item for item in items if item not in found]
-    if lacking:
-        hint = "; a row with an empty attribute says that none holds" if "attribute" in table.column_names else ""
-        raise InputError(f"{what} has no row for {len(lacking)} of {len(catalog)} items, e.g. '{lacking[0]}'{hint}")
+    hint = "; a row with an empty attribute says that none holds" if "attribute" in table.column_names else ""
+    require_all_items(found, catalog, what, hint)
     return found
-
-
-def _names(table: pa.Table, what: str) -> list[str]:
-    column = next((name for name in NAMES if name in table.column_names), None)
-    if column is None:
-        raise InputError(f"{what} names no items: expected a column 'item' or 'path' or 'file', {_found(table)}")
-    names: list[str] = conform(table, {column: "string"}, what).column(column).to_pylist()
-    if not all(names):
-        raise InputError(f"{what}, column '{column}' has an empty value")
-    return names
 
 
 def _rows(table: pa.Table, what: str) -> list[Held]:
@@ -121,7 +107,7 @@ def _rows(table: pa.Table, what: str) -> list[Held]:
     if not columns:
         raise InputError(
             f"{what} has no attributes: expected a column 'attribute' (long), 'attributes' (a list), "
-            f"or a column of 0 and 1 for each (wide), {_found(table)}"
+            f"or a column of 0 and 1 for each (wide), found {', '.join(table.column_names[:8])}"
         )
     return _wide(table, columns, what)
 
@@ -158,8 +144,3 @@ def _flags(column: pa.ChunkedArray, what: str) -> npt.NDArray[np.bool_]:
 
 def _cleaned(words: Sequence[str | None]) -> list[str]:
     return [word.strip() for word in words if word and word.strip()]
-
-
-def _found(table: pa.Table) -> str:
-    names = table.column_names
-    return f"found {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"

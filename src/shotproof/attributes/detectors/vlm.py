@@ -13,21 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shotproof.attributes.detector import Detector, Words
-from shotproof.attributes.detectors.captioning import Keep, caption_catalog
-from shotproof.attributes.detectors.words import (
-    FORM_HELP,
-    TAGGER_EXTRAS,
-    TAGGER_HELP,
-    TAGGERS,
-    Form,
-    available_tagger,
-    make_tagger,
-    words_of_captions,
-)
+from shotproof.attributes.detector import Words
+from shotproof.attributes.detectors.captioning import CaptionDetector, Keep
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, MissingExtra, UnreadableItem, first_line
-from shotproof.core.file_digest import file_sha256
+from shotproof.core.files import file_sha256
 from shotproof.core.hugging_face import load_part, not_here, quiet, require_model
 from shotproof.core.options import option
 from shotproof.core.records import Source
@@ -47,7 +37,7 @@ MODEL_FILES = ("*.json", "*.txt", "*.model", "*.safetensors", "*.bin")
 
 
 @dataclass(frozen=True)
-class VlmDetector(Detector):
+class VlmDetector(CaptionDetector):
     """Captions by an image-to-text model, in batches, then the captions' nouns and adjectives.
 
     The model is looked up in the local cache and downloaded only with `hub`. It generates by beams, without sampling;
@@ -60,17 +50,11 @@ class VlmDetector(Detector):
     model: str = option(help="a folder, or a name on the Hugging Face hub", argument=True)
     num_beams: int = option(4, "beams of the search for a caption", least=1)
     max_new_tokens: int = option(16, "the longest caption, in tokens", least=1)
-    tagger: str = option("hanta", TAGGER_HELP, choices=TAGGERS)
-    words: Form = option("single", FORM_HELP)
     hub: bool = option(False, "whether the model may be downloaded", recorded=False, downloads=True)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "tagger", available_tagger(self.tagger))  # the record says which it was
 
     def extras(self) -> Mapping[str, str]:
         """The tagger, and what makes the captions."""
-        return {"transformers": "vlm", **TAGGER_EXTRAS[self.tagger]}
+        return {"transformers": "vlm", **super().extras()}
 
     def check(self, catalog: Catalog) -> None:
         """Refuse a model that would have to be downloaded without leave."""
@@ -79,7 +63,6 @@ class VlmDetector(Detector):
 
     def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
         """The words of every item; an image that cannot be read is reported by name and has None."""
-        tagger = make_tagger(self.tagger, self.words)
         device = choose_device(runtime.device)
         size = runtime.batch_size or BATCH_SIZE
 
@@ -102,7 +85,7 @@ class VlmDetector(Detector):
                 flush()
 
         made_by = {**self._identity, "num_beams": self.num_beams, "max_new_tokens": self.max_new_tokens}
-        return words_of_captions(caption_catalog(catalog, made_by, caption, runtime), tagger)
+        return self.caption(catalog, made_by, caption, runtime)
 
     def sources(self) -> dict[str, Source]:
         """The model, by the digest of its files or its revision on the hub."""

@@ -76,7 +76,7 @@ def make_tagger(name: str, form: Form = "single") -> Tagger:
     if name not in TAGGERS:
         raise UnknownName("tagger", name, TAGGERS)
     if available_tagger(name) == "spacy":
-        return _spacy() if form == "single" else _spacy_chunks()
+        return _spacy(form)
     analyze = _hanta()
     if form == "chunks":
         return lambda caption: _written(_chunked(analyze(caption)))
@@ -91,13 +91,11 @@ def words_of_captions(captions: Mapping[str, Iterable[str] | None], tagger: Tagg
     }
 
 
-def tokens(caption: str) -> list[str]:
-    """The words of a caption in order, lower case; digits, punctuation and what follows an apostrophe are dropped."""
-    return [token for token, _ in _joined_tokens(caption)]
-
-
 def _joined_tokens(caption: str) -> list[tuple[str, bool]]:
-    """The words of a caption, each with whether nothing but spaces and hyphens parts it from the one before."""
+    """The words of a caption, each with whether nothing but spaces and hyphens parts it from the one before.
+
+    They are in lower case; digits, punctuation and what follows an apostrophe are dropped.
+    """
     text = _TAIL.sub("|", unicodedata.normalize("NFKC", caption).casefold())
     found, end = [], 0
     for match in _LETTERS.finditer(text):
@@ -148,8 +146,8 @@ def _chunked(words: list[_Token]) -> Iterator[tuple[str, str]]:
         elif not (word.text in ("and", "or") and place + 1 < len(words) and words[place + 1].kind == "adj"):
             waiting = []
     compounds += [nouns] if nouns else []
-    parts = {part.text for one in compounds if len(one) > 1 for part in (*one[:-1], one[-1])}
-    parts |= {one[-1].lemma for one in compounds if len(one) > 1}
+    joined = [one for one in compounds if len(one) > 1]
+    parts = {part.text for one in joined for part in one} | {one[-1].lemma for one in joined}
     for one in compounds:
         if len(one) > 1:
             yield " ".join([*(part.text for part in one[:-1]), one[-1].lemma]), "noun"
@@ -179,36 +177,24 @@ def _regular_singular(plural: str) -> str:
     return plural.removesuffix("s")
 
 
-def _spacy_model(exclude: list[str]) -> Any:
+@cache
+def _spacy(form: Form) -> Tagger:
     try:
         import spacy
     except ImportError as error:
         raise MissingExtra("tagger 'spacy'", "spacy") from error
     try:
-        return spacy.load(SPACY_MODEL, exclude=exclude)
+        model = spacy.load(SPACY_MODEL, exclude=["parser", "ner"] if form == "single" else ["ner"])
     except OSError as error:
         raise InputError(
             f"tagger 'spacy': its model {SPACY_MODEL} is not downloaded: python -m spacy download {SPACY_MODEL}"
         ) from error
 
-
-@cache
-def _spacy() -> Tagger:
-    model = _spacy_model(["parser", "ner"])
-
     def tag(caption: str) -> list[str]:
-        text = unicodedata.normalize("NFKC", caption).casefold()
-        return _written((token.lemma_, _SPACY_KINDS.get(token.pos_)) for token in model(text) if token.is_alpha)
-
-    return tag
-
-
-@cache
-def _spacy_chunks() -> Tagger:
-    model = _spacy_model(["ner"])
-
-    def tag(caption: str) -> list[str]:
-        return _written(_spacy_chunked(model(unicodedata.normalize("NFKC", caption).casefold())))
+        parsed = model(unicodedata.normalize("NFKC", caption).casefold())
+        if form == "chunks":
+            return _written(_spacy_chunked(parsed))
+        return _written((token.lemma_, _SPACY_KINDS.get(token.pos_)) for token in parsed if token.is_alpha)
 
     return tag
 

@@ -1,1 +1,1 @@
-"""One file per layout of a data set on disk."""
+"""Layouts of data sets on disk: declarations of published ones, and general ones."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import Layout, sorted_catalog
-from shotproof.catalog.layouts.class_folders import EXTENSIONS, folders_without_items, item_paths
+from shotproof.catalog.layouts.item_paths import EXTENSIONS, folders_without_items, item_paths
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
 from shotproof.core.places import shown

@@ -18,8 +18,7 @@ import pyarrow.parquet as pq
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import Layout, sorted_catalog
-from shotproof.catalog.layouts.class_folders import EXTENSIONS
-from shotproof.catalog.splits import split_in_name
+from shotproof.catalog.layouts.item_paths import EXTENSIONS, split_in_name
 from shotproof.core.errors import InputError, UnknownName, first_line
 from shotproof.core.files import is_regular, names_below, open_file, source_of
 from shotproof.core.options import option

@@ -8,23 +8,12 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.layout import Layout, sorted_catalog
-from shotproof.catalog.layouts.published_splits import (
-    SPLIT_CITATION,
-    SPLIT_FILE,
-    checked,
-    read_class_lists,
-    split_file,
-    splits_of,
-)
+from shotproof.catalog.layouts.published import SPLIT_CITATION, Columns, SplitFileLayout
 from shotproof.core.errors import InputError
-from shotproof.core.files import field, read_json
-from shotproof.core.options import option
+from shotproof.core.files import field, is_folder, is_regular, names_below, read_json
 from shotproof.media.images import open_image
 
 LISTING = "instances_train2017.json"
@@ -32,8 +21,7 @@ IMAGES, CROPS = "train2017", "crops"
 SCALE = 1.2  # of boxes, as in Meta-Dataset
 
 
-@dataclass(frozen=True)
-class MsCocoLayout(Layout):
+class MsCocoLayout(SplitFileLayout):
     """`instances_train2017.json`, in the folder or in `annotations/`, and `crops/ANNOTATION.jpg`.
 
     The crops are those of Meta-Dataset, boxes enlarged by 1.2; `python -m shotproof.catalog.layouts.mscoco FOLDER`
@@ -45,29 +33,26 @@ class MsCocoLayout(Layout):
     about = "crops of the objects that instances_train2017.json annotates, and Meta-Dataset's mscoco_splits.json"
     license = "annotations CC BY 4.0; images under Flickr's terms of use"
     citation = f"Lin et al., Microsoft COCO: Common Objects in Context, ECCV 2014; {SPLIT_CITATION}"
+    split_name = "mscoco_splits.json"
+    test_size = (40, 151_545)
 
-    split_file: Path | None = option(None, SPLIT_FILE, path=True)
-
-    def read(self, root: Path) -> Catalog:
-        """The crops of all objects."""
-        path = split_file(root, self.split_file, "mscoco_splits.json")
+    def columns(self, root: Path) -> tuple[Columns, dict[str, Any]]:
+        """Read the crops of all objects."""
         names, annotations = _objects(root)
-        if not (root / CROPS).is_dir():
+        if not is_folder(root / CROPS):
             raise InputError(
                 f"{root / CROPS} does not exist: python -m shotproof.catalog.layouts.mscoco {root} cuts the objects out"
             )
         objects = Counter(one["image_id"] for one in annotations)
-        there = {file.name for file in (root / CROPS).iterdir()}
-        cut = [one for one in annotations if f"{one['id']}.jpg" in there]
-        labels = [names[one["category_id"]] for one in cut]
-        columns: dict[str, Any] = {
+        crops = set(names_below(root / CROPS))
+        cut = [one for one in annotations if f"{one['id']}.jpg" in crops]
+        columns = {
             "item": [f"{CROPS}/{one['id']}.jpg" for one in cut],
-            "label": labels,
-            "split": splits_of(labels, read_class_lists(path), path),
+            "label": [names[one["category_id"]] for one in cut],
             "source": [f"{one['image_id']:012}" for one in cut],
             "objects": [objects[one["image_id"]] for one in cut],
         }
-        return checked(sorted_catalog(columns, root, without_crop=len(annotations) - len(cut)), path, 40, 151_545)
+        return columns, {"without_crop": len(annotations) - len(cut)}
 
 
 def write_crops(root: Path) -> int:
@@ -107,7 +92,7 @@ def crop_box(box: Sequence[float], size: tuple[int, int]) -> tuple[int, int, int
 
 def _objects(root: Path) -> tuple[dict[int, str], list[dict[str, Any]]]:
     """{category: name}, and the annotations."""
-    listing = root / LISTING if (root / LISTING).is_file() else root / "annotations" / LISTING
+    listing = root / LISTING if is_regular(root / LISTING) else root / "annotations" / LISTING
     content = read_json(listing, f"COCO's listing of objects {listing}")
     try:
         names = {field(one, "id", int): field(one, "name", str) for one in field(content, "categories", list)}

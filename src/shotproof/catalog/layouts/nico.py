@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import Layout, sorted_catalog
-from shotproof.catalog.layouts.class_folders import item_paths
+from shotproof.catalog.layouts.item_paths import item_paths
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
 
@@ -41,17 +41,17 @@ class NicoLayout(Layout):
         version = self.version or _version(root, folders)
         # As deep as class and context are, counted from the image: what is above them differs.
         depth = 3 if version == "nico" and {names[0].lower() for names in folders if names} <= SUPERCLASSES else 2
-        kept = [index for index, names in enumerate(folders) if len(names) >= depth]
+        kept = [row for row, names in enumerate(folders) if len(names) >= depth]
         if not kept:
             raise InputError(f"{root} holds no image {depth} folders deep, as {version} has them")
-        pairs = [folders[index][-2:] for index in kept]
+        pairs = [folders[row][-2:] for row in kept]
         columns = {
-            "item": [paths[index] for index in kept],
+            "item": [paths[row] for row in kept],
             "label": [pair[0] if version == "nico" else pair[1] for pair in pairs],
             "context": [pair[1] if version == "nico" else pair[0] for pair in pairs],
         }
-        found = sorted_catalog(columns, root, version=version, ignored_files=ignored + len(paths) - len(kept))
-        return replace(found, record=replace(found.record, name=VERSIONS[version]))
+        catalog = sorted_catalog(columns, root, version=version, ignored_files=ignored + len(paths) - len(kept))
+        return replace(catalog, record=replace(catalog.record, name=VERSIONS[version]))
 
 
 def _version(root: Path, folders: list[list[str]]) -> str:

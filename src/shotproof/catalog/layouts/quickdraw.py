@@ -6,29 +6,17 @@ python -m shotproof.catalog.layouts.quickdraw FOLDER COUNT    # writes the publi
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.layout import Layout, sorted_catalog
-from shotproof.catalog.layouts.class_folders import class_folders
-from shotproof.catalog.layouts.published_splits import (
-    SPLIT_CITATION,
-    SPLIT_FILE,
-    checked,
-    read_class_lists,
-    split_file,
-    splits_of,
-)
+from shotproof.catalog.layouts.published import SPLIT_CITATION, Columns, SplitFileLayout, class_folders
 from shotproof.core.errors import InputError
 from shotproof.core.numpy_files import read_npy
-from shotproof.core.options import option
 
 
-@dataclass(frozen=True)
-class QuickdrawLayout(Layout):
+class QuickdrawLayout(SplitFileLayout):
     """One folder of drawings per class, and Meta-Dataset's `quickdraw_splits.json`.
 
     The publisher ships one array of bitmaps per class, CLASS.npy; `python -m shotproof.catalog.layouts.quickdraw
@@ -39,20 +27,18 @@ class QuickdrawLayout(Layout):
     about = "class folders of drawings made from the publisher's arrays, and Meta-Dataset's quickdraw_splits.json"
     license = "CC BY 4.0"
     citation = f"Jongejan et al., The Quick, Draw! A.I. Experiment, 2016; {SPLIT_CITATION}"
+    items = class_folders()
+    split_name = "quickdraw_splits.json"
+    test_size = (52, None)
 
-    split_file: Path | None = option(None, SPLIT_FILE, path=True)
-
-    def read(self, root: Path) -> Catalog:
-        """The drawings of all classes."""
+    def columns(self, root: Path) -> tuple[Columns, dict[str, Any]]:
+        """Read the drawings of all classes."""
         if root.is_dir() and next(root.glob("*.npy"), None) and not any(one.is_dir() for one in root.iterdir()):
             raise InputError(
                 f"{root} holds arrays, expected images: python -m shotproof.catalog.layouts.quickdraw {root} "
                 "1000 writes the first 1,000 of each class"
             )
-        path = split_file(root, self.split_file, "quickdraw_splits.json")
-        columns, ignored = class_folders(root)
-        columns["split"] = splits_of(columns["label"], read_class_lists(path), path)
-        return checked(sorted_catalog(columns, root, ignored_files=ignored), path, 52, None)
+        return super().columns(root)
 
 
 def write_drawings(root: Path, count: int) -> int:

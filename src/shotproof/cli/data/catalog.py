@@ -17,7 +17,7 @@ from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from shotproof.catalog.catalog import Catalog
-    from shotproof.catalog.check import Problem
+    from shotproof.catalog.catalog_check import Problem
 
 SHOWN_PER_KIND = 10
 
@@ -71,11 +71,10 @@ def catalog(
     Example: shotproof catalog birds/ --layout folder -o catalog.parquet
     """
     from shotproof.catalog.catalog import Catalog
-    from shotproof.catalog.check import check_catalog
-    from shotproof.catalog.context_statistics import context_statistics
+    from shotproof.catalog.catalog_check import check_catalog
+    from shotproof.catalog.class_files import apply_names, apply_splits
+    from shotproof.catalog.contexts import context_statistics
     from shotproof.catalog.layout import read_layout
-    from shotproof.catalog.names import apply_names
-    from shotproof.catalog.splits import apply_splits
     from shotproof.cli.data.context_tables import print_context_statistics
     from shotproof.core.files import is_regular
     from shotproof.core.places import ARCHIVES
@@ -115,7 +114,7 @@ def catalog(
 
 def _split_sizes(made: Catalog) -> list[dict[str, Any]]:
     """One record per split: split, classes, items, smallest_class, smallest_class_items."""
-    from shotproof.catalog.check import class_sizes
+    from shotproof.catalog.catalog_check import class_sizes
 
     sizes: dict[str, dict[str, int]] = {}
     for row in class_sizes(made).to_pylist():

@@ -9,7 +9,7 @@ from shotproof.cli.console import print_table, say
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
-    from shotproof.catalog.context_statistics import ContextStatistics
+    from shotproof.catalog.contexts import ContextStatistics
 
 SHOWN = 20  # contexts in a table
 SHOWN_OF_A_CONCEPT = 4

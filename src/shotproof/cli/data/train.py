@@ -13,7 +13,7 @@ from shotproof.core import limits
 
 if TYPE_CHECKING:
     from shotproof.models.objective import Objective
-    from shotproof.training.trials import Trial
+    from shotproof.training.train import Trial
 
 NO_SPLIT = "none"
 UNLESS = "Default: the recipe's, or else the objective's."
@@ -111,7 +111,7 @@ def train(
     from shotproof.features.features import Features
     from shotproof.models.objective import objectives
     from shotproof.training.train import train as train_model
-    from shotproof.training.trials import train_trials
+    from shotproof.training.train import train_trials
 
     started = time.monotonic()
     made = [objectives.make(one) for one in objective or []]  # misspelled: told before any file is read
@@ -154,7 +154,7 @@ def _trials(made: list[Objective[Any]], seeds: list[int], output: Path) -> list[
     """One for each objective and seed, whose names take the places of `{objective}` and `{seed}` in the output."""
     from shotproof.core.errors import InputError
     from shotproof.pipeline.steps.steps import file_name
-    from shotproof.training.trials import Trial
+    from shotproof.training.train import Trial
 
     for name, several in {"{objective}": len(made) > 1, "{seed}": len(seeds) > 1}.items():
         if several and name not in output.name:

@@ -24,7 +24,7 @@ from shotproof.core import limits
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
-    from shotproof.stats.block import Block, Group
+    from shotproof.stats.block import Group
     from shotproof.stats.comparison import Comparison
     from shotproof.stats.data_sets import AcrossDataSets
     from shotproof.stats.intervals import Interval
@@ -42,14 +42,6 @@ def compare(
     catalog: CatalogFiles = None,
     features: FeatureFiles = None,
     attributes: AttributeFiles = None,
-    step: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--transform",
-            "-t",
-            help="What the features went through before evaluation, e.g. l2; may be repeated, applied in order.",
-        ),
-    ] = None,
     halvings: Annotated[
         int | None,
         typer.Option(
@@ -76,7 +68,6 @@ def compare(
     from shotproof.cli.runtime import make_runtime
     from shotproof.core.errors import InputError
     from shotproof.evaluation.evaluated import check_metric
-    from shotproof.features.transforms import transforms
     from shotproof.stats.intervals import check_intervals, check_level
 
     if as_json + as_csv + as_latex > 1:
@@ -86,10 +77,7 @@ def compare(
         check_intervals(interval)
     check_level(level)
     check_metric(metric)
-    steps = [transforms.make(one) for one in step or ()]
-    material = read_files(
-        results, tasks, catalog, features, attributes, transforms=steps, halvings=halvings, trust=trust
-    )
+    material = read_files(results, tasks, catalog, features, attributes, halvings=halvings, trust=trust)
     comparison = compare_classifiers(
         material,
         intervals=interval,
@@ -113,7 +101,7 @@ def compare(
 
 def print_intervals(comparison: Comparison) -> None:
     """Print all tables, one section per design."""
-    from shotproof.cli.results.report import print_verdict
+    from shotproof.cli.results.report import print_detectors, print_verdict
     from shotproof.core.nouns import nouns
     from shotproof.stats.export.sentences import fates_of
     from shotproof.stats.export.wide import title_of
@@ -132,16 +120,15 @@ def print_intervals(comparison: Comparison) -> None:
         for group in [*block.measured, *(group for loss in block.losses for group in loss.groups)]:
             _print_group(comparison, group)
             reasons += _reasons(comparison, group)
-        if any(one.is_told for one in block.detectors):
-            _print_detectors(block)
     for across in comparison.data_sets:
-        if across.mean.quantity in ("accuracy", "gap", "skill"):
+        if across.mean.quantity in ("accuracy", "gap", "skill_lost"):
             _print_data_sets(comparison, across)
     for reason in dict.fromkeys(reasons):  # each once: it is the same for many groups
         say(f"n/a: {reason}")
     of_all = [one.triples[comparison.metric] for one in comparison.groups if comparison.metric in one.triples]
     if len(of_all) > 1:
         say(f"Over all {len(of_all)} sets of random tasks. {fates_of(of_all)}")
+    print_detectors(comparison)
     print_verdict(comparison)
     if comparison.corrected and any(len(group.rows) > 2 for group in comparison.groups):
         say("Conclusions are corrected for the number of pairs, after Holm; intervals are of one pair alone.")
@@ -165,7 +152,7 @@ def _print_group(comparison: Comparison, group: Group) -> None:
     title = f"{group.title[:1].upper()}{group.title[1:]}{seeds}"
     what = title if group.against else f"{counted(group.tasks, f'{group.label} task')}{seeds}"
     for metric, name in METRIC_NAMES.items():
-        ranked = metric == comparison.metric and group.quantity in ("accuracy", "skill")
+        ranked = metric == comparison.metric and group.quantity in ("accuracy", "skill_lost")
         rows = []
         for row in sorted(group.rows, key=lambda row: (math.isnan(row.means[metric]), -row.means[metric])):
             rank, deviation = row.rank(metric), row.spread(metric)
@@ -179,7 +166,7 @@ def _print_group(comparison: Comparison, group: Group) -> None:
                 ]
             )
         deviates = ["sd over seeds"] if seeds else []
-        say(f"{what}: {name}, {'percent' if group.quantity in ('accuracy', 'skill') else 'points'}")
+        say(f"{what}: {name}, {'percent' if group.quantity in ('accuracy', 'skill_lost') else 'points'}")
         print_table(
             "",
             [
@@ -216,7 +203,7 @@ def _print_pairs(comparison: Comparison, group: Group, what: str) -> None:
     total = len(by_interval[0])
     counts = [f"{group.conclusive(comparison.metric, name)} of {total}" for name in comparison.covers]
     name = METRIC_NAMES[comparison.metric]
-    unit = "percent of the skill" if group.quantity == "skill" else "points"
+    unit = "percent of the skill" if group.quantity == "skill_lost" else "points"
     say(f"{what}: pairs by {name}, {unit}; + the first is higher, - lower, 0 not conclusive")
     print_table("", ["pair", "difference", *comparison.covers], [*rows, ["conclusive", "", *counts]])
     say()
@@ -268,21 +255,6 @@ def _print_data_sets(comparison: Comparison, across: AcrossDataSets) -> None:
         "data sets, not over others"
     )
     print_table("", ["data set", *map(comparison.classifier_name, shown)], rows)
-    say()
-
-
-def _print_detectors(block: Block) -> None:
-    import math
-
-    from shotproof.cli.console import print_table
-
-    rows = []
-    for one in (each for each in block.detectors if each.is_told):
-        correlation = "n/a" if math.isnan(one.correlation) else f"{one.correlation:.2f}"
-        accuracy = ["n/a"] * 2 if one.accuracy is None else [f"{value:.1f}" for value in one.accuracy]
-        rows.append([f"{one.sampler}: {' and '.join(one.detectors)}", correlation, *accuracy])
-    say("Detectors: Spearman's correlation of wAcc; words of the other that the first and the second find, percent")
-    print_table("", ["detectors", "Spearman", "first", "second"], rows)
     say()
 
 

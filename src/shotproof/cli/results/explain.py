@@ -64,12 +64,11 @@ def explain(
 
     Of a run: shotproof explain my-run/
     """
-    from shotproof.analysis.explanation.explain import check_mismatch
-    from shotproof.analysis.explanation.hardest import explain_by_material, explain_hardest
+    from shotproof.analysis.explanation.explain import check_mismatch, explain_by_material, explain_hardest
     from shotproof.cli.console import print_csv, print_json
     from shotproof.core.errors import InputError
     from shotproof.core.files import is_folder
-    from shotproof.pipeline.material import read_material
+    from shotproof.pipeline.read import read_inputs
     from shotproof.pipeline.report import write_explanations
     from shotproof.tasks.taskset import TaskSet
 
@@ -77,12 +76,9 @@ def explain(
     kind = cast("Pooling", mismatch)
     runtime = make_runtime(workers, device, cache, progress, engine)
     files = [path for path in tasks if not is_folder(path)]
-    material = read_material(
-        [*(path for path in tasks if is_folder(path)), *(results or [])],
-        catalogs=[catalog] if catalog else [],
-        features=features or [],
-        attributes=attributes or [],
-    )
+    folders = [path for path in tasks if is_folder(path)]
+    beside = [*([catalog] if catalog else []), *(features or []), *(attributes or [])]
+    material = read_inputs([*folders, *(results or []), *beside])
     if not material.attributes:
         raise InputError("nothing says which words hold of which item: give --attributes attributes.parquet")
     if files:

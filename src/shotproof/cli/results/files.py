@@ -55,22 +55,8 @@ Trusted = Annotated[
 ]
 
 
-def read_files(
-    results: Sequence[Path],
-    tasks: Sequence[Path] | None,
-    catalogs: Sequence[Path] | None,
-    features: Sequence[Path] | None,
-    attributes: Sequence[Path] | None,
-    **settings: Any,
-) -> Material:
-    """What these flags name; `settings` are those of `read_material`."""
-    from shotproof.pipeline.material import read_material
+def read_files(paths: Sequence[Path], *further: Sequence[Path] | None, **settings: Any) -> Material:
+    """Read files and folders of runs; `settings` are those of `read_inputs`."""
+    from shotproof.pipeline.read import read_inputs
 
-    return read_material(
-        results,
-        tasks=tasks or (),
-        catalogs=catalogs or (),
-        features=features or (),
-        attributes=attributes or (),
-        **settings,
-    )
+    return read_inputs([*paths, *(path for listed in further for path in listed or ())], **settings)

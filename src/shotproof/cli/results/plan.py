@@ -63,7 +63,7 @@ def plan(
     from shotproof.cli.console import print_json
     from shotproof.core.errors import InputError
     from shotproof.evaluation.encoder_names import short_encoder_names
-    from shotproof.pipeline.material import read_material
+    from shotproof.pipeline.read import read_inputs
     from shotproof.stats.intervals import check_level
     from shotproof.stats.planning.pilot import pilots_of
     from shotproof.stats.planning.statistical_power import check_power
@@ -72,7 +72,7 @@ def plan(
     check_power(power)
     if (classes is None) != (items is None) or (catalog is not None and classes is not None):
         raise InputError("the data's size: expected --catalog, or --classes and --items together")
-    material = read_material(pilot, catalogs=[] if catalog is None else [catalog])
+    material = read_inputs([*pilot, *([] if catalog is None else [catalog])])
     planned = []
     for read in _chosen(pilots_of(material.results), encoder, shot):
         given = [one for one in material.catalogs if catalog or one.digest == read.origin.design.catalog]

@@ -68,7 +68,7 @@ def report(
     """
     from shotproof.analysis.explanation.explain import check_mismatch
     from shotproof.analysis.projection import check_projection
-    from shotproof.analysis.similarity.similarity import Similarity
+    from shotproof.analysis.similarity import Similarity
     from shotproof.cli.console import print_json
     from shotproof.core.tables import check_output
     from shotproof.pipeline.report import check_page_name, write_report
@@ -109,7 +109,7 @@ def print_comparison(comparison: Comparison) -> None:
     from shotproof.cli.console import print_table
     from shotproof.report.pages.wording import bounds, metric, percent
     from shotproof.stats.export.numbers import level
-    from shotproof.stats.export.refusals import interval_sentences
+    from shotproof.stats.export.sentences import interval_sentences
 
     def lost(given: dict[Metric, Interval]) -> list[str]:
         """Of both metrics; a reason instead of a number that there is not."""
@@ -140,7 +140,7 @@ def print_comparison(comparison: Comparison) -> None:
         print_table(f"{comparison.design_name(design)} tasks: percent, {interval}", columns, cells)
         say()
     _print_seeds(comparison)
-    _print_detectors(comparison)
+    print_detectors(comparison)
     print_verdict(comparison)
     for sentence in interval_sentences(comparison):
         say(sentence)
@@ -179,7 +179,7 @@ def _print_seeds(comparison: Comparison) -> None:
         say()
 
 
-def _print_detectors(comparison: Comparison) -> None:
+def print_detectors(comparison: Comparison) -> None:
     """Print how well detectors agree, where one sampler was given the attributes of several."""
     import math
 

@@ -11,7 +11,7 @@ from shotproof.cli.runtime import BatchSize, Cache, Device, EngineName, Progress
 from shotproof.core.errors import InputError
 
 if TYPE_CHECKING:
-    from shotproof.analysis.similarity.similarity import Similarity
+    from shotproof.analysis.similarity import Similarity
 
 
 def similarity(
@@ -47,7 +47,7 @@ def similarity(
 
     Example: shotproof similarity catalog.parquet --model clip-vit-base-patch32/ -o similarity.html
     """
-    from shotproof.analysis.similarity.similarity import measure_similarity, words_of
+    from shotproof.analysis.similarity import measure_similarity, words_of
     from shotproof.catalog.catalog import Catalog
     from shotproof.cli.console import print_json
     from shotproof.features.encoder import encode

@@ -45,7 +45,7 @@ def transfer(
     from shotproof.analysis.transfer import transfer as evaluate_transfer
     from shotproof.cli.console import print_csv, print_json
     from shotproof.features.features import Features
-    from shotproof.methods.method import DEFAULT_METHODS
+    from shotproof.learners.method import DEFAULT_METHODS
     from shotproof.tasks.taskset import TaskSet
 
     runtime = make_runtime(workers, device, cache, progress, engine)

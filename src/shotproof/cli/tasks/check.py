@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from shotproof.analysis.verification.checked import Checked
-    from shotproof.tasks.check import Violation
+    from shotproof.tasks.task_check import Violation
     from shotproof.tasks.taskset import TaskSet
 
 
@@ -103,9 +103,9 @@ def _check_null(folders: Sequence[Path], pages: int, seed: int, trust: bool, as_
     """Print how many pages of shuffled words claim something, and end with status 1 if these are too many."""
     from shotproof.analysis.null_check import RISK, check_null
     from shotproof.cli.console import print_json
-    from shotproof.pipeline.material import read_material
+    from shotproof.pipeline.read import read_inputs
 
-    checked = check_null(read_material(folders, trust=trust), pages, seed=seed)
+    checked = check_null(read_inputs(folders, trust=trust), pages, seed=seed)
     if as_json:
         print_json({**asdict(checked), "is_sound": checked.is_sound})
     else:
@@ -166,8 +166,8 @@ def _check_tasks(files: list[Path], catalog: Path, attributes: Path | None, most
     from shotproof.attributes.attributes import Attributes
     from shotproof.catalog.catalog import Catalog
     from shotproof.cli.console import print_json
-    from shotproof.tasks.check import check_tasks
-    from shotproof.tasks.context.check import check_matched
+    from shotproof.tasks.context.context_check import check_matched
+    from shotproof.tasks.task_check import check_tasks
     from shotproof.tasks.taskset import TaskSet
 
     sets = {str(path): TaskSet.read(path) for path in files}

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from shotproof.evaluation.results import Results
     from shotproof.features.features import Features
-    from shotproof.methods.method import Method
+    from shotproof.learners.method import Method
 
 
 def evaluate(
@@ -100,7 +100,7 @@ def evaluate(
     from shotproof.evaluation.evaluate import evaluate as evaluate_tasks
     from shotproof.features.features import Features
     from shotproof.features.transforms import transform, transforms
-    from shotproof.methods.method import DEFAULT_METHODS
+    from shotproof.learners.method import DEFAULT_METHODS
     from shotproof.tasks.taskset import TaskSet
 
     if (catalog is None) == (not features):
@@ -163,7 +163,7 @@ def _outputs(output: Path, encoded: Sequence[Features]) -> list[Path]:
 
 def _methods(given: Sequence[str]) -> list[Method]:
     """The methods named; `all` stands for every registered one that works on vectors."""
-    from shotproof.methods.method import make_method, methods
+    from shotproof.learners.method import make_method, methods
 
     every = [name for name in methods.names() if methods.get(name).needs == "vectors"] if "all" in given else []
     names = dict.fromkeys(name for one in given for name in (every if one == "all" else [one]))

@@ -16,8 +16,7 @@ from PIL import Image
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.clips import clip_digests, clips_of
 from shotproof.core.errors import InputError, MissingExtra, UnknownName, did_you_mean, first_line
-from shotproof.core.file_digest import file_sha256
-from shotproof.core.files import is_there, read_toml, require_file
+from shotproof.core.files import file_sha256, is_there, read_toml, require_file
 from shotproof.core.options import option
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.store import OnError
@@ -34,7 +33,7 @@ from shotproof.features.encoders.onnx_sound import (
 )
 from shotproof.features.encoders.sound import LONGEST_CLIP
 from shotproof.media.clip import RATES
-from shotproof.media.images import open_image
+from shotproof.media.images import REDUCED, open_image
 
 if TYPE_CHECKING:
     import torch
@@ -174,7 +173,8 @@ class Onnx(NetworkEncoder):
         files = [self.path, *(self.path.with_name(f"{self.path.name}{end}") for end in (".data", "_data"))]
         preprocessing = [*self.preprocessing, *([True] if self.maps else [])]  # first, as it says what is wrong
         digests = [file_sha256(path) for path in files if path.is_file()]
-        return f"onnx sha256={','.join(digests)} {preprocessing}"
+        decoded = "" if isinstance(self.preprocessing, ClipPreparation) else f" {REDUCED}"
+        return f"onnx sha256={','.join(digests)}{decoded} {preprocessing}"
 
     @cached_property
     def network(self) -> Any:
@@ -186,7 +186,7 @@ class Onnx(NetworkEncoder):
         if isinstance(self.preprocessing, ClipPreparation):
             return self.preprocessing.prepared(path)
         (height, width), scale, *moments, layout, _ = self.preprocessing
-        image = open_image(path).resize((width, height), Image.Resampling.BICUBIC)
+        image = open_image(path, side=max(height, width)).resize((width, height), Image.Resampling.BICUBIC)
         mean, std = np.array(moments, dtype=np.float32)
         normalized: npt.NDArray[np.float32] = (np.asarray(image, np.float32) * np.float32(scale) - mean) / std
         return normalized if layout == "nhwc" else np.ascontiguousarray(normalized.transpose(2, 0, 1))

@@ -12,7 +12,7 @@ from PIL import Image
 
 from shotproof.core.options import option
 from shotproof.features.encoders.network import NetworkEncoder
-from shotproof.media.images import open_image
+from shotproof.media.images import REDUCED, open_image
 
 if TYPE_CHECKING:
     import torch
@@ -34,11 +34,11 @@ class Pixels(NetworkEncoder):
     @property
     def fingerprint(self) -> str:
         """Name and size."""
-        return f"pixels size={self.size}"
+        return f"pixels size={self.size} {REDUCED}"
 
     def load(self, path: Path) -> npt.NDArray[np.float32]:
         """Averaged colors, [size * size * 3]."""
-        image = open_image(path)
+        image = open_image(path, side=self.size)
         # Each channel as floats, so that the mean is not rounded to one of 256 values.
         channels = [
             np.asarray(channel.convert("F").resize((self.size, self.size), Image.Resampling.BOX))

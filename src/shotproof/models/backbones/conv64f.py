@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from shotproof.core.options import option
 from shotproof.models.backbone import Backbone, BackboneNetwork
-from shotproof.models.backbones.layers import RUNNING_STATISTICS
+from shotproof.models.backbones.resnet import RUNNING_STATISTICS
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from shotproof.core.options import option
 from shotproof.models.backbone import Backbone, BackboneNetwork
-from shotproof.models.backbones.layers import RUNNING_STATISTICS, conv3x3, initialize
+from shotproof.models.backbones.resnet import RUNNING_STATISTICS, conv3x3, initialize
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,11 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional
 
 from shotproof.core.options import option
+from shotproof.functional.class_means import class_means
+from shotproof.functional.local_maps import chunks
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork
 from shotproof.models.objective import TaskBatch, TaskObjective
-from shotproof.models.prototypes import class_means
-from shotproof.models.scoring.local_maps import chunks
 
 
 @dataclass(frozen=True)
@@ -54,14 +54,14 @@ class CrossAttention(TaskObjective):
         classes, asked = _locations(class_means(support, labels, way)), _locations(query)
         scores = []
         for part in chunks(asked, held=4 * way * asked.shape[2] ** 2):
-            of_class, of_query = cast(_Head, net.head)(classes, part)
+            of_class, of_query = cast("_Head", net.head)(classes, part)
             pooled_class, pooled_query = _attended(of_class, classes, "way"), _attended(of_query, part, "query")
             scores.append(functional.cosine_similarity(pooled_class, pooled_query, dim=-1))
         return self.scale * torch.cat(scores, 1)
 
     def loss(self, net: FewShotNetwork, batch: TaskBatch, generator: Generator) -> Tensor:
         """The classification of training classes, plus that of the tasks, both at every location of a query."""
-        head = cast(_Head, net.head)
+        head = cast("_Head", net.head)
         support, query = self.seen(net, batch)
         classes, asked = _locations(class_means(support, batch.support_labels, batch.way)), _locations(query)
         of_class, of_query = head(classes, asked)

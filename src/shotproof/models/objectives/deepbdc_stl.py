@@ -11,12 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from shotproof.core.options import option
+from shotproof.functional.distance_covariance import bdc_vectors
+from shotproof.functional.logistic_regression import unit_row_logits
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork
 from shotproof.models.objective import ClassObjective
-from shotproof.models.scoring.logistic_regression import unit_row_logits
-
-EPSILON = 1e-5  # inside the root, as in the published code
 
 
 @dataclass(frozen=True)
@@ -86,17 +85,3 @@ class BdcClassifier(nn.Module):
         """The logits."""
         logits: Tensor = self.classes(self.dropout(self.vectors(maps)))
         return logits
-
-
-def bdc_vectors(maps: Tensor, log_scale: Tensor) -> Tensor:
-    """Maps [b, d, locations] to the upper triangles, with the diagonal, of their BDC matrices, [b, d (d + 1) / 2].
-
-    The matrix is sqrt(e^log_scale |F_i - F_j|^2 + 1e-5) over all pairs of channels, the means of its rows and columns
-    removed.
-    """
-    norm2 = maps.square().sum(2)
-    distance2 = (norm2[:, :, None] + norm2[:, None, :] - 2 * maps @ maps.mT).clamp(min=0)
-    roots = (log_scale.exp() * distance2 + EPSILON).sqrt()
-    centered = roots - roots.mean(1, keepdim=True) - roots.mean(2, keepdim=True) + roots.mean((1, 2), keepdim=True)
-    rows, columns = torch.triu_indices(maps.shape[1], maps.shape[1], device=maps.device)
-    return centered[:, rows, columns]

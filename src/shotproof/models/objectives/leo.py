@@ -13,11 +13,11 @@ from torch.func import grad
 from torch.nn import functional
 
 from shotproof.core.options import option
+from shotproof.functional.class_means import class_means
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.inner_loop import normalized_by
 from shotproof.models.network import FewShotNetwork
 from shotproof.models.objective import TaskBatch, TaskObjective
-from shotproof.models.prototypes import class_means
 
 LEAST_DEVIATION = 1e-10
 

@@ -11,10 +11,10 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional
 
 from shotproof.core.options import option
+from shotproof.functional.gram import attention_scores
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork
 from shotproof.models.objective import TaskBatch, TaskObjective
-from shotproof.models.scoring.attention import attention_scores
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional
 
 from shotproof.core.options import option
+from shotproof.functional.class_means import class_means
+from shotproof.functional.local_maps import chunks
 from shotproof.models.backbone import BackboneNetwork, Shape
 from shotproof.models.network import FewShotNetwork
 from shotproof.models.objective import TaskBatch, TaskObjective
-from shotproof.models.prototypes import class_means
-from shotproof.models.scoring.local_maps import chunks
 
 UNPADDED = 10  # from this side on, a map is large enough for convolutions and pools without padding
 HIDDEN = 8

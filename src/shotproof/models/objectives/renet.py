@@ -11,11 +11,11 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional
 
 from shotproof.core.options import option
+from shotproof.functional.class_means import class_means
+from shotproof.functional.local_maps import chunks
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork
 from shotproof.models.objective import TaskBatch, TaskObjective
-from shotproof.models.prototypes import class_means
-from shotproof.models.scoring.local_maps import chunks
 
 WINDOW = 5  # a side of the neighborhood that self-correlation sees
 NARROW = 64  # channels in which correlations are taken
@@ -57,7 +57,7 @@ class RelationalEmbedding(TaskObjective):
 
     def scores(self, net: FewShotNetwork, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         """The scaled cosines of attended maps."""
-        head, count = cast(_Head, net.head), support.shape[1]
+        head, count = cast("_Head", net.head), support.shape[1]
         maps = torch.cat([support, query], 1)
         maps = head.related(maps.flatten(0, 1)).view_as(maps)
         return self._scores(net, maps[:, :count], labels, maps[:, count:], way)
@@ -65,7 +65,7 @@ class RelationalEmbedding(TaskObjective):
     def loss(self, net: FewShotNetwork, batch: TaskBatch, generator: Generator) -> Tensor:
         """That of the tasks, of the queries' classes, and of the items beside."""
         assert batch.beside is not None
-        head, count = cast(_Head, net.head), batch.support.shape[1]
+        head, count = cast("_Head", net.head), batch.support.shape[1]
         maps = torch.cat(self.seen(net, batch), 1)
         maps = head.related(maps.flatten(0, 1)).view_as(maps)
         scores = self._scores(net, maps[:, :count], batch.support_labels, maps[:, count:], batch.way)
@@ -83,7 +83,7 @@ class RelationalEmbedding(TaskObjective):
         held = 2 * REFINED * support.shape[1] * locations**2
         parts: Iterable[Tensor] = [query] if net.training else chunks(query, held)
         support = centered(support, 2)
-        narrow = cast(_Head, net.head).narrowed(support)
+        narrow = cast("_Head", net.head).narrowed(support)
         scores = [self._pair_scores(net, support, narrow, labels, centered(part, 2), way) for part in parts]
         return torch.cat(scores, 1)
 
@@ -91,7 +91,7 @@ class RelationalEmbedding(TaskObjective):
         self, net: FewShotNetwork, support: Tensor, narrow: Tensor, labels: Tensor, query: Tensor, way: int
     ) -> Tensor:
         """Scores [B, m, way] from centered maps [B, n, d, h, w] and [B, m, d, h, w]."""
-        head = cast(_Head, net.head)
+        head = cast("_Head", net.head)
         of_support, of_query = head.attention(narrow, head.narrowed(query))  # [B, m, n, r] each
         locations = of_support.shape[-1]
         known = torch.einsum("bmnr,bndr->bmnd", of_support, support.flatten(3)) / locations

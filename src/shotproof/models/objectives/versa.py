@@ -12,10 +12,10 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional
 
 from shotproof.core.options import option
+from shotproof.functional.class_means import class_means
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork
 from shotproof.models.objective import TaskBatch, TaskObjective
-from shotproof.models.prototypes import class_means
 
 LOG_VARIANCES = (-10.0, 10.0)
 START = -6.0  # log-variances at the start: at 0 the noise of a score would be many times the score, and hide it
@@ -52,13 +52,13 @@ class Versa(TaskObjective):
 
     def scores(self, net: FewShotNetwork, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         """The mean scores, shrunk by their variance."""
-        mean, variance = cast(_Head, net.head).moments(support, labels, query, way)
+        mean, variance = cast("_Head", net.head).moments(support, labels, query, way)
         return mean / (1 + math.pi / 8 * variance).sqrt()
 
     def loss(self, net: FewShotNetwork, batch: TaskBatch, generator: Generator) -> Tensor:
         """Minus the logarithm of the mean probability over samples, which come first: [L, B, m, way]."""
         support, query = self.seen(net, batch)
-        mean, variance = cast(_Head, net.head).moments(support, batch.support_labels, query, batch.way)
+        mean, variance = cast("_Head", net.head).moments(support, batch.support_labels, query, batch.way)
         noise = torch.randn((self.samples, *mean.shape), generator=generator, device=mean.device)
         drawn = (mean + variance.sqrt() * noise).log_softmax(-1)
         likelihood = drawn.logsumexp(0) - math.log(self.samples)
@@ -80,7 +80,7 @@ class _Head(nn.Module):
         self.weight, self.weight_log_variance = network(dim), network(dim)
         self.bias, self.bias_log_variance = network(1), network(1)
         for each in (self.weight_log_variance, self.bias_log_variance):
-            nn.init.constant_(cast(nn.Linear, each[-1]).bias, START)
+            nn.init.constant_(cast("nn.Linear", each[-1]).bias, START)
 
     def moments(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> tuple[Tensor, Tensor]:
         """Mean and variance of the scores, [B, m, way] each."""

@@ -19,14 +19,14 @@ from shotproof.core.trust import Trust, agreed_by_typing, trusting
 from shotproof.core.whole_files import write_text
 from shotproof.features.encoder import encoders
 from shotproof.features.encoders.file import FeatureFile
-from shotproof.methods.method import make_method
+from shotproof.learners.method import make_method
 from shotproof.pipeline.bundle.bundle import MANIFEST, Bundle
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.experiment_text import experiment_text, method_from, path_from, spelling_from
 from shotproof.pipeline.profile.profile import Profile, write_card
-from shotproof.pipeline.run import run
 from shotproof.pipeline.steps.owner import EXPERIMENT_FILE, Owner
 from shotproof.pipeline.steps.steps import Tell, read_manifest
+from shotproof.pipeline.study import run
 from shotproof.stats.card.card import Card
 
 UNPACKED = "bundle"  # the folder, within the output's, of the bundle's own files
@@ -95,7 +95,7 @@ def run_bundle(
         experiment = Experiment.of(content, folder)  # again, now that paths through the folder lead somewhere
     write_text(folder / EXPERIMENT_FILE, experiment_text(content, f"{manifest.name}, made from {Path(bundle).name}."))
     theirs = next((Card.read(folder / UNPACKED / name) for name in manifest.names("card")), Card())
-    outcome = run(
+    study = run(
         experiment,
         trust=trusted,
         quick=theirs.quick,
@@ -104,7 +104,7 @@ def run_bundle(
         tell=tell,
         runtime=runtime,
     )
-    return write_card(experiment, outcome, missing=theirs.missing, quick=theirs.quick)
+    return write_card(experiment, study, missing=theirs.missing, quick=theirs.quick)
 
 
 def _experiment(

@@ -24,9 +24,9 @@ from shotproof.core.records import UNKNOWN, Maker
 from shotproof.core.tables import check_output
 from shotproof.core.trust import NotTrusted, Trust, reading_below, trusting
 from shotproof.evaluation.results import Results
-from shotproof.methods.adaptation.adaptation import Adaptation
-from shotproof.methods.method import Method, make_method
-from shotproof.methods.model_head import ModelHead
+from shotproof.learners.adaptation.adaptation import Adaptation
+from shotproof.learners.method import Method, make_method
+from shotproof.learners.model_head import ModelHead
 from shotproof.pipeline.bundle.bundle import MANIFEST, Bundle, BundledFile, FileKind
 from shotproof.pipeline.run_files import files_of, kind_of
 from shotproof.stats.card.card import CARD_FILE, Card

@@ -14,17 +14,17 @@ from shotproof.attributes.detector import detectors
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, InsufficientData
 from shotproof.features.encoder import encoders
-from shotproof.methods.adaptation.adaptation import Adaptation
-from shotproof.methods.method import make_method
+from shotproof.learners.adaptation.adaptation import Adaptation
+from shotproof.learners.method import make_method
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.experiment_text import experiment_text, method_from, path_from, spelling_from
 from shotproof.pipeline.profile.context_columns import context_columns
-from shotproof.pipeline.run import read_catalog
+from shotproof.pipeline.steps.experiment_steps import read_catalog
 from shotproof.pipeline.steps.steps import read_manifest
 from shotproof.stats.card.card import MissingAxis
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import TASKS, samplers
-from shotproof.tasks.shape import TaskShape
+from shotproof.tasks.taskset import TaskShape
 
 WAY, SHOT, QUERY = 5, 5, 15
 SHOTS = (1, 5, 10)

@@ -20,9 +20,9 @@ from shotproof.core.whole_files import new_folder, write_text
 from shotproof.evaluation.evaluated import Classifier
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.profile.plan import QUERY, WAY, ProfileOptions, plan_profile
-from shotproof.pipeline.run import Run, run
 from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
 from shotproof.pipeline.steps.steps import Tell
+from shotproof.pipeline.study import Study, run
 from shotproof.report.pages.card import FIGURE_FILE, PAGE_FILE, write_card_page
 from shotproof.stats.card.card import CARD_FILE, Card, MissingAxis
 from shotproof.stats.comparison import Comparison
@@ -145,19 +145,19 @@ def profile(
             experiment = Experiment.of(plan.content, folder)
         for line in plan.told:
             tell(line)
-        outcome = run(
+        study = run(
             experiment, leave_out=True, quick=quick, made_by=MADE_BY, verbose=verbose, tell=tell, runtime=runtime
         )
-    plan = plan.without(outcome.left_out)
+    plan = plan.without(study.left_out)
     for missing in plan.missing:
         tell(f"not measured {missing.name}: {missing.reason}")
     write_text(folder / EXPERIMENT_FILE, plan.to_toml())
-    return write_card(experiment, outcome, missing=plan.missing, quick=quick)
+    return write_card(experiment, study, missing=plan.missing, quick=quick)
 
 
 def write_card(
     experiment: Experiment,
-    outcome: Run,
+    study: Study,
     *,
     missing: Sequence[MissingAxis] = (),
     quick: bool = False,
@@ -166,25 +166,22 @@ def write_card(
 
     Args:
         experiment: that was run
-        outcome: what came out
+        study: what came out
         missing: axes that were not measured, and why
         quick: whether the tasks were few
     """
-    assert outcome.comparison is not None
-    assert outcome.material is not None
-    own = _own_classifier(experiment, outcome)
-    card = make_card(outcome.comparison, outcome.material, own, missing=missing, quick=quick)
+    comparison = study.compare()
+    card = make_card(comparison, study.inputs, _own_classifier(experiment, comparison), missing=missing, quick=quick)
     card.write(experiment.folder / CARD_FILE)
-    write_card_page(experiment.folder, card, outcome.material.catalogs[0])
-    return Profile(card, experiment.folder, outcome.comparison)
+    write_card_page(experiment.folder, card, study.catalog)
+    return Profile(card, experiment.folder, comparison)
 
 
-def _own_classifier(experiment: Experiment, outcome: Run) -> Classifier:
+def _own_classifier(experiment: Experiment, comparison: Comparison) -> Classifier:
     """The one that is profiled: the experiment's first method, on the first of what it is evaluated on."""
     use = experiment.uses[0]
     spelled = {use.method.spelling, Maker.of(use.method).spelling}
-    assert outcome.comparison is not None
-    known = list(dict.fromkeys(one for block in outcome.comparison.blocks for one in block.classifiers))
+    known = list(dict.fromkeys(one for block in comparison.blocks for one in block.classifiers))
     found = next((one for one in known if one.method in spelled), None)
     if found is None:
         raise InputError(f"no results of method '{use.method}': found those of {', '.join(map(str, known))}")

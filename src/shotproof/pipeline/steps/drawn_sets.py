@@ -16,8 +16,7 @@ from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.steps.stamps import file_stamps
 from shotproof.pipeline.steps.steps import Steps, file_name
 from shotproof.tasks.sampler import Sampler, sample
-from shotproof.tasks.shape import TaskShape
-from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.taskset import TaskSet, TaskShape
 from shotproof.tasks.uniform.placebo import Placebo
 
 

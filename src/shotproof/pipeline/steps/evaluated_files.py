@@ -14,11 +14,10 @@ from shotproof.evaluation.evaluate import ON_ITEMS, evaluate
 from shotproof.evaluation.results import Results
 from shotproof.evaluation.tuning import tuned_methods
 from shotproof.features.features import Features
-from shotproof.methods.adaptation.adaptation import Adaptation
-from shotproof.methods.method import Method
+from shotproof.learners.adaptation.adaptation import Adaptation
+from shotproof.learners.method import Method
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.steps.drawn_sets import DrawnSet
-from shotproof.pipeline.steps.stamps import catalog_stamp
 from shotproof.pipeline.steps.steps import Steps
 from shotproof.pipeline.steps.validation_sets import ValidationSets
 from shotproof.tasks.taskset import TaskSet
@@ -49,9 +48,9 @@ class EvaluatedFiles:
         results: list[Results | None] = []
         for task_file, drawn in tasks.items():
             shot = drawn.shape.shot
-            for encoder in self.experiment.encoders:
+            for name, encoder in self._encoders.items():
                 methods = self._methods("features", encoder, shot)
-                results += self._evaluated(task_file, drawn, str(encoder), self.features[str(encoder)], methods)
+                results += self._evaluated(task_file, drawn, name, self.features[name], methods)
             results += self._evaluated(task_file, drawn, ON_ITEMS, self.catalog, self._methods("items", None, shot))
             for given, (name, model) in zip(self.experiment.models, self.models.items(), strict=True):
                 methods = self._methods("models", given, shot)
@@ -60,9 +59,15 @@ class EvaluatedFiles:
 
     def count(self, tasks: Mapping[str, DrawnSet]) -> int:
         """Count the files of results on these task sets."""
-        places: list[tuple[str, Any]] = [("features", encoder) for encoder in self.experiment.encoders]
+        places: list[tuple[str, Any]] = [("features", encoder) for encoder in self._encoders.values()]
         places += [("items", None), *(("models", given) for given in self.experiment.models)]
         return sum(len(self._methods(*place, drawn.shape.shot)) for drawn in tasks.values() for place in places)
+
+    @property
+    def _encoders(self) -> dict[str, Any]:
+        """The encoders by name; of features that were given, the name alone."""
+        known = {str(encoder): encoder for encoder in self.experiment.encoders}
+        return {name: known.get(name, name) for name in self.features}
 
     def _methods(self, takes: str, on: Any, shot: int) -> list[Method]:
         """The methods that take features, items or models, and are evaluated on this one, at so many shots."""
@@ -80,7 +85,7 @@ class EvaluatedFiles:
     ) -> list[Results | None]:
         """What methods count on the features of one encoder, or on the items, where they may adapt a model."""
         steps, seed, task_set = self.steps, self.experiment.seed, drawn.tasks
-        inputs: list[Any] = [task_set, on, *([catalog_stamp(on)] if isinstance(on, Catalog) else [])]
+        inputs: list[Any] = [task_set, on, *([on.stamp] if isinstance(on, Catalog) else [])]
         inputs += [] if model is None else [model]
         tune_on = None
         if self.validation is not None and model is not None:

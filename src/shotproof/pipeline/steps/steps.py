@@ -18,14 +18,12 @@ from typing import Any, Protocol, Self, TypeVar
 
 from shotproof.core.archives import unsafe_path
 from shotproof.core.errors import InputError, ShotproofError, WriteFailed
-from shotproof.core.file_digest import file_sha256
-from shotproof.core.files import read_json
-from shotproof.core.locks import sole_use
+from shotproof.core.files import file_sha256, read_json
 from shotproof.core.nouns import counted
 from shotproof.core.plain_values import plain, typed
 from shotproof.core.runtime.progress import Advance
 from shotproof.core.runtime.runtime import current_runtime
-from shotproof.core.whole_files import write_text
+from shotproof.core.whole_files import sole_use, write_text
 from shotproof.pipeline.steps.owner import Owner
 from shotproof.pipeline.steps.stamps import stamp
 from shotproof.stats.export.numbers import seconds
@@ -48,11 +46,15 @@ class MadeFile:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The files that runs have left in a folder, by name, those that the last one consists of, and whose they are."""
+    """The files that runs have left in a folder, by name, those that the last one consists of, and whose they are.
+
+    quick: whether the last run re-evaluated less for the intervals that need it
+    """
 
     files: Mapping[str, MadeFile] = field(default_factory=dict)
     current: tuple[str, ...] = ()
     owner: Owner | None = None
+    quick: bool = False
 
 
 class Written(Protocol):
@@ -86,27 +88,31 @@ class Steps:
 
     As a context manager, it has the folder to itself from the first file that it writes.
 
+    folder: None: everything is kept in memory
     owner: what the folder is to belong to; None: whatever it belongs to
     verbose: tell every file too, as a dry run does
+    quick: re-evaluate less for the intervals that need it
     made, reused: the files, in the order of the steps
     files: what the run consists of, which later comparisons read
     """
 
-    folder: Path
+    folder: Path | None
     dry_run: bool = False
     tell: Tell = lambda line: None
     owner: Owner | None = None
     verbose: bool = False
+    quick: bool = False
     made: list[str] = field(default_factory=list)
     reused: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
     _names: dict[str, str] = field(default_factory=dict)  # spellings by their short names
     _advance: Advance = lambda steps: None
+    _memory: dict[str, Any] = field(default_factory=dict)
     _claims: ExitStack = field(default_factory=ExitStack)
     _claimed: tuple[int, int] | None = None  # the device and number of the folder
 
     def __enter__(self) -> Self:
-        if self.owner is not None:
+        if self.owner is not None and self.folder is not None:
             self.owner.require(self.manifest.owner, self.folder)
         return self
 
@@ -120,7 +126,7 @@ class Steps:
     @cached_property
     def manifest(self) -> Manifest:
         """What was made in the folder: read once, as nobody else writes there while this run does."""
-        return read_manifest(self.folder)
+        return Manifest() if self.folder is None else read_manifest(self.folder)
 
     @contextlib.contextmanager
     def stage(self, name: str, total: int | None = None) -> Iterator[Stage]:
@@ -180,10 +186,33 @@ class Steps:
             return None
         return self.keep(name, make(), inputs, parameters)
 
+    def write_file(self, name: str, inputs: Sequence[Any], parameters: Any, write: Callable[[Path], None]) -> bool:
+        """Have a file of the folder written, unless it is up to date; return whether it was written.
+
+        Args:
+            name: of the file
+            inputs, parameters: what it is made from, and by what, as of a step
+            write: writes it to the path that it is given
+        """
+        assert self.folder is not None
+        path = self.folder / name
+        if self.is_current(name, inputs, parameters) and file_sha256(path) == self.manifest.files[name].sha256:
+            self.reused.append(name)
+            return False
+        self._claim()
+        write(path)
+        self.made.append(name)
+        self._note(name, inputs, parameters)
+        return True
+
     def current(self, kind: type[T], name: str, inputs: Sequence[Any], parameters: Any) -> T | None:
         """What a file holds that is up to date; None where it is not, or where the disk has altered it."""
         if not self.is_current(name, inputs, parameters):
             return None
+        if self.folder is None:
+            self.reused.append(name)
+            held: T = self._memory[_key(name, inputs, parameters)]
+            return held
         path = self.folder / name
         if file_sha256(path) != self.manifest.files[name].sha256:
             self.tell(f"altered      {name}")
@@ -198,6 +227,8 @@ class Steps:
         """Whether a file is there and was made from these, by these."""
         if any(value is None for value in inputs):
             return False
+        if self.folder is None:
+            return _key(name, inputs, parameters) in self._memory
         path, entry = self.folder / name, self.manifest.files.get(name)
         if entry is None or entry.key != _key(name, inputs, parameters):
             return False
@@ -210,21 +241,34 @@ class Steps:
 
     def keep(self, name: str, made: T, inputs: Sequence[Any], parameters: Any) -> T:
         """Write what was made, and give it as a later run will read it, so that both go on alike."""
+        if self.folder is None:
+            self._memory[_key(name, inputs, parameters)] = made
+            return made
         path = self.folder / name
         self._claim()
         made.write(path)
-        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-        entry = MadeFile(_key(name, inputs, parameters), tuple(stamp(path)), file_sha256(path), now, __version__)
-        self._write(replace(self.manifest, files={**self.manifest.files, name: entry}))
+        self._note(name, inputs, parameters)
         self._advance(1)
         return type(made).read(path)
 
+    def _note(self, name: str, inputs: Sequence[Any], parameters: Any) -> None:
+        """Note in the manifest what a file was made from, and by what."""
+        assert self.folder is not None
+        path = self.folder / name
+        now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        entry = MadeFile(_key(name, inputs, parameters), tuple(stamp(path)), file_sha256(path), now, __version__)
+        self._write(replace(self.manifest, files={**self.manifest.files, name: entry}))
+
     def finish(self) -> None:
         """Note which files the run consists of: files of earlier runs may lie beside them."""
-        self._claim()
-        self._write(replace(self.manifest, current=tuple(self.files)))
+        finished = replace(self.manifest, current=tuple(self.files), quick=self.quick)
+        if finished != self.manifest:
+            self._claim()
+            self._write(replace(self.manifest, current=tuple(self.files), quick=self.quick))
 
     def _claim(self) -> None:
+        if self.folder is None:
+            return
         if self._claimed is None:
             self._claims.enter_context(sole_use(self.folder))
             self._claimed = _identity(self.folder)
@@ -233,7 +277,7 @@ class Steps:
 
     def _require_folder(self, error: Exception | None = None) -> None:
         """Refuse to go on if the folder is not the one that the first file was written to."""
-        if self._claimed is not None and _identity(self.folder) != self._claimed:
+        if self.folder is not None and self._claimed is not None and _identity(self.folder) != self._claimed:
             raise WriteFailed(
                 f"{self.folder} was removed or replaced while the run was at work in it: run the same command again"
             ) from error
@@ -244,7 +288,8 @@ class Steps:
 
     def _write(self, manifest: Manifest) -> None:
         self.manifest = manifest = replace(manifest, owner=manifest.owner or self.owner)
-        write_text(self.folder / MANIFEST, json.dumps(plain(manifest), indent=1, sort_keys=True) + "\n")
+        if self.folder is not None:
+            write_text(self.folder / MANIFEST, json.dumps(plain(manifest), indent=1, sort_keys=True) + "\n")
 
 
 def step_line(name: str, done: str, took: float) -> str:

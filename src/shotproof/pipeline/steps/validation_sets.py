@@ -9,8 +9,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.pipeline.steps.steps import Steps, file_name
 from shotproof.pipeline.tuning import TuneOn
 from shotproof.tasks.sampler import sample
-from shotproof.tasks.shape import TaskShape
-from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.taskset import TaskSet, TaskShape
 from shotproof.tasks.uniform.random import Random
 
 

@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shotproof.analysis.exploration.confusion import confusion
-from shotproof.analysis.exploration.explored_tasks import NONE, ExploredTasks
-from shotproof.analysis.exploration.reasons import reasons_of
+from shotproof.analysis.explored_tasks import NONE, ExploredTasks, confusion, reasons_of
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.clips import clips_of
 from shotproof.core.errors import UnreadableItem

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from markupsafe import Markup
 
-from shotproof.analysis.geometry.change import Change, FeatureChange
+from shotproof.analysis.feature_change import Change, FeatureChange
 from shotproof.core.draws import bits
 from shotproof.core.errors import InputError
 from shotproof.core.whole_files import write_text

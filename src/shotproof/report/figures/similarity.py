@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
-from shotproof.analysis.similarity.similarity import Similarity
+from shotproof.analysis.similarity import Similarity
 from shotproof.core.draws import bits
 from shotproof.core.whole_files import write_text
 from shotproof.report.figures.axes import x_axis, y_axis

@@ -103,7 +103,7 @@ class Album:
 
 def thumbnail(path: Path, side: int = THUMBNAIL_SIDE) -> bytes:
     """A JPEG of at most `side` x `side` pixels."""
-    image = open_image(path)
+    image = open_image(path, side=side)
     image.thumbnail((side, side), Image.Resampling.LANCZOS)
     return _jpeg(image)
 

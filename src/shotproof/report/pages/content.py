@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shotproof.analysis.chosen_tasks import ChosenTask
-from shotproof.analysis.explanation.examples import MismatchExample
-from shotproof.analysis.explanation.explain import Explanation
+from shotproof.analysis.explanation.explain import Explanation, MismatchExample
+from shotproof.analysis.explored_tasks import ChosenTask
 from shotproof.analysis.fooled import Fooled
 from shotproof.analysis.plan_curve import PlanCurve
 from shotproof.analysis.projection import Projection
 from shotproof.analysis.reevaluation.material import Material
-from shotproof.analysis.similarity.similarity import Similarity
+from shotproof.analysis.similarity import Similarity
 from shotproof.catalog.catalog import Catalog
 from shotproof.stats.comparison import Comparison
 from shotproof.stats.costs import AttributeCosts

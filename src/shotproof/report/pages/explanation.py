@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shotproof.analysis.explanation.examples import MismatchExample
+from shotproof.analysis.explanation.explain import MismatchExample
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.whole_files import write_text
 from shotproof.evaluation.evaluated import Classifier

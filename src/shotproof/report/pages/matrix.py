@@ -90,7 +90,7 @@ def _matrix(comparison: Comparison, name: str, group: Group) -> Matrix:
         for pair in group.pairs[metric, covers]:
             for one in (pair, pair.turned()):
                 found.setdefault((one.a, one.b), []).append(one)
-    sign = 1 if group.quantity == "skill" else -1  # the best first
+    sign = 1 if group.quantity == "skill_lost" else -1  # the best first
     ordered = sorted(group.rows, key=lambda row: (math.isnan(row.means[metric]), sign * row.means[metric]))
     names = {str(row.classifier): comparison.classifier_name(row.classifier) for row in ordered}
     cells = [[None if a == b else _cell(f"{names[a]} against {names[b]}", found[a, b]) for b in names] for a in names]

@@ -58,7 +58,7 @@ def write_page(path: Path, content: PageContent) -> None:
         "left_out": _left_out(comparison, content.comparison),
         "fooled": fooled,
         "steps": next_steps(content.comparison, content.experiment),
-        "data_sets": [one for one in comparison.data_sets if one.mean.quantity in ("accuracy", "gap", "skill")],
+        "data_sets": [one for one in comparison.data_sets if one.mean.quantity in ("accuracy", "gap", "skill_lost")],
         "seeds": seeds_rows(comparison),
         "detectors": detector_tables(comparison),
         "axes": axis_sections(comparison),
@@ -118,7 +118,7 @@ def _interval_panels(comparison: Comparison) -> dict[str, Any]:
 
 def _interval_panel(comparison: Comparison, group: Group, metric: Metric, name: str) -> dict[str, Any]:
     label = METRIC_NAMES[metric]
-    units = {"accuracy": f"{label} (%)", "skill": f"skill lost in {label} (%)"}
+    units = {"accuracy": f"{label} (%)", "skill_lost": f"skill lost in {label} (%)"}
     unit = units.get(group.quantity, f"{label} lost (percentage points)")
     rows = [
         (comparison.classifier_name(row.classifier), row)

@@ -20,7 +20,7 @@ from shotproof.core.records import Source
 from shotproof.core.tables import placed
 from shotproof.core.whole_files import write_text
 from shotproof.evaluation.evaluated import check_metric
-from shotproof.stats.intervals import Estimate, Interval, Spread
+from shotproof.stats.intervals import Interval
 from shotproof.stats.pairs import Conclusion
 from shotproof.stats.ranks import RankRange
 from shotproof.version import __version__
@@ -28,51 +28,6 @@ from shotproof.version import __version__
 KIND, FORMAT = "card", 1
 CARD_FILE = "card.json"
 BY_TASK_DIGITS = 4  # of the accuracies of single tasks
-
-
-@dataclass(frozen=True)
-class CardNumber:
-    """A number with its interval, and what the interval is made from, so that it can be held against any limit.
-
-    mean: None where there is no number, such as a share of skill that is not there
-    low, high: None where the interval is refused; `refused` says why
-    covers: what would be drawn again: `images`, `sampler`, ...
-    variance, uncertainty, third: of the mean under this interval: its variance, how well that is known, its skew
-    task_variance: the part of the variance that more tasks would lower
-    """
-
-    mean: float | None
-    low: float | None
-    high: float | None
-    covers: str
-    level: float
-    refused: str | None = None
-    variance: float | None = None
-    uncertainty: float | None = None
-    third: float | None = None
-    task_variance: float | None = None
-
-    @property
-    def interval(self) -> Interval:
-        """As an interval, which has NaN for what is not there."""
-        mean, low, high = (float("nan") if one is None else one for one in (self.mean, self.low, self.high))
-        return Interval(mean, low, high, self.covers, self.level, self.refused)
-
-    @property
-    def estimate(self) -> Estimate:
-        """As an estimate, which can be combined with others; refused where there is no variance."""
-        mean = float("nan") if self.mean is None else self.mean
-        if self.variance is None or self.uncertainty is None:
-            return Estimate(mean, None, self.refused or "the card has no variance of it")
-        return Estimate(mean, Spread(self.variance, self.uncertainty, self.third or 0.0))
-
-    @property
-    def over_tasks(self) -> Estimate:
-        """The same with the variance that more tasks would lower, alone."""
-        mean = float("nan") if self.mean is None else self.mean
-        if self.task_variance is None:
-            return Estimate(mean, None, self.refused or "the card has no variance of it")
-        return Estimate(mean, Spread(self.task_variance, 0.0))
 
 
 @dataclass(frozen=True)
@@ -122,7 +77,7 @@ class CardCost:
     """
 
     attribute: str
-    cost: CardNumber
+    cost: Interval
     tasks: int
     labels: int
     worst_label: str
@@ -156,7 +111,7 @@ class CardAxis:
     shot: int
     query: int
     tasks: CardTasks
-    accuracy: Mapping[str, CardNumber]
+    accuracy: Mapping[str, Interval]
     chance: Mapping[str, float]
     rank: Mapping[str, RankRange]
     verdict: str
@@ -164,11 +119,11 @@ class CardAxis:
     baselines: tuple[CardBaseline, ...] = ()
     reference: CardTasks | None = None
     placebo: CardTasks | None = None
-    reference_accuracy: Mapping[str, CardNumber] = field(default_factory=dict)
-    gap: Mapping[str, CardNumber] = field(default_factory=dict)
-    placebo_gap: Mapping[str, CardNumber] = field(default_factory=dict)
-    excess: Mapping[str, CardNumber] = field(default_factory=dict)
-    skill_lost: Mapping[str, CardNumber] = field(default_factory=dict)
+    reference_accuracy: Mapping[str, Interval] = field(default_factory=dict)
+    gap: Mapping[str, Interval] = field(default_factory=dict)
+    placebo_gap: Mapping[str, Interval] = field(default_factory=dict)
+    excess: Mapping[str, Interval] = field(default_factory=dict)
+    skill_lost: Mapping[str, Interval] = field(default_factory=dict)
     conclusion: Conclusion | None = None
     is_shuffled: bool = False
     at_most: float | None = None

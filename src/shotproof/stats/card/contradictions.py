@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from shotproof.evaluation.evaluated import METRICS
-from shotproof.stats.card.card import BY_TASK_DIGITS, Card, CardAxis, CardNumber
+from shotproof.stats.card.card import BY_TASK_DIGITS, Card, CardAxis
+from shotproof.stats.intervals import Interval
 
 ROUNDING = 10.0**-BY_TASK_DIGITS  # of the accuracies of single tasks
 NUMBERS = ("accuracy", "reference_accuracy", "gap", "placebo_gap", "excess", "skill_lost")  # of an axis, by metric
@@ -31,7 +32,7 @@ def twice(card: Card) -> Iterator[str]:
 def axis_contradictions(axis: CardAxis) -> Iterator[str]:
     """Say which numbers of an axis cannot be, or contradict each other."""
     for field in NUMBERS:
-        numbers: Mapping[str, CardNumber] = getattr(axis, field)
+        numbers: Mapping[str, Interval] = getattr(axis, field)
         for metric, number in numbers.items():
             reason = _wrong_number(number, *_BOUNDS.get(field, (-math.inf, math.inf)))
             if reason:
@@ -50,57 +51,45 @@ def axis_contradictions(axis: CardAxis) -> Iterator[str]:
             elif not same_number(accuracy, float(np.mean(by_task))):
                 yield f"accuracy, {metric}: {accuracy} is not the mean over its tasks, {np.mean(by_task):.4f}"
         before, gap = axis.reference_accuracy.get(metric), axis.gap.get(metric)
-        if gap and (before is None or not same_number(gap.mean, _less(before.mean, accuracy))):
+        if gap and (before is None or not same_number(gap.mean, before.mean - accuracy)):
             yield f"gap, {metric}: {gap.mean} is not the reference's accuracy minus its own"
         excess, sham = axis.excess.get(metric), axis.placebo_gap.get(metric)
-        if excess and (gap is None or sham is None or not same_number(excess.mean, _less(gap.mean, sham.mean))):
+        if excess and (gap is None or sham is None or not same_number(excess.mean, gap.mean - sham.mean)):
             yield f"excess, {metric}: {excess.mean} is not the gap minus the placebo's"
     both = [axis.accuracy[metric].mean for metric in METRICS if metric in axis.accuracy]
-    if len(both) == 2 and None not in both and both[1] > both[0] + ROUNDING:  # type: ignore[operator]
+    if len(both) == 2 and both[1] > both[0] + ROUNDING:
         yield f"the worst class, {both[1]}, does better than all classes together, {both[0]}"
     for by, rank in axis.rank.items():
         if not 1 <= rank.best <= rank.worst <= rank.of:
             yield f"rank by {by}: {rank} cannot be"
 
 
-def _wrong_number(number: CardNumber, least: float, most: float) -> str | None:
-    mean = number.mean
-    if mean is not None and not least - ROUNDING <= mean <= most + ROUNDING:
+def _wrong_number(number: Interval, least: float, most: float) -> str | None:
+    mean, has_interval = number.mean, not math.isnan(number.low + number.high)
+    if number.has_mean and not least - ROUNDING <= mean <= most + ROUNDING:
         return f"expected a number from {least} to {most}, found {mean}"
-    if (
-        mean is not None
-        and number.low is not None
-        and number.high is not None
-        and not number.low <= mean <= number.high
-    ):
+    if number.has_mean and has_interval and not number.low <= mean <= number.high:
         return f"{mean} is outside of its interval, {number.low} to {number.high}"
     if not 0 < number.level < 1:
         return f"expected a level between 0 and 1, found {number.level}"
     if any(one is not None and one < 0 for one in (number.variance, number.uncertainty, number.task_variance)):
         return "a variance is negative"
-    if number.variance and number.uncertainty and number.low is not None and number.high is not None:
-        return _other_interval(number, number.low, number.high)
-    return None
+    return _other_interval(number) if number.variance and number.uncertainty and has_interval else None
 
 
-def _other_interval(number: CardNumber, low: float, high: float) -> str | None:
+def _other_interval(number: Interval) -> str | None:
     """Say what is wrong with an interval that does not follow from the variance beside it."""
     try:
         expected = number.estimate.interval(number.covers, number.level)
     except (ArithmeticError, ValueError):  # numbers beyond what can be computed with
         return f"no interval follows from the variance {number.variance}"
     slack = ROUNDING + 1e-6 * abs(expected.high - expected.low)
-    if abs(low - expected.low) <= slack and abs(high - expected.high) <= slack:
+    if abs(number.low - expected.low) <= slack and abs(number.high - expected.high) <= slack:
         return None
-    return f"the interval {low} to {high} does not follow from its variance: {expected.low:.4f} to {expected.high:.4f}"
+    stated = f"the interval {number.low} to {number.high}"
+    return f"{stated} does not follow from its variance: {expected.low:.4f} to {expected.high:.4f}"
 
 
-def same_number(first: float | None, second: float | None) -> bool:
-    """Return whether two means are the same but for rounding."""
-    if first is None or second is None:
-        return first is second
-    return abs(first - second) <= ROUNDING
-
-
-def _less(first: float | None, second: float | None) -> float | None:
-    return None if first is None or second is None else first - second
+def same_number(first: float, second: float) -> bool:
+    """Return whether two means are the same but for rounding, or neither is there."""
+    return abs(first - second) <= ROUNDING or (math.isnan(first) and math.isnan(second))

@@ -16,13 +16,13 @@ import numpy as np
 
 from shotproof.core.errors import InputError, Mismatch, did_you_mean
 from shotproof.core.files import read_toml
-from shotproof.core.nouns import counted, nouns
 from shotproof.core.plain_values import typed
 from shotproof.core.tables import placed
-from shotproof.stats.card.card import Card, CardAxis, CardNumber
+from shotproof.stats.card.card import Card, CardAxis
 from shotproof.stats.export.numbers import bounds, level, percent
+from shotproof.stats.export.sentences import more_needed
 from shotproof.stats.intervals import Estimate, Interval, Spread
-from shotproof.stats.needed import Needed, needed
+from shotproof.stats.needed import needed
 
 Outcome = Literal["pass", "fail", "cannot tell"]
 # What a classifier may rely on. Other tasks cost every classifier something, and need limits of their own.
@@ -35,7 +35,7 @@ MAX_DROP = 2.0  # points against another card, where nothing else is said: less 
 class Limits:
     """The limits of an axis; None: none.
 
-    max_skill_lost: the share of the accuracy above chance that may be lost, e.g. 0.15
+    max_skill_lost: percent of the accuracy above chance that may be lost, e.g. 15
     max_gap: points of accuracy that may be lost against the reference
     min_worst_class: percent that the worst class of a task must reach on average
     max_drop: points of accuracy that may be lost against another card
@@ -50,12 +50,10 @@ class Limits:
         for name, value in self.given.items():
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise InputError(f"{name}: expected a number, found {value!r}")
-        share = self.max_skill_lost
-        if share is not None and not 0 <= share <= 1:
-            hint = f": did you mean {share / 100:g}?" if 1 < share <= 100 else ""
-            raise InputError(f"max_skill_lost: expected a share from 0 to 1, found {share:g}{hint}")
-        if self.min_worst_class is not None and not 0 <= self.min_worst_class <= 100:
-            raise InputError(f"min_worst_class: expected percent, from 0 to 100, found {self.min_worst_class:g}")
+        for name in ("max_skill_lost", "min_worst_class"):
+            percent_of = self.given.get(name, 0.0)
+            if not 0 <= percent_of <= 100:
+                raise InputError(f"{name}: expected percent, from 0 to 100, found {percent_of:g}")
 
     @property
     def given(self) -> dict[str, float]:
@@ -228,16 +226,12 @@ def _checks(card: Card, axis: CardAxis, limits: Limits) -> Iterator[Check]:
     """Limits on the card's own numbers."""
     lost, gap = axis.skill_lost.get(card.metric), axis.gap.get(card.metric)
     if limits.max_skill_lost is not None and lost is not None:
-        yield _at_most(card, axis, "skill lost", "%", lost, 100 * limits.max_skill_lost)
+        yield _check(card, axis, "skill lost", "%", lost, limits.max_skill_lost)
     if limits.max_gap is not None and gap is not None:
-        yield _at_most(card, axis, "gap", " points", gap, limits.max_gap)
+        yield _check(card, axis, "gap", " points", gap, limits.max_gap)
     if limits.min_worst_class is not None:
         worst = axis.accuracy["wacc"]
-        yield _check(
-            *(card, axis, "worst-class accuracy", "%", worst.interval, limits.min_worst_class),
-            *(worst.estimate, worst.over_tasks),
-            at_least=True,
-        )
+        yield _check(card, axis, "worst-class accuracy", "%", worst, limits.min_worst_class, at_least=True)
 
 
 def _drop(card: Card, axis: CardAxis, limits: Limits, against: Card) -> Check | str:
@@ -257,8 +251,10 @@ def _drop(card: Card, axis: CardAxis, limits: Limits, against: Card) -> Check | 
     what, unit = "drop in accuracy", " points"
     if other_tasks or not both[0] or len(both[0]) != len(both[1]):
         reason = "of other tasks" if other_tasks else "a card lacks the accuracies of its tasks"
-        change, over_tasks = _independent(before.estimate, now.estimate), before.over_tasks.minus(now.over_tasks)
         covers = f"{covers}, not paired: {reason},"
+        drop = _independent(before.estimate, now.estimate).interval(covers, card.level)
+        if before.task_variance is not None and now.task_variance is not None:
+            drop = replace(drop, task_variance=before.task_variance + now.task_variance)
     else:
         differences = np.subtract(both[0], both[1])
         if not differences.any():
@@ -267,8 +263,8 @@ def _drop(card: Card, axis: CardAxis, limits: Limits, against: Card) -> Check | 
             return Check(axis.name, what, limit, same, outcome, f"{axis.name}: {what} 0{unit}: no task differs")
         over_tasks = Estimate.over_tasks(differences)
         change = _paired(over_tasks, before, now, axis.tasks.tasks)
-        covers = f"{covers}, paired"
-    return _check(card, axis, what, unit, change.interval(covers, card.level), limit, change, over_tasks)
+        drop = change.interval(f"{covers}, paired", card.level, over_tasks)
+    return _check(card, axis, what, unit, drop, limit)
 
 
 def _require_same_data(card: Card, axis: CardAxis, against: Card, old: CardAxis) -> None:
@@ -282,7 +278,7 @@ def _require_same_data(card: Card, axis: CardAxis, against: Card, old: CardAxis)
         )
 
 
-def _paired(over_tasks: Estimate, before: CardNumber, now: CardNumber, tasks: int) -> Estimate:
+def _paired(over_tasks: Estimate, before: Interval, now: Interval, tasks: int) -> Estimate:
     """The difference task by task, with what the data adds to either accuracy as if the two were independent: cards do
     not say how alike they are there, which makes the interval wide rather than narrow.
     """
@@ -297,7 +293,7 @@ def _paired(over_tasks: Estimate, before: CardNumber, now: CardNumber, tasks: in
     return _known_by(replace(over_tasks, spread=spread), fewest)
 
 
-def of_data(number: CardNumber, tasks: int) -> Spread | None:
+def of_data(number: Interval, tasks: int) -> Spread | None:
     """What the data adds to a number's variance, beyond its tasks."""
     if number.variance is None or number.uncertainty is None or number.task_variance is None:
         return None
@@ -320,20 +316,8 @@ def _known_by(difference: Estimate, freedom: float) -> Estimate:
     return replace(difference, spread=replace(difference.spread, uncertainty=uncertainty))
 
 
-def _at_most(card: Card, axis: CardAxis, what: str, unit: str, number: CardNumber, limit: float) -> Check:
-    return _check(card, axis, what, unit, number.interval, limit, number.estimate, number.over_tasks)
-
-
 def _check(
-    card: Card,
-    axis: CardAxis,
-    what: str,
-    unit: str,
-    interval: Interval,
-    limit: float,
-    estimate: Estimate,
-    over_tasks: Estimate,
-    at_least: bool = False,
+    card: Card, axis: CardAxis, what: str, unit: str, interval: Interval, limit: float, at_least: bool = False
 ) -> Check:
     """By where the interval lies; a number without one tells nothing."""
     limited = f"{'at least' if at_least else 'at most'} {limit:g}{unit}"
@@ -350,20 +334,10 @@ def _check(
         return Check(
             axis.name, what, limit, interval, outcome, f"{axis.name}: {number} {kept} the limit, {limited} ({by})"
         )
-    would = _would_tell(
-        needed(estimate.less(limit), over_tasks.less(limit), axis.tasks.tasks, card.level), card, interval.covers
-    )
-    told = f"{axis.name}: cannot tell: {would} ({number}, limit {limited}, {by})"
+    would = more_needed(needed(interval, axis.tasks.tasks, limit), card.medium, interval.covers)
+    told = f"{would} would" if would else "too near to the limit for any practicable number of tasks"
+    told = f"{axis.name}: cannot tell: {told} ({number}, limit {limited}, {by})"
     return Check(axis.name, what, limit, interval, "cannot tell", told)
-
-
-def _would_tell(found: Needed | None, card: Card, covers: str) -> str:
-    if found is not None and found.tasks is not None:
-        return f"{counted(found.tasks, 'more task')} would"
-    if found is not None and found.data is not None:
-        unit = "classes" if covers == "classes" else f"{nouns(card.medium)} per class"
-        return f"{found.data:.1f} times the {unit} would"
-    return "too near to the limit for any practicable number of tasks"
 
 
 def _limits(table: Mapping[str, Any], place: str) -> Limits:

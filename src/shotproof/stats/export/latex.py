@@ -43,7 +43,7 @@ def to_latex(comparison: Comparison) -> str:
         written.append(_design_table(comparison, wide_table(comparison, block)))
         if any(one.is_told for one in block.detectors):
             written.append(_detector_table(block))
-    shown = (one for one in comparison.data_sets if one.mean.quantity in ("accuracy", "gap", "skill"))
+    shown = (one for one in comparison.data_sets if one.mean.quantity in ("accuracy", "gap", "skill_lost"))
     written += [_data_set_table(comparison, one) for one in shown]
     return "\n".join(written)
 

@@ -1,7 +1,11 @@
-"""A comparison in sentences: what was measured, what it shows by the rules of `verdicts`, and what to do next."""
+"""Sentences on comparisons and cards: what was measured, what it shows by the rules of `verdicts`, what to do next.
+
+Nothing that an interval does not support. Pages, cards, gates and the terminal quote them.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +14,7 @@ from shotproof.core.records import UNKNOWN
 from shotproof.evaluation.evaluated import Classifier
 from shotproof.evaluation.origin import REFERENCES
 from shotproof.stats.block import Group
+from shotproof.stats.card.card import Card, CardAxis
 from shotproof.stats.comparison import Comparison
 from shotproof.stats.export.numbers import bounds, level, listed, percent
 from shotproof.stats.intervals import Interval
@@ -19,6 +24,7 @@ from shotproof.stats.verdicts import LITTLE, Verdict, verdicts
 
 MOST_SENTENCES = 5
 _METRICS = {"acc": "accuracy", "wacc": "worst-class accuracy"}
+_TASKS = {"unbalanced": "tasks with unequal queries"}
 _NAMED = 3  # classifiers by name; of more, how many others there are
 
 # What a classifier leans on that loses conclusively more than the placebo does, by axis.
@@ -193,8 +199,7 @@ def _loses(comparison: Comparison, alike: Sequence[Verdict]) -> str:
     if one.more:
         shares = listed([_share(each, one.more) for each in alike])
         more, than = classifier_name(comparison, one.more), classifier_names(comparison, one.than)
-        unknown = "the data does not show who loses most or least"
-        return f"{lost}; {more} loses more ({shares}) than {than}, and {unknown}"
+        return f"{lost}; {more} loses more ({shares}) than {than}; the data does not rank the rest"
     return f"{lost}; no two of them can be told apart"
 
 
@@ -267,12 +272,18 @@ def would_settle(needed: Needed | None, medium: str | None, covers: str) -> str:
         medium: what the items are
         covers: the interval
     """
+    more = more_needed(needed, medium, covers)
+    return f"; about {more} would settle it, if the loss is as large as it looks" if more else ""
+
+
+def more_needed(needed: Needed | None, medium: str | None, covers: str) -> str:
+    """Say how many more tasks, or how much more data, are needed; nothing if no practicable number is enough."""
     if needed is None or (needed.tasks is None and needed.data is None):
         return ""
     if needed.tasks is not None:
-        return f"; about {counted(needed.tasks, 'more task')} would settle it, if the loss is as large as it looks"
+        return counted(needed.tasks, "more task")
     unit = "classes" if covers == "classes" else f"{nouns(medium)} per class"
-    return f"; about {needed.data:.1f} times the {unit} would settle it, if the loss is as large as it looks"
+    return f"{needed.data:.1f} times the {unit}"
 
 
 def _remarks(comparison: Comparison, told: Sequence[Verdict]) -> Iterator[str]:
@@ -380,3 +391,137 @@ def _sampler_words(label: str) -> str:
 def _range(numbers: set[int]) -> str:
     low, high = min(numbers), max(numbers)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def interval_sentences(comparison: Comparison) -> list[str]:
+    """Say on which tasks the first interval could not be given, and why: one sentence per reason.
+
+    Args:
+        comparison: whose intervals are told
+
+    Returns:
+        The sentences; none where the first interval is everywhere.
+    """
+    wanted = comparison.covers[0]
+    measured = [(block, group) for block in comparison.blocks for group in block.measured]
+    sets: dict[str, list[str]] = {}
+    for block, group in measured:
+        refused = [row.intervals[comparison.metric][wanted].refused for row in group.rows]
+        if refused and refused[0] is not None and all(refused):
+            reason = refused[0].partition(";")[0].removeprefix(f"{group.label}: ")  # details are on the page
+            sets.setdefault(reason, []).append(f"{group.label} ({comparison.design_name(block.design)})")
+    others = [name for name in comparison.covers[1:] if name not in comparison.refused]
+    instead = f"; the {others[0]} interval stands in its place" if others else ""
+    if others and others[0] == "sampler":
+        instead += f", and is about these {nouns(comparison.medium)} only"
+    everywhere = len(sets) == 1 and wanted in comparison.refused
+    return [
+        f"No {wanted} interval{'' if everywhere else f' on {listed(labels, 3)} tasks'}: {reason}{instead}."
+        for reason, labels in sets.items()
+    ]
+
+
+def axis_sentence(
+    axis: CardAxis,
+    metric: str,
+    medium: str | None = None,
+    context: str = "context",
+    would_tell: Needed | None = None,
+) -> str:
+    """What an axis shows, in one or two sentences.
+
+    Args:
+        axis: with all but its verdict
+        metric: that the statement is by
+        medium: what the items are
+        context: what contexts are called
+        would_tell: what would settle it if nothing is conclusive
+    """
+    if axis.reference is None:
+        chance = f"; guessing gives {percent(axis.chance['acc'])}%" if "acc" in axis.chance else ""
+        return (
+            f"On random tasks of {axis.way} ways and {counted(axis.shot, 'shot')}: {_in_percent(axis.accuracy['acc'])} "
+            f"accuracy, {_in_percent(axis.accuracy['wacc'])} on the worst class{chance}."
+        )
+    where = _TASKS.get(axis.name, f"{axis.name} tasks")
+    lost, share = (axis.excess or axis.gap)[metric], axis.skill_lost[metric]
+    if not share.has_mean:
+        return f"It is at chance on {axis.reference.sampler} tasks, and has nothing to lose on {where}."
+    beyond = "beyond a placebo" if axis.excess else f"against {axis.reference.sampler} tasks"
+    leans = _LEANS.get(axis.axis, "").format(context=context.replace("_", " ")) if axis.is_shuffled else ""
+    about = f" (sampler interval, about these {nouns(medium)} only)" if lost.covers == "sampler" else ""
+    if axis.conclusion == "+":
+        first = f"It leans on {leans}: on" if leans else "On"
+        return (
+            f"{first} {where} it loses {_in_percent(share)} of its {_METRICS[metric]} above chance {beyond}, "
+            f"{_in_points(lost)}{about}."
+        )
+    if axis.conclusion == "-":
+        return f"On {where} it does better, not worse: by {_in_points(lost.negated())} {beyond}{about}."
+    what = f"leans on {leans}" if leans else f"loses anything on {where}"
+    if math.isnan(lost.low + lost.high):
+        return f"The data does not show whether it {what}: {lost.refused}."
+    between = f"between {percent(lost.low)} and {percent(lost.high)} points {beyond}"
+    if lost.low > 0 or lost.high < 0:  # by itself
+        corrected = "after Holm's correction for all losses of the comparison"
+        return f"The data does not show whether it {what} {corrected}; by itself, the loss is {between}{about}."
+    if _loses_little(axis):
+        most = f"{percent(max(axis.at_most or 0.0, 0.0))}% of its {_METRICS[metric]} above chance"
+        return f"On {where} it loses at most {most} {beyond}{about}."
+    settled = would_settle(would_tell if lost.mean > 0 else None, medium, lost.covers)
+    return f"The data does not show whether it {what}: the loss is {between}{settled}{about}."
+
+
+def card_sentences(card: Card) -> list[str]:
+    """What was measured and what came out, in at most five sentences."""
+    tasks = sum(one.tasks.tasks for one in card.axes)
+    others = len(card.axes[0].baselines) if card.axes else 0
+    beside = f", beside {counted(others, 'baseline classifier')}" if others else ""
+    data = card.name or "the data"
+    told = [f"{card.title} was tested on {data}: {counted(tasks, 'task')} on {_axis_names(card.axes)}{beside}."]
+    usual = max((one for one in card.axes if one.reference is None), key=lambda one: one.shot == 5, default=None)
+    if usual is not None:
+        told.append(f"{usual.verdict} It ranks {usual.rank['accuracy']} classifiers.")
+    losing = [one for one in card.stresses if one.conclusion == "+"]
+    losing.sort(key=lambda one: -one.skill_lost[card.metric].mean)
+    by = f"{level(card.level)} {_card_covers(card)}"
+    if losing:
+        shares = [f"{one.name} ({_in_percent(one.skill_lost[card.metric])})" for one in losing]
+        told.append(f"It conclusively loses accuracy above chance on {listed(shares)} ({by}).")
+    clear = [one for one in card.stresses if one.conclusion == "-"]
+    unclear = [one.name for one in card.stresses if one.conclusion == "0" and not _loses_little(one)]
+    little = [one.name for one in card.stresses if one.conclusion == "0" and _loses_little(one)]
+    if little:
+        told.append(f"It loses at most {LITTLE:g}% of its accuracy above chance on {listed(little)} ({by}).")
+    if unclear:
+        told.append(f"The data does not show whether anything is lost on {listed(unclear)} ({by}).")
+    if clear:
+        told.append(f"It does better, not worse, on {listed([one.name for one in clear])} ({by}).")
+    if card.missing:
+        told.append(f"Not measured: {listed([one.name for one in card.missing])}; the reasons are below.")
+    return told[:5]
+
+
+def _loses_little(axis: CardAxis) -> bool:
+    """Return whether little is lost at most."""
+    return axis.at_most is not None and axis.at_most <= LITTLE
+
+
+def _axis_names(axes: Sequence[CardAxis]) -> str:
+    return listed([one.name for one in axes]) if axes else "no axis"
+
+
+def _card_covers(card: Card) -> str:
+    """The intervals that the statements are by: where some could not be given, of several kinds."""
+    kinds = dict.fromkeys((one.excess or one.gap)[card.metric].covers for one in card.stresses)
+    about = f", {'' if len(kinds) == 1 else 'the former '}about these {nouns(card.medium)} only"
+    ordered = sorted(kinds, key=lambda name: name != "sampler") or [card.covers]
+    return f"{listed(ordered)} intervals{about if 'sampler' in kinds else ''}"
+
+
+def _in_percent(number: Interval) -> str:
+    return f"{percent(number.mean)}% {bounds(number)}"
+
+
+def _in_points(number: Interval) -> str:
+    return f"{percent(number.mean)} points {bounds(number)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -36,7 +37,7 @@ _POSSIBLE = {
     "mean": (-1e9, 1e9),
     "variance": (1e-20, 1e20),
     "uncertainty": (1e-40, 1e40),
-    "third": (-1e40, 1e40),
+    "skew": (-1e40, 1e40),
     "task_variance": (1e-20, 1e20),
 }
 
@@ -211,7 +212,7 @@ def _numbers(group: Group, loss: Loss | None, classifier: Classifier) -> dict[Wh
     return {
         (quantity, metric): {
             SAMPLER: Comparable(
-                one.estimates[metric, SAMPLER][classifier],
+                one.rows_by_classifier[classifier].intervals[metric][SAMPLER].estimate,
                 # All accuracies of an axis are on the same tasks, those of cards too.
                 {OWN_TASKS: one.values[classifier][metric]}
                 if quantity == "accuracy"
@@ -228,7 +229,7 @@ def _of_card(axis: CardAxis, quantity: Quantity, metric: Metric) -> dict[str, Co
     number, tasks = getattr(axis, quantity)[metric], axis.tasks.tasks
     for name, (least, most) in (_POSSIBLE | ({"mean": (0, 100)} if quantity == "accuracy" else {})).items():
         value = getattr(number, name)
-        if value is not None and not least <= value <= most:
+        if value is not None and not math.isnan(value) and not least <= value <= most:
             raise InputError(f"{name}: expected a number from {least:g} to {most:g}, found {value:g}")
     by_task = _by_task(axis, metric) if quantity == "accuracy" else {}
     if number.covers == SAMPLER:
@@ -238,7 +239,7 @@ def _of_card(axis: CardAxis, quantity: Quantity, metric: Metric) -> dict[str, Co
     refused = None if spread else number.refused or "the card has no variance over tasks"
     return {
         number.covers: Comparable(number.estimate) if data is None else Comparable(number.estimate, by_task, data),
-        SAMPLER: Comparable(Estimate(number.interval.mean, spread, refused), by_task),
+        SAMPLER: Comparable(Estimate(number.mean, spread, refused), by_task),
     }
 
 

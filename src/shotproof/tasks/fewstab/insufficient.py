@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shotproof.core.arrays import IntArray
+from shotproof.core.arrays import BoolArray, IntArray
 from shotproof.core.errors import InputError, InsufficientData
 
 if TYPE_CHECKING:
@@ -24,24 +24,11 @@ class TryCounts:
         self.bound = bound
         self.tries = 0
         self.successes = 0
-        self.same_words = 0
         self.incomplete: Counter[int] = Counter()
-        self.class_drawn = np.zeros(len(bound.pool.classes), dtype=np.int64)
-        self.class_lacking = np.zeros(len(bound.pool.classes), dtype=np.int64)
 
-    def record_tries(self, tries: int, same_words: int) -> None:
-        """So many tries, in so many of which two classes drew the same word."""
+    def record(self, tries: int, successes: int) -> None:
+        """So many tries, of which so many succeeded."""
         self.tries += tries
-        self.same_words += same_words
-
-    def record_supports(self, classes: IntArray, counts: IntArray) -> None:
-        """The sizes of the possible supports, [n, way], of the classes drawn."""
-        bins = len(self.class_drawn)
-        self.class_drawn += np.bincount(classes.ravel(), minlength=bins)
-        self.class_lacking += np.bincount(classes[counts < self.bound.shape.shot], minlength=bins)
-
-    def record_successes(self, successes: int) -> None:
-        """So many tries succeeded."""
         self.successes += successes
 
     def record_incomplete(self, tasks: IntArray) -> None:
@@ -64,32 +51,36 @@ class TryCounts:
         hopeless = tried >= self.bound.sampler.max_tries
         if not hopeless.any():
             return
+        task = int(tasks[np.argmax(hopeless)])
         raise InsufficientData(
-            f"task {tasks[np.argmax(hopeless)]} failed {self.bound.sampler.max_tries} tries; {self._cause()}; "
-            f"{_HELP}, or raise max_tries"
+            f"task {task} failed {self.bound.sampler.max_tries} tries; {self.bound.why_tries_fail(task)}; {_HELP}, or "
+            "raise max_tries"
         )
 
-    def _cause(self) -> str:
-        bound = self.bound
-        if not self.class_lacking.any():
-            return (
-                f"two classes drew the same word in {self.same_words} of {self.tries} tries: the classes have too few "
-                f"different eligible words ({len(np.unique(bound.holders.pair_word[bound.eligible]))} in all)"
-            )
-        share = self.class_lacking / np.maximum(self.class_drawn, 1)
-        worst = int(np.argmax(share))
-        first = bound.first_eligible[worst]
-        pairs = bound.eligible[first : first + bound.eligible_counts[worst]]
-        counts = ", ".join(
-            f"'{bound.words[bound.holders.pair_word[p]]}' {bound.holders.counts[p]}"
-            for p in pairs[np.argsort(-bound.holders.counts[pairs], kind="stable")][:5]
-        )
-        return (
-            f"the support is too small: class '{bound.pool.classes[worst]}' ({bound.pool.sizes[worst]} items) "
-            f"lacked {bound.shape.shot} items that hold its word and none of the other "
-            f"{bound.shape.way - 1} in {share[worst]:.0%} of its draws; its {len(pairs)} eligible words, with the "
-            f"items that hold them: {counts}"
-        )
+
+def why_supports_lack(bound: BoundFewStab, classes: IntArray, lacking: BoolArray) -> str:
+    """Name the class whose support was too small in the largest share of its draws, with its words.
+
+    Args:
+        bound: what drew the tries
+        classes: the classes of the tries, [n, way]
+        lacking: whether the support of each was too small, [n, way]
+    """
+    bins = len(bound.pool.classes)
+    share = np.bincount(classes[lacking], minlength=bins) / np.maximum(np.bincount(classes.ravel(), minlength=bins), 1)
+    worst = int(np.argmax(share))
+    first = bound.first_eligible[worst]
+    pairs = bound.eligible[first : first + bound.eligible_counts[worst]]
+    counts = ", ".join(
+        f"'{bound.words[bound.holders.pair_word[p]]}' {bound.holders.counts[p]}"
+        for p in pairs[np.argsort(-bound.holders.counts[pairs], kind="stable")][:5]
+    )
+    return (
+        f"the support is too small: class '{bound.pool.classes[worst]}' ({bound.pool.sizes[worst]} items) "
+        f"lacked {bound.shape.shot} items that hold its word and none of the other "
+        f"{bound.shape.way - 1} in {share[worst]:.0%} of its draws; its {len(pairs)} eligible words, with the "
+        f"items that hold them: {counts}"
+    )
 
 
 def refuse_unusable(bound: BoundFewStab) -> None:

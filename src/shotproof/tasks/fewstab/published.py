@@ -66,11 +66,6 @@ class LooseningCounts(TryCounts):
     def __init__(self, bound: BoundPublished, tasks: range) -> None:
         super().__init__(bound)
         self.loosening = {task: _Loosening() for task in tasks}
-        self.without_class = 0
-
-    def _cause(self) -> str:
-        without = f"no class was left for a drawn word in {self.without_class} of {self.tries} tries"
-        return f"{without}; {super()._cause()}" if self.class_lacking.any() else without
 
 
 class BoundPublished(BoundFewStab):
@@ -114,15 +109,18 @@ class BoundPublished(BoundFewStab):
         assert isinstance(counts, LooseningCounts)
         attempt = (tried[:, None] + np.arange(depth)).ravel()
         tries, drawn = self._words_then_classes(np.repeat(task, depth), attempt)
-        supports, inter = self._sizes(tries)
-        counts.record_tries(len(tries.task), 0)
-        counts.without_class += int((drawn < self.shape.way).sum())
-        complete = drawn == self.shape.way
-        if self.sampler.support == "exclusive":
-            counts.record_supports(tries.classes[complete], supports[0][complete])
-        found = self._first_in_order(tries, drawn, supports, inter, depth, counts)
-        counts.record_successes(len(found))
+        found = self._first_in_order(tries, drawn, *self._sizes(tries), depth, counts)
+        counts.record(len(attempt), len(found))
         return tries.only(np.array(found, dtype=np.int64))
+
+    def why_tries_fail(self, task: int) -> str:
+        """Say for how many of a task's first tries no class was left, or what the others lack."""
+        attempt = np.arange(min(self._round(), self.sampler.max_tries))
+        tries, drawn = self._words_then_classes(np.full(len(attempt), task), attempt)
+        complete = drawn == self.shape.way
+        without = f"no class was left for a drawn word in {int((~complete).sum())} of {len(drawn)} tries"
+        lacking = self._why_supports_lack(tries.only(complete))
+        return f"{without}; {lacking}" if lacking else without
 
     def _words_then_classes(self, task: IntArray, attempt: IntArray) -> tuple[PublishedTries, IntArray]:
         """Tries with nothing loosened, and for how many words of each a class was left; classes beyond are no draw."""

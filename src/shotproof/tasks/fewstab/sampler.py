@@ -16,26 +16,29 @@ grouped changes nothing. s(x) times the number of candidates is a sum of counts,
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Literal, Self
 
 import numpy as np
 import pyarrow as pa
+from scipy import sparse
 
+from shotproof.attributes.attributes import HeldWords
 from shotproof.catalog.catalog import Catalog
 from shotproof.core import draws
 from shotproof.core.arrays import BoolArray, IntArray, UInt64Array
 from shotproof.core.options import option
 from shotproof.core.records import Meta
 from shotproof.tasks.fewstab.holders import Holders, unpack
-from shotproof.tasks.fewstab.insufficient import TryCounts, refuse_unusable
+from shotproof.tasks.fewstab.insufficient import TryCounts, refuse_unusable, why_supports_lack
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import SKIP_SMALL_CLASSES, BoundSampler, Sampler, SamplerInputs
-from shotproof.tasks.shape import TaskShape
-from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.taskset import TaskSet, TaskShape
 
 CLASSES, WORDS, _SUPPORT, _TIES = 0, 1, 2, 3  # what a random number is drawn for
 _CELLS = 1 << 18  # bit-set blocks that one round of tries may look at
+_MOST_LOOKED_UP = 1 << 22  # pairs of an eligible pair and a word that a table is made of
 
 
 @dataclass
@@ -51,6 +54,11 @@ class Tries:
     def only(self, keep: BoolArray | IntArray) -> Self:
         """Some of them."""
         return replace(self, **{field.name: getattr(self, field.name)[keep] for field in fields(self)})
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """All tries of several parts, one after the other."""
+        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
 
 @dataclass(frozen=True)
@@ -119,6 +127,7 @@ class BoundFewStab(BoundSampler[FewStab]):
         self.usable = np.flatnonzero(self.eligible_counts)
         self.left_out = sorted(set(whole.classes) - {self.pool.classes[c] for c in self.usable})
         refuse_unusable(self)
+        self.supports_without = self._supports_without(held)
 
     def draw(self, tasks: range) -> pa.Table:
         """Rows of these tasks, with `tries` (how many each took) and `fallback` (query fell back to intra-class)."""
@@ -133,12 +142,7 @@ class BoundFewStab(BoundSampler[FewStab]):
         extra = self._extra_columns(size)
         counts = self._count_tries(tasks)
         while len(open_tasks):
-            # Many tries of few tasks where tries mostly fail, few tries of many tasks where they mostly succeed.
-            depth = counts.tries_per_task()
-            batch = open_tasks[: max(1, self._round() // depth)]
-            found = self._first_successes(tasks.start + batch, tried[batch], depth, counts)
-            tried[batch] += depth
-            if len(found.task):
+            for found in self._successes(tasks.start, open_tasks, tried, counts):
                 drawn_support, drawn_query, intra, complete = self._items(found)
                 index = found.task - tasks.start
                 # An incomplete task (its support ate up the queries) goes on after the try that failed.
@@ -152,7 +156,6 @@ class BoundFewStab(BoundSampler[FewStab]):
                     column[index] = getattr(found, name)[complete]
                 open_tasks = open_tasks[~np.isin(open_tasks, index)]
             counts.refuse_if_hopeless(tasks.start + open_tasks, tried[open_tasks])
-            self.holders.forget_if_large()
         return self.pool.task_rows(
             tasks,
             classes,
@@ -189,31 +192,104 @@ class BoundFewStab(BoundSampler[FewStab]):
         blocks = int(self.holders.class_blocks[self.usable].max())
         return max(16, _CELLS // (self.shape.way * blocks))
 
+    def _supports_without(self, held: HeldWords) -> BoolArray | None:
+        """Whether an eligible pair of class and word keeps `shot` holders without a word: [eligible, words], flat.
+
+        A task needs that of any two of its pairs, which rules out most tries after two of their classes. None if
+        supports may share words, or the table would be large; nothing but time depends on it.
+        """
+        if self.sampler.support != "exclusive" or len(self.eligible) * len(self.words) > _MOST_LOOKED_UP:
+            return None
+        pairs = self.eligible
+        counts = self.holders.counts[pairs]
+        entry = np.repeat(self.holders.starts[pairs] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+        positions = self.holders.items[entry] + np.repeat(self.pool.offsets[self.holders.pair_class[pairs]], counts)
+        pointers = np.concatenate([[0], np.cumsum(counts)])
+        own = sparse.csr_matrix((np.ones(len(entry), np.int32), positions, pointers), (len(pairs), len(self.pool.rows)))
+        both = (own @ held.matrix[self.pool.rows].astype(np.int32)).toarray()
+        enough: BoolArray = counts[:, None] - both >= self.shape.shot
+        return enough.ravel()
+
+    def _successes(self, start: int, tasks: IntArray, tried: IntArray, counts: TryCounts) -> Iterator[Tries]:
+        """The next try of each task that succeeds, many tasks at a time; `tried` goes on."""
+        found: list[Tries] = []
+        while len(tasks):
+            # Many tries of few tasks where tries mostly fail, few tries of many tasks where they mostly succeed.
+            depth = counts.tries_per_task()
+            batch = tasks[: max(1, self._round() // depth)]
+            found.append(self._first_successes(start + batch, tried[batch], depth, counts))
+            tried[batch] += depth
+            tasks = tasks[~np.isin(tasks, found[-1].task - start)]
+            counts.refuse_if_hopeless(start + tasks, tried[tasks])
+            self.holders.forget_if_large()
+            if not len(tasks) or sum(len(part.task) for part in found) >= self._round():
+                yield found[0].joined(found)
+                found = []
+
     def _first_successes(self, task: IntArray, tried: IntArray, depth: int, counts: TryCounts) -> Tries:
         """Of each task's next `depth` tries the first whose words differ and whose supports are large enough."""
         attempt = (tried[:, None] + np.arange(depth)).ravel()
         attempts = self._draw_tries(np.repeat(task, depth), attempt)
-        ordered = np.sort(attempts.words, axis=1)
-        differ = np.all(ordered[:, 1:] != ordered[:, :-1], axis=1)
-        counts.record_tries(len(differ), int((~differ).sum()))
-        attempts = attempts.only(differ)
         if self.sampler.support == "exclusive" and len(attempts.task):
-            sizes = self._exclusive_counts(attempts)
-            counts.record_supports(attempts.classes, sizes)
-            attempts = attempts.only(np.all(sizes >= self.shape.shot, axis=1))
+            attempts = attempts.only(np.all(self._exclusive_counts(attempts) >= self.shape.shot, axis=1))
         first = np.flatnonzero(np.diff(attempts.task, prepend=-1))  # tries come task by task, in order
-        found = attempts.only(first)
-        counts.record_successes(len(found.task))
-        return found
+        counts.record(len(attempt), len(first))
+        return attempts.only(first)
 
-    def _draw_tries(self, task: IntArray, attempt: IntArray) -> Tries:
-        slot = np.arange(self.shape.way)
-        by_classes = draws.bits(self.seed, task[:, None], attempt[:, None], CLASSES, slot)
-        by_words = draws.bits(self.seed, task[:, None], attempt[:, None], WORDS, slot)
-        classes = self.usable[draws.distinct(by_classes, len(self.usable))]
-        chosen = self.first_eligible[classes] + draws.below(by_words, self.eligible_counts[classes])
-        pairs = self.eligible[chosen]
-        return Tries(task, attempt, classes, pairs, self.holders.pair_word[pairs])
+    def _draw_tries(self, task: IntArray, attempt: IntArray, every: bool = False) -> Tries:
+        """Draw tries; `every` one, or those whose words differ and leave each other's supports large enough in pairs.
+
+        Classes and words are drawn slot by slot, and most tries are ruled out before the last.
+        """
+        state = draws.bits(self.seed, task, attempt)
+        by_class, by_word = draws.further(state, CLASSES), draws.further(state, WORDS)
+        alive = np.arange(len(task))
+        drawn: list[IntArray] = []  # numbers among the eligible pairs, slot by slot
+        taken: list[IntArray] = []  # classes so far, in ascending order
+        for slot in range(self.shape.way):
+            rank = draws.below(draws.further(by_class, slot), len(self.usable) - slot)
+            chosen = self.usable[draws.untaken(rank, taken)]
+            eligible = draws.below(draws.further(by_word, slot), self.eligible_counts[chosen])
+            drawn.append(self.first_eligible[chosen] + eligible)
+            if slot and not every:
+                keep = np.flatnonzero(self._possible(drawn))
+                alive, by_class, by_word = alive[keep], by_class[keep], by_word[keep]
+                drawn, taken = [pairs[keep] for pairs in drawn], [places[keep] for places in taken]
+        pairs = self.eligible[np.stack(drawn, axis=1)]
+        return Tries(task[alive], attempt[alive], self.holders.pair_class[pairs], pairs, self.holders.pair_word[pairs])
+
+    def _possible(self, drawn: Sequence[IntArray]) -> BoolArray:
+        """Whether the last of the drawn pairs may be in one task with each of the others."""
+        last, known = drawn[-1], len(self.words)
+        last_word = self.holders.pair_word[self.eligible[last]]
+        possible = np.ones(len(last), dtype=np.bool_)
+        for other in drawn[:-1]:
+            other_word = self.holders.pair_word[self.eligible[other]]
+            if self.supports_without is None:
+                possible &= last_word != other_word
+            else:
+                possible &= self.supports_without[other * known + last_word]
+                possible &= self.supports_without[last * known + other_word]
+        return possible
+
+    def why_tries_fail(self, task: int) -> str:
+        """Say what the first tries of a task lack."""
+        attempt = np.arange(min(self._round(), self.sampler.max_tries))
+        tries = self._draw_tries(np.full(len(attempt), task), attempt, every=True)
+        ordered = np.sort(tries.words, axis=1)
+        differ = np.all(ordered[:, 1:] != ordered[:, :-1], axis=1)
+        lacking = self._why_supports_lack(tries.only(differ))
+        return lacking or (
+            f"two classes drew the same word in {int((~differ).sum())} of {len(differ)} tries: the classes have too "
+            f"few different eligible words ({len(np.unique(self.holders.pair_word[self.eligible]))} in all)"
+        )
+
+    def _why_supports_lack(self, tries: Tries) -> str | None:
+        """Which class mostly had too small a support in these tries; None if none had."""
+        if self.sampler.support != "exclusive" or not len(tries.task):
+            return None
+        lacking = self._exclusive_counts(tries) < self.shape.shot
+        return why_supports_lack(self, tries.classes, lacking) if lacking.any() else None
 
     def _selected_bits(self, tries: Tries) -> tuple[UInt64Array, UInt64Array, IntArray]:
         """Bits of the items that hold the own word, and of those that hold another class's word.

@@ -7,12 +7,10 @@ from typing import Literal
 
 from torch import Tensor
 
-from shotproof.core.arrays import IntArray
 from shotproof.core.options import option
-from shotproof.tasks.sampler import BoundSampler, SamplerInputs
 from shotproof.tasks.search.candidates import Candidates
 from shotproof.tasks.search.closed_form import cross_entropy_slopes, highest, project_on_l1_ball
-from shotproof.tasks.search.support_sampler import BoundSupportSampler, SupportSampler
+from shotproof.tasks.search.support_sampler import SupportSampler, Uniform
 
 _WEIGHTS = 16  # what random numbers are drawn for
 
@@ -30,21 +28,13 @@ class FastDiffSel(SupportSampler):
     steps: int = option(1, "gradient steps", least=1)
     scale: float = option(1.0, "what the logits are multiplied with", above=0)
 
-    def bound(self, inputs: SamplerInputs) -> BoundSampler[FastDiffSel]:
-        """Supports for the queries of these inputs."""
-        return BoundFastDiffSel(self, inputs)
-
-
-class BoundFastDiffSel(BoundSupportSampler[FastDiffSel]):
-    """Searches by gradient steps on weights."""
-
-    def choose(self, candidates: Candidates, numbers: IntArray) -> Tensor:
+    def choose(self, candidates: Candidates, uniform: Uniform) -> Tensor:
         """The candidates with the highest weights after the last step."""
         allowed = candidates.allowed
-        weights = self.uniform(numbers, _WEIGHTS, candidates.way, allowed.shape[-1]).to(allowed.device) * allowed
-        length = self.sampler.alpha / (candidates.labels.shape[1] if self.sampler.loss == "mean" else 1)
-        for _ in range(self.sampler.steps):
-            gradient = weight_gradient(candidates, weights, self.sampler.scale)
+        weights = uniform(_WEIGHTS) * allowed
+        length = self.alpha / (candidates.labels.shape[1] if self.loss == "mean" else 1)
+        for _ in range(self.steps):
+            gradient = weight_gradient(candidates, weights, self.scale)
             stepped = weights + self.sign * length * gradient * allowed
             weights = project_on_l1_ball(stepped, candidates.shots)
         # The projection keeps the order, but makes many weights zero: these are told apart by what they were.

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from shotproof.core.arrays import IntArray
 from shotproof.core.options import option
-from shotproof.tasks.sampler import BoundSampler, SamplerInputs
 from shotproof.tasks.search.candidates import Candidates
 from shotproof.tasks.search.closed_form import cross_entropy_of_column, highest
-from shotproof.tasks.search.support_sampler import BoundSupportSampler, SupportSampler
+from shotproof.tasks.search.support_sampler import SupportSampler, Uniform
 from shotproof.tasks.search.swaps import swap_rounds
 
 _START = 17  # what random numbers are drawn for
@@ -28,21 +26,11 @@ class Greedy(SupportSampler):
     rounds: int = option(2, "rounds over all support items", least=1)
     scale: float = option(1.0, "what the logits are multiplied with", above=0)
 
-    def bound(self, inputs: SamplerInputs) -> BoundSampler[Greedy]:
-        """Supports for the queries of these inputs."""
-        return BoundGreedy(self, inputs)
-
-
-class BoundGreedy(BoundSupportSampler[Greedy]):
-    """Searches by swaps."""
-
-    def choose(self, candidates: Candidates, numbers: IntArray) -> Tensor:
+    def choose(self, candidates: Candidates, uniform: Uniform) -> Tensor:
         """The supports after the last round."""
-        allowed = candidates.allowed
-        keys = self.uniform(numbers, _START, candidates.way, allowed.shape[-1]).to(allowed.device)
-        start = highest(keys, allowed, candidates.shots)
-        scale = candidates.features.new_full((len(numbers),), self.sampler.scale)
-        return swap_rounds(candidates, start, scale, cross_entropy_of_column, self.sign, self.sampler.rounds)
+        start = highest(uniform(_START), candidates.allowed, candidates.shots)
+        scale = candidates.features.new_full((len(candidates.labels),), self.scale)
+        return swap_rounds(candidates, start, scale, cross_entropy_of_column, self.sign, self.rounds)
 
     def peak_floats_per_candidate(self, queries: int) -> int:
         """The logits of each query, for all classes and a few times for one."""

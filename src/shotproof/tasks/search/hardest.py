@@ -8,12 +8,10 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from shotproof.core.arrays import IntArray
 from shotproof.core.options import option
-from shotproof.tasks.sampler import BoundSampler, SamplerInputs
 from shotproof.tasks.search.candidates import Candidates
 from shotproof.tasks.search.closed_form import expected_error_of_column, expected_error_slopes, highest, margins
-from shotproof.tasks.search.support_sampler import BoundSupportSampler, SupportSampler
+from shotproof.tasks.search.support_sampler import SupportSampler, Uniform
 from shotproof.tasks.search.swaps import swap_rounds
 
 # What each round leaves, as a power of (shots / candidates). A third round where it costs little beside greedy search.
@@ -39,17 +37,9 @@ class Hardest(SupportSampler):
         "how long to search: one round of pruning, two or three, or these and then exact swaps in about greedy's time",
     )
 
-    def bound(self, inputs: SamplerInputs) -> BoundSampler[Hardest]:
-        """Supports for the queries of these inputs."""
-        return BoundHardest(self, inputs)
-
-
-class BoundHardest(BoundSupportSampler[Hardest]):
-    """Searches by pruning."""
-
-    def choose(self, candidates: Candidates, numbers: IntArray) -> Tensor:
+    def choose(self, candidates: Candidates, uniform: Uniform) -> Tensor:
         """The candidates that one to three rounds of pruning leave, swapped for better ones with high effort."""
-        effort = self.sampler.effort
+        effort = self.effort
         left, shots = candidates.allowed, candidates.shots
         count = left.sum(-1)
         first = self.sign * first_contributions(candidates)
@@ -69,7 +59,7 @@ class BoundHardest(BoundSupportSampler[Hardest]):
 
     def peak_floats_per_candidate(self, queries: int) -> int:
         """The logits of each query where candidates are swapped."""
-        return 8 + 2 * queries * (self.sampler.effort == "high")
+        return 8 + 2 * queries * (self.effort == "high")
 
 
 def third_round_is_cheap(count: Tensor, shots: Tensor, dimensions: int) -> Tensor:

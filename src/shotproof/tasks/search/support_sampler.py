@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Generic, Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 import torch
 from torch import Tensor
 
-from shotproof.catalog.catalog import Catalog
 from shotproof.core import draws
 from shotproof.core.arrays import BoolArray, IntArray
 from shotproof.core.errors import InputError, InsufficientData, Mismatch
@@ -24,9 +23,11 @@ from shotproof.core.runtime.runtime import current_runtime
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import SKIP_SMALL_CLASSES, BoundSampler, Sampler, SamplerInputs
 from shotproof.tasks.search.candidates import Candidates, ClassCandidates
-from shotproof.tasks.shape import TaskShape
 from shotproof.tasks.taskset import SCHEMA, TaskSet
 from shotproof.tasks.uniform.random import BoundRandom, Random
+
+Uniform = Callable[[int], Tensor]
+"""Random numbers in [0, 1) for each candidate of each slot, [S, P], by what they are drawn for."""
 
 BUDGET = 2**29  # bytes that a batch of tasks holds of its classes' features, and as many of what is kept beside them
 
@@ -63,15 +64,25 @@ class SupportSampler(Sampler):
     normalize: bool = option(False, "scale features to length 1 first")
     skip_small_classes: bool = option(False, SKIP_SMALL_CLASSES)
 
-    def check_sizes(self, catalog: Catalog, shape: TaskShape) -> None:
-        """Refuse too few classes, or classes that are too small."""
-        ItemPool.of(catalog).fitting(shape, self.skip_small_classes)
+    @property
+    def sign(self) -> float:
+        """1 to raise the queries' loss, -1 to lower it."""
+        return 1.0 if self.mode == "hard" else -1.0
+
+    def bound(self, inputs: SamplerInputs) -> BoundSupportSampler:
+        """Supports for the queries of these inputs."""
+        return BoundSupportSampler(self, inputs)
+
+    @abstractmethod
+    def choose(self, candidates: Candidates, uniform: Uniform) -> Tensor:
+        """Which candidates are the supports of these tasks, as a mask [S, P]."""
+
+    def peak_floats_per_candidate(self, queries: int) -> int:
+        """How many numbers `choose` holds at most for each candidate of a slot: for the size of batches."""
+        return 8
 
 
-SupportSamplerType = TypeVar("SupportSamplerType", bound=SupportSampler, covariant=True)
-
-
-class BoundSupportSampler(BoundSampler[SupportSamplerType], Generic[SupportSamplerType]):
+class BoundSupportSampler(BoundSampler[SupportSampler]):
     """Searches for supports.
 
     The candidates of a class are all its items but those of a source that the task's queries have.
@@ -79,11 +90,10 @@ class BoundSupportSampler(BoundSampler[SupportSamplerType], Generic[SupportSampl
 
     on_device = True
 
-    def __init__(self, sampler: SupportSamplerType, inputs: SamplerInputs) -> None:
+    def __init__(self, sampler: SupportSampler, inputs: SamplerInputs) -> None:
         super().__init__(sampler, inputs)
         assert inputs.features is not None
-        self.sign = 1.0 if sampler.mode == "hard" else -1.0
-        self.features, self.like = inputs.features, inputs.like
+        self.features = inputs.features
         skip = sampler.skip_small_classes
         self.random = None if self.like else BoundRandom(Random(skip_small_classes=skip), inputs)
         self.pool = self.random.pool if self.random else ItemPool.of(inputs.catalog)
@@ -91,17 +101,15 @@ class BoundSupportSampler(BoundSampler[SupportSamplerType], Generic[SupportSampl
         if self.like is not None:
             self._query_sets(self.like.table)  # what does not fit is told before anything is drawn
 
-    @abstractmethod
     def choose(self, candidates: Candidates, numbers: IntArray) -> Tensor:
-        """Which candidates are the supports of these tasks, as a mask [S, P]; `numbers` [B] are for random draws."""
+        """Which candidates are the supports of the tasks of these numbers [B], as a mask [S, P]."""
 
-    def peak_floats_per_candidate(self, queries: int) -> int:
-        """How many numbers `choose` holds at most for each candidate of a slot: for the size of batches."""
-        return 8
+        def uniform(purpose: int) -> Tensor:
+            slot, position = np.arange(candidates.way)[:, None], np.arange(candidates.allowed.shape[-1])
+            bits = draws.bits(self.seed, numbers[:, None, None], purpose, slot, position)
+            return torch.from_numpy(draws.uniform(bits)).flatten(0, 1).to(candidates.allowed.device)
 
-    def available(self) -> int | None:
-        """As many tasks as `like` has."""
-        return None if self.like is None else len(self.like)
+        return self.sampler.choose(candidates, uniform)
 
     def draw(self, tasks: range) -> pa.Table:
         """Rows of these tasks."""
@@ -115,43 +123,19 @@ class BoundSupportSampler(BoundSampler[SupportSamplerType], Generic[SupportSampl
             row = sets.rows(members)[slot]
             turn = np.arange(len(slot)) - np.searchsorted(slot, slot)
             supports[ends[row] + turn] = self.pool.offsets[sets.classes[row]] + position
-        items = self.pool.items.take(pa.array(supports))
-        lists = pa.ListArray.from_arrays(pa.array(ends.astype(np.int32)), items)
-        column = SCHEMA.get_field_index("support")
-        return table.set_column(column, SCHEMA.field(column), lists)
-
-    def common_sizes(self) -> tuple[int | None, int | None, int | None]:
-        """With `like` that of its tasks."""
-        return super().common_sizes() if self.like is None else self.like.common_sizes()
+        return self.pool.with_side(table, "support", supports, sets.shots)
 
     def match(self, tasks: TaskSet) -> str:
         """The digest of the set whose queries these are: that of `like`, or the random one of the same seed."""
-        if self.like is None:
-            return TaskSet(self._without_supports(range(len(tasks)))).digest
-        if len(tasks) < len(self.like):
-            return self.like.first(len(tasks)).digest
-        return self.like.match
+        return super().match(tasks) or TaskSet(self._without_supports(range(len(tasks)))).digest
 
     def summary(self, tasks: TaskSet) -> Meta:
         """Classes left out because they are too small."""
         return {"classes_left_out": []} if self.random is None else self.random.summary(tasks)
 
-    def uniform(self, numbers: IntArray, purpose: int, way: int, count: int) -> Tensor:
-        """Random numbers in [0, 1) for each candidate of each slot: [S, P]."""
-        slot, position = np.arange(way)[:, None], np.arange(count)
-        bits = draws.bits(self.seed, numbers[:, None, None], purpose, slot, position)
-        return torch.from_numpy(draws.uniform(bits)).flatten(0, 1)
-
     def _without_supports(self, tasks: range) -> pa.Table:
         """The rows that give classes, shots and queries; their own supports are to be replaced."""
-        if self.like is None:
-            assert self.random is not None
-            return self.random.draw(tasks).select(SCHEMA.names)
-        start, stop = self.like.starts[[tasks.start, tasks.stop]]
-        table = self.like.table.slice(start, stop - start).select(SCHEMA.names)
-        # The words that `like` planted do not hold of other supports.
-        column = SCHEMA.get_field_index("attribute")
-        return table.set_column(column, SCHEMA.field(column), pa.nulls(len(table), pa.string()))
+        return self.random.draw(tasks).select(SCHEMA.names) if self.random else self.rows_of_like(tasks)
 
     def _query_sets(self, table: pa.Table) -> QuerySets:
         """The rows of a task set as positions in the pool; Mismatch where they are not of this catalog."""
@@ -180,7 +164,7 @@ class BoundSupportSampler(BoundSampler[SupportSamplerType], Generic[SupportSampl
             members = np.flatnonzero(shape_of == shape)
             classes = sets.classes[sets.rows(members)]
             sizes = self.pool.sizes[classes].reshape(-1, way)
-            floats = sizes.max() * way * self.peak_floats_per_candidate(queries)
+            floats = sizes.max() * way * self.sampler.peak_floats_per_candidate(queries)
             if self.pool.sizes[np.unique(classes)].sum() * width * 8 > BUDGET:
                 floats += sizes.sum(1).max() * width  # the classes do not fit together: as if no two tasks shared one
             size = max(1, BUDGET // (8 * int(floats)))

@@ -15,9 +15,8 @@ a class, uniformly among those of 5 classes or more; then the way, uniform on 5 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,14 +24,13 @@ import pyarrow as pa
 from shotproof.catalog.catalog import Catalog
 from shotproof.core import draws
 from shotproof.core.arrays import BoolArray, IntArray
-from shotproof.core.errors import InputError, InsufficientData, Mismatch
-from shotproof.core.file_digest import file_sha256
+from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.options import option
 from shotproof.core.records import Meta
+from shotproof.tasks.class_structure import folders_of, read_hierarchy
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import BoundSampler, Sampler, SamplerInputs
 from shotproof.tasks.taskset import TaskSet
-from shotproof.tasks.uniform.hierarchy import folders_of, read_hierarchy
 
 LEAST_WAY = 5
 LEAST_ITEMS = 2
@@ -67,9 +65,6 @@ class MetaDataset(Sampler):
     folders: bool = option(False, "the classes of a task are of one folder, such as an alphabet")
 
     def __post_init__(self) -> None:
-        given: Any = self.hierarchy
-        if isinstance(given, Path):  # recorded and spelled as text
-            object.__setattr__(self, "hierarchy", str(given))
         super().__post_init__()
         if self.max_support < self.max_way:
             raise InputError(
@@ -150,12 +145,7 @@ class BoundMetaDataset(BoundSampler[MetaDataset]):
             file = Path(sampler.hierarchy)
             found, most = read_hierarchy(file, names), sampler.max_leaves
             what = f"a node of {file} that spans at most {most} and"
-            self.sampler = replace(sampler, hierarchy_digest=file_sha256(file)[:32])
-            if sampler.hierarchy_digest not in (None, self.sampler.hierarchy_digest):
-                raise Mismatch(
-                    f"hierarchy: {file} has digest {self.sampler.hierarchy_digest}, the tasks were drawn with "
-                    f"{sampler.hierarchy_digest}"
-                )
+            self.sampler = sampler.with_digest_of("hierarchy")
         else:
             return {}
         # Nodes that span the same classes count once, under the first name.

@@ -26,7 +26,7 @@ from shotproof.core.options import option
 from shotproof.core.records import Meta
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import BoundSampler, Sampler, SamplerInputs
-from shotproof.tasks.taskset import SCHEMA, TaskSet
+from shotproof.tasks.taskset import TaskSet
 
 _AT_A_TIME = 2**20  # random numbers drawn at a time
 
@@ -53,43 +53,24 @@ class BoundPlacebo(BoundSampler[Placebo]):
 
     def __init__(self, sampler: Placebo, inputs: SamplerInputs) -> None:
         super().__init__(sampler, inputs)
-        assert inputs.like is not None
-        self.like = inputs.like
         self.pool = ItemPool.of(inputs.catalog)
-
-    def available(self) -> int:
-        """As many tasks as `like` has."""
-        return len(self.like)
-
-    def common_sizes(self) -> tuple[int | None, int | None, int | None]:
-        """Those of `like`."""
-        return self.like.common_sizes()
-
-    def match(self, tasks: TaskSet) -> str:
-        """What `like` is matched by: task t has the same classes."""
-        return self.like.match if len(tasks) == len(self.like) else self.like.first(len(tasks)).digest
 
     def summary(self, tasks: TaskSet) -> Meta:
         """The classes that `like` left out."""
+        assert self.like is not None
         return {"classes_left_out": list(self.like.record.classes_left_out)}
 
     def draw(self, tasks: range) -> pa.Table:
         """Rows of these tasks."""
-        start, stop = self.like.starts[[tasks.start, tasks.stop]]
-        table = self.like.table.slice(start, stop - start).select(SCHEMA.names)
+        table = self.rows_of_like(tasks)
         sides = [self._positions(table, side) for side in ("support", "query")]
         step = max(1, _AT_A_TIME // int(self.pool.sizes.max()))
         for first in range(0, len(table), step):
             self._permute(table, range(first, min(first + step, len(table))), sides)
         if self.pool.sources is not None:
             self._separate_sources(table, sides)
-        # The words that `like` planted do not hold of other items.
-        column = SCHEMA.get_field_index("attribute")
-        table = table.set_column(column, SCHEMA.field(column), pa.nulls(len(table), pa.string()))
         for side, (positions, ends) in zip(("support", "query"), sides, strict=True):
-            column = SCHEMA.get_field_index(side)
-            lists = pa.ListArray.from_arrays(pa.array(ends, pa.int32()), self.pool.items.take(pa.array(positions)))
-            table = table.set_column(column, SCHEMA.field(column), lists)
+            table = self.pool.with_side(table, side, positions, np.diff(ends))
         return table
 
     def _positions(self, table: pa.Table, side: str) -> tuple[IntArray, IntArray]:

@@ -9,20 +9,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shotproof.catalog.catalog import Catalog
 from shotproof.core import draws
-from shotproof.core.arrays import IntArray
+from shotproof.core.arrays import FloatArray, IntArray, UInt64Array
 from shotproof.core.errors import InsufficientData
 from shotproof.core.options import option
 from shotproof.core.records import Meta
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import SKIP_SMALL_CLASSES, Axis, BoundSampler, Sampler, SamplerInputs
-from shotproof.tasks.shape import TaskShape
 from shotproof.tasks.taskset import TaskSet
-from shotproof.tasks.uniform.unbalanced import LEAST_ALPHA, dirichlet_counts
 
 _CLASSES, _ITEMS, _SPREAD, _COUNTS = 0, 1, 2, 3  # what a random number is drawn for
 _TRIES = 100
+LEAST_ALPHA = 0.01  # below it, shares are too small for floating point, and nearly all are 0 anyway
+_TINY = np.finfo(np.float64).tiny
 _AT_A_TIME = 2**20  # random numbers drawn at a time
 
 
@@ -42,10 +41,6 @@ class Random(Sampler):
         None, "share the queries between classes by a Dirichlet distribution with this parameter", least=LEAST_ALPHA
     )
     skip_small_classes: bool = option(False, SKIP_SMALL_CLASSES)
-
-    def check_sizes(self, catalog: Catalog, shape: TaskShape) -> None:
-        """Refuse too few classes, or classes that are too small."""
-        ItemPool.of(catalog).fitting(shape, self.skip_small_classes)
 
     def bound(self, inputs: SamplerInputs) -> BoundSampler[Random]:
         """Random tasks of these inputs."""
@@ -149,3 +144,39 @@ class BoundRandom(BoundSampler[Random]):
         without = pc.equal(pc.list_value_length(tasks.table.column("query")), 0)
         unbalanced = {} if self.sampler.query_dirichlet is None else {"no_query_share": float(pc.mean(without).as_py())}
         return {"classes_left_out": self.left_out} | unbalanced
+
+
+def dirichlet_counts(random: UInt64Array, alpha: float, total: int, most: IntArray) -> IntArray:
+    """Random bits [t, way] to counts [t, way] that add up to `total`, none above `most` [t, way].
+
+    What a class cannot take goes to the others, in proportion to their shares.
+    """
+    from scipy import special
+
+    gamma = np.maximum(special.gammaincinv(alpha, draws.uniform(random)), _TINY)
+    shares = gamma / gamma.sum(axis=1, keepdims=True)
+    counts = largest_remainders(shares, np.full(len(shares), total))
+    for task in np.flatnonzero((counts > most).any(axis=1)):
+        counts[task] = _bounded(shares[task], total, most[task])
+    return counts
+
+
+def largest_remainders(shares: FloatArray, totals: IntArray) -> IntArray:
+    """Shares [t, k] of totals [t] as whole numbers: rounded down, and the rest to the largest remainders."""
+    quotas = np.round(shares * totals[:, None], 9)  # so that no platform's last bit decides
+    counts = np.floor(quotas).astype(np.int64)
+    rank = np.argsort(np.argsort(counts - quotas, axis=1, kind="stable"), axis=1, kind="stable")
+    counts += rank < (totals - counts.sum(axis=1))[:, None]
+    return counts
+
+
+def _bounded(shares: FloatArray, total: int, most: IntArray) -> IntArray:
+    """The counts of one task, [way]: classes with too much are filled up and the others share what is left."""
+    counts, full = most.copy(), np.zeros(len(most), dtype=np.bool_)
+    while True:
+        rest = shares[~full] / shares[~full].sum()
+        counts[~full] = largest_remainders(rest[None], np.array([total - most[full].sum()]))[0]
+        if (counts <= most).all():
+            return counts
+        full |= counts >= most
+        counts[full] = most[full]

@@ -1,1 +1,0 @@
-"""What a context does to the length and direction of features."""

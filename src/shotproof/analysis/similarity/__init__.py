@@ -1,1 +1,0 @@
-"""How near images are to their concepts and contexts."""

@@ -1,0 +1,60 @@
+"""Brownian distance covariance between the channels of a map, as in DeepBDC."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from shotproof.functional.gram import GramBlocks
+from shotproof.functional.local_maps import MOST_HELD
+
+EPSILON = 1e-5  # inside the root, as in the published code
+
+
+def bdc_products(maps: Tensor, support: int, scale: float) -> GramBlocks:
+    """Maps [B, n + m, d, r], of which the first n = `support` are the support, to the products of their BDC vectors.
+
+    For E before its means are removed, <A, B> = <E, F> - 2 d r_E.r_F + d^2 mean_E mean_F, where r are the means of the
+    rows: so E is formed a few rows at a time, and never kept.
+    """
+    d = maps.shape[2]
+    products: Tensor | float = 0.0
+    own: Tensor | float = 0.0
+    means = []
+    size = max(1, MOST_HELD // (3 * maps[..., 0].numel()))
+    for start in range(0, d, size):
+        roots = _channel_distances(maps, slice(start, start + size), scale)
+        means.append(roots.mean(-1))
+        flat = roots.flatten(2)
+        products = products + flat @ flat[:, :support].mT
+        own = own + flat[:, support:].square().sum(-1)
+    mean = torch.cat(means, -1)  # [B, n + m, d]
+    grand = mean.mean(-1, keepdim=True)
+    diagonal = math.sqrt(EPSILON) - 2 * mean + grand
+    # The upper triangle with the diagonal: half of everything, and half of the diagonal again.
+    products = products - 2 * d * mean @ mean[:, :support].mT + d**2 * grand @ grand[:, :support].mT
+    products = (products + diagonal @ diagonal[:, :support].mT) / 2
+    asked, middle, corner = mean[:, support:], grand[:, support:, 0], diagonal[:, support:]
+    own = own - 2 * d * asked.square().sum(-1) + d**2 * middle.square() + corner.square().sum(-1)
+    return GramBlocks(products[:, :support], products[:, support:], own / 2)
+
+
+def bdc_vectors(maps: Tensor, log_scale: Tensor) -> Tensor:
+    """Maps [b, d, locations] to the upper triangles, with the diagonal, of their BDC matrices, [b, d (d + 1) / 2].
+
+    The matrix is sqrt(e^log_scale |F_i - F_j|^2 + 1e-5) over all pairs of channels, the means of its rows and columns
+    removed.
+    """
+    roots = _channel_distances(maps, slice(None), log_scale.exp())
+    centered = roots - roots.mean(1, keepdim=True) - roots.mean(2, keepdim=True) + roots.mean((1, 2), keepdim=True)
+    rows, columns = torch.triu_indices(maps.shape[1], maps.shape[1], device=maps.device)
+    return centered[:, rows, columns]
+
+
+def _channel_distances(maps: Tensor, rows: slice, scale: float | Tensor) -> Tensor:
+    """sqrt(scale |F_i - F_j|^2 + 1e-5) for the channels i in `rows` and all channels j of maps [..., d, locations]."""
+    norm2 = maps.square().sum(-1)
+    distance2 = norm2[..., rows, None] + norm2[..., None, :] - 2 * maps[..., rows, :] @ maps.mT
+    return (scale * distance2.clamp(min=0) + EPSILON).sqrt()

@@ -1,0 +1,122 @@
+"""Any scikit-learn classifier, or anything with `fit` and `predict`, as a method: task by task."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import pkgutil
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from shotproof.core.errors import InputError, MissingExtra, UnknownName
+from shotproof.learners.custom.generators import shared_generators
+from shotproof.learners.custom.wrapper import Wrapper, check_options, one_thread
+from shotproof.learners.method import CodeOrigin, SeededMethod
+
+PREFIX = "sklearn:"
+_PUBLIC = re.compile(r"sklearn(\.[^\W\d_]\w*){2}")
+
+
+@dataclass(frozen=True, eq=False)
+class SklearnEstimator(Wrapper, SeededMethod):
+    """Score: 1 for the class that the estimator predicts, 0 for the others.
+
+    A fresh copy is fitted to each task. Where `random_state` is None, each task sets it to its own seed, and so are the
+    generators of Python, NumPy and PyTorch, which an estimator without that parameter may draw from.
+    """
+
+    about = "an estimator with fit and predict, one task at a time"
+
+    def seeded_scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int, seeds: Tensor) -> Tensor:
+        """Fit and predict each task in turn, in float64."""
+        rows, targets, asked = (tensor.cpu().numpy() for tensor in (support.double(), labels, query.double()))
+        predicted = []
+        with one_thread(), shared_generators() as generators:
+            for task, seed in enumerate(seeds.tolist()):
+                generators.seed(seed)
+                estimator = self._fresh(seed)
+                try:
+                    estimator.fit(rows[task], targets[task])
+                    answer = torch.as_tensor(estimator.predict(asked[task])).long()
+                except (ValueError, TypeError) as error:
+                    reason = str(error).strip() or type(error).__name__
+                    raise InputError(f"method '{self.spelling}' failed: {reason}") from error
+                if answer.shape != (asked.shape[1],) or not bool(((answer >= 0) & (answer < way)).all()):
+                    raise InputError(
+                        f"method '{self.spelling}': expected a label of the support set for each query row"
+                    )
+                predicted.append(answer)
+        return torch.nn.functional.one_hot(torch.stack(predicted), way).to(support)
+
+    @property
+    def spelling(self) -> str:
+        """What it was made from; of an object, how it describes itself."""
+        described = not self.origin and hasattr(self.classifier, "get_params")
+        return " ".join(repr(self.classifier).split()) if described else super().spelling
+
+    def parameters(self) -> dict[str, Any]:
+        """The estimator's class and all of its parameters."""
+        kind = type(self.classifier)
+        place = self.origin.name.removeprefix(PREFIX) if self.origin else f"{kind.__module__}.{kind.__qualname__}"
+        return {"class": place, **self._estimator_options, **super().parameters()}
+
+    @cached_property
+    def _estimator_options(self) -> dict[str, Any]:
+        if hasattr(self.classifier, "get_params"):
+            return dict(self.classifier.get_params())
+        return dict(self.origin.options) if self.origin else {}
+
+    def _fresh(self, seed: int) -> Any:
+        if not hasattr(self.classifier, "get_params"):
+            return copy.deepcopy(self.classifier)
+        from sklearn.base import clone
+
+        options = self._estimator_options.items()
+        unseeded = [key for key, value in options if key.split("__")[-1] == "random_state" and value is None]
+        estimator = clone(self.classifier)
+        return estimator.set_params(**dict.fromkeys(unseeded, seed)) if unseeded else estimator
+
+
+def make_estimator(path: str, options: Mapping[str, Any]) -> SklearnEstimator:
+    """A method of a public classifier of scikit-learn, by its path such as `sklearn.svm.SVC`, and its options."""
+    origin = CodeOrigin(f"{PREFIX}{path}", options)
+    kind = _classifier(path, origin.name)
+    check_options(origin.name, kind, options)
+    try:
+        method = SklearnEstimator(kind(**options))
+    except TypeError as error:
+        raise InputError(f"method '{origin.spelling}': {error}") from error
+    method._settle(origin=origin)
+    return method
+
+
+def _classifier(path: str, name: str) -> Any:
+    """The classifier's class at a dotted path under `sklearn.`."""
+    if not _PUBLIC.fullmatch(path):
+        raise InputError(
+            f"method '{name}': expected a public class of scikit-learn, such as {PREFIX}sklearn.svm.SVC(C=10)"
+        )
+    try:
+        import sklearn
+        from sklearn.base import ClassifierMixin
+    except ImportError as error:
+        raise MissingExtra(f"method '{name}'", "sklearn") from error
+    _, module_name, class_name = path.split(".")
+    modules = [found.name for found in pkgutil.iter_modules(sklearn.__path__) if found.name in sklearn.__all__]
+    if module_name not in modules:
+        raise UnknownName("module of scikit-learn", module_name, modules)
+    module = importlib.import_module(f"sklearn.{module_name}")
+    classifiers = [
+        name
+        for name, value in vars(module).items()
+        if isinstance(value, type) and issubclass(value, ClassifierMixin) and not name.startswith("_")
+    ]
+    if class_name not in classifiers:
+        raise UnknownName(f"classifier of sklearn.{module_name}", class_name, classifiers)
+    return getattr(module, class_name)

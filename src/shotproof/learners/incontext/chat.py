@@ -1,0 +1,213 @@
+"""The method `chat`: a model on a server sees the support set in its prompt, and answers one query at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from shotproof.catalog.clips import clip_digests
+from shotproof.core import draws
+from shotproof.core.arrays import IntArray
+from shotproof.core.chat_server import FailedRequest, ServerOptions
+from shotproof.core.errors import InputError
+from shotproof.core.options import option
+from shotproof.core.plain_values import plain
+from shotproof.core.runtime.runtime import Runtime
+from shotproof.learners.incontext.answer_log import AnswerLog
+from shotproof.learners.incontext.class_names import anonymous_names, named_class, shown_names
+from shotproof.learners.items import ItemsMethod, ItemsTask
+from shotproof.media.clip import SECONDS, SOUND_EXTENSIONS
+from shotproof.media.data_urls import image_data_url, wav_base64
+from shotproof.media.images import image_size
+from shotproof.media.mixture import Clip
+
+logger = logging.getLogger("shotproof")
+
+PROMPT = (
+    "Below are examples of some classes, each followed by its class. After them comes one more, whose class you are to "
+    "tell. Answer with the name of its class alone."
+)
+# An image takes one token per patch that it covers, as it is sent: of 28 pixels on each side in Qwen's models, about as
+# many at Anthropic (750 pixels a token) and OpenAI's newer models (32); providers that cut tiles count more.
+PATCH = 28
+TOKENS_PER_SECOND = 25  # of sound
+CHARACTERS_PER_TOKEN = 4
+RENDERED = 512  # images and sounds that are kept as text while questions about them are asked
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What is to be asked: requests, the images and sounds in them, and about how many tokens these take."""
+
+    requests: int
+    items: int
+    tokens: int
+
+    def __str__(self) -> str:
+        return f"{self.requests:,} requests with {self.items:,} images or sounds, about {self.tokens:,} tokens"
+
+
+@dataclass(frozen=True)
+class Question:
+    """One query of a task; `request` is a digest of all that decides the answer, `digests` are those of the items."""
+
+    task: ItemsTask
+    query: Clip
+    request: str
+    digests: Mapping[Clip, str]
+
+
+@dataclass(frozen=True)
+class Chat(ServerOptions, ItemsMethod):
+    """One request per query: the task's support items, each with its class, in an order by the task's seed, then the
+    query. Images are scaled down and sent as JPEG, sounds as WAV (`input_audio`), at temperature 0.
+
+    An answer that names none of the classes, or several, counts as wrong, and the record has the number of them.
+    Answers are kept as they come, by a digest of the whole request: nothing is asked twice, and an interrupted
+    evaluation goes on. The estimate is told before the first request; more than `max_requests` new ones are refused.
+    """
+
+    about = "a vision-language model on a server, with the support and its labels in the prompt (extra: endpoint)"
+    example = "chat(model='qwen2.5-vl-7b', url='http://localhost:8000/v1')"
+
+    labels: Literal["names", "anonymous"] = option(
+        "names", "what classes are called: their labels, or class A, class B"
+    )
+    prompt: str = option(PROMPT, "what the model is asked for; the names of the classes follow")
+    max_side: int = option(512, "the longest side of an image, in pixels", least=1, most=10_000)
+    seconds: float = option(SECONDS, "length of sounds", above=0, most=60)
+    max_tokens: int = option(
+        32, "the longest answer, in tokens; more for models that think first", least=1, most=131_072
+    )
+    max_requests: int = option(
+        1000, "more new requests are refused; 0 tells the estimate", least=0, most=10_000_000, recorded=False
+    )
+    log: Path | None = option(None, "where answers are kept, JSON lines; None: in the cache", path=True, recorded=False)
+
+    def predict(self, tasks: Sequence[ItemsTask], runtime: Runtime) -> list[IntArray]:
+        """The class that the model names for each query."""
+        names = [self.names(task) for task in tasks]
+        questions = self._questions(tasks, runtime)
+        with AnswerLog(self.log or self._default_log(runtime)) as log:
+            new = {one.request: one for of_task in questions for one in of_task if one.request not in log.answers}
+            if new:
+                self._ask(list(new.values()), log, runtime)
+            return [
+                np.array([named_class(log.answers[one.request], called) for one in of_task], dtype=np.int64)
+                for of_task, called in zip(questions, names, strict=True)
+            ]
+
+    def names(self, task: ItemsTask) -> list[str]:
+        """What the model is told to call each class."""
+        return shown_names(task.classes) if self.labels == "names" else anonymous_names(len(task.classes))
+
+    def parts(self, task: ItemsTask, query: Clip) -> list[str | Clip]:
+        """A question: texts, images and sounds. All queries of a task share the beginning, which servers may keep."""
+        names = self.names(task)
+        order = np.argsort(draws.bits(task.seed, np.arange(len(task.support))), kind="stable")
+        examples = [part for place in order for part in (task.support[place], f"Class: {names[task.labels[place]]}")]
+        return [f"{self.prompt}\nThe classes: {', '.join(names)}.", *examples, query, "Class:"]
+
+    def estimate(self, questions: Sequence[Question]) -> Estimate:
+        """The cost of questions, before they are asked."""
+        items, tokens = 0, 0.0
+        tokens_of: dict[str | Clip, float] = {}
+        for one in questions:
+            parts = self.parts(one.task, one.query)
+            tokens_of |= {part: self._tokens(part) for part in parts if part not in tokens_of}
+            items += sum(not isinstance(part, str) for part in parts)
+            tokens += self.max_tokens + sum(tokens_of[part] for part in parts)
+        return Estimate(len(questions), items, round(tokens))
+
+    def _tokens(self, part: str | Clip) -> float:
+        if isinstance(part, str):
+            return len(part) / CHARACTERS_PER_TOKEN
+        if _is_sound(part) or not isinstance(part, Path):
+            return self.seconds * TOKENS_PER_SECOND
+        return _image_tokens(part, self.max_side)
+
+    def _questions(self, tasks: Sequence[ItemsTask], runtime: Runtime) -> list[list[Question]]:
+        """One per query, of each task."""
+        clips = list(dict.fromkeys(clip for task in tasks for clip in (*task.support, *task.query)))
+        digests = dict(zip(clips, clip_digests(clips, runtime).to_pylist(), strict=True))
+        return [
+            [Question(task, query, self._request(task, query, digests), digests) for query in task.query]
+            for task in tasks
+        ]
+
+    def _request(self, task: ItemsTask, query: Clip, digests: Mapping[Clip, str]) -> str:
+        parts = [
+            {"text": part} if isinstance(part, str) else {"item": digests[part]} for part in self.parts(task, query)
+        ]
+        settings = {"model": self.model, "max_tokens": self.max_tokens, "temperature": 0}
+        rendering = {"max_side": self.max_side, "seconds": self.seconds}
+        return hashlib.sha256(json.dumps([settings, rendering, parts], sort_keys=True).encode()).hexdigest()
+
+    def _ask(self, questions: Sequence[Question], log: AnswerLog, runtime: Runtime) -> None:
+        """Ask all questions, so many at a time; each answer is kept as it comes."""
+        estimate = self.estimate(questions)
+        if len(questions) > self.max_requests:
+            raise InputError(
+                f"method '{self}' would make {estimate}, more than max_requests={self.max_requests}: raise it, or "
+                "evaluate fewer tasks"
+            )
+        server = self.server()
+        logger.info("method '%s': %s", self, estimate)
+        with runtime.progress_bar(f"asking {self.model}", len(questions)) as advance:
+
+            async def answer(question: Question) -> None:
+                content = await asyncio.to_thread(self._content, question)
+                try:
+                    log.add(question.request, await server.ask(content, self.max_tokens, may_be_empty=True))
+                except FailedRequest as failure:
+                    kept = "kept, and the same command goes on" if log.path else "lost, for there is no cache"
+                    raise InputError(
+                        f"method '{self}': a query of task {question.task.number} got no answer: {failure}; those that "
+                        f"came before are {kept}"
+                    ) from failure
+                advance(1)
+
+            server.ask_all(questions, answer, self.concurrency)
+
+    def _content(self, question: Question) -> list[dict[str, Any]]:
+        """The question as the chat protocol has it."""
+        return [
+            {"type": "text", "text": part}
+            if isinstance(part, str)
+            else _rendered(part, question.digests[part], self.max_side, self.seconds)
+            for part in self.parts(question.task, question.query)
+        ]
+
+    def _default_log(self, runtime: Runtime) -> Path | None:
+        if runtime.cache is None:
+            return None
+        settings = json.dumps(plain(self.parameters()), sort_keys=True)
+        return runtime.cache / "chat" / f"{hashlib.sha256(settings.encode()).hexdigest()[:32]}.jsonl"
+
+
+def _is_sound(clip: Clip) -> bool:
+    return not isinstance(clip, Path) or clip.suffix.lower().removeprefix(".") in SOUND_EXTENSIONS
+
+
+def _image_tokens(path: Path, max_side: int) -> int:
+    width, height = image_size(path)
+    scale = min(1.0, max_side / max(width, height))
+    return math.ceil(width * scale / PATCH) * math.ceil(height * scale / PATCH)
+
+
+@lru_cache(maxsize=RENDERED)
+def _rendered(clip: Clip, digest: str, max_side: int, seconds: float) -> dict[str, Any]:
+    """An image or a sound as a part of a message; the digest is there so that a file that changed is read again."""
+    if isinstance(clip, Path) and not _is_sound(clip):
+        return {"type": "image_url", "image_url": {"url": image_data_url(clip, max_side)}}
+    return {"type": "input_audio", "input_audio": {"data": wav_base64(clip, seconds), "format": "wav"}}

@@ -1,1 +1,0 @@
-"""Heads on local maps."""

@@ -1,1 +1,0 @@
-"""Heads on models of two towers: they read the texts of the classes, too."""

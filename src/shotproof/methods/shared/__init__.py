@@ -1,1 +1,0 @@
-"""What heads share: inner products, optimizers, balanced assignments."""

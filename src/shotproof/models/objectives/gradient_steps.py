@@ -1,0 +1,226 @@
+"""MAML, ANIL, BOIL and MTL: a start from which a few gradient steps on the support lead to a classifier."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import torch
+from torch import Generator, Tensor, nn
+
+from shotproof.core.options import option
+from shotproof.models.backbone import BackboneNetwork
+from shotproof.models.inner_loop import BatchNorm, adapted, adapted_linear, linear_head, normalized_by
+from shotproof.models.network import FewShotNetwork
+from shotproof.models.objective import TaskBatch, TaskObjective
+
+BATCH_NORM = "what batch norm uses: statistics of each batch, or the running ones of the model that training began with"
+
+
+class StepsOnItems(TaskObjective):
+    """A linear head and a backbone, of which `adapts` says what takes the steps; a subclass has the options.
+
+    With the statistics of each batch, as in the papers, a query's scores depend on the other queries of its task.
+    """
+
+    needs = "items"
+    symmetric = False
+
+    rate: float
+    first_order: bool
+    batch_norm: BatchNorm
+
+    @abstractmethod
+    def adapts(self, parameter: str) -> bool:
+        """Whether a parameter of the network takes the steps."""
+
+    @abstractmethod
+    def steps_of(self, net: FewShotNetwork) -> int:
+        """How many steps a network takes, in training or in evaluation mode."""
+
+    @property
+    def family(self) -> Literal["inductive", "transductive"]:  # type: ignore[override]
+        """With batch statistics, queries have a say in each other's scores."""
+        return "transductive" if self.batch_norm == "batch" else "inductive"
+
+    def prepare(self, backbone: BackboneNetwork, classes: int, way: int) -> nn.Module:
+        """The head's start."""
+        return nn.Linear(backbone.dim, way)
+
+    def scores(self, net: FewShotNetwork, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
+        """The logits after the steps."""
+        linear_head(net, way)
+        score = adapted(
+            net,
+            support,
+            labels,
+            adapts=self.adapts,
+            steps=self.steps_of(net),
+            rate=self.rate,
+            first_order=self.first_order,
+            batch_norm=self.batch_norm,
+        )
+        return score(query)
+
+
+@dataclass(frozen=True)
+class Maml(StepsOnItems):
+    """Cross-entropy of the queries after gradient steps of all weights on the support.
+
+    With the statistics of each batch, as in the paper, a query's scores depend on the other queries of its task.
+    """
+
+    about = "tasks: gradient steps of all weights on the support"
+    paper = "Finn, Abbeel and Levine, Model-Agnostic Meta-Learning for Fast Adaptation of Deep Networks, 2017"
+    example = "maml(rate=0.1, first_order=True)"
+    settings: ClassVar[Mapping[str, Any]] = {
+        "optimizer": "adam",
+        "lr": 1e-3,
+        "weight_decay": 0.0,
+        "tasks_per_update": 2,
+    }
+
+    rate: float = option(0.01, "learning rate within a task", above=0)
+    steps: int = option(5, "gradient steps within a task, in training", least=0)
+    test_steps: int = option(10, "gradient steps within a task, in validation and at test time", least=0)
+    first_order: bool = option(False, "whether gradients within a task are taken as constants")
+    batch_norm: BatchNorm = option("batch", BATCH_NORM)
+
+    def adapts(self, parameter: str) -> bool:
+        """All do."""
+        return True
+
+    def steps_of(self, net: FewShotNetwork) -> int:
+        """As many as the options say."""
+        return self.steps if net.training else self.test_steps
+
+
+@dataclass(frozen=True)
+class Anil(TaskObjective):
+    """Cross-entropy of the queries after gradient steps of a linear head, from a learned start, on the support."""
+
+    about = "tasks: gradient steps of the head alone on the support"
+    paper = "Raghu, Raghu, Bengio and Vinyals, Rapid Learning or Feature Reuse? 2020"
+    example = "anil(rate=0.1)"
+    symmetric = False
+    settings: ClassVar[Mapping[str, Any]] = {"optimizer": "adam", "lr": 1e-3, "weight_decay": 0.0}
+
+    rate: float = option(0.01, "learning rate within a task", above=0)
+    steps: int = option(5, "gradient steps within a task, in training", least=0)
+    test_steps: int = option(10, "gradient steps within a task, in validation and at test time", least=0)
+    first_order: bool = option(False, "whether gradients within a task are taken as constants")
+
+    def prepare(self, backbone: BackboneNetwork, classes: int, way: int) -> nn.Module:
+        """The head's start."""
+        return nn.Linear(backbone.dim, way)
+
+    def scores(self, net: FewShotNetwork, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
+        """The logits after the steps."""
+        head, steps = linear_head(net, way), self.steps if net.training else self.test_steps
+        weights, biases = adapted_linear(head.weight, head.bias, support, labels, steps, self.rate, self.first_order)
+        return torch.baddbmm(biases, query, weights.mT)
+
+
+@dataclass(frozen=True)
+class Boil(StepsOnItems):
+    """Cross-entropy of the queries after a gradient step of the backbone on the support, under the head as it is.
+
+    With the statistics of each batch, as in the paper, a query's scores depend on the other queries of its task.
+    """
+
+    about = "tasks: a gradient step of the backbone alone on the support"
+    paper = "Oh, Yoo, Kim and Yun, BOIL: Towards Representation Change for Few-shot Learning, 2021"
+    example = "boil(rate=0.3)"
+    settings: ClassVar[Mapping[str, Any]] = {"optimizer": "adam", "lr": 6e-4, "weight_decay": 0.0}
+
+    rate: float = option(0.5, "learning rate of the backbone within a task: 0.3 for ResNets", above=0)
+    steps: int = option(1, "gradient steps within a task", least=0)
+    first_order: bool = option(False, "whether gradients within a task are taken as constants")
+    batch_norm: BatchNorm = option("batch", BATCH_NORM)
+
+    def adapts(self, parameter: str) -> bool:
+        """Those of the backbone do."""
+        return parameter.startswith("backbone.")
+
+    def steps_of(self, net: FewShotNetwork) -> int:
+        """As many as the options say."""
+        return self.steps
+
+
+class ScaledConv2d(nn.Conv2d):
+    """A convolution by its weights times `scale` [out, in, 1, 1], with `shift` [out] added.
+
+    Both belong to the head's module, so that the backbone's weights keep their names, and any model may be the start.
+    """
+
+    learned: tuple[nn.Parameter, nn.Parameter]
+
+    def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        scale, shift = self.learned
+        convolved: Tensor = super()._conv_forward(input, weight * scale, shift if bias is None else bias + shift)
+        return convolved
+
+
+class MtlHead(nn.Module):
+    """The linear head's start, and the scale and shift of each convolution."""
+
+    def __init__(self, backbone: BackboneNetwork, way: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(backbone.dim, way)
+        self.scales, self.shifts = nn.ParameterList(), nn.ParameterList()
+        for module in backbone.modules():
+            if isinstance(module, nn.Conv2d):
+                self.scales.append(torch.ones(*module.weight.shape[:2], 1, 1))
+                self.shifts.append(torch.zeros(module.out_channels))
+                module.__class__ = ScaledConv2d
+                module.learned = (self.scales[-1], self.shifts[-1])  # type: ignore[assignment]
+
+
+@dataclass(frozen=True)
+class Mtl(TaskObjective):
+    """Cross-entropy of the queries after gradient steps of the head, into its start and the convolutions' scales.
+
+    The backbone stays as it is, batch norm included: start from a trained model.
+    """
+
+    about = "tasks: learned scales and shifts of a trained backbone; start from a model"
+    paper = "Sun, Liu, Chua and Schiele, Meta-Transfer Learning for Few-Shot Learning, 2019"
+    example = "mtl(steps=10)"
+    symmetric = False
+    settings: ClassVar[Mapping[str, Any]] = {
+        "optimizer": "adam",
+        "lr": 1e-4,
+        "weight_decay": 0.0,
+        "tasks": 100,
+        "tasks_per_update": 1,
+        "schedule": "step",
+        "milestones": (10, 20, 30, 40, 50, 60, 70, 80, 90),
+        "decay": 0.5,
+    }
+
+    rate: float = option(0.01, "learning rate within a task", above=0)
+    steps: int = option(50, "gradient steps within a task, in training", least=0)
+    test_steps: int = option(100, "gradient steps within a task, in validation and at test time", least=0)
+    first_order: bool = option(True, "whether gradients within a task are taken as constants")
+
+    def prepare(self, backbone: BackboneNetwork, classes: int, way: int) -> nn.Module:
+        """The head's start, and what scales and shifts the backbone's convolutions from now on."""
+        return MtlHead(backbone, way)
+
+    def parameter_groups(self, net: FewShotNetwork) -> list[tuple[list[nn.Parameter], float]]:
+        """Scales and shifts, and the head's start at ten times their learning rate."""
+        assert isinstance(net.head, MtlHead)
+        return [([*net.head.scales, *net.head.shifts], 1.0), ([*net.head.linear.parameters()], 10.0)]
+
+    def loss(self, net: FewShotNetwork, batch: TaskBatch, generator: Generator) -> Tensor:
+        """As of other tasks, under the backbone's own statistics."""
+        with normalized_by(net, "running"):
+            return super().loss(net, batch, generator)
+
+    def scores(self, net: FewShotNetwork, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
+        """The logits after the steps."""
+        head, steps = linear_head(net, way), self.steps if net.training else self.test_steps
+        weights, biases = adapted_linear(head.weight, head.bias, support, labels, steps, self.rate, self.first_order)
+        return torch.baddbmm(biases, query, weights.mT)

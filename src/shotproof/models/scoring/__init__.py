@@ -1,1 +1,0 @@
-"""Scores as functions on tensors of B tasks, with gradients: what heads on frozen features and objectives share."""

@@ -1,0 +1,147 @@
+"""The four matched sets of context tasks, and all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.contexts import clean_context
+from shotproof.core.arrays import BoolArray
+from shotproof.core.errors import InputError
+from shotproof.core.runtime.runtime import Runtime
+from shotproof.tasks.context.context_sampler import ContextOptions, ContextSet
+from shotproof.tasks.sampler import BoundSampler, Sampler, SamplerInputs, sample, samplers
+from shotproof.tasks.taskset import TaskSet
+
+
+@dataclass(frozen=True)
+class Iid(ContextSet):
+    """Queries in the context of the class's own support."""
+
+    about = "queries in the context of their class's support"
+    axis = None
+
+    def allowed(self, own: BoolArray, others: BoolArray, clean: BoolArray) -> BoolArray:
+        """The class's own context."""
+        return own
+
+
+@dataclass(frozen=True)
+class Ood(ContextSet):
+    """Queries in other contexts, those of the other classes' supports first."""
+
+    about = "queries in other contexts than their class's support"
+
+    def allowed(self, own: BoolArray, others: BoolArray, clean: BoolArray) -> BoolArray:
+        """All others."""
+        return ~own & ~clean
+
+
+@dataclass(frozen=True)
+class HardOod(ContextSet):
+    """Queries in the contexts of the other classes' supports, evenly in each."""
+
+    about = "queries in the contexts of the other classes' supports"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.hard_ood:
+            raise InputError(
+                f"sampler '{self.name}': hard_ood: expected True, found False, which is for the other sets"
+            )
+
+    def allowed(self, own: BoolArray, others: BoolArray, clean: BoolArray) -> BoolArray:
+        """Those of the others' supports."""
+        return others
+
+
+@dataclass(frozen=True)
+class Clean(ContextSet):
+    """Queries without a context."""
+
+    about = "queries in the context that means none"
+    example = "clean(clean_value='none')"
+
+    def allowed(self, own: BoolArray, others: BoolArray, clean: BoolArray) -> BoolArray:
+        """The clean one."""
+        return clean
+
+    def bound(self, inputs: SamplerInputs) -> BoundSampler[ContextSet]:
+        """Tasks with the contexts of these inputs, of which one must mean none."""
+        if self.clean_value is None and clean_context(inputs.catalog, self.context_column) is None:
+            raise InputError(
+                f"sampler '{self.name}' needs the context that means none, e.g. {self.example}; sounds that are mixed "
+                "with --clean (in an experiment, [mix] clean = true) have one"
+            )
+        return super().bound(inputs)
+
+
+@dataclass(frozen=True)
+class Context(ContextOptions):
+    """All matched sets with the same options, for `sample_context`."""
+
+    about = "the matched sets iid, ood, hard-ood and clean together"
+    example = "context(clean_value='none')"
+
+    def sets(self, catalog: Catalog | None = None) -> dict[str, Sampler]:
+        """`iid`, `ood`, `hard-ood` unless it is not wanted, and `clean` where one knows which context that is.
+
+        Args:
+            catalog: it may say which context means none
+        """
+        clean_value = self.clean_value
+        if clean_value is None and catalog is not None:
+            clean_value = clean_context(catalog, self.context_column)
+        kinds: list[type[ContextSet]] = [Iid, Ood, *[HardOod] * self.hard_ood, *[Clean] * (clean_value is not None)]
+        made = [kind(**self.parameters()) for kind in kinds]
+        return {one.name: one for one in made}
+
+    def bound(self, inputs: SamplerInputs) -> BoundSampler[Sampler]:
+        """Refused: it is several sets."""
+        raise InputError(
+            f"sampler '{self.name}' draws several matched sets ({', '.join(self.sets(inputs.catalog))}): "
+            "sample_context gives them all, and sample one by its name"
+        )
+
+
+def sample_context(
+    catalog: Catalog,
+    sampler: str | Mapping[str, Any] | Sampler = "context",
+    *,
+    split: str | None = None,
+    way: int = 5,
+    shot: int = 5,
+    query: int = 15,
+    tasks: int | None = None,
+    seed: int = 0,
+    runtime: Runtime | None = None,
+) -> dict[str, TaskSet]:
+    """Draw matched sets: task t of each has the same classes and the very same support items.
+
+    Args:
+        catalog: the items, with a column of contexts
+        sampler: `context` with its options, as a spelling, a table or an object
+        split: which items; None where the catalog has one split only
+        way, shot, query: classes per task, support items per class, query items per class
+        tasks: how many; None is 600
+        seed: which tasks
+        runtime: how it is computed; None is the current one
+
+    Returns:
+        Task sets by name: `iid`, `ood`, `hard-ood` unless it is not wanted, and `clean` where the options, or else the
+        catalog, say which context means none.
+
+    Raises:
+        InputError: an option or a size cannot be used.
+        InsufficientData: the data cannot give such tasks.
+
+    Example:
+        >>> import shotproof as sp
+        >>> list(sp.sample_context(sp.ContextWorld().catalog(), "context(clean_value='none')", shot=1, tasks=10))
+        ['iid', 'ood', 'hard-ood', 'clean']
+    """
+    given: dict[str, Any] = {"way": way, "shot": shot, "query": query, "tasks": tasks, "seed": seed, "split": split}
+    sets = samplers.make(sampler).sets(catalog)
+    return {name: sample(catalog, one, **given, runtime=runtime) for name, one in sets.items()}

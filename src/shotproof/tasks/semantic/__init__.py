@@ -1,1 +1,0 @@
-"""Tasks of classes that are near each other."""

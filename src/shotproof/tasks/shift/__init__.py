@@ -1,1 +1,0 @@
-"""Tasks whose support and query meet different conditions."""
