@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from shotproof.analysis.compare import compare
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.runtime.runtime import Runtime
@@ -73,8 +73,8 @@ def listed(correlation: float, pull: float, bystanders: int, world: int) -> List
             sample(catalog, "fewstab", attributes=attributes, shot=5, query=10, tasks=TASKS, seed=world),
         ]
         results = [evaluate(tasks, features, "ncc") for tasks in sets]
-        material = Material(results, sets, [catalog], [features], [attributes], seed=world)
-        comparison = compare(material, intervals="sampler")
+        inputs = Inputs(results, sets, [catalog], [features], [attributes], seed=world)
+        comparison = compare(inputs, intervals="sampler")
     ((costs,),) = (of_set.values() for of_set in comparison.costs.values())
     conclusive = [cost.attributes for cost in costs.conclusive]
     return Listed(

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.learners.method import DEFAULT_METHODS
+from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 
 TASKS, WAY, SHOT, QUERY = 3000, 5, 5, 15

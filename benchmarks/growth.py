@@ -18,16 +18,16 @@ import numpy as np
 import psutil
 import pyarrow as pa
 import pyarrow.compute as pc
+from shotproof.features.parts import join_parts
 
 from benchmarks.watched import watch
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.files import is_regular
-from shotproof.core.parts import WHOLE, part_path
 from shotproof.core.records import FeaturesRecord
 from shotproof.core.runtime.runtime import Runtime
+from shotproof.core.storage.files import is_regular
+from shotproof.core.storage.parts import WHOLE, part_path
 from shotproof.features.features import Features
-from shotproof.features.parts import join_parts
 
 ITEMS_PER_CLASS, CONTEXTS, WORDS, DIMENSIONS, TASKS = 1000, 8, 20, 384, 600
 SHARED = 32  # numbers of a feature that the items of a class have in common

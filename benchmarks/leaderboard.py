@@ -13,12 +13,12 @@ import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
 from benchmarks.scrolling import FRAMES
+from shotproof.comparison.card import Card, CardAxis, CardTasks
+from shotproof.comparison.leaderboard import make_leaderboard
+from shotproof.comparison.leaderboard_rows import measured_of_card
 from shotproof.core.records import Source
-from shotproof.pipeline.leaderboard import write_site
-from shotproof.stats.card.card import Card, CardAxis, CardTasks
+from shotproof.pipeline.leaderboard_files import write_site
 from shotproof.stats.intervals import Interval
-from shotproof.stats.leaderboard.leaderboard import make_leaderboard
-from shotproof.stats.leaderboard.measured import measured_of_card
 
 CLASSIFIERS, ENCODERS = 5_000, 25
 FIRST_PAINT, SORTED = 2.0, 0.2  # seconds that it may take

@@ -23,14 +23,14 @@ import torch
 import shotproof as sp
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.runtime.runtime import resolve
-from shotproof.models.items import ItemStore
+from shotproof.models.decoded_items import ItemStore
 from shotproof.models.model import Model
 from shotproof.models.network import FewShotNetwork
 from shotproof.models.objective import objectives
 from shotproof.tasks.sampler import sample
-from shotproof.training.batches import task_rows
 from shotproof.training.train import train
 from shotproof.training.trainer import Validation
+from shotproof.training.training_batches import task_rows
 from shotproof.worlds.shapes import ShapesWorld
 
 WORLD = ShapesWorld(classes=40, train_classes=27, items=40, size=32)

@@ -30,20 +30,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.analysis.attribute_costs import costs_of
-from shotproof.analysis.placebo import with_placebos
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
+from shotproof.analysis.placebo_sets import with_placebos
 from shotproof.analysis.reevaluation.reevaluate import reevaluate
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.comparison.compare_sets import compare_sets
+from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.verdicts import verdicts
 from shotproof.core.errors import InsufficientData
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.evaluated import Evaluated, evaluated_sets
 from shotproof.features.features import Features
-from shotproof.stats.compare_sets import compare_sets
-from shotproof.stats.comparison import Comparison
+from shotproof.results.evaluated import Evaluated, evaluated_sets
 from shotproof.stats.pairs import conclude, holm
-from shotproof.stats.verdicts import verdicts
 from shotproof.tasks.sampler import sample
 
 METHODS = ("cosine", "ncc", "ridge", "simpleshot", "matching")
@@ -131,12 +131,12 @@ def say(data: Data, cell: Cell, draw: int) -> list[Said]:
         except InsufficientData:
             return []
         results = [evaluate(tasks, features, METHODS) for tasks in sets]
-        material = with_placebos(
-            Material(results, sets, [catalog], [features], [attributes] if cell.words else [], seed=draw)
-        ).material
-        evaluated = evaluated_sets(material.results)
+        inputs = with_placebos(
+            Inputs(results, sets, [catalog], [features], [attributes] if cell.words else [], seed=draw)
+        ).inputs
+        evaluated = evaluated_sets(inputs.results)
         covers = ("images", "sampler") if cell.images else ("sampler",)
-        again = reevaluate(evaluated, covers, material)
+        again = reevaluate(evaluated, covers, inputs)
     said = []
     for classifiers, tasks in itertools.product(CLASSIFIERS, TASKS):
         page = [_restricted(one, classifiers, tasks) for one in evaluated]
@@ -146,7 +146,7 @@ def say(data: Data, cell: Cell, draw: int) -> list[Said]:
         lost = now.blocks[0].losses[-1].lost.rows[0].means["acc"]
         signs = _signs(now)
         if tasks == max(TASKS):  # costs are estimated on all tasks
-            of_page = costs_of(now, material, again).values()
+            of_page = costs_of(now, inputs, again).values()
             signs += "w" * any(costs.conclusive for by_classifier in of_page for costs in by_classifier.values())
         said.append(Said(cell, draw, classifiers, tasks, _signs_before(earlier), signs, lost))
     return said

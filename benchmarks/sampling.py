@@ -11,7 +11,7 @@ from shotproof.attributes.detector import detect
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import read_layout
 from shotproof.tasks.sampler import sample
-from shotproof.worlds.contexts import CLEAN, ContextWorld
+from shotproof.worlds.context_world import CLEAN, ContextWorld
 
 TASKS = 3000
 WAY, QUERY = 5, 15

@@ -20,21 +20,21 @@ import numpy as np
 
 from benchmarks.fixture import sounds
 from shotproof.analysis.compare import compare
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import read_layout
+from shotproof.comparison.comparison import Comparison
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.evaluated import Classifier, values_of
-from shotproof.evaluation.results import Results
 from shotproof.features.encoder import encode
 from shotproof.features.features import Features
 from shotproof.learners.method import DEFAULT_METHODS, make_method, methods
 from shotproof.pipeline.report import write_report
 from shotproof.pipeline.steps.steps import file_name
-from shotproof.report.figures.contexts import SETS, context_panels
-from shotproof.report.figures.file import write_svg
+from shotproof.report.figures.context_figures import SETS, context_panels
+from shotproof.report.figures.figure_file import write_svg
+from shotproof.results.evaluated import Classifier, values_of
+from shotproof.results.results import Results
 from shotproof.sounds.mix import MixSettings, mix
-from shotproof.stats.comparison import Comparison
 from shotproof.stats.intervals import Interval, gap_interval
 from shotproof.tasks.context.context_sets import Context, sample_context
 from shotproof.tasks.taskset import TaskSet
@@ -152,13 +152,13 @@ def other_intervals(study: Study, split: str) -> None:
     """The loss from iid to hard-ood at a = 1 under intervals that cover new recordings and new classes."""
     names = ("ncc", "cosine")
     tasks = study.tasks(1.0, 5, split)
-    material = Material(
+    inputs = Inputs(
         tasks=[tasks[name] for name in HEADS_SETS],
         catalogs=[study.catalog(1.0)],
         features=[study.features(1.0, split)],
     )
     compared = compare(
-        study.results(1.0, 5, names, HEADS_SETS, split), intervals=("sampler", "images", "classes"), material=material
+        study.results(1.0, 5, names, HEADS_SETS, split), intervals=("sampler", "images", "classes"), inputs=inputs
     )
     rows = [
         [row.classifier.method, *(told(row.intervals["acc"][covers]) for covers in compared.covers)]

@@ -19,12 +19,12 @@ import pyarrow as pa
 
 from benchmarks.verdicts import shuffled, words_of
 from shotproof.analysis.compare import compare
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.comparison.comparison import Comparison
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
-from shotproof.stats.comparison import Comparison
 from shotproof.tasks.sampler import sample
 from shotproof.worlds.gaussian import GaussianWorld
 
@@ -91,7 +91,7 @@ def _compared(
     given: Mapping[str, Any] = {"fewstab": {"attributes": attributes}}
     sets = [sample(catalog, one, split="test", **shape, **given.get(one, {})) for one in samplers]
     results = [evaluate(tasks, one, methods) for tasks in sets for one in features]
-    return compare(Material(results, sets, [catalog], list(features), [attributes]), intervals=intervals)
+    return compare(Inputs(results, sets, [catalog], list(features), [attributes]), intervals=intervals)
 
 
 if __name__ == "__main__":

@@ -19,11 +19,11 @@ from benchmarks.fixture import birds
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import read_layout
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.metrics import FloatArray
 from shotproof.features.encoder import encode
 from shotproof.features.features import Features
-from shotproof.stats.planning.pilot import Pilot
-from shotproof.stats.planning.plan import QUERIES, ScoreMoments, TaskVariance, plan
+from shotproof.planning.pilot import Pilot
+from shotproof.planning.plan import QUERIES, ScoreMoments, TaskVariance, plan
+from shotproof.results.metrics import FloatArray
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.taskset import TaskSet
 

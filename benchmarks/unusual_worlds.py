@@ -19,14 +19,14 @@ import pyarrow as pa
 import torch
 
 from shotproof.analysis.compare import compare
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.arrays import FloatArray, IntArray
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.evaluated import METRICS
 from shotproof.features.features import Features
 from shotproof.learners.method import make_method
+from shotproof.results.evaluated import METRICS
 from shotproof.stats.intervals import Interval
 from shotproof.tasks.sampler import sample
 
@@ -143,8 +143,8 @@ def measure_world(world: UnusualWorld, truth_tasks: int, halvings: int | None, s
     catalog, features = world.draw(means, random)
     tasks = sample(catalog, "random", way=WAY, shot=SHOT, query=QUERY, tasks=TASKS, seed=seed)
     results = evaluate(tasks, features, list(METHODS))
-    material = Material([results], [tasks], [catalog], [features], halvings=halvings, seed=seed)
-    (group,) = compare(material, intervals=("sampler", "images"), runtime=Runtime(workers=1, progress=False)).groups
+    inputs = Inputs([results], [tasks], [catalog], [features], halvings=halvings, seed=seed)
+    (group,) = compare(inputs, intervals=("sampler", "images"), runtime=Runtime(workers=1, progress=False)).groups
     truth = world.truth(means, truth_tasks, random)
     found: Measured = {}
     for place, metric in enumerate(METRICS):

@@ -27,14 +27,14 @@ import numpy as np
 import pyarrow as pa
 
 from shotproof.analysis.compare import compare
+from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.reevaluation.halvings import FEWEST_HALVINGS
-from shotproof.analysis.reevaluation.material import Material
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.comparison.verdicts import verdicts
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.evaluated import METRICS
-from shotproof.stats.verdicts import verdicts
+from shotproof.results.evaluated import METRICS
 from shotproof.tasks.sampler import sample
 from shotproof.worlds.gaussian import GaussianWorld
 
@@ -83,8 +83,8 @@ def state(axis: str, null: bool, shot: int, number: int) -> list[Statement]:
             for one in SAMPLERS[axis]
         ]
         results = [evaluate(tasks, features, METHOD) for tasks in sets]
-        material = Material(results, sets, [catalog], [features], [attributes], halvings=FEWEST_HALVINGS, seed=number)
-        comparison = compare(material)
+        inputs = Inputs(results, sets, [catalog], [features], [attributes], halvings=FEWEST_HALVINGS, seed=number)
+        comparison = compare(inputs)
     found = []
     for metric in METRICS:
         (verdict,) = verdicts(comparison, metric)

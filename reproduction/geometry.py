@@ -29,13 +29,13 @@ PLACE_DIGITS = 2
 
 def keep_geometry(experiment_file: Path, folder: Path = KEPT) -> None:
     """Write both files of an experiment on mixed sounds that was run."""
-    material = read_inputs([Experiment.read(experiment_file).folder])
+    inputs = read_inputs([Experiment.read(experiment_file).folder])
     # The mixtures of all splits are there too; features are of those that are tested on.
-    catalog = min((one for one in material.catalogs if "context" in one.table.column_names), key=len)
-    changes = {one.name: feature_change(one, catalog, CLEAN).overall.to_json() for one in material.features}
+    catalog = min((one for one in inputs.catalogs if "context" in one.table.column_names), key=len)
+    changes = {one.name: feature_change(one, catalog, CLEAN).overall.to_json() for one in inputs.features}
     target = folder / experiment_file.stem
     _write(target / GEOMETRY, {_model(name): changes[name] for name in sorted(changes)})
-    _write(target / PLANE, _plain(shift_projections(material, "tsne")[0]))
+    _write(target / PLANE, _plain(shift_projections(inputs, "tsne")[0]))
 
 
 def read_geometry(table: str, folder: Path = KEPT) -> dict[str, dict[str, Any]]:

@@ -15,10 +15,10 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from shotproof.core.arrays import FloatArray
-from shotproof.evaluation.results import Results
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.models import read_models
 from shotproof.pipeline.steps.steps import file_name
+from shotproof.results.results import Results
 from shotproof.stats.intervals import Estimate
 
 HERE = Path(__file__).parent

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from shotproof.comparison.card import Card, CardAxis, CardBaseline, CardTasks, MissingAxis
 from shotproof.core.records import Source
-from shotproof.stats.card.card import Card, CardAxis, CardBaseline, CardTasks, MissingAxis
 from shotproof.stats.intervals import Estimate, Interval, Spread
 from shotproof.stats.ranks import RankRange
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from shotproof.core.records import FeaturesRecord, Maker, MethodRecord, ResultsRecord, Source, TasksRecord
 from shotproof.core.spelling import parse_call
-from shotproof.evaluation.results import Results
+from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 
 LABELS = ("ant", "bee", "cat", "dog")

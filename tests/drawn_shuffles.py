@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shotproof.evaluation.evaluated import METRICS, Evaluated
-from shotproof.evaluation.origin import PLACEBO, Design
+from shotproof.results.evaluated import METRICS, Evaluated
+from shotproof.results.origin import PLACEBO, Design
 from shotproof.stats.evidence import Reevaluated
 from shotproof.stats.shuffles import ShuffledMeans, ShuffledTasks
 

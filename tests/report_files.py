@@ -21,7 +21,7 @@ from shotproof.core.records import (
     TasksRecord,
 )
 from shotproof.core.spelling import write_call
-from shotproof.evaluation.results import Results
+from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 
 LABELS = ("ant", "bee", "cat", "dog")

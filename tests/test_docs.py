@@ -10,7 +10,7 @@ from tools.option_tables import DOCS, pages
 from tools.site_pages import command_line
 
 from shotproof.pipeline.components import all_registries
-from shotproof.pipeline.schema import experiment_schema
+from shotproof.pipeline.experiment_schema import experiment_schema
 
 
 @pytest.mark.parametrize("path", pages(), ids=lambda path: path.name)

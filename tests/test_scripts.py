@@ -49,10 +49,10 @@ with sp.runtime(workers=2, cache=pathlib.Path("cache"), progress=False):
     note(f"sample {random.digest}")
     results = [sp.evaluate(tasks, features, ["ncc", "nearest"]) for tasks in (random, biased)]
     note("evaluate")
-    material = sp.Material(results, [random, biased], [catalog], [features], [attributes], halvings=4)
-    comparison = sp.compare(material, intervals=["sampler", "images"])
+    study = sp.Study.of([*results, random, biased, catalog, features, attributes], halvings=4)
+    comparison = study.compare(intervals=["sampler", "images"])
     note(f"compare {len(comparison.gaps)}")
-    sp.write_report("report.html", material, intervals="sampler")
+    study.report("report.html", comparison=study.compare(intervals="sampler"))
     note("report")
     pathlib.Path("experiment.toml").write_text('''
 [catalog]
@@ -80,7 +80,7 @@ STEPS = ["start", "check", "detect", "encode", "sample", "evaluate", "compare", 
 
 # In a notebook Python finds its main module in another way; so does a script from standard input, of which
 # tests/core/runtime/test_scripts.py is.
-SHORTER = SCRIPT.split("    material =")[0] + 'note("end")\n'
+SHORTER = SCRIPT.split("    study =")[0] + 'note("end")\n'
 
 
 def _noted(folder: Path) -> list[str]:

@@ -18,7 +18,7 @@ KNOWN = {
     ("learners/custom/code.py", "exec"): "code that the user trusts",
     ("learners/custom/code.py", "compile"): "code that the user trusts",
     ("features/encoders/lite0.py", "torch.load"): "by weights_only",
-    ("models/items.py", "np.load"): "without pickles, which is the default",
+    ("models/decoded_items.py", "np.load"): "without pickles, which is the default",
 }
 
 

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from shotproof.pipeline.components import option_rows, registry_of
-from shotproof.pipeline.schema import SHIPPED, schema_text
+from shotproof.pipeline.experiment_schema import SHIPPED, schema_text
 
 DOCS = Path(__file__).parents[1] / "docs"
 _MARKED = re.compile(r"(<!-- options:(\w+) -->\n).*?(<!-- /options:\2 -->)", re.DOTALL)

@@ -30,7 +30,7 @@ IMPORTED = (
     "rich.table",
     "shotproof.cli.app",
     "shotproof.core.runtime.local",
-    "shotproof.evaluation.engine",
+    "shotproof.evaluation.batch_engine",
     "shotproof.features.encoders.pixels",
     "shotproof.learners.heads.inductive.kernels",
     "shotproof.models.backbones.conv64f",
@@ -42,7 +42,7 @@ IMPORTED = (
     "shotproof.training.train",
     "shotproof.worlds.shapes",
     "shotproof.worlds.sounds",
-    "shotproof.stats.export.tables",
+    "shotproof.comparison.comparison_tables",
     "torch._dynamo",
     "typer._adapters",
 )

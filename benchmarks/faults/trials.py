@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.faults import attempt as faults
 from benchmarks.faults.attempt import Ended, attempt
 from benchmarks.faults.commands import COMMANDS, EXPERIMENT, IN_WORKERS, Command, write_inputs
-from shotproof.core.whole_files import SUFFIX
+from shotproof.core.storage.whole_files import SUFFIX
 from shotproof.pipeline.steps.steps import MANIFEST
 
 FUTURE, PAST = 4102444800, 86400  # seconds: the year 2100, and 1970

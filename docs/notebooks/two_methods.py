@@ -15,8 +15,7 @@ results = sp.evaluate(tasks, features, ["ncc", "cosine", "ridge"])
 # `sampler` says whether it would hold for other tasks of these very images; `images`, whether it would for other images of these classes.
 
 # %%
-material = sp.Material([results], tasks=[tasks], catalogs=[catalog], features=[features])
-comparison = sp.compare(material, intervals=["sampler", "images"])
+comparison = sp.compare([results, tasks, catalog, features], intervals=["sampler", "images"])
 pairs = comparison.to_pandas("pairs")
 pairs[["a", "b", "metric", "interval", "mean", "low", "high"]].round(2)
 

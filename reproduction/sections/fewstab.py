@@ -12,8 +12,8 @@ from scipy import stats
 from reproduction.kept import OWN_HEAD, Evaluated, Table, read_kept
 from reproduction.markdown import NOT_RUN, bounds, estimate, number, table
 from reproduction.papers import ARTEFACT, Figure, read_figures
-from shotproof.evaluation.metrics import rank_correlation
 from shotproof.pipeline.steps.steps import file_name
+from shotproof.results.metrics import rank_correlation
 from shotproof.stats.intervals import Estimate
 
 SHOTS = (1, 5)

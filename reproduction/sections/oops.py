@@ -15,11 +15,11 @@ from reproduction.kept import Evaluated, read_kept
 from reproduction.markdown import NOT_RUN, number, table
 from reproduction.papers import read_figures
 from shotproof.analysis.compare import compare
+from shotproof.comparison.comparison import Comparison
 from shotproof.core.arrays import FloatArray
-from shotproof.stats.comparison import Comparison
+from shotproof.planning.pilot import Pilot
 from shotproof.stats.intervals import Estimate
 from shotproof.stats.pairs import conclude
-from shotproof.stats.planning.pilot import Pilot
 from shotproof.stats.triples import CLOSED, OPEN, PAIRED, Fates, Triples
 
 DATA = {

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from shotproof.analysis.feature_distances import feature_distances as feature_distances
     from shotproof.analysis.null_check import check_null as check_null
     from shotproof.analysis.projection import project_task as project_task
-    from shotproof.analysis.reevaluation.material import Material as Material
     from shotproof.analysis.similarity import measure_similarity as measure_similarity
     from shotproof.analysis.transfer import transfer as transfer
     from shotproof.attributes.attributes import Attributes as Attributes
@@ -48,18 +47,23 @@ if TYPE_CHECKING:
     from shotproof.catalog.layout import Layout as Layout
     from shotproof.catalog.layout import layouts as layouts
     from shotproof.catalog.layout import read_layout as read_layout
+    from shotproof.comparison.card import Card as Card
+    from shotproof.comparison.comparison import Comparison as Comparison
+    from shotproof.comparison.gate import GateLimits as GateLimits
+    from shotproof.comparison.gate import Limits as Limits
+    from shotproof.comparison.gate import gate as gate
+    from shotproof.comparison.stages import stage_curves as stage_curves
     from shotproof.core.errors import ShotproofError as ShotproofError
     from shotproof.core.options import option as option
     from shotproof.core.runtime.runtime import Runtime as Runtime
     from shotproof.core.runtime.runtime import runtime as runtime
     from shotproof.evaluation.evaluate import evaluate as evaluate
-    from shotproof.evaluation.results import Results as Results
     from shotproof.features.encoder import Encoder as Encoder
     from shotproof.features.encoder import encode as encode
     from shotproof.features.encoder import encoders as encoders
     from shotproof.features.encoders.staged import encode_stages as encode_stages
+    from shotproof.features.feature_parts import encode_parts as encode_parts
     from shotproof.features.features import Features as Features
-    from shotproof.features.parts import encode_parts as encode_parts
     from shotproof.features.transforms import Transform as Transform
     from shotproof.features.transforms import transform as transform
     from shotproof.features.transforms import transforms as transforms
@@ -75,33 +79,28 @@ if TYPE_CHECKING:
     from shotproof.models.objective import Objective as Objective
     from shotproof.models.objective import objectives as objectives
     from shotproof.pipeline.bundle.bundle import Bundle as Bundle
-    from shotproof.pipeline.bundle.run import run_bundle as run_bundle
+    from shotproof.pipeline.bundle.bundle_run import run_bundle as run_bundle
     from shotproof.pipeline.bundle.write import bundle as bundle
     from shotproof.pipeline.check import check as check
     from shotproof.pipeline.experiment import Experiment as Experiment
     from shotproof.pipeline.explorer import view as view
-    from shotproof.pipeline.leaderboard import leaderboard as leaderboard
+    from shotproof.pipeline.leaderboard_files import leaderboard as leaderboard
     from shotproof.pipeline.profile.profile import profile as profile
     from shotproof.pipeline.read import read as read
     from shotproof.pipeline.report import write_report as write_report
     from shotproof.pipeline.study import Study as Study
     from shotproof.pipeline.study import compare as compare
     from shotproof.pipeline.study import run as run
+    from shotproof.planning.pilot import Pilot as Pilot
+    from shotproof.planning.plan import ScoreMoments as ScoreMoments
+    from shotproof.planning.plan import estimate_moments as estimate_moments
+    from shotproof.planning.plan import plan as plan
+    from shotproof.planning.statistical_power import tasks_needed as tasks_needed
+    from shotproof.results.results import Results as Results
     from shotproof.sounds.mapping import read_mapping as read_mapping
     from shotproof.sounds.mix import MixSettings as MixSettings
     from shotproof.sounds.mix import mix as mix
     from shotproof.sounds.quality import Thresholds as Thresholds
-    from shotproof.stats.card.card import Card as Card
-    from shotproof.stats.card.gate import GateLimits as GateLimits
-    from shotproof.stats.card.gate import Limits as Limits
-    from shotproof.stats.card.gate import gate as gate
-    from shotproof.stats.comparison import Comparison as Comparison
-    from shotproof.stats.planning.pilot import Pilot as Pilot
-    from shotproof.stats.planning.plan import ScoreMoments as ScoreMoments
-    from shotproof.stats.planning.plan import estimate_moments as estimate_moments
-    from shotproof.stats.planning.plan import plan as plan
-    from shotproof.stats.planning.statistical_power import tasks_needed as tasks_needed
-    from shotproof.stats.stages import stage_curves as stage_curves
     from shotproof.tasks.context.context_sets import sample_context as sample_context
     from shotproof.tasks.sampler import Sampler as Sampler
     from shotproof.tasks.sampler import sample as sample
@@ -111,7 +110,7 @@ if TYPE_CHECKING:
     from shotproof.training.train import Trial as Trial
     from shotproof.training.train import train as train
     from shotproof.training.train import train_trials as train_trials
-    from shotproof.worlds.contexts import ContextWorld as ContextWorld
+    from shotproof.worlds.context_world import ContextWorld as ContextWorld
     from shotproof.worlds.dial import DialEncoder as DialEncoder
     from shotproof.worlds.gaussian import GaussianWorld as GaussianWorld
     from shotproof.worlds.scenes import ScenesWorld as ScenesWorld
@@ -124,29 +123,28 @@ _HOME = {
     "Attributes": "attributes.attributes",
     "Backbone": "models.backbone",
     "Bundle": "pipeline.bundle.bundle",
-    "Card": "stats.card.card",
+    "Card": "comparison.card",
     "Catalog": "catalog.catalog",
-    "Comparison": "stats.comparison",
-    "ContextWorld": "worlds.contexts",
+    "Comparison": "comparison.comparison",
+    "ContextWorld": "worlds.context_world",
     "Detector": "attributes.detector",
     "DialEncoder": "worlds.dial",
     "Encoder": "features.encoder",
     "Experiment": "pipeline.experiment",
     "Features": "features.features",
-    "GateLimits": "stats.card.gate",
+    "GateLimits": "comparison.gate",
     "GaussianWorld": "worlds.gaussian",
     "ItemsMethod": "learners.items",
     "ItemsTask": "learners.items",
     "Layout": "catalog.layout",
-    "Limits": "stats.card.gate",
-    "Material": "analysis.reevaluation.material",
+    "Limits": "comparison.gate",
     "Method": "learners.method",
     "MixSettings": "sounds.mix",
     "Model": "models.model",
     "Objective": "models.objective",
-    "ScoreMoments": "stats.planning.plan",
-    "Pilot": "stats.planning.pilot",
-    "Results": "evaluation.results",
+    "ScoreMoments": "planning.plan",
+    "Pilot": "planning.pilot",
+    "Results": "results.results",
     "Runtime": "core.runtime.runtime",
     "Sampler": "tasks.sampler",
     "ScenesWorld": "worlds.scenes",
@@ -169,23 +167,23 @@ _HOME = {
     "detection_accuracy": "attributes.statistics",
     "detectors": "attributes.detector",
     "encode": "features.encoder",
-    "encode_parts": "features.parts",
+    "encode_parts": "features.feature_parts",
     "encode_stages": "features.encoders.staged",
     "encoders": "features.encoder",
-    "estimate_moments": "stats.planning.plan",
+    "estimate_moments": "planning.plan",
     "evaluate": "evaluation.evaluate",
     "explain": "analysis.explanation.explain",
     "feature_change": "analysis.feature_change",
     "feature_distances": "analysis.feature_distances",
-    "gate": "stats.card.gate",
+    "gate": "comparison.gate",
     "layouts": "catalog.layout",
-    "leaderboard": "pipeline.leaderboard",
+    "leaderboard": "pipeline.leaderboard_files",
     "measure_similarity": "analysis.similarity",
     "methods": "learners.method",
     "mix": "sounds.mix",
     "objectives": "models.objective",
     "option": "core.options",
-    "plan": "stats.planning.plan",
+    "plan": "planning.plan",
     "profile": "pipeline.profile.profile",
     "project_task": "analysis.projection",
     "read": "pipeline.read",
@@ -193,13 +191,13 @@ _HOME = {
     "read_layout": "catalog.layout",
     "read_mapping": "sounds.mapping",
     "run": "pipeline.study",
-    "run_bundle": "pipeline.bundle.run",
+    "run_bundle": "pipeline.bundle.bundle_run",
     "runtime": "core.runtime.runtime",
     "sample": "tasks.sampler",
     "sample_context": "tasks.context.context_sets",
     "samplers": "tasks.sampler",
-    "stage_curves": "stats.stages",
-    "tasks_needed": "stats.planning.statistical_power",
+    "stage_curves": "comparison.stages",
+    "tasks_needed": "planning.statistical_power",
     "train": "training.train",
     "Trial": "training.train",
     "train_trials": "training.train",
@@ -212,7 +210,7 @@ _HOME = {
 
 # Components of layers above their registry, which may not name them itself.
 declared.update(
-    encoder={"dial": "shotproof.worlds.dial:DialEncoder", "model": "shotproof.models.encoder:ModelEncoder"},
+    encoder={"dial": "shotproof.worlds.dial:DialEncoder", "model": "shotproof.models.model_encoder:ModelEncoder"},
     sampler={"filter": "shotproof.evaluation.filter:Filter"},
 )
 

@@ -1,4 +1,4 @@
-"""Comparing with material to re-evaluate on; the comparison itself is tested with its model."""
+"""Comparing with inputs to re-evaluate on; the comparison itself is tested with its model."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import pytest
 from scipy import stats
 
 from shotproof.analysis.compare import compare
+from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.reevaluation.halvings import means_on_halves
-from shotproof.analysis.reevaluation.material import Material
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.comparison.comparison import Comparison
 from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError, Mismatch, ShotproofError
 from shotproof.core.records import FeaturesRecord, Maker
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.evaluated import Classifier
-from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.learners.items import ItemsMethod, ItemsTask
-from shotproof.stats.comparison import Comparison
+from shotproof.results.evaluated import Classifier
+from shotproof.results.results import Results
 from shotproof.stats.intervals import Estimate
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.taskset import TaskSet
@@ -53,10 +53,10 @@ def world() -> World:
     return catalog, features, tasks, evaluate(tasks, features, ["ncc", "knn"])
 
 
-def material_of(world: World, **changes: Any) -> Material:
+def material_of(world: World, **changes: Any) -> Inputs:
     catalog, features, tasks, results = world
     given = {"results": [results], "tasks": [tasks], "catalogs": [catalog], "features": [features], "halvings": 10}
-    return Material(**{**given, **changes})
+    return Inputs(**{**given, **changes})
 
 
 def re_evaluated(world: World, *intervals: str, runtime: Runtime | None = None) -> Comparison:
@@ -65,11 +65,11 @@ def re_evaluated(world: World, *intervals: str, runtime: Runtime | None = None) 
 
 def test_results_alone_a_list_of_them_and_material_say_the_same(world: World) -> None:
     results = world[3]
-    assert compare(results) == compare([results]) == compare(Material([results]))
+    assert compare(results) == compare([results]) == compare(Inputs([results]))
 
 
 def test_the_material_may_be_given_apart_and_one_interval_by_its_name(world: World) -> None:
-    apart = compare(Material([world[3]]), intervals="depletion", material=material_of(world))
+    apart = compare(Inputs([world[3]]), intervals="depletion", inputs=material_of(world))
     assert apart == re_evaluated(world, "depletion")
 
 
@@ -183,7 +183,7 @@ def test_methods_on_items_are_not_evaluated_anew_which_is_a_reason(world: World)
     assert set(told) == {"method 'First' needs the items, and is not evaluated anew on other tasks"}
 
 
-def biased_world() -> Material:
+def biased_world() -> Inputs:
     """Random and FewSTAB tasks of 2 shots; two items of each class hold its word, which are seldom in one half."""
     catalog, _ = draw_data(items=26)
     number = {item: int(item[-3:]) for item in catalog.items}
@@ -197,12 +197,12 @@ def biased_world() -> Material:
     plain = sample(catalog, "random", **SHAPE, tasks=40)
     biased = sample(catalog, "fewstab", attributes=attributes, **SHAPE, tasks=40)
     results = [evaluate(tasks, features, ["ncc", "knn"]) for tasks in (plain, biased)]
-    return Material(results, [plain, biased], [catalog], [features], [attributes], halvings=6)
+    return Inputs(results, [plain, biased], [catalog], [features], [attributes], halvings=6)
 
 
 def test_a_set_too_small_for_halves_loses_that_interval_alone_with_the_reason_beside_it() -> None:
-    material = biased_world()
-    comparison = compare(material, intervals=["images", "sampler"], placebo=False)
+    inputs = biased_world()
+    comparison = compare(inputs, intervals=["images", "sampler"], placebo=False)
     random, biased = comparison.groups
     (loss,) = comparison.blocks[0].losses
     for row in random.rows:
@@ -217,7 +217,7 @@ def test_a_set_too_small_for_halves_loses_that_interval_alone_with_the_reason_be
     assert (comparison.refused, comparison.blocks[0].refused) == ({}, {})
     told = comparison.verdict()[1]
     assert "sampler intervals, about these images only" in told  # the gap has no other
-    alone = compare(replace(material, results=material.results[:1]), intervals=["images", "sampler"])
+    alone = compare(replace(inputs, results=inputs.results[:1]), intervals=["images", "sampler"])
     assert alone.groups[0].rows[0].intervals == random.rows[0].intervals  # what another set lacks changes nothing
     rows = comparison.to_pandas().query("tasks == 'fewstab' and interval == 'images'")
     assert rows["refused"].str.startswith("fewstab: a half").all()
@@ -262,7 +262,7 @@ def test_two_data_sets_are_each_re_evaluated_on_their_own(world: World) -> None:
     tasks = sample(catalog, "random", **SHAPE, tasks=30)
     small = catalog, features, tasks, evaluate(tasks, features, ["ncc"])
     parts = [material_of(one) for one in (world, small)]
-    joined = Material(
+    joined = Inputs(
         **{
             name: [one for part in parts for one in getattr(part, name)]
             for name in ("results", "tasks", "catalogs", "features")
@@ -292,7 +292,7 @@ def test_two_detectors_have_their_detection_accuracy_on_the_split() -> None:
     shape: dict[str, Any] = {"way": 3, "shot": 1, "query": 4, "tasks": 20}
     sets = [sample(catalog, "fewstab", attributes=one, **shape) for one in (first, second)]
     results = [evaluate(tasks, features, ["ncc", "knn"]) for tasks in sets]
-    comparison = compare(Material(results, catalogs=[catalog], attributes=[second, first]))
+    comparison = compare(Inputs(results, catalogs=[catalog], attributes=[second, first]))
     (agreement,) = comparison.blocks[0].detectors
     expected = []
     for found, truth in ((first, second), (second, first)):
@@ -315,7 +315,7 @@ def test_material_of_other_results_is_refused(world: World) -> None:
         with pytest.raises(Mismatch, match=message):
             compare(material_of(world, **changes), intervals=["images"])
     with pytest.raises(Mismatch, match=f"from catalog {catalog.digest}, which was not given; given: {bigger.digest}"):
-        compare(results, intervals=["depletion"], material=Material(catalogs=[bigger], features=[features]))
+        compare(results, intervals=["depletion"], inputs=Inputs(catalogs=[bigger], features=[features]))
 
 
 @pytest.mark.parametrize(
@@ -360,6 +360,6 @@ def test_methods_that_have_no_name_to_make_them_from_are_given(world: World) -> 
     results = evaluate(tasks, features, ["ncc", Stubborn()])
     given: dict[str, Any] = {"results": [results], "catalogs": [catalog], "features": [features]}
     with pytest.raises(ShotproofError, match=r"method '.*Stubborn.*' of the results cannot be made anew"):
-        compare(Material(**given), intervals=["depletion"])
-    comparison = compare(Material(**given, methods=[Stubborn()]), intervals=["depletion"])
+        compare(Inputs(**given), intervals=["depletion"])
+    comparison = compare(Inputs(**given, methods=[Stubborn()]), intervals=["depletion"])
     assert comparison.groups[0].pairs["acc", "depletion"][0].conclusion == "+"

@@ -20,8 +20,8 @@ from shotproof.analysis.explored_tasks import (
 )
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
-from shotproof.evaluation.answers import answers_on
-from shotproof.evaluation.results import Results
+from shotproof.results.answers import answers_on
+from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 from tests.report_files import make_catalog, make_results, make_tasks
 

@@ -11,7 +11,7 @@ import pytest
 
 from shotproof.analysis.compare import compare
 from shotproof.analysis.fooled import EXAMPLES, Fooled, find_fooled
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.records import AttributesRecord
@@ -34,9 +34,9 @@ def features_by(catalog: Catalog, *columns: str) -> Features:
     return Features.from_array(catalog.items, values + 0.3 * np.random.default_rng(0).normal(size=values.shape))
 
 
-def material_of(catalog: Catalog, sets: list[TaskSet], features: Features) -> Material:
+def material_of(catalog: Catalog, sets: list[TaskSet], features: Features) -> Inputs:
     results = [evaluate(tasks, features, ["ncc"]) for tasks in sets]
-    return Material(results, sets, [catalog], [features])
+    return Inputs(results, sets, [catalog], [features])
 
 
 @pytest.fixture
@@ -49,8 +49,8 @@ def context_sets(catalog: Catalog) -> list[TaskSet]:
     return [*sample_context(catalog, options, **SIZE).values()]
 
 
-def found_in(material: Material) -> Fooled | None:
-    return find_fooled(compare(material, intervals="sampler"), material)
+def found_in(inputs: Inputs) -> Fooled | None:
+    return find_fooled(compare(inputs, intervals="sampler"), inputs)
 
 
 def guessed_by_cue(tasks: TaskSet, cues: Mapping[str, Set[str]], called: list[list[int]]) -> float:
@@ -66,20 +66,20 @@ def guessed_by_cue(tasks: TaskSet, cues: Mapping[str, Set[str]], called: list[li
     return expected
 
 
-def check_chance(found: Fooled, material: Material, cues: Mapping[str, Set[str]]) -> None:
-    tasks = next(one for one in material.tasks if one.record.sampler_name == found.label)
-    expected = guessed_by_cue(tasks, cues, predict_queries(tasks, material.features[0], "ncc"))
+def check_chance(found: Fooled, inputs: Inputs, cues: Mapping[str, Set[str]]) -> None:
+    tasks = next(one for one in inputs.tasks if one.record.sampler_name == found.label)
+    expected = guessed_by_cue(tasks, cues, predict_queries(tasks, inputs.features[0], "ncc"))
     assert found.by_chance == pytest.approx(expected)
     assert 0 < found.by_chance < found.by_cue
 
 
 def test_queries_that_went_by_their_context(catalog: Catalog) -> None:
-    material = material_of(catalog, context_sets(catalog), features_by(catalog, "background"))
-    found = found_in(material)
+    inputs = material_of(catalog, context_sets(catalog), features_by(catalog, "background"))
+    found = found_in(inputs)
     assert found is not None
     assert found.label in ("ood", "hard-ood")
     assert found.cue == "background"
-    results = next(one for one in material.results if one.record.tasks.sampler_name == found.label)
+    results = next(one for one in inputs.results if one.record.tasks.sampler_name == found.label)
     counts = results.counts("ncc")
     assert found.wrong == int((counts.n_query - counts.n_correct).sum())
     assert 0.9 * found.wrong < found.by_cue <= found.wrong
@@ -91,7 +91,7 @@ def test_queries_that_went_by_their_context(catalog: Catalog) -> None:
         assert {background[item] for item in one.own_support} == {one.own_cue}
         assert {background[item] for item in one.called_support} == {one.called_cue}
     assert len({one.label for one in found.examples}) == len({one.task for one in found.examples}) == EXAMPLES
-    check_chance(found, material, {item: {place} for item, place in background.items()})
+    check_chance(found, inputs, {item: {place} for item, place in background.items()})
 
 
 def test_nothing_is_shown_of_a_classifier_that_knows_the_animal(catalog: Catalog) -> None:
@@ -104,7 +104,7 @@ def test_queries_that_went_by_an_attribute(catalog: Catalog) -> None:
     attributes = Attributes.from_words(words, AttributesRecord())
     sets = [sample(catalog, "random", **SIZE), sample(catalog, "fewstab", attributes=attributes, **SIZE)]
     given = material_of(catalog, sets, features_by(catalog, "label", "background"))
-    found = found_in(Material(given.results, given.tasks, given.catalogs, given.features, [attributes]))
+    found = found_in(Inputs(given.results, given.tasks, given.catalogs, given.features, [attributes]))
     assert found is not None
     assert (found.label, found.cue) == ("fewstab", "attribute")
     assert found.examples
@@ -114,12 +114,12 @@ def test_queries_that_went_by_an_attribute(catalog: Catalog) -> None:
 
 def test_the_page_begins_with_them(tmp_path: Path) -> None:
     catalog = ScenesWorld(items=5, size=16).write(tmp_path, "test")
-    material = material_of(catalog, context_sets(catalog), features_by(catalog, "background"))
-    write_report(tmp_path / "page.html", material, intervals="sampler", projection="none")
+    inputs = material_of(catalog, context_sets(catalog), features_by(catalog, "background"))
+    write_report(tmp_path / "page.html", inputs, intervals="sampler", projection="none")
     page = Page(tmp_path / "page.html")
     assert page.text.index("Fooled by the background") < page.text.index("<nav")
     assert len(page.find("figure", **{"class": "panel fooled"})) == EXAMPLES
-    found = found_in(material)
+    found = found_in(inputs)
     assert found is not None
     assert f"{found.by_cue} of the {found.wrong} wrong answers in the first 40 tasks; by chance it would be about " in (
         page.text

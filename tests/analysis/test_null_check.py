@@ -8,22 +8,22 @@ import numpy as np
 import pytest
 
 from shotproof.analysis.compare import compare
+from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.null_check import NullCheck, check_null
-from shotproof.analysis.reevaluation.material import Material
-from shotproof.analysis.reevaluation.shuffles import evaluate_shuffled
+from shotproof.analysis.reevaluation.shuffled_words import evaluate_shuffled
+from shotproof.comparison.verdicts import verdicts
 from shotproof.core.errors import InputError
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.evaluated import Classifier
 from shotproof.features.encoder import encode
+from shotproof.results.evaluated import Classifier
 from shotproof.stats.shuffles import ShuffledTasks
-from shotproof.stats.verdicts import verdicts
 from shotproof.tasks.sampler import sample
 from shotproof.worlds.dial import DialEncoder
 from shotproof.worlds.shapes import ShapesWorld
 
 
 @pytest.fixture(scope="module")
-def material() -> Material:
+def inputs() -> Inputs:
     world = ShapesWorld(classes=12, items=60)
     catalog, attributes = world.catalog(), world.attributes()
     features = encode(catalog, DialEncoder(0.6))
@@ -32,11 +32,11 @@ def material() -> Material:
         sample(catalog, "fewstab", attributes=attributes, tasks=150, query=10),
     ]
     results = [evaluate(tasks, features, ["ncc", "cosine"]) for tasks in sets]
-    return Material(results, sets, [catalog], [features], [attributes], halvings=4)
+    return Inputs(results, sets, [catalog], [features], [attributes], halvings=4)
 
 
-def test_words_that_are_leaned_on_are_found_and_shuffled_ones_are_not(material: Material) -> None:
-    comparison = compare(material, intervals="sampler")
+def test_words_that_are_leaned_on_are_found_and_shuffled_ones_are_not(inputs: Inputs) -> None:
+    comparison = compare(inputs, intervals="sampler")
     (verdict,) = verdicts(comparison)
     assert len(verdict.losing) == 2
     assert verdict.loss.is_shuffled
@@ -44,18 +44,18 @@ def test_words_that_are_leaned_on_are_found_and_shuffled_ones_are_not(material: 
     assert set(costs["method"]) == {"ncc", "cosine"}
     assert set(costs["conclusive"]) <= {0, 1}
     assert (costs.loc[costs["conclusive"] == 1, "low"] > 0).all()
-    checked = check_null(material, 40)
+    checked = check_null(inputs, 40)
     assert checked.pages == 40
     assert checked.is_sound
     assert len(checked.claims) <= 6  # 2 are expected at most; the chance of more than 6 is 0.003
 
 
-def test_shuffles_are_the_same_for_a_seed_and_others_for_another(material: Material) -> None:
-    tasks, features = material.tasks[1], material.features[0]
+def test_shuffles_are_the_same_for_a_seed_and_others_for_another(inputs: Inputs) -> None:
+    tasks, features = inputs.tasks[1], inputs.features[0]
 
     def shuffled(seed: int) -> ShuffledTasks:
         of = [("dial", features, ["ncc"])]
-        return evaluate_shuffled([tasks], material.catalogs[0], of, shuffles=30, tasks=20, seed=seed)
+        return evaluate_shuffled([tasks], inputs.catalogs[0], of, shuffles=30, tasks=20, seed=seed)
 
     first, again, other = (shuffled(seed) for seed in (3, 3, 4))
     for mean, values in first.by_task.items():
@@ -72,10 +72,10 @@ def test_too_many_claims_are_unsound() -> None:
     assert not NullCheck(20, (("ncc loses",),) * 6).is_sound
 
 
-def test_what_cannot_be_shuffled_is_refused(material: Material) -> None:
+def test_what_cannot_be_shuffled_is_refused(inputs: Inputs) -> None:
     with pytest.raises(InputError, match="no words to shuffle: expected tasks that attributes or contexts decide"):
-        check_null(replace(material, results=material.results[:1], tasks=material.tasks[:1]))
+        check_null(replace(inputs, results=inputs.results[:1], tasks=inputs.tasks[:1]))
     with pytest.raises(InputError, match=r"words cannot be shuffled: .*features are not given"):
-        check_null(replace(material, features=[]))
+        check_null(replace(inputs, features=[]))
     with pytest.raises(InputError, match="pages: expected a whole number from 1"):
-        check_null(material, 0)
+        check_null(inputs, 0)

@@ -13,12 +13,12 @@ from shotproof.analysis.pretraining import notes_of_pretraining
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import UnknownName
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.store import OnError
+from shotproof.core.storage.store import OnError
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.results import Results
 from shotproof.features.encoder import Encoder, recorded
 from shotproof.features.features import Features
 from shotproof.features.transforms import transform
+from shotproof.results.results import Results
 from shotproof.tasks.sampler import sample
 from tests.drawn_results import draw_results, draw_tasks
 

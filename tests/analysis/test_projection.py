@@ -8,7 +8,7 @@ from sklearn.decomposition import PCA
 
 import shotproof as sp
 from shotproof.core.errors import InputError, Mismatch, UnknownName
-from shotproof.report.figures.projection import projection_part
+from shotproof.report.figures.projection_figure import projection_part
 from tests.context_data import catalog_of_counts
 
 CATALOG = catalog_of_counts(np.full((6, 4), 12))

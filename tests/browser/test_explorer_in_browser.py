@@ -18,11 +18,11 @@ import soundfile
 from playwright.sync_api import Browser, BrowserContext, Page
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.evaluation.answers import AnsweredTasks, answers_on
-from shotproof.evaluation.results import Results
 from shotproof.media.clip import RATE
 from shotproof.pipeline.explorer import read_site, write_site
 from shotproof.report.explorer.server import ExplorerServer
+from shotproof.results.answers import AnsweredTasks, answers_on
+from shotproof.results.results import Results
 from shotproof.tasks.context.context_sets import sample_context
 from shotproof.tasks.taskset import TaskSet
 from tests.explored_run import write_run

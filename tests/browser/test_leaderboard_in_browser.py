@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from shotproof.pipeline.leaderboard import write_site
-from shotproof.stats.leaderboard.leaderboard import Leaderboard, make_leaderboard
-from shotproof.stats.leaderboard.measured import measured_of_card
+from shotproof.comparison.leaderboard import Leaderboard, make_leaderboard
+from shotproof.comparison.leaderboard_rows import measured_of_card
+from shotproof.pipeline.leaderboard_files import write_site
 from tests.browser.regions import cut_regions, shaded_edges, unreachable_regions
 from tests.drawn_cards import card_number, make_card, random_axis, stress_axis
 

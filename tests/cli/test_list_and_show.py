@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from shotproof.cli.app import app
 from shotproof.pipeline.components import all_registries, option_rows, usage
-from shotproof.training.recipes import RECIPES
+from shotproof.training.training_recipes import RECIPES
 
 
 def run(*arguments: str) -> str:

@@ -14,7 +14,7 @@ from shotproof.core.errors import InputError
 from shotproof.core.limits import SEED, TASKS
 from shotproof.core.options import Component, Option
 from shotproof.pipeline.components import all_registries
-from shotproof.stats.planning.plan import ScoreMoments, plan
+from shotproof.planning.plan import ScoreMoments, plan
 from shotproof.training.settings import TrainingSettings
 from tests.experiment_files import assert_refused, write_experiment
 
@@ -93,7 +93,7 @@ MOMENTS = ScoreMoments(m1=0.85, m2=0.74, m3=0.578)
         (lambda catalog: sp.train(catalog, "protonet", epochs=HUGE), "epochs: expected a whole number from 1 to 1,000"),
         (lambda catalog: sp.train(catalog, "protonet", seed=HUGE), "seed: expected a whole number from 0 to 9,223"),
         (lambda _: sp.Runtime(workers=HUGE), "workers: expected a whole number from 1 to 10,000 or None"),
-        (lambda _: sp.Material([], [], [], [], halvings=HUGE), "halvings: expected a whole number from 2 to 100,000"),
+        (lambda _: sp.Study.of([], halvings=HUGE), "halvings: expected a whole number from 2 to 100,000"),
         (lambda _: plan(MOMENTS, shot=1, way=5, classes=HUGE, items=9), "classes: expected a whole number from 1 to"),
         (lambda _: plan(MOMENTS, shot=1, way=5, classes=9, items=HUGE), "items: expected at most 10,000,000 in all"),
     ],

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from shotproof.core.errors import InputError
 from shotproof.core.records import CatalogRecord, Record
-from shotproof.core.store import Store
+from shotproof.core.storage.store import Store
 from shotproof.core.tables import METADATA_KEY, digest, read_table, require_unique, write_table
 
 NULLABLE = {
@@ -102,7 +102,7 @@ import numpy as np, pyarrow as pa
 from shotproof.core.errors import WriteFailed
 from shotproof.core.records import Record
 from shotproof.core.tables import write_table
-from shotproof.core.whole_files import write_text
+from shotproof.core.storage.whole_files import write_text
 
 path = Path(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
@@ -241,7 +241,7 @@ READING = """
 import os, resource
 from pathlib import Path
 import pyarrow as pa
-from shotproof.core.store import Store
+from shotproof.core.storage.store import Store
 from shotproof.core.tables import read_parquet
 
 threads = lambda: len(os.listdir("/proc/self/task"))

@@ -11,7 +11,7 @@ import pytest
 
 import shotproof as sp
 from shotproof.analysis.compare import compare
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.trust import NotTrusted, Reach, reading_below, require_trust, trusting, typed_by_user
 from shotproof.features.encoder import encoders
@@ -138,10 +138,10 @@ def test_code_is_found_from_the_folder_of_the_run_that_names_it(
     results = sp.evaluate(tasks, features, "../heads.py:head")
     monkeypatch.chdir("/")
     named = {"trust": True, "folders": [tmp_path / "run"]}
-    material = Material([results], [tasks], [catalog], [features], halvings=2, **named)  # type: ignore[arg-type]
-    assert compare(material).covers == ("images", "sampler")
+    inputs = Inputs([results], [tasks], [catalog], [features], halvings=2, **named)  # type: ignore[arg-type]
+    assert compare(inputs).covers == ("images", "sampler")
     note = "no images interval: method '../heads.py:head' of the results cannot be made anew: "
-    (told,) = compare(replace(material, trust=False)).notes
+    (told,) = compare(replace(inputs, trust=False)).notes
     assert told.startswith(note)
 
 

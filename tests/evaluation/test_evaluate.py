@@ -21,9 +21,9 @@ from shotproof.core.records import Maker, MethodRecord, Source, TasksRecord
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation import item_tensors
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.results import SCHEMA, Results
 from shotproof.features.features import Features
 from shotproof.learners.method import DEFAULT_METHODS, Method, make_method
+from shotproof.results.results import SCHEMA, Results
 from shotproof.tasks.taskset import TaskSet
 from tests.drawn_tasks import draw_task_set
 

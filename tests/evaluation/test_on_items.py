@@ -14,10 +14,10 @@ from shotproof.core.errors import InputError, Mismatch
 from shotproof.core.options import option
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.origin import Origin
-from shotproof.evaluation.results import Results
 from shotproof.features.encoder import encode
 from shotproof.learners.items import NO_CLASS, ItemsMethod, ItemsTask
+from shotproof.results.origin import Origin
+from shotproof.results.results import Results
 from shotproof.tasks.sampler import sample
 from shotproof.worlds.shapes import ShapesWorld
 

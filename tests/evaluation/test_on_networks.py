@@ -14,8 +14,8 @@ import torch
 import shotproof as sp
 from shotproof.core.errors import InputError, Mismatch
 from shotproof.core.options import option
-from shotproof.evaluation.origin import Origin
 from shotproof.learners.adaptation.finetune import Finetune
+from shotproof.results.origin import Origin
 from tests.small_networks import SMALL, write_world
 
 COUNTS = ["task", "slot", "label", "n_query", "n_correct", "missed"]

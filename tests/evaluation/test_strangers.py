@@ -16,8 +16,8 @@ from torch import Tensor
 
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.results import Results
 from shotproof.learners.method import AnyMethod, Method
+from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 from tests.drawn_tasks import draw_task_set
 

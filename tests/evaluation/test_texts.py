@@ -22,7 +22,7 @@ from shotproof.features.encoders.two_tower_audio import TwoTowerAudio
 from shotproof.features.features import Features
 from shotproof.features.transforms import transform
 from shotproof.tasks.sampler import sample
-from shotproof.worlds.contexts import ContextWorld
+from shotproof.worlds.context_world import ContextWorld
 from shotproof.worlds.sounds import SoundsWorld
 from tests.features.encoders.test_hf_audio import saved as save_sounds
 from tests.features.encoders.test_two_tower import save, tokenizer_of

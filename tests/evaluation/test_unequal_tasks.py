@@ -13,18 +13,18 @@ from typer.testing import CliRunner
 
 from shotproof.analysis.compare import compare
 from shotproof.analysis.explored_tasks import choose_tasks
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
 from shotproof.catalog.catalog import Catalog
 from shotproof.cli.app import app
 from shotproof.core.errors import InputError
-from shotproof.evaluation.answers import answers_on
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.evaluated import values_of
-from shotproof.evaluation.origin import Origin
-from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.pipeline.report import write_report
-from shotproof.stats.planning.pilot import Pilot
+from shotproof.planning.pilot import Pilot
+from shotproof.results.answers import answers_on
+from shotproof.results.evaluated import values_of
+from shotproof.results.origin import Origin
+from shotproof.results.results import Results
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.task_check import check_tasks
 from shotproof.tasks.taskset import TaskSet
@@ -87,8 +87,8 @@ def test_evaluation_counts_every_class_and_metrics_go_by_those_with_queries(
 def test_all_intervals_are_given_or_refused_in_words(tasks: TaskSet, data: tuple[Catalog, Features]) -> None:
     catalog, features = data
     results = evaluate(tasks, features, ["ncc", "knn"])
-    material = Material([results], [tasks], [catalog], [features], halvings=4)
-    table = compare(material, intervals=("sampler", "images", "classes", "depletion"))
+    inputs = Inputs([results], [tasks], [catalog], [features], halvings=4)
+    table = compare(inputs, intervals=("sampler", "images", "classes", "depletion"))
     assert list(table.refused) == ["depletion"]
     assert "only random tasks can be drawn without replacement; these are" in table.refused["depletion"]
     for row in table.groups[0].rows:

@@ -13,7 +13,7 @@ from shotproof.core.errors import InputError, MissingExtra, UnknownName
 from shotproof.core.options import option
 from shotproof.core.records import Maker, Source
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.store import OnError
+from shotproof.core.storage.store import OnError
 from shotproof.features.encoder import Encoder, encode, encoders
 from shotproof.features.features import Features, Tally
 from shotproof.worlds.shapes import FACTORS

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 import shotproof as sp
-from shotproof.analysis.card import make_card as make_card_of
+from shotproof.analysis.make_card import make_card as make_card_of
 from shotproof.analysis.similarity import Similarity
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import TrainingFailed

@@ -43,7 +43,7 @@ from shotproof.media import clip
 from shotproof.learners import method
 from shotproof.pipeline.bundle import hub
 from shotproof.sounds import loudness
-from shotproof.stats.export import plot
+from shotproof.comparison import plot
 """
 ASK_ALL = """
 told = {}

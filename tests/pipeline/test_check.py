@@ -14,12 +14,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import shotproof as sp
-from shotproof.analysis.card import make_card
 from shotproof.analysis.compare import compare
+from shotproof.analysis.make_card import make_card
 from shotproof.cli.app import app
 from shotproof.core.errors import InputError
-from shotproof.evaluation.evaluated import Classifier
 from shotproof.pipeline.check import check
+from shotproof.results.evaluated import Classifier
 from shotproof.stats.intervals import Estimate, Spread
 from tests.drawn_cards import make_card as drawn_card
 
@@ -40,9 +40,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, tasks in {"random": random, "hardest": hardest}.items():
         tasks.write(folder / f"tasks-{name}.parquet")
         sp.evaluate(tasks, features, ["ncc", "knn"]).write(folder / f"results-{name}.parquet")
-    material = sp.read(folder).inputs.quickly()
-    comparison = compare(material, intervals=["images", "sampler"])
-    make_card(comparison, material, Classifier("features", "ncc"), quick=True).write(folder / "card.json")
+    inputs = sp.read(folder).inputs.quickly()
+    comparison = compare(inputs, intervals=["images", "sampler"])
+    make_card(comparison, inputs, Classifier("features", "ncc"), quick=True).write(folder / "card.json")
     return folder
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from shotproof.core.errors import InputError, MissingExtra
 from shotproof.pipeline.study import run
-from shotproof.worlds.contexts import ContextWorld
+from shotproof.worlds.context_world import ContextWorld
 from shotproof.worlds.shapes import ShapesWorld
 
 EXPERIMENT = """

@@ -10,8 +10,8 @@ import pytest
 from shotproof.core.errors import InputError
 from shotproof.features.encoders.pixels import Pixels
 from shotproof.pipeline.experiment import Experiment
-from shotproof.pipeline.schema import experiment_schema
-from shotproof.tasks.fewstab.sampler import FewStab
+from shotproof.pipeline.experiment_schema import experiment_schema
+from shotproof.tasks.fewstab.fewstab_sampler import FewStab
 
 WHOLE = """
 [catalog]

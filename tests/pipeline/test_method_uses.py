@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 import shotproof as sp
-from shotproof.pipeline.schema import experiment_schema
+from shotproof.pipeline.experiment_schema import experiment_schema
 from shotproof.pipeline.steps.steps import file_name
 from shotproof.pipeline.study import Study, run
 from tests.experiment_files import assert_refused, up_to_results, write_experiment

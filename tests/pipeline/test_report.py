@@ -11,15 +11,15 @@ import pytest
 
 from shotproof.analysis.compare import compare
 from shotproof.analysis.explanation.explain import explain
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, Mismatch, WriteFailed
 from shotproof.core.records import AttributesRecord
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.results import Results
 from shotproof.features.encoder import encode
 from shotproof.pipeline.report import write_explanations, write_report
+from shotproof.results.results import Results
 from shotproof.stats.intervals import meanings
 from shotproof.tasks.sampler import sample
 from shotproof.worlds.dial import DialEncoder
@@ -170,7 +170,7 @@ def test_the_same_files_give_the_same_page_whatever_the_hash_seed(tmp_path: Path
     Catalog(catalog.table, catalog.root).write(tmp_path / "catalog.parquet")
     program = (
         "import sys; from pathlib import Path; from shotproof.pipeline.report import write_report\n"
-        "from shotproof.catalog.catalog import Catalog; from shotproof.evaluation.results import Results\n"
+        "from shotproof.catalog.catalog import Catalog; from shotproof.results.results import Results\n"
         "from shotproof.tasks.taskset import TaskSet; folder = Path(sys.argv[1])\n"
         "results = [Results.read(folder / f'results{i}.parquet') for i in range(8)]\n"
         "tasks = [TaskSet.read(folder / f'tasks{i}.parquet') for i in range(4)]\n"
@@ -188,8 +188,8 @@ def test_intervals_that_re_evaluate_are_drawn_with_their_names(tmp_path: Path) -
     intervals = ("sampler", "depletion")
     write_report(tmp_path / "r.html", [results], catalog=catalog, features=[features], intervals=intervals)
     page = Page(tmp_path / "r.html")
-    material = Material([results], catalogs=[catalog], features=[features])
-    comparison = compare(material, intervals=intervals)
+    inputs = Inputs([results], catalogs=[catalog], features=[features])
+    comparison = compare(inputs, intervals=intervals)
     assert json.loads(page.find("script", id="comparison")[0]) == json.loads(json.dumps(comparison.to_json()))
     for name in intervals:
         assert len([words for words in page.find("text") if words == name]) == 2 * 2  # methods, metrics
@@ -275,7 +275,7 @@ def test_detectors_stand_side_by_side(tmp_path: Path) -> None:
 def test_all_that_was_read_makes_the_same_page_as_its_parts(tmp_path: Path) -> None:
     results, tasks, catalog = make_experiment(tmp_path)
     write_report(tmp_path / "parts.html", results, tasks=tasks, catalog=catalog)
-    write_report(tmp_path / "all.html", Material(results, tasks, [catalog]))
+    write_report(tmp_path / "all.html", Inputs(results, tasks, [catalog]))
     assert (tmp_path / "all.html").read_bytes() == (tmp_path / "parts.html").read_bytes()
 
 

@@ -11,9 +11,9 @@ import pytest
 from shotproof.analysis.compare import compare
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, InsufficientData, Mismatch
-from shotproof.evaluation.results import Results
 from shotproof.pipeline.read import read_inputs
 from shotproof.pipeline.study import run
+from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 from shotproof.worlds.shapes import ShapesWorld
 from tests.experiment_files import up_to_results
@@ -57,7 +57,7 @@ def test_task_sets_that_differ_in_the_number_of_tasks_have_their_own_files(exper
 
 
 def test_context_in_an_experiment_is_its_matched_sets(experiment: Path, tmp_path: Path) -> None:
-    from shotproof.worlds.contexts import ContextWorld
+    from shotproof.worlds.context_world import ContextWorld
 
     world = ContextWorld(concepts=4, contexts=4, figures=8, size=16)
     world.write(tmp_path / "contexts").write(tmp_path / "contexts.parquet")

@@ -9,8 +9,8 @@ import pytest
 import soundfile
 
 from shotproof.core.errors import InputError
-from shotproof.evaluation.results import Results
 from shotproof.pipeline.study import run
+from shotproof.results.results import Results
 from tests.drawn_clips import tone
 from tests.experiment_files import up_to_results
 from tests.html_page import Page

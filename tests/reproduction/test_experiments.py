@@ -12,7 +12,7 @@ from reproduction import train
 
 from shotproof.cli.data.train import _settings
 from shotproof.models.backbone import backbones
-from shotproof.pipeline.schema import experiment_schema
+from shotproof.pipeline.experiment_schema import experiment_schema
 from shotproof.training.train import stages_of
 
 FOLDER = Path(__file__).parents[2] / "reproduction"

@@ -13,7 +13,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.features.features import Features
 from shotproof.pipeline.study import run
 from shotproof.worlds.sounds import SoundsWorld
-from tests.pipeline.test_mixing import EXPERIMENT, write_recordings
+from tests.pipeline.test_mix_section import EXPERIMENT, write_recordings
 
 
 def test_length_and_direction_and_a_plane_are_kept(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from reproduction.sections.sound_cells import BACKBONES
 from scipy import stats
 
 import shotproof as sp
-from shotproof.evaluation.results import Results
 from shotproof.pipeline.study import run
+from shotproof.results.results import Results
 from tests.experiment_files import write_experiment
 from tests.pipeline.test_models import write_model
 from tests.small_networks import write_world

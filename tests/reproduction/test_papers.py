@@ -8,7 +8,7 @@ import pytest
 from reproduction.papers import ARTEFACT, COLUMNS, MINIMUM, PAPERS, SOUND, read_figures
 from reproduction.sections.fewstab import ABLATIONS, METHODS
 
-from shotproof.evaluation.metrics import rank_correlation
+from shotproof.results.metrics import rank_correlation
 
 NAMES = [method.name for method in METHODS]
 FILES = sorted(path.stem for path in PAPERS.glob("*.csv") if path.stem != "spuraudio-statements")

@@ -19,9 +19,9 @@ from shotproof.catalog.catalog_check import check_catalog
 from shotproof.catalog.layout import read_layout
 from shotproof.cli.app import app
 from shotproof.core.errors import InputError
-from shotproof.core.files import open_file
-from shotproof.evaluation.results import Results
+from shotproof.core.storage.files import open_file
 from shotproof.media.images import open_image
+from shotproof.results.results import Results
 
 pytestmark = [pytest.mark.scale, pytest.mark.filterwarnings("ignore::DeprecationWarning:(multiprocess|dill|datasets)")]
 

@@ -17,7 +17,7 @@ import pytest
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import ShotproofError, UnreadableItem
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.store import OnError, feature_store
+from shotproof.core.storage.store import OnError, feature_store
 from shotproof.features.encoder import encoders
 from shotproof.features.encoders.pixels import Pixels
 from shotproof.learners.method import methods

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 from shotproof.catalog.catalog import Catalog
 from shotproof.cli.app import app
 from shotproof.core.errors import InputError, WriteFailed
-from shotproof.core.files import is_there, names_below, open_file
-from shotproof.evaluation.results import Results
+from shotproof.core.storage.files import is_there, names_below, open_file
 from shotproof.features.features import Features
 from shotproof.pipeline.read import read
+from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 from shotproof.worlds.shapes import ShapesWorld
 from tests.scale.conftest import SECRET
@@ -90,7 +90,6 @@ def test_items_in_an_archive_of_the_store(bucket: str, images: Path, tmp_path: P
 
 def test_an_encoding_that_was_ended_goes_on(bucket: str, tmp_path: Path) -> None:
     import boto3
-
     from shotproof.features.parts import encode_parts
 
     catalog = ShapesWorld(classes=5, items=12).write(tmp_path / "again")
@@ -120,7 +119,7 @@ def test_what_is_not_there_is_told_in_one_line(bucket: str, tmp_path: Path) -> N
 def test_a_store_that_goes_away_leaves_nothing(
     bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, endpoint: str
 ) -> None:
-    monkeypatch.setattr("shotproof.core.object_stores.ATTEMPTS", 1)
+    monkeypatch.setattr("shotproof.core.storage.object_stores.ATTEMPTS", 1)
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(WriteFailed, match=r"cannot write s3://shotproof-tests/catalog.parquet"):
         ShapesWorld(classes=5, items=12).catalog().write(f"{bucket}/catalog.parquet")

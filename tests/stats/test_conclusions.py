@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from shotproof.evaluation.evaluated import evaluated_sets
-from shotproof.stats.compare_sets import compare_sets
-from shotproof.stats.verdicts import verdicts
+from shotproof.comparison.compare_sets import compare_sets
+from shotproof.comparison.verdicts import verdicts
+from shotproof.results.evaluated import evaluated_sets
 from tests.drawn_results import draw_results, draw_tasks
 
 METHODS = {"ncc": 0.9, "ridge": 0.8, "knn": 0.7}

@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from shotproof.analysis.compare import compare
+from shotproof.comparison.comparison import Comparison
 from shotproof.core.records import Source, TasksRecord
-from shotproof.evaluation.origin import Design
-from shotproof.evaluation.results import Results
-from shotproof.stats.comparison import Comparison
+from shotproof.results.origin import Design
+from shotproof.results.results import Results
 from shotproof.stats.data_sets import with_data_set_names
 from shotproof.stats.intervals import Estimate
 from tests.drawn_results import draw_results, draw_tasks, values_of

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from shotproof.comparison.compare_sets import compare_sets
+from shotproof.comparison.comparison import Comparison
 from shotproof.core.errors import Mismatch
-from shotproof.evaluation.evaluated import evaluated_sets
-from shotproof.evaluation.results import Results
-from shotproof.stats.compare_sets import compare_sets
-from shotproof.stats.comparison import Comparison
+from shotproof.results.evaluated import evaluated_sets
+from shotproof.results.results import Results
 from tests.drawn_results import draw_results, draw_tasks, values_of
 
 METHODS = {"ncc": 0.8, "ridge": 0.7, "knn": 0.5}

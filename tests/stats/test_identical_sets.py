@@ -7,8 +7,8 @@ import numpy as np
 from shotproof.analysis.compare import compare
 from shotproof.catalog.catalog import Catalog
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
+from shotproof.results.results import Results
 from shotproof.tasks.context.context_sets import sample_context
 from tests.context_data import catalog_of_counts
 

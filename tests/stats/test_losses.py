@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
+from shotproof.comparison.compare_sets import compare_sets
+from shotproof.comparison.comparison import Comparison
 from shotproof.core.records import Maker
-from shotproof.evaluation.evaluated import evaluated_sets
-from shotproof.evaluation.results import Results
+from shotproof.results.evaluated import evaluated_sets
+from shotproof.results.results import Results
 from shotproof.stats.block import Loss
-from shotproof.stats.compare_sets import compare_sets
-from shotproof.stats.comparison import Comparison
 from shotproof.stats.ranks import RankRange
 from shotproof.tasks.taskset import TaskSet
 from tests.drawn_results import draw_results, draw_tasks, values_of

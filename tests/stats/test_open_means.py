@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from shotproof.analysis.compare import compare
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
 from shotproof.catalog.catalog import Catalog
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
@@ -26,8 +26,8 @@ def notes(sizes: list[int], seed: int = 0) -> tuple[list[str], float]:
     catalog, features = Catalog(pa.table(columns)), Features.from_array(names, values)
     tasks = sample(catalog, "random", way=4, shot=2, query=5, tasks=300)
     results = evaluate(tasks, features, ["ncc", "cosine"])
-    material = Material([results], [tasks], [catalog], [features])
-    comparison = compare(material, intervals=["sampler", "depletion"])
+    inputs = Inputs([results], [tasks], [catalog], [features])
+    comparison = compare(inputs, intervals=["sampler", "depletion"])
     depleted = evaluate(sample(catalog, "depletion", way=4, shot=2, query=5), features, ["ncc", "cosine"])
     means_of = [
         np.mean([values_of(one, name, "acc").mean() for name in ("ncc", "cosine")]) for one in (depleted, results)

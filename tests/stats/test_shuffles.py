@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shotproof.evaluation.evaluated import METRICS, evaluated_sets
-from shotproof.stats.compare_sets import compare_sets
+from shotproof.comparison.compare_sets import compare_sets
+from shotproof.results.evaluated import METRICS, evaluated_sets
 from shotproof.stats.evidence import Reevaluated
 from shotproof.stats.shuffles import ShuffledMeans, ShuffledTasks
 from tests.drawn_results import draw_results, draw_tasks

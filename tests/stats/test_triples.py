@@ -10,14 +10,14 @@ import pytest
 from scipy import stats
 
 from shotproof.analysis.compare import compare
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
+from shotproof.comparison.sentences import fates_of
 from shotproof.core.errors import UnknownName
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.results import Results
+from shotproof.planning.pilot import Pilot
+from shotproof.planning.plan import plan
 from shotproof.report.pages.matrix import triple_matrices
-from shotproof.stats.export.sentences import fates_of
-from shotproof.stats.planning.pilot import Pilot
-from shotproof.stats.planning.plan import plan
+from shotproof.results.results import Results
 from shotproof.stats.triples import Fates, Triple, Triples
 from shotproof.tasks.sampler import sample
 from tests.analysis.test_compare import SHAPE, make_world
@@ -108,7 +108,7 @@ def test_the_best_number_of_queries_is_drawn_and_evaluated() -> None:
     methods = ["ncc", "knn", "ridge"]
     results = evaluate(tasks, features, methods)
     comparison = compare(
-        Material([results], [tasks], [catalog], [features]), intervals=["sampler", "depletion"], placebo=False
+        Inputs([results], [tasks], [catalog], [features]), intervals=["sampler", "depletion"], placebo=False
     )
     triples = comparison.groups[0].triples["acc"]
     sizes = [plan(Pilot.of(results).moments(name), shot=2, way=3, classes=8, items=30).query for name in methods]

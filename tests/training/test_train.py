@@ -20,11 +20,11 @@ from typer.testing import CliRunner
 import shotproof as sp
 from shotproof.cli.data.train import train as train_command
 from shotproof.core.errors import InputError, InsufficientData, Interrupted, Mismatch, TrainingFailed, UnknownName
-from shotproof.core.runtime import costs
+from shotproof.core.runtime import time_costs as costs
 from shotproof.models.model import Model, weights_digest
 from shotproof.models.objective import objectives
 from shotproof.models.objectives.prototypes import ProtoNet
-from shotproof.training.recipes import RECIPES, Recipe
+from shotproof.training.training_recipes import RECIPES, Recipe
 from tests.small_networks import BACKBONE, SIDE, SMALL, spelled, write_world
 
 

@@ -9,23 +9,23 @@ import numpy as np
 import pyarrow.compute as pc
 
 from shotproof.analysis.cues import cues_of
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
+from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.verdicts import Verdict, verdicts
 from shotproof.core.arrays import FloatArray
 from shotproof.core.errors import InputError, Mismatch
-from shotproof.evaluation.answers import answers_on
-from shotproof.evaluation.evaluated import Classifier
-from shotproof.evaluation.origin import PLACEBO, Design
-from shotproof.stats.comparison import Comparison
+from shotproof.results.answers import answers_on
+from shotproof.results.evaluated import Classifier
+from shotproof.results.origin import PLACEBO, Design
 from shotproof.stats.conclusions import RISK_OF_COSTS
 from shotproof.stats.costs import AttributeCosts, PlantedRows, attribute_costs, mismatches
 from shotproof.stats.evidence import Reevaluated
 from shotproof.stats.shuffles import ShuffledTasks
-from shotproof.stats.verdicts import Verdict, verdicts
 from shotproof.tasks.taskset import TaskSet
 
 
 def costs_of(
-    comparison: Comparison, material: Material, reevaluated: Mapping[Design, Reevaluated]
+    comparison: Comparison, inputs: Inputs, reevaluated: Mapping[Design, Reevaluated]
 ) -> dict[tuple[Design, str], dict[Classifier, AttributeCosts]]:
     """Estimate the costs on each task set that was evaluated with shuffled words too.
 
@@ -34,8 +34,8 @@ def costs_of(
     other classifiers the intervals are at a level that keeps the risk of the whole comparison.
 
     Args:
-        comparison: of the material's results
-        material: with the task sets, their placebos, the catalogs and the attributes; sets that lack some are left out
+        comparison: of the inputs's results
+        inputs: with the task sets, their placebos, the catalogs and the attributes; sets that lack some are left out
         reevaluated: what was evaluated with shuffled words, by design
 
     Returns:
@@ -51,43 +51,43 @@ def costs_of(
         level = dict.fromkeys(verdict.losing, comparison.level)
         level |= dict.fromkeys([*verdict.unclear, *verdict.gaining], 1 - risk)
         try:
-            costs[verdict.block.design, verdict.loss.label] = _costs(verdict, material, shuffled, level)
+            costs[verdict.block.design, verdict.loss.label] = _costs(verdict, inputs, shuffled, level)
         except InputError:  # something is not there
             continue
     return costs
 
 
 def _costs(
-    verdict: Verdict, material: Material, shuffled: ShuffledTasks, level: Mapping[Classifier, float]
+    verdict: Verdict, inputs: Inputs, shuffled: ShuffledTasks, level: Mapping[Classifier, float]
 ) -> dict[Classifier, AttributeCosts]:
     block, loss = verdict.block, verdict.loss
-    tasks = material.task_set(block.group(loss.label).digests[0], block.design.catalog)
+    tasks = inputs.task_set(block.group(loss.label).digests[0], block.design.catalog)
     weights = {loss.label: -1.0}
     if loss.axis == "contexts":  # against the reference, which contexts decide as well
         weights[loss.reference] = 1.0
     accuracy: dict[Classifier, FloatArray] = {}
     null: dict[Classifier, FloatArray] = {}
     for label, weight in weights.items():
-        own = material.task_set(block.group(label).digests[0], block.design.catalog)
-        for each, sign in ((own, weight), (_placebo_of(own, material), -weight)):
-            for one in answers_on(each, material.results).answers:
+        own = inputs.task_set(block.group(label).digests[0], block.design.catalog)
+        for each, sign in ((own, weight), (_placebo_of(own, inputs), -weight)):
+            for one in answers_on(each, inputs.results).answers:
                 accuracy[one.classifier] = accuracy.get(one.classifier, 0.0) + sign * one.counts.accuracy()
         for classifier in level:
             null[classifier] = null.get(classifier, 0.0) - weight * shuffled.by_row[own.digest, classifier]
-    class_names = material.catalog(block.design.catalog).class_names
-    rows = replace(_planted_rows(tasks, _placebo_of(tasks, material), material), class_names=class_names)
+    class_names = inputs.catalog(block.design.catalog).class_names
+    rows = replace(_planted_rows(tasks, _placebo_of(tasks, inputs), inputs), class_names=class_names)
     return {one: attribute_costs(rows, accuracy[one], null[one], level[one]) for one in level}
 
 
-def _placebo_of(tasks: TaskSet, material: Material) -> TaskSet:
+def _placebo_of(tasks: TaskSet, inputs: Inputs) -> TaskSet:
     """Find the placebo of a task set; Mismatch if it is not there."""
-    for one in material.tasks:
+    for one in inputs.tasks:
         if one.record.source("like") == tasks.digest and one.record.sampler_name == PLACEBO:
             return one
     raise Mismatch(f"the placebo of {tasks.digest} is not there")
 
 
-def _planted_rows(tasks: TaskSet, placebo: TaskSet, material: Material) -> PlantedRows:
+def _planted_rows(tasks: TaskSet, placebo: TaskSet, inputs: Inputs) -> PlantedRows:
     """Give what is planted in each row, and the mismatches in attributes; contexts exclude each other: as planted."""
     column = tasks.table.column("attribute").combine_chunks()
     words = pc.unique(column).drop_null().sort()
@@ -95,7 +95,7 @@ def _planted_rows(tasks: TaskSet, placebo: TaskSet, material: Material) -> Plant
     planted = pc.fill_null(pc.index_in(column, value_set=words), -1).to_numpy().astype(np.int64)
     task = np.unique(tasks.task_of_row, return_inverse=True)[1]
     if tasks.record.context_column is None:
-        cues = cues_of(tasks, material)
+        cues = cues_of(tasks, inputs)
         of_tasks, of_placebo = (
             mismatches(_shares(each, "support", names, cues), _shares(each, "query", names, cues), task)
             for each in (tasks, placebo)

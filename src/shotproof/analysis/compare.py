@@ -1,7 +1,7 @@
 """Classifiers side by side: intervals that name what they cover, ranks as ranges, all pairs, gaps.
 
 comparison = compare(results)
-comparison = compare(material, intervals=("sampler", "images"))
+comparison = compare(inputs, intervals=("sampler", "images"))
 """
 
 from __future__ import annotations
@@ -11,28 +11,28 @@ from dataclasses import replace
 
 from shotproof.analysis.attribute_costs import costs_of
 from shotproof.analysis.detection import detection_accuracies
-from shotproof.analysis.placebo import WithPlacebos, with_placebos
+from shotproof.analysis.inputs import Inputs
+from shotproof.analysis.placebo_sets import WithPlacebos, with_placebos
 from shotproof.analysis.pretraining import notes_of_pretraining
-from shotproof.analysis.reevaluation.material import Material
 from shotproof.analysis.reevaluation.reevaluate import are_kept, missing_material, reevaluate
+from shotproof.comparison.compare_sets import compare_sets
+from shotproof.comparison.comparison import Comparison
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.evaluation.evaluated import Evaluated, check_metric, evaluated_sets
-from shotproof.evaluation.results import Results
-from shotproof.stats.compare_sets import compare_sets
-from shotproof.stats.comparison import Comparison
+from shotproof.results.evaluated import Evaluated, check_metric, evaluated_sets
+from shotproof.results.results import Results
 from shotproof.stats.evidence import DEPLETION
 from shotproof.stats.intervals import Covers, check_intervals, check_level
 
 
 def compare(
-    results: Results | Sequence[Results] | Material,
+    results: Results | Sequence[Results] | Inputs,
     *,
     intervals: str | Sequence[str] | None = None,
     level: float = 0.95,
     metric: str = "acc",
     correct: bool = True,
     placebo: bool = True,
-    material: Material | None = None,
+    inputs: Inputs | None = None,
     runtime: Runtime | None = None,
 ) -> Comparison:
     """Compare classifiers on the same tasks, of any number of data sets, designs and samplers.
@@ -46,14 +46,14 @@ def compare(
     Args:
         results: what was evaluated, or all that was read from a run's folder
         intervals: what they cover: `sampler`, and `depletion`, `images`, `classes`, which re-evaluate and need the
-            material; by default `images` where the material is there, and `sampler`. Statements and tables are by the
+            inputs; by default `images` where the inputs is there, and `sampler`. Statements and tables are by the
             first that can be given
         level: of the intervals
         metric: what ranks are by, `acc` or `wacc`
         correct: by Holm for the number of pairs, within a metric and an interval
         placebo: draw and evaluate the placebo of each task set that attributes or contexts decide, where the results
-            lack it and the material is there
-        material: the task sets, catalogs, features and attributes, for intervals other than `sampler`; by default the
+            lack it and the inputs is there
+        inputs: the task sets, catalogs, features and attributes, for intervals other than `sampler`; by default the
             results' own where these are of a run's folder
         runtime: how to re-evaluate
 
@@ -62,7 +62,7 @@ def compare(
 
     Raises:
         Mismatch: results that claim the same tasks are not on the same tasks.
-        InputError: an interval or metric is unknown, or the material that an interval needs is not there.
+        InputError: an interval or metric is unknown, or the inputs that an interval needs is not there.
 
     Example:
         >>> import numpy as np
@@ -77,21 +77,21 @@ def compare(
     """
     check_level(level)
     by = check_metric(metric)
-    if isinstance(results, Material):
-        material, results = material or results, results.results
+    if isinstance(results, Inputs):
+        inputs, results = inputs or results, results.results
     asked: tuple[Covers, ...] = ()
     if intervals is not None:
         asked = tuple(dict.fromkeys(check_intervals([intervals] if isinstance(intervals, str) else intervals)))
     given = [results] if isinstance(results, Results) else results
-    prepared = WithPlacebos(replace(material or Material(), results=given), [])
+    prepared = WithPlacebos(replace(inputs or Inputs(), results=given), [])
     if placebo:
-        prepared = with_placebos(prepared.material, runtime)
-    material = prepared.material
-    sets = evaluated_sets(material.results)
-    missing = None if asked or are_kept(sets, material) else missing_material(sets, material)
+        prepared = with_placebos(prepared.inputs, runtime)
+    inputs = prepared.inputs
+    sets = evaluated_sets(inputs.results)
+    missing = None if asked or are_kept(sets, inputs) else missing_material(sets, inputs)
     covers = asked or _usual(sets, missing)
     unusual = [] if missing is None else [f"no images interval: {missing}"]
-    reevaluated = reevaluate(sets, covers, material, runtime)
+    reevaluated = reevaluate(sets, covers, inputs, runtime)
     comparison = compare_sets(
         sets,
         covers,
@@ -99,12 +99,12 @@ def compare(
         metric=by,
         correct=correct,
         reevaluated=reevaluated,
-        detection=detection_accuracies(sets, material),
+        detection=detection_accuracies(sets, inputs),
     )
     return replace(
         comparison,
-        notes=[*comparison.notes, *notes_of_pretraining(material.results), *prepared.notes, *unusual],
-        costs=costs_of(comparison, material, reevaluated),
+        notes=[*comparison.notes, *notes_of_pretraining(inputs.results), *prepared.notes, *unusual],
+        costs=costs_of(comparison, inputs, reevaluated),
     )
 
 

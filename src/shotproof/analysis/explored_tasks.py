@@ -19,7 +19,7 @@ from shotproof.catalog.contexts import contexts_of
 from shotproof.core.arrays import FloatArray, IntArray
 from shotproof.core.errors import Mismatch
 from shotproof.core.tables import whole_column
-from shotproof.evaluation.answers import AnsweredTasks, Answers
+from shotproof.results.answers import AnsweredTasks, Answers
 
 NONE = -1  # the code of what is not there: no planted word, no context, no row of the catalog
 CONTEXT = "context"
@@ -108,7 +108,7 @@ def explored_tasks(answered: AnsweredTasks, catalog: Catalog | None, attributes:
 
     Example:
         >>> import shotproof as sp
-        >>> from shotproof.evaluation.answers import answers_on
+        >>> from shotproof.results.answers import answers_on
         >>> catalog, features, _ = sp.GaussianWorld().draw(classes=6, items=40)
         >>> tasks = sp.sample(catalog, "random", tasks=20)
         >>> len(explored_tasks(answers_on(tasks, [sp.evaluate(tasks, features, "ncc")]), catalog, None))

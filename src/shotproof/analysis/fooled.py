@@ -13,16 +13,16 @@ from functools import partial
 from typing import Any
 
 from shotproof.analysis.cues import cues_of
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
 from shotproof.catalog.catalog import Catalog
+from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.verdicts import Verdict, verdicts
 from shotproof.core.errors import InputError
-from shotproof.evaluation.answers import results_on
 from shotproof.evaluation.evaluate import predict_queries
-from shotproof.evaluation.evaluated import Classifier
-from shotproof.evaluation.origin import Design, Origin
-from shotproof.stats.comparison import Comparison
+from shotproof.results.answers import results_on
+from shotproof.results.evaluated import Classifier
+from shotproof.results.origin import Design, Origin
 from shotproof.stats.costs import AttributeCost
-from shotproof.stats.verdicts import Verdict, verdicts
 from shotproof.tasks.taskset import TaskSet
 
 EXAMPLES = 3
@@ -72,12 +72,12 @@ class Fooled:
         return self.column.replace("_", " ") if self.column else "attribute"
 
 
-def find_fooled(comparison: Comparison, material: Material) -> Fooled | None:
+def find_fooled(comparison: Comparison, inputs: Inputs) -> Fooled | None:
     """Find what fooled the classifier in focus where most is lost to contexts or attributes; None if nothing is.
 
     Args:
         comparison: of the results, with placebos
-        material: with the task sets, the catalogs and the features; what is missing leaves out what needs it
+        inputs: with the task sets, the catalogs and the features; what is missing leaves out what needs it
 
     Returns:
         Examples of what costs most first, else in the order of the task set; no two of one class or of one task.
@@ -91,7 +91,7 @@ def find_fooled(comparison: Comparison, material: Material) -> Fooled | None:
         assert one.focus is not None  # somebody loses
         costs = comparison.costs.get((one.block.design, one.loss.label), {}).get(one.focus)
         try:
-            found = _fooled(one, one.focus, material, costs.conclusive if costs else [])
+            found = _fooled(one, one.focus, inputs, costs.conclusive if costs else [])
         except InputError:  # something is missing, or cannot be made anew
             continue
         if found.examples:
@@ -99,12 +99,12 @@ def find_fooled(comparison: Comparison, material: Material) -> Fooled | None:
     return None
 
 
-def _fooled(verdict: Verdict, classifier: Classifier, material: Material, costs: Sequence[AttributeCost]) -> Fooled:
+def _fooled(verdict: Verdict, classifier: Classifier, inputs: Inputs, costs: Sequence[AttributeCost]) -> Fooled:
     design = verdict.block.design
-    tasks = material.task_set(verdict.block.group(verdict.loss.label).digests[0], design.catalog)
-    catalog = material.catalog(tasks.record.source("catalog"))
+    tasks = inputs.task_set(verdict.block.group(verdict.loss.label).digests[0], design.catalog)
+    catalog = inputs.catalog(tasks.record.source("catalog"))
     searched = tasks.first(SEARCHED_TASKS)
-    wrong = list(_wrong(searched, cues_of(tasks, material), _called(tasks, searched, classifier, material)))
+    wrong = list(_wrong(searched, cues_of(tasks, inputs), _called(tasks, searched, classifier, inputs)))
     fooled = [one for one, _ in wrong if one is not None]
     return Fooled(
         classifier,
@@ -137,12 +137,12 @@ def _spread(fooled: Sequence[FooledQuery]) -> list[FooledQuery]:
     return chosen
 
 
-def _called(tasks: TaskSet, searched: TaskSet, classifier: Classifier, material: Material) -> list[list[int]]:
+def _called(tasks: TaskSet, searched: TaskSet, classifier: Classifier, inputs: Inputs) -> list[list[int]]:
     """The slots that the classifier's results are counts of."""
-    for given in results_on(tasks, material.results):
+    for given in results_on(tasks, inputs.results):
         digest = given.record.features_digest
         if Origin.of(given).encoder == classifier.encoder and classifier.method in given.methods and digest:
-            features, method = material.features_of(classifier.encoder, digest), material.method(classifier.method)
+            features, method = inputs.features_of(classifier.encoder, digest), inputs.method(classifier.method)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # said once already, when the method was evaluated
                 return predict_queries(searched, features, method, seed=given.record.seed or 0)

@@ -13,21 +13,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shotproof.analysis.placebo import with_placebos
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
+from shotproof.analysis.placebo_sets import with_placebos
 from shotproof.analysis.reevaluation.reevaluate import classifiers_of, missing_material, reevaluate
-from shotproof.analysis.reevaluation.shuffles import evaluate_shuffled
+from shotproof.analysis.reevaluation.shuffled_words import evaluate_shuffled
+from shotproof.comparison.compare_sets import compare_sets
+from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.verdicts import Verdict, verdicts
 from shotproof.core import draws
 from shotproof.core.arrays import FloatArray
 from shotproof.core.errors import InputError
 from shotproof.core.limits import COUNT
 from shotproof.core.runtime.runtime import Runtime, resolve
-from shotproof.evaluation.evaluated import METRICS, Evaluated, check_metric, evaluated_sets
-from shotproof.stats.compare_sets import compare_sets
-from shotproof.stats.comparison import Comparison
+from shotproof.results.evaluated import METRICS, Evaluated, check_metric, evaluated_sets
 from shotproof.stats.evidence import by_design
 from shotproof.stats.intervals import Covers
-from shotproof.stats.verdicts import Verdict, verdicts
 
 RISK = 0.05  # the share of pages that may claim something
 _COVERS: tuple[Covers, ...] = ("sampler",)
@@ -55,12 +55,12 @@ class NullCheck:
 
 
 def check_null(
-    material: Material, pages: int = 20, *, metric: str = "acc", seed: int = 0, runtime: Runtime | None = None
+    inputs: Inputs, pages: int = 20, *, metric: str = "acc", seed: int = 0, runtime: Runtime | None = None
 ) -> NullCheck:
     """Shuffle the words, or contexts, of the items within classes, and read what a page would claim.
 
     Args:
-        material: a run's folder, read by `shotproof.read`: results, task sets, catalog, features and attributes
+        inputs: a run's folder, read by `shotproof.read`: results, task sets, catalog, features and attributes
         pages: how many shuffles
         metric: what statements are by, `acc` or `wacc`
         seed: of the shuffles
@@ -80,23 +80,23 @@ def check_null(
         >>> random = sp.sample(catalog, "random", tasks=60)
         >>> biased = sp.sample(catalog, "fewstab", attributes=attributes, tasks=60)
         >>> results = [sp.evaluate(tasks, features, "ncc") for tasks in (random, biased)]
-        >>> material = sp.Material(results, [random, biased], [catalog], [features], [attributes], halvings=4)
-        >>> sp.check_null(material, 4).pages
+        >>> inputs = Inputs(results, [random, biased], [catalog], [features], [attributes], halvings=4)
+        >>> check_null(inputs, 4).pages
         4
     """
     COUNT.check("pages", pages)
     with resolve(runtime):
-        material = with_placebos(material).material
-        sets = evaluated_sets(material.results)
-        missing = missing_material(sets, material)
+        inputs = with_placebos(inputs).inputs
+        sets = evaluated_sets(inputs.results)
+        missing = missing_material(sets, inputs)
         if missing:
             raise InputError(f"words cannot be shuffled: {missing}")
-        shuffled = _shuffled(sets, material, pages, seed)
+        shuffled = _shuffled(sets, inputs, pages, seed)
         if not shuffled:
             raise InputError(
                 "no words to shuffle: expected tasks that attributes or contexts decide, such as fewstab or hard-ood"
             )
-        reevaluated = reevaluate(sets, _COVERS, material)
+        reevaluated = reevaluate(sets, _COVERS, inputs)
     claims = []
     for page in range(pages):
         comparison = compare_sets(
@@ -111,7 +111,7 @@ def check_null(
     return NullCheck(pages, tuple(claims))
 
 
-def _shuffled(sets: Sequence[Evaluated], material: Material, pages: int, seed: int) -> dict[Hashable, FloatArray]:
+def _shuffled(sets: Sequence[Evaluated], inputs: Inputs, pages: int, seed: int) -> dict[Hashable, FloatArray]:
     """Evaluate all task sets that have placebos with shuffled words: [pages, tasks], as `ShuffledTasks.by_task`."""
     values: dict[Hashable, FloatArray] = {}
     of_pages = int(draws.bits(seed, _PAGES) >> np.uint64(1))  # other shuffles than those that intervals are from
@@ -119,13 +119,13 @@ def _shuffled(sets: Sequence[Evaluated], material: Material, pages: int, seed: i
         labels = {one.label: one.origin for one in of_design}
         for one in of_design:
             if one.origin.placebo(labels):
-                tasks = material.task_set(one.origin.tasks_digest, one.origin.design.catalog)
-                catalog = material.catalog(one.origin.design.catalog)
+                tasks = inputs.task_set(one.origin.tasks_digest, one.origin.design.catalog)
+                catalog = inputs.catalog(one.origin.design.catalog)
                 # Sets that are matched share the shuffles, by the seed.
                 values |= evaluate_shuffled(
                     [tasks],
                     catalog,
-                    classifiers_of([one], material),
+                    classifiers_of([one], inputs),
                     shuffles=pages,
                     tasks=len(tasks),
                     seed=of_pages,

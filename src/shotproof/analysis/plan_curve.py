@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
 from shotproof.catalog.catalog import Catalog
+from shotproof.comparison.comparison import Comparison
 from shotproof.core.errors import ShotproofError
-from shotproof.evaluation.evaluated import Classifier
-from shotproof.evaluation.origin import RANDOM, Design, Origin
-from shotproof.evaluation.results import Results
-from shotproof.stats.comparison import Comparison
-from shotproof.stats.planning.pilot import Pilot
-from shotproof.stats.planning.plan import Plan, plan
+from shotproof.planning.pilot import Pilot
+from shotproof.planning.plan import Plan, plan
+from shotproof.results.evaluated import Classifier
+from shotproof.results.origin import RANDOM, Design, Origin
+from shotproof.results.results import Results
 from shotproof.tasks.pool import ItemPool
 
 QUERIES = range(1, 31)
@@ -31,9 +31,9 @@ class PlanCurve:
     plan: Plan
 
 
-def plan_curves(comparison: Comparison, material: Material) -> list[PlanCurve]:
+def plan_curves(comparison: Comparison, inputs: Inputs) -> list[PlanCurve]:
     """For each design with random tasks of a catalog that is there; none where the results do not allow a plan."""
-    catalogs = {catalog.digest: catalog for catalog in material.catalogs}
+    catalogs = {catalog.digest: catalog for catalog in inputs.catalogs}
     curves = []
     for block in comparison.blocks:
         random = next((group for group in block.groups if group.label == RANDOM), None)
@@ -41,7 +41,7 @@ def plan_curves(comparison: Comparison, material: Material) -> list[PlanCurve]:
         if random is None or catalog is None or block.design.shot is None:
             continue
         best = max(random.rows, key=lambda row: row.means["acc"]).classifier
-        pilot = _random_results(material, block.design, best)
+        pilot = _random_results(inputs, block.design, best)
         try:
             made = _plan(pilot, best.method, block.design, block.design.shot, catalog)
         except ShotproofError:  # one query per class, an accuracy that never varies: nothing to plan from
@@ -50,9 +50,9 @@ def plan_curves(comparison: Comparison, material: Material) -> list[PlanCurve]:
     return curves
 
 
-def _random_results(material: Material, design: Design, classifier: Classifier) -> Results:
+def _random_results(inputs: Inputs, design: Design, classifier: Classifier) -> Results:
     """The first results of a classifier on the random tasks of a design."""
-    for given in material.results:
+    for given in inputs.results:
         origin = Origin.of(given)
         same = (origin.design, origin.sampler, origin.encoder) == (design, RANDOM, classifier.encoder)
         if same and classifier.method in given.methods:

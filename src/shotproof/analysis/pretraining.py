@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shotproof.evaluation.encoder_names import short_encoder_names
-from shotproof.evaluation.origin import Origin
-from shotproof.evaluation.results import Results
+from shotproof.comparison.numbers import listed
 from shotproof.features.pretraining.class_lists import TITLES, shared_names
-from shotproof.stats.export.numbers import listed
+from shotproof.results.encoder_names import short_encoder_names
+from shotproof.results.origin import Origin
+from shotproof.results.results import Results
 
 SHOWN_NAMES = 3
 SHOWN_ENCODERS = 3

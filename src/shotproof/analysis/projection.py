@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.analysis.explored_tasks import choose_tasks
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
 from shotproof.core.errors import InputError, Mismatch, MissingExtra, UnknownName
-from shotproof.evaluation.answers import answers_on
 from shotproof.features.features import Features
+from shotproof.results.answers import answers_on
 from shotproof.tasks.taskset import TaskSet
 
 PROJECTIONS = ("pca", "tsne")
@@ -172,22 +172,22 @@ IID, OTHERS = "iid", ("ood", "hard-ood")
 SHOWN = 4  # projections in all
 
 
-def shift_projections(material: Material, how: str) -> list[Projection]:
+def shift_projections(inputs: Inputs, how: str) -> list[Projection]:
     """The iid task of median accuracy beside the same task of ood, for each encoder, of the largest number of shots.
 
     Without ood tasks, hard-ood ones; none where iid tasks, others of the same supports, or features are missing.
     """
-    pair = _matched(material.tasks)
-    if pair is None or not material.results:
+    pair = _matched(inputs.tasks)
+    if pair is None or not inputs.results:
         return []
-    answered = answers_on(pair[0], material.results)
+    answered = answers_on(pair[0], inputs.results)
     if not answered.answers:
         return []
     task = choose_tasks(answered, 1)[0].position
     sides = [tasks.table.column(side) for tasks in pair for side in ("support", "query")]
     wanted = {item for side in sides for item in pc.list_flatten(side).to_pylist()}
     # Whole networks rather than their stages, of which there are many.
-    whole = [one for one in material.features if not _is_stage(one)] or list(material.features)
+    whole = [one for one in inputs.features if not _is_stage(one)] or list(inputs.features)
     having = [one for one in whole if wanted <= set(one.table.column("item").to_pylist())]
     return [project_task(pair, one, task=task, how=how) for one in having[:SHOWN]]
 

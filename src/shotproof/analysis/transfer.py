@@ -13,11 +13,11 @@ from shotproof.core.errors import InputError, Mismatch
 from shotproof.core.records import UNKNOWN
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.evaluated import METRICS, Classifier, Metric, values_of
-from shotproof.evaluation.origin import design_of
-from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.learners.method import DEFAULT_METHODS, AnyMethod
+from shotproof.results.evaluated import METRICS, Classifier, Metric, values_of
+from shotproof.results.origin import design_of
+from shotproof.results.results import Results
 from shotproof.stats.intervals import Interval, check_level, gap_interval, sampler_interval
 from shotproof.tasks.taskset import TaskSet
 

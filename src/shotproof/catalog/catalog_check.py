@@ -13,9 +13,9 @@ import pyarrow.compute as pc
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.clips import clips_of
 from shotproof.core.errors import UnreadableItem
-from shotproof.core.files import file_sha256
 from shotproof.core.nouns import counted
 from shotproof.core.runtime.runtime import Runtime, resolve
+from shotproof.core.storage.files import file_sha256
 from shotproof.media.clip import SOUND_EXTENSIONS, read_clip
 from shotproof.media.images import open_image
 from shotproof.media.mixture import Clip, Mixture

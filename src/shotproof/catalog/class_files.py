@@ -11,7 +11,7 @@ import pyarrow as pa
 from shotproof.catalog.catalog import NAME, Catalog
 from shotproof.catalog.layouts.csv_file import read_csv
 from shotproof.core.errors import InputError, did_you_mean
-from shotproof.core.files import file_sha256, read_text
+from shotproof.core.storage.files import file_sha256, read_text
 from shotproof.core.tables import conform
 
 

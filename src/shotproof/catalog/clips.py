@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
-from shotproof.core.places import joined
 from shotproof.core.plain_values import shown
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.store import OnError, file_digests
+from shotproof.core.storage.places import joined
+from shotproof.core.storage.store import OnError, file_digests
 from shotproof.core.tables import conform
 from shotproof.media.clip import Short
 from shotproof.media.mixing import Peak

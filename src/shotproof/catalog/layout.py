@@ -14,11 +14,11 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.class_files import apply_names, apply_splits
 from shotproof.catalog.layouts.item_paths import unreadable_path
 from shotproof.core.errors import InputError, did_you_mean
-from shotproof.core.files import find, find_all
 from shotproof.core.options import Component
-from shotproof.core.places import ARCHIVES, absolute, url_of
 from shotproof.core.records import CatalogRecord, Maker
 from shotproof.core.registry import Registry
+from shotproof.core.storage.files import find, find_all
+from shotproof.core.storage.places import ARCHIVES, absolute, url_of
 
 
 class Layout(Component, ABC):

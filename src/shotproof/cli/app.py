@@ -155,7 +155,7 @@ def _leave(message: str, status: int) -> NoReturn:
     sys.stderr.flush()
     with contextlib.suppress(Exception):
         if "loky" in sys.modules:
-            from shotproof.core.runtime.pool import abandon_workers
+            from shotproof.core.runtime.worker_pool import abandon_workers
 
             abandon_workers()
     os._exit(status)

@@ -38,7 +38,7 @@ def ask(question: str) -> bool:
 
 
 def annotate(annotation: str, *, err: bool = False) -> None:
-    """Print an order to a workflow of GitHub, as `stats.export.gate.github_annotations` writes it, unescaped."""
+    """Print an order to a workflow of GitHub, as `comparison.gate_formats.github_annotations` writes it, unescaped."""
     typer.echo(annotation, err=err)
 
 

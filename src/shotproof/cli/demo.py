@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shotproof.cli.console import say
-from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Verbose, Workers, make_runtime
+from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Verbose, Workers, make_runtime
 
 if TYPE_CHECKING:
-    from shotproof.analysis.reevaluation.material import Material
+    from shotproof.analysis.inputs import Inputs
     from shotproof.catalog.catalog import Catalog
-    from shotproof.stats.comparison import Comparison
+    from shotproof.comparison.comparison import Comparison
 
 _EXPERIMENT = """\
 # The demo's experiment. Change it and run it again: shotproof run experiment.toml
@@ -234,8 +234,8 @@ def _claim(output: Path, experiments: Mapping[Path, str]) -> None:
         InputError: the output folder holds other things, or an experiment of this demo that was changed.
     """
     from shotproof.core.errors import InputError
+    from shotproof.core.storage.whole_files import write_text
     from shotproof.core.tables import check_output
-    from shotproof.core.whole_files import write_text
     from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
 
     check_output(output, folder=True)
@@ -308,12 +308,12 @@ def _scenes(output: Path, verbose: bool) -> None:
     )
 
 
-def _print_found(comparison: Comparison, material: Material) -> None:
+def _print_found(comparison: Comparison, inputs: Inputs) -> None:
     """Say in words how far each network leans on the background, as far as the interval allows, with an example."""
     from shotproof.analysis.fooled import find_fooled
-    from shotproof.stats.export.numbers import bounds, level, percent
+    from shotproof.comparison.numbers import bounds, level, percent
+    from shotproof.comparison.verdicts import verdicts
     from shotproof.stats.intervals import meanings
-    from shotproof.stats.verdicts import verdicts
 
     say(
         "Two small networks were shown 5 pictures of each of 5 animals that were new to them, each animal on a "
@@ -336,7 +336,7 @@ def _print_found(comparison: Comparison, material: Material) -> None:
             say(f"  It leans on the background: that costs {share} of its accuracy above chance.")
         else:
             say("  Whether it leans on the background cannot be told.")
-    if fooled := find_fooled(comparison, material):
+    if fooled := find_fooled(comparison, inputs):
         query = fooled.examples[0]
         say(
             f"- E.g. {query.label} in the {query.called_cue}, called {query.called}: {query.called} was shown in the "

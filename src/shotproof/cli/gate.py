@@ -52,12 +52,12 @@ def gate(
     import os
 
     from shotproof.cli.console import annotate, print_json
+    from shotproof.comparison.card import Card
+    from shotproof.comparison.gate import GateLimits, Limits
+    from shotproof.comparison.gate import gate as hold
+    from shotproof.comparison.gate_formats import gate_json, github_annotations, junit_xml
+    from shotproof.core.storage.whole_files import write_text
     from shotproof.core.tables import check_output
-    from shotproof.core.whole_files import write_text
-    from shotproof.stats.card.card import Card
-    from shotproof.stats.card.gate import GateLimits, Limits
-    from shotproof.stats.card.gate import gate as hold
-    from shotproof.stats.export.gate import gate_json, github_annotations, junit_xml
 
     given = GateLimits() if limits is None else GateLimits.read(limits)
     given = given.with_flags(Limits(max_skill_lost, max_gap, min_worst_class, max_drop), axis or ())

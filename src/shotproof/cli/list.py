@@ -25,7 +25,7 @@ def list_components(
     """
     from shotproof.cli.console import print_json, print_table
     from shotproof.pipeline.components import all_registries, registry_of
-    from shotproof.training.recipes import RECIPES
+    from shotproof.training.training_recipes import RECIPES
 
     recipes = RECIPES if kind in (None, "recipe", "recipes") else {}
     registry = None if kind is None or recipes else registry_of(kind)

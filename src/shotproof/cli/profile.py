@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shotproof.cli.console import say
-from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Verbose, Workers
+from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Verbose, Workers
 from shotproof.core import limits
 
 if TYPE_CHECKING:
-    from shotproof.stats.card.card import Card
+    from shotproof.comparison.card import Card
     from shotproof.stats.intervals import Interval
 
 
@@ -75,11 +75,11 @@ def profile(
     The folder has card.html, card.json, card.svg and badge.svg, and the files of the run, which is not made again.
     """
     from shotproof.cli.console import print_json, say_text, told_notes
-    from shotproof.cli.runtime import make_runtime
+    from shotproof.cli.runtime_options import make_runtime
+    from shotproof.comparison.card_schema import SHIPPED
+    from shotproof.comparison.sentences import interval_sentences
     from shotproof.core.errors import InputError
     from shotproof.pipeline.profile.profile import profile as make_profile
-    from shotproof.stats.card.schema import SHIPPED
-    from shotproof.stats.export.sentences import interval_sentences
 
     if schema:
         say_text(SHIPPED.read_text(encoding="utf-8"))
@@ -124,7 +124,7 @@ def profile(
 def print_card(card: Card) -> None:
     """Print one row per axis, and what was found in sentences."""
     from shotproof.cli.console import print_table
-    from shotproof.stats.export.numbers import bounds, level, percent
+    from shotproof.comparison.numbers import bounds, level, percent
 
     def shown(number: Interval | None) -> str:
         if number is None:

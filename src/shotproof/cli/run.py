@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from shotproof.cli.console import ask, say
-from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Verbose, Workers
+from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Verbose, Workers
 from shotproof.core import limits
 
 if TYPE_CHECKING:
@@ -81,14 +81,14 @@ def run(
     """
     from shotproof.cli.console import print_json, say_text, told_notes
     from shotproof.cli.results.report import print_comparison
-    from shotproof.cli.runtime import make_runtime
+    from shotproof.cli.runtime_options import make_runtime
     from shotproof.core.errors import InputError
-    from shotproof.core.files import is_folder
     from shotproof.core.runtime.runtime import runtime as current_with
+    from shotproof.core.storage.files import is_folder
     from shotproof.core.tables import check_output
     from shotproof.pipeline.checks import placed
     from shotproof.pipeline.experiment import Experiment
-    from shotproof.pipeline.schema import SHIPPED
+    from shotproof.pipeline.experiment_schema import SHIPPED
     from shotproof.pipeline.start import MADE_BY, StartOptions, start_experiment
     from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
     from shotproof.pipeline.study import run as run_experiment
@@ -171,10 +171,10 @@ def _run_bundle(
 ) -> None:
     from shotproof.cli.console import print_json, told_notes
     from shotproof.cli.profile import print_card
+    from shotproof.comparison.sentences import interval_sentences
     from shotproof.core.errors import InputError
+    from shotproof.pipeline.bundle.bundle_run import run_bundle
     from shotproof.pipeline.bundle.hub import HUB, download_bundle
-    from shotproof.pipeline.bundle.run import run_bundle
-    from shotproof.stats.export.sentences import interval_sentences
 
     if encoder is None:
         raise InputError(f"expected your encoder: shotproof run {file} --root DATA --encoder lite0")

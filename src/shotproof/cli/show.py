@@ -21,7 +21,7 @@ def show(
 
     from shotproof.cli.console import print_json, print_table, say_text
     from shotproof.pipeline.components import find_components, option_rows, recipe_rows, usage
-    from shotproof.training.recipes import RECIPES
+    from shotproof.training.training_recipes import RECIPES
 
     found = find_components(name)
     if name in RECIPES and as_json:

@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Union, get_args, get_origin
 
 from shotproof.core.errors import InputError, MissingExtra, did_you_mean
-from shotproof.core.files import check_path
 from shotproof.core.limits import MOST
-from shotproof.core.places import absolute
 from shotproof.core.plain_values import shown
 from shotproof.core.spelling import write_call
+from shotproof.core.storage.files import check_path
+from shotproof.core.storage.places import absolute
 from shotproof.core.text import is_storable
 from shotproof.core.trust import Reach
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from shotproof.core.files import file_sha256, is_regular
 from shotproof.core.options import Component
 from shotproof.core.plain_values import default_of, plain, typed
 from shotproof.core.spelling import write_call
+from shotproof.core.storage.files import file_sha256, is_regular
 
 Meta = dict[str, Any]
 

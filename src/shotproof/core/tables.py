@@ -17,14 +17,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from shotproof.core.errors import InputError, Mismatch, MissingExtra, did_you_mean, first_line
-from shotproof.core.files import LONGEST_NAME, check_path, parse_json, require_file, source_of
 from shotproof.core.nouns import counted
-from shotproof.core.parts import in_parts, part_path, part_paths, read_whole, take_apart, write_whole
-from shotproof.core.places import require_writable, url_of
 from shotproof.core.plain_values import plain, typed
 from shotproof.core.records import Header, Meta, Record
+from shotproof.core.storage.files import LONGEST_NAME, check_path, parse_json, require_file, source_of
+from shotproof.core.storage.parts import in_parts, part_path, part_paths, read_whole, take_apart, write_whole
+from shotproof.core.storage.places import require_writable, url_of
+from shotproof.core.storage.whole_files import whole_file
 from shotproof.core.text import encoded
-from shotproof.core.whole_files import whole_file
 from shotproof.version import __version__
 
 if TYPE_CHECKING:

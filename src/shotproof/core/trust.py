@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from shotproof.core.errors import InputError, Mismatch
-from shotproof.core.places import absolute
 from shotproof.core.runtime.carried import carry
+from shotproof.core.storage.places import absolute
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -23,12 +23,12 @@ from shotproof.core.records import FeaturesRecord, MethodRecord, ResultsRecord, 
 from shotproof.core.runtime.runtime import Runtime, current_runtime, resolve
 from shotproof.evaluation.batches import Part, TaskArrays
 from shotproof.evaluation.collapse import TOLD, collapsed_tasks
-from shotproof.evaluation.results import SCHEMA, Results
 from shotproof.evaluation.tuning import tuned_methods
 from shotproof.features.features import Features
 from shotproof.learners.adaptation.adaptation import Adaptation
 from shotproof.learners.items import NO_CLASS, ItemsMethod
 from shotproof.learners.method import DEFAULT_METHODS, AnyMethod, Method, make_method
+from shotproof.results.results import SCHEMA, Results
 from shotproof.tasks.taskset import TaskSet
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class PreparedFeatures:
     def predict(self, tasks: TaskSet, seeds: IntArray, chunk: int | None, runtime: Runtime) -> Predictions:
         """The answers of all methods on these tasks."""
         from shotproof.core.runtime.devices import choose_devices
-        from shotproof.evaluation.engine import items_on, predict_tasks
+        from shotproof.evaluation.batch_engine import items_on, predict_tasks
 
         arrays = TaskArrays.of(tasks, self.features, self.methods, self.rows)
         if self._items is None:
@@ -219,7 +219,7 @@ class PreparedFeatures:
 def _on_features(
     tasks: TaskSet, features: Features, methods: list[Method], seeds: IntArray, chunk: int | None, runtime: Runtime
 ) -> Predictions:
-    from shotproof.evaluation.engine import Evaluation
+    from shotproof.evaluation.batch_engine import Evaluation
 
     with ThreadPoolExecutor(1) as beside:
         beside.submit(lambda: (tasks.digest, features.digest))  # for the record; to hash leaves the others a core

@@ -14,7 +14,7 @@ from shotproof.core.options import Component
 from shotproof.core.records import Maker, Source, sources_of
 from shotproof.core.registry import Registry
 from shotproof.core.runtime.runtime import Runtime, resolve
-from shotproof.core.store import OnError
+from shotproof.core.storage.store import OnError
 from shotproof.features.features import Features
 from shotproof.features.pretraining.class_lists import check_list
 

@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shotproof.core.errors import InputError, first_line
-from shotproof.core.files import source_of
-from shotproof.core.parts import in_parts, part_paths
-from shotproof.core.places import absolute
+from shotproof.core.storage.files import source_of
+from shotproof.core.storage.parts import in_parts, part_paths
+from shotproof.core.storage.places import absolute
 
 LARGE = 2**28  # bytes beyond which features are mapped
 BATCH_ROWS = 2**14

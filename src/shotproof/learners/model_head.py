@@ -15,8 +15,8 @@ from shotproof.learners.method import Method
 if TYPE_CHECKING:
     from torch import Tensor, device
 
-    from shotproof.models.encoder import ModelEncoder
     from shotproof.models.model import Model
+    from shotproof.models.model_encoder import ModelEncoder
     from shotproof.models.network import FewShotNetwork
 
 
@@ -48,7 +48,7 @@ class ModelHead(Method):
     @cached_property
     def encoder(self) -> ModelEncoder:
         """What gives the features that it takes."""
-        from shotproof.models.encoder import ModelEncoder
+        from shotproof.models.model_encoder import ModelEncoder
 
         return ModelEncoder(path=self.path, maps=self.needs == "maps")
 

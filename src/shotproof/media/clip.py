@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shotproof.core.errors import MissingExtra, UnreadableItem, first_line
-from shotproof.core.files import LARGEST_ITEM, check_regular, open_file, source_of
-from shotproof.core.whole_files import whole_file
+from shotproof.core.storage.files import LARGEST_ITEM, check_regular, open_file, source_of
+from shotproof.core.storage.whole_files import whole_file
 
 Samples = npt.NDArray[np.float32]
 Short = Literal["repeat", "pad"]

@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image, ImageOps
 
 from shotproof.core.errors import UnreadableItem
-from shotproof.core.files import LARGEST_ITEM, check_regular, source_of
+from shotproof.core.storage.files import LARGEST_ITEM, check_regular, source_of
 
 MAX_PIXELS = 100_000_000
 IMAGE_EXTENSIONS = ("jpg", "jpeg", "png", "webp", "bmp", "gif", "tif", "tiff", "ppm")

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from shotproof.core.files import find
-from shotproof.core.places import Found
+from shotproof.core.storage.files import find
+from shotproof.core.storage.places import Found
 from shotproof.media.clip import Samples, Short, UnwrittenClip, read_clip
 from shotproof.media.mixing import Peak, amplified, from_pcm, mix_clips
 

@@ -8,33 +8,33 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shotproof.analysis.reevaluation.material import Material
-from shotproof.analysis.verification.card import card_problems
+from shotproof.analysis.inputs import Inputs
+from shotproof.analysis.verification.card_check import card_problems
 from shotproof.analysis.verification.checked import Checked, Findings
 from shotproof.analysis.verification.recomputation import Recomputation
 from shotproof.analysis.verification.remade_card import card_differences, remake_card
-from shotproof.analysis.verification.results import results_problems
+from shotproof.analysis.verification.results_check import results_problems
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.comparison.card import CARD_FILE, Card
 from shotproof.core.errors import InputError
-from shotproof.core.files import is_folder, is_there
 from shotproof.core.nouns import counted
-from shotproof.core.parts import in_parts
 from shotproof.core.records import FeaturesRecord, Source
 from shotproof.core.runtime.runtime import Runtime
+from shotproof.core.storage.files import is_folder, is_there
+from shotproof.core.storage.parts import in_parts
 from shotproof.core.trust import NotTrusted, Trust, trusting
-from shotproof.evaluation.results import Results
 from shotproof.features.encoder import encode
 from shotproof.features.encoders.file import FeatureFile
 from shotproof.features.features import Features
 from shotproof.learners.adaptation.adaptation import Adaptation
 from shotproof.learners.method import Method
 from shotproof.learners.model_head import ModelHead
-from shotproof.models.encoder import ModelEncoder
+from shotproof.models.model_encoder import ModelEncoder
 from shotproof.pipeline.bundle.bundle import Bundle
 from shotproof.pipeline.run_files import files_of, kind_of
 from shotproof.pipeline.steps.steps import MANIFEST
-from shotproof.stats.card.card import CARD_FILE, Card
+from shotproof.results.results import Results
 from shotproof.tasks.task_check import check_tasks
 from shotproof.tasks.taskset import TaskSet
 
@@ -347,7 +347,7 @@ class _Checking:
             reason = self._method(spelled)
             if isinstance(reason, str):
                 return reason
-        material = Material(
+        inputs = Inputs(
             folder.results,
             folder.tasks,
             folder.catalogs,
@@ -356,7 +356,7 @@ class _Checking:
             folders=[folder.path],
         )
         try:
-            remade = remake_card(card, material.quickly() if card.quick else material, self.how.runtime)
+            remade = remake_card(card, inputs.quickly() if card.quick else inputs, self.how.runtime)
         except InputError as error:
             return f"it cannot be made again: {error}"
         if not self.findings.refuse(name, list(card_differences(card, remade))):
@@ -371,7 +371,7 @@ class _Checking:
         if is_head and self.model is None:  # no file is read because a result names it
             return f"method '{spelled}' is a model's own head: give --model FILE and --catalog"
         try:
-            named = Material([results for _, results in self.results], folders=self.folders)
+            named = Inputs([results for _, results in self.results], folders=self.folders)
             method = ModelHead(Path(str(self.model))) if is_head else named.method(spelled)
         except NotTrusted:
             return f"method '{spelled}' {OWN_CODE}"
@@ -393,7 +393,7 @@ class _Checking:
             return replace(self.how, features=self.features[-1])
         candidates = list(self.features)
         with contextlib.suppress(InputError):
-            candidates = Material(features=candidates).with_transforms(Source(digest, record.classifier))
+            candidates = Inputs(features=candidates).with_transforms(Source(digest, record.classifier))
         for features in candidates:
             if features.digest == digest:
                 return replace(self.how, features=features)

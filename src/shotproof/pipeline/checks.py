@@ -13,15 +13,15 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.options import Component
-from shotproof.core.places import url_of
 from shotproof.core.runtime.devices import choose_devices
+from shotproof.core.storage.places import url_of
 from shotproof.core.tables import check_output
 from shotproof.evaluation.evaluate import require_unseen
 from shotproof.features.encoder import Encoder
 from shotproof.features.encoders.file import FeatureFile
 from shotproof.features.encoders.staged import StagedEncoder
 from shotproof.learners.adaptation.adaptation import Adaptation
-from shotproof.pipeline.draws import Draw
+from shotproof.pipeline.draw_entries import Draw
 from shotproof.pipeline.experiment import Experiment
 from shotproof.tasks.sampler import Sampler
 from shotproof.tasks.taskset import TaskShape

@@ -8,7 +8,7 @@ from typing import Any
 from shotproof.core.errors import InputError, UnknownName, did_you_mean
 from shotproof.core.options import Component, Option
 from shotproof.core.registry import Registry
-from shotproof.training.recipes import RECIPES, Recipe
+from shotproof.training.training_recipes import RECIPES, Recipe
 
 
 def all_registries() -> dict[str, Registry[Any]]:

@@ -57,21 +57,21 @@ from shotproof.analysis.projection import PAGE_PROJECTIONS
 from shotproof.attributes.detector import Detector, detectors
 from shotproof.catalog.layout import Layout, layouts
 from shotproof.core.errors import InputError, did_you_mean
-from shotproof.core.files import read_toml
 from shotproof.core.limits import COUNT, SEED
-from shotproof.core.store import OnError
+from shotproof.core.storage.files import read_toml
+from shotproof.core.storage.store import OnError
 from shotproof.core.trust import Trust, named_by_experiment, trusting
-from shotproof.evaluation.evaluated import METRICS
 from shotproof.features.encoder import Encoder, encoders
 from shotproof.features.transforms import Transform, transforms
 from shotproof.learners.adaptation.adaptation import Adaptation
 from shotproof.learners.method import Method
 from shotproof.learners.model_head import ModelHead
-from shotproof.pipeline.draws import Draw, read_draws
+from shotproof.pipeline.draw_entries import Draw, read_draws
 from shotproof.pipeline.method_uses import MethodUse, encoders_of_models, read_methods, read_uses
-from shotproof.pipeline.mixing import MIX_KEYS, Mixing, read_mixing
+from shotproof.pipeline.mix_section import MIX_KEYS, Mixing, read_mixing
 from shotproof.pipeline.table_reader import TableReader
-from shotproof.pipeline.tuning import TuneOn, read_tune_on
+from shotproof.pipeline.tune_on import TuneOn, read_tune_on
+from shotproof.results.evaluated import METRICS
 from shotproof.stats.intervals import Covers
 
 SECTIONS: dict[str, tuple[str, ...]] = {

@@ -15,16 +15,16 @@ from shotproof.analysis.task_sources import attributes_of, catalog_of
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
-from shotproof.core.files import is_folder, is_there
 from shotproof.core.runtime.runtime import current_runtime
+from shotproof.core.storage.files import is_folder, is_there
+from shotproof.core.storage.whole_files import whole_file
 from shotproof.core.tables import check_output
-from shotproof.core.whole_files import whole_file
-from shotproof.evaluation.answers import answers_on, results_on
-from shotproof.evaluation.origin import Origin, design_name, labels_of
-from shotproof.evaluation.results import Results
 from shotproof.pipeline.run_files import files_of, kind_of
+from shotproof.report.explorer.explorer_site import INDEX, ExploredSet, Site
 from shotproof.report.explorer.server import ExplorerServer
-from shotproof.report.explorer.site import INDEX, ExploredSet, Site
+from shotproof.results.answers import answers_on, results_on
+from shotproof.results.origin import Origin, design_name, labels_of
+from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 
 PORT = 8421

@@ -7,23 +7,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
+from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.reevaluation.kept_arrays import KeptArrays
-from shotproof.analysis.reevaluation.material import Material
 from shotproof.analysis.similarity import Similarity
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.files import is_folder
-from shotproof.core.parts import in_parts
-from shotproof.core.places import absolute
+from shotproof.comparison.card import Card
+from shotproof.core.storage.files import is_folder
+from shotproof.core.storage.parts import in_parts
+from shotproof.core.storage.places import absolute
 from shotproof.core.trust import Trust
-from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.pipeline.bundle.bundle import Bundle
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.run_files import files_of, kind_of
 from shotproof.pipeline.steps.steps import Steps
 from shotproof.pipeline.study import Part, Study
-from shotproof.stats.card.card import Card
+from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def read(path: str | Path, *, trust: Trust = False) -> Readable:
     return found
 
 
-def read_inputs(parts: Sequence[Part], *, halvings: int | None = None, trust: Trust = False) -> Material:
+def read_inputs(parts: Sequence[Part], *, halvings: int | None = None, trust: Trust = False) -> Inputs:
     """Read all that files and folders of runs hold.
 
     Args:
@@ -106,7 +106,7 @@ def read_inputs(parts: Sequence[Part], *, halvings: int | None = None, trust: Tr
     made += [_KINDS[kind_of(file)].read(file) for file in files.values()]
     runs = [Steps(path) for path in paths if is_folder(path) and not in_parts(path)]
     roles: dict[str, Any] = {role: [part for part in made if isinstance(part, kind)] for role, kind in _ROLES.items()}
-    inputs = Material(
+    inputs = Inputs(
         **roles,
         halvings=halvings,
         trust=trust,

@@ -15,25 +15,25 @@ from shotproof.analysis.explanation.explain import Explanation, check_mismatch, 
 from shotproof.analysis.explanation.mismatch import Pooling
 from shotproof.analysis.explored_tasks import choose_tasks
 from shotproof.analysis.fooled import find_fooled
+from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.plan_curve import plan_curves
 from shotproof.analysis.projection import NO_PROJECTION, check_projection, shift_projections
-from shotproof.analysis.reevaluation.material import Material
 from shotproof.analysis.similarity import Similarity
 from shotproof.analysis.task_sources import catalog_of
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.plot import save_figures
+from shotproof.comparison.verdicts import verdicts
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import Runtime, resolve
-from shotproof.evaluation.answers import AnsweredTasks, answers_on
-from shotproof.evaluation.origin import REFERENCES, Design
-from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.report.pages.content import ExplainedTasks, GalleryTask, PageContent, SetCosts
-from shotproof.report.pages.explanation import write_explanation_page
+from shotproof.report.pages.mismatch_examples import write_explanation_page
 from shotproof.report.pages.page import write_page
-from shotproof.stats.comparison import Comparison
-from shotproof.stats.export.plot import save_figures
-from shotproof.stats.verdicts import verdicts
+from shotproof.results.answers import AnsweredTasks, answers_on
+from shotproof.results.origin import REFERENCES, Design
+from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 
 TITLE = "How much do these classifiers lean on shortcuts?"
@@ -45,7 +45,7 @@ Kind = TypeVar("Kind")
 
 def write_report(
     path: str | Path,
-    results: Results | Sequence[Results] | Material,
+    results: Results | Sequence[Results] | Inputs,
     *,
     tasks: Sequence[TaskSet] = (),
     catalog: Catalog | Sequence[Catalog] | None = None,
@@ -105,8 +105,8 @@ def write_report(
     check_page_name(Path(path), "figures=FOLDER")
     check_projection(projection)
     check_mismatch(mismatch)
-    given = results if isinstance(results, Material) else Material(_listed(results))
-    material = replace(
+    given = results if isinstance(results, Inputs) else Inputs(_listed(results))
+    inputs = replace(
         given,
         tasks=[*given.tasks, *tasks],
         catalogs=[*given.catalogs, *_listed(catalog)],
@@ -114,11 +114,11 @@ def write_report(
         attributes=[*given.attributes, *_listed(attributes)],
     )
     with resolve(runtime):
-        comparison = compare(material, intervals=intervals, metric=metric, placebo=placebo)
+        comparison = compare(inputs, intervals=intervals, metric=metric, placebo=placebo)
         write_compared(
             path,
             comparison,
-            material,
+            inputs,
             title=title,
             mismatch=mismatch,
             similarity=similarity,
@@ -132,7 +132,7 @@ def write_report(
 def write_compared(
     path: str | Path,
     comparison: Comparison,
-    material: Material,
+    inputs: Inputs,
     *,
     title: str | None = None,
     mismatch: Pooling = "class",
@@ -145,28 +145,28 @@ def write_compared(
 
     Args:
         path: the page, `.html`
-        comparison: of the material's results
-        material: all that was read or made
+        comparison: of the inputs's results
+        inputs: all that was read or made
         title, mismatch, similarity, figures, projection, experiment: as `write_report` takes them
     """
-    sets = _answered_sets(comparison, material)
+    sets = _answered_sets(comparison, inputs)
     explained = []
-    for explanation, words in explain_hardest(material, mismatch=mismatch):
+    for explanation, words in explain_hardest(inputs, mismatch=mismatch):
         hard = explanation.sets[0].tasks
         design, label = _place(comparison, hard)
         name = f"{label}, {comparison.design_name(design)}"
-        explained.append(_explained(name, explanation, words, catalog_of(hard, material.catalogs)))
+        explained.append(_explained(name, explanation, words, catalog_of(hard, inputs.catalogs)))
     content = PageContent(
         title=title or TITLE,
         comparison=comparison,
-        material=material,
-        gallery=_gallery(sets, material.catalogs),
+        inputs=inputs,
+        gallery=_gallery(sets, inputs.catalogs),
         costs=list(_costs(comparison)),
-        plans=plan_curves(comparison, material),
+        plans=plan_curves(comparison, inputs),
         explained=explained,
-        projections=[] if projection == NO_PROJECTION else shift_projections(material, projection),
+        projections=[] if projection == NO_PROJECTION else shift_projections(inputs, projection),
         similarity=similarity,
-        fooled=find_fooled(comparison, material),
+        fooled=find_fooled(comparison, inputs),
         experiment=experiment,
     )
     write_page(Path(path), content)
@@ -210,9 +210,9 @@ class _AnsweredSet:
     replicates: list[AnsweredTasks]
 
 
-def _answered_sets(comparison: Comparison, material: Material) -> list[_AnsweredSet]:
+def _answered_sets(comparison: Comparison, inputs: Inputs) -> list[_AnsweredSet]:
     """The task sets with their answers, in the order of the comparison; the reference only where there is no other."""
-    answered = {_key(tasks): answers_on(tasks, material.results) for tasks in material.tasks}
+    answered = {_key(tasks): answers_on(tasks, inputs.results) for tasks in inputs.tasks}
     named = {key: _place(comparison, one.tasks) for key, one in answered.items()}
     sets: dict[bool, list[_AnsweredSet]] = {True: [], False: []}
     for block in comparison.blocks:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from shotproof.core.errors import InputError
-from shotproof.core.files import is_folder, names_below
-from shotproof.core.parts import in_parts, own_name
 from shotproof.core.plain_values import typed
 from shotproof.core.records import Header
+from shotproof.core.storage.files import is_folder, names_below
+from shotproof.core.storage.parts import in_parts, own_name
 from shotproof.core.tables import placed, read_meta, read_parquet_schema
 from shotproof.pipeline.steps.steps import read_manifest
 

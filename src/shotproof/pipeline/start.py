@@ -11,9 +11,9 @@ from typing import Any
 
 from shotproof.catalog.layout import read_layout
 from shotproof.core.errors import InputError
-from shotproof.core.files import is_folder, is_there, parse_toml, read_toml
+from shotproof.core.storage.files import is_folder, is_there, parse_toml, read_toml
+from shotproof.core.storage.whole_files import new_folder, write_text
 from shotproof.core.trust import Trust, agreed_by_typing, trusting
-from shotproof.core.whole_files import new_folder, write_text
 from shotproof.features.encoder import encoders
 from shotproof.learners.method import DEFAULT_METHODS
 from shotproof.media.clip import SOUND_EXTENSIONS

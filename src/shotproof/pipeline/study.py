@@ -13,36 +13,36 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
-from shotproof.analysis.card import make_card
 from shotproof.analysis.compare import compare as compare_inputs
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
+from shotproof.analysis.make_card import make_card
 from shotproof.attributes.attributes import Attributes
 from shotproof.attributes.detector import detectors
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.class_files import apply_splits
 from shotproof.catalog.layout import layouts, read_layout
+from shotproof.comparison.card import Card
+from shotproof.comparison.comparison import Comparison
 from shotproof.core.errors import InputError
-from shotproof.core.files import is_folder
 from shotproof.core.limits import QUERY, SEED, SHOT, TASKS, WAY
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.runtime.runtime import runtime as current_with
-from shotproof.core.store import OnError
+from shotproof.core.storage.files import is_folder
+from shotproof.core.storage.store import OnError
 from shotproof.core.trust import Trust, asking_for_packages, trusting, typed_by_user
-from shotproof.evaluation.evaluated import Classifier
-from shotproof.evaluation.results import Results
 from shotproof.features.encoder import Encoder, encoders
 from shotproof.features.features import Features
 from shotproof.learners.method import DEFAULT_METHODS, AnyMethod, make_method
 from shotproof.pipeline.checks import placed
-from shotproof.pipeline.draws import Draw
+from shotproof.pipeline.draw_entries import Draw
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.method_uses import MethodUse
 from shotproof.pipeline.report import check_page_name, write_compared
 from shotproof.pipeline.steps.experiment_steps import ExperimentSteps, Given
 from shotproof.pipeline.steps.owner import Owner
 from shotproof.pipeline.steps.steps import Steps, Tell
-from shotproof.stats.card.card import Card
-from shotproof.stats.comparison import Comparison
+from shotproof.results.evaluated import Classifier
+from shotproof.results.results import Results
 from shotproof.tasks.sampler import Sampler, samplers
 from shotproof.tasks.taskset import TaskSet
 
@@ -153,7 +153,7 @@ class Study:
         steps: Steps,
         given: Given | None = None,
         runtime: Runtime | None = None,
-        inputs: Material | None = None,
+        inputs: Inputs | None = None,
     ) -> None:
         self.experiment, self.steps, self._given, self._runtime = experiment, steps, given or Given(), runtime
         self._inputs = inputs
@@ -203,7 +203,7 @@ class Study:
         return f"<Study{of}: {len(methods)} methods on {len(sets)} task sets>"
 
     @property
-    def inputs(self) -> Material:
+    def inputs(self) -> Inputs:
         """All that was evaluated, and what it was made from.
 
         Raises:

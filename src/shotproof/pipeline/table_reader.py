@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from shotproof.core.errors import InputError, did_you_mean
-from shotproof.core.files import check_path, is_there
 from shotproof.core.limits import SEED, Limits
 from shotproof.core.options import Component
-from shotproof.core.places import joined
 from shotproof.core.plain_values import shown
 from shotproof.core.registry import Registry
 from shotproof.core.runtime.engine import engines
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.spelling import parse_spelling
+from shotproof.core.storage.files import check_path, is_there
+from shotproof.core.storage.places import joined
 from shotproof.core.trust import NotTrusted, require_trust
 from shotproof.features.encoder import Encoder, encoders
 from shotproof.learners.method import Method

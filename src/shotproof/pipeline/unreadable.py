@@ -8,9 +8,9 @@ import os
 from collections.abc import Iterator, Sequence
 
 from shotproof.catalog.catalog import Catalog
+from shotproof.comparison.numbers import listed
 from shotproof.core.errors import UnreadableItem
 from shotproof.core.nouns import counted
-from shotproof.stats.export.numbers import listed
 
 SHOWN = 10
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from shotproof.core.errors import MissingExtra, UnreadableItem
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.store import Store, Writer, file_digests
+from shotproof.core.storage.store import Store, Writer, file_digests
 from shotproof.media.clip import RATE, SECONDS, Samples, Short, read_clip, recorded_seconds, resampled
 
 # The standard's filters are made for this rate. At a lower one they are a little off, and a block that then falls on

@@ -15,7 +15,7 @@ import numpy as np
 from shotproof.catalog.layouts.csv_file import read_csv
 from shotproof.core.draws import bits
 from shotproof.core.errors import InputError, did_you_mean
-from shotproof.core.files import is_there, parse_toml, read_toml
+from shotproof.core.storage.files import is_there, parse_toml, read_toml
 
 TABLES = ("pairs", "hard", "splits")
 SPLITS = ("train", "val", "test")

@@ -15,15 +15,15 @@ import pyarrow as pa
 
 from shotproof.catalog.catalog import MIXTURE_COLUMNS, Catalog
 from shotproof.core.errors import InputError, InsufficientData
-from shotproof.core.files import read_json
 from shotproof.core.limits import LARGEST_SEED
 from shotproof.core.options import Checked, option
 from shotproof.core.plain_values import typed
 from shotproof.core.records import CatalogRecord, Source
 from shotproof.core.runtime.runtime import Runtime, resolve
-from shotproof.core.store import file_digests
+from shotproof.core.storage.files import read_json
+from shotproof.core.storage.store import file_digests
+from shotproof.core.storage.whole_files import write_text
 from shotproof.core.tables import check_output
-from shotproof.core.whole_files import write_text
 from shotproof.features.encoder import Encoder, encode
 from shotproof.media.clip import Short, write_clip
 from shotproof.media.mixing import MARGIN_DB, Peak, mix_clips

@@ -12,8 +12,8 @@ from typing import Literal
 import numpy as np
 
 from shotproof.core.arrays import FloatArray
-from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
-from shotproof.evaluation.origin import Design
+from shotproof.results.evaluated import METRICS, Classifier, Metric
+from shotproof.results.origin import Design
 from shotproof.stats.intervals import Covers, Estimate, Interval
 from shotproof.stats.pairs import Conclusion, Pair
 from shotproof.stats.ranks import RankRange

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
-from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
+from shotproof.results.evaluated import METRICS, Classifier, Metric
 from shotproof.stats.block import Block, Loss
 from shotproof.stats.intervals import Covers, Estimate
 from shotproof.stats.pairs import conclude, corrected_together

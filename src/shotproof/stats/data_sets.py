@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from shotproof.evaluation.evaluated import Classifier, Metric
-from shotproof.evaluation.origin import Design
+from shotproof.results.evaluated import Classifier, Metric
+from shotproof.results.origin import Design
 from shotproof.stats.block import Block, Differences, Estimates, Group
 from shotproof.stats.intervals import Covers, Estimate
 from shotproof.stats.rows import classifier_rows, compared_pairs

@@ -11,9 +11,9 @@ import numpy as np
 
 from shotproof.core.errors import Mismatch
 from shotproof.core.records import UNKNOWN
-from shotproof.evaluation.evaluated import METRICS, Classifier, Evaluated, Metric
-from shotproof.evaluation.metrics import FloatArray
-from shotproof.evaluation.origin import PLACEBO, RANDOM, Design, Origin
+from shotproof.results.evaluated import METRICS, Classifier, Evaluated, Metric
+from shotproof.results.metrics import FloatArray
+from shotproof.results.origin import PLACEBO, RANDOM, Design, Origin
 from shotproof.stats.halves import HalvedMeans
 from shotproof.stats.intervals import Covers, Estimate, Spread
 from shotproof.stats.shuffles import ShuffledMeans, ShuffledTasks

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from shotproof.evaluation.evaluated import Evaluated
+from shotproof.results.evaluated import Evaluated
 from shotproof.stats.evidence import Replicates
 
 

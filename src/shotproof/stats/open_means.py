@@ -10,8 +10,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from shotproof.evaluation.evaluated import Classifier, Evaluated, Metric
-from shotproof.evaluation.metrics import FloatArray
+from shotproof.results.evaluated import Classifier, Evaluated, Metric
+from shotproof.results.metrics import FloatArray
 from shotproof.stats.intervals import Estimate
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
+from shotproof.results.evaluated import METRICS, Classifier, Metric
 from shotproof.stats.block import ClassifierRow, Differences, Estimates, Quantity
 from shotproof.stats.intervals import Covers
 from shotproof.stats.pairs import Pair, compare_pairs

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from shotproof.evaluation.evaluated import Classifier
+from shotproof.results.evaluated import Classifier
 from shotproof.stats.intervals import FloatArray, Spread
 
 

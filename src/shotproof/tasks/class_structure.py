@@ -22,8 +22,8 @@ import pyarrow as pa
 from shotproof.catalog.layouts.csv_file import read_csv
 from shotproof.core.arrays import FloatArray
 from shotproof.core.errors import InputError, did_you_mean, first_line
-from shotproof.core.files import LARGEST_TEXT, read_json, read_text, read_toml, require_file
 from shotproof.core.plain_values import shown
+from shotproof.core.storage.files import LARGEST_TEXT, read_json, read_text, read_toml, require_file
 from shotproof.core.tables import conform, read_parquet
 
 _CUB_NAMES = "classes.txt"

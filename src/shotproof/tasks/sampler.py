@@ -16,13 +16,13 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core import limits
 from shotproof.core.errors import InputError, Mismatch
-from shotproof.core.files import file_sha256
 from shotproof.core.options import Component
-from shotproof.core.places import absolute
 from shotproof.core.records import Maker, Meta, Source, TasksRecord
 from shotproof.core.registry import Registry
 from shotproof.core.runtime.engine import Needs
 from shotproof.core.runtime.runtime import Runtime, resolve
+from shotproof.core.storage.files import file_sha256
+from shotproof.core.storage.places import absolute
 from shotproof.core.trust import Reach
 from shotproof.features.features import Features
 from shotproof.tasks.pool import ItemPool
@@ -222,7 +222,7 @@ samplers: Registry[Sampler] = Registry(
         "context": "shotproof.tasks.context.context_sets:Context",
         "depletion": "shotproof.tasks.uniform.depletion:Depletion",
         "fastdiffsel": "shotproof.tasks.search.fastdiffsel:FastDiffSel",
-        "fewstab": "shotproof.tasks.fewstab.sampler:FewStab",
+        "fewstab": "shotproof.tasks.fewstab.fewstab_sampler:FewStab",
         "greedy": "shotproof.tasks.search.greedy:Greedy",
         "hard-ood": "shotproof.tasks.context.context_sets:HardOod",
         "hardest": "shotproof.tasks.search.hardest:Hardest",

@@ -21,9 +21,9 @@ from shotproof.models.backbone import Backbone, backbones
 from shotproof.models.model import Model
 from shotproof.models.objective import Objective, objectives
 from shotproof.training.checkpoint import EarlierTraining, what_is_kept
-from shotproof.training.plan import TrainingPlan
-from shotproof.training.recipes import RECIPES, recipe_named, recipe_settings
 from shotproof.training.settings import TrainingSettings
+from shotproof.training.training_plan import TrainingPlan
+from shotproof.training.training_recipes import RECIPES, recipe_named, recipe_settings
 
 BACKBONE = "resnet12"
 

@@ -17,23 +17,23 @@ from torch import Tensor
 from torch.utils._triton import has_triton
 
 from shotproof.core.errors import TrainingFailed
-from shotproof.core.runtime.costs import cost_note, timed
 from shotproof.core.runtime.memory import keep_freed_memory
 from shotproof.core.runtime.progress import Advance
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.runtime.threads import thread_beside
-from shotproof.core.whole_files import write_text
+from shotproof.core.runtime.time_costs import cost_note, timed
+from shotproof.core.storage.whole_files import write_text
 from shotproof.models.augment import Augmentation
 from shotproof.models.backbones.resnet12 import advance_drop_blocks
-from shotproof.models.items import ItemStore, ResidentItems
+from shotproof.models.decoded_items import ItemStore, ResidentItems
 from shotproof.models.model import load_weights
 from shotproof.models.network import FewShotNetwork
 from shotproof.models.objective import ClassBatch, Objective, TaskBatch, ViewBatch
 from shotproof.models.preprocessing import Preprocessing
 from shotproof.tasks.sampler import BoundSampler, Sampler
-from shotproof.training.batches import BESIDE, CHANGES, STEP, TaskRows, drawn_tasks, item_order, seed_for
 from shotproof.training.checkpoint import Checkpoint, optimizer_tensors, restore_optimizer
 from shotproof.training.settings import TrainingSettings
+from shotproof.training.training_batches import BESIDE, CHANGES, STEP, TaskRows, drawn_tasks, item_order, seed_for
 
 ITEMS_AT_A_TIME = 256
 TASKS_AT_A_TIME = 8

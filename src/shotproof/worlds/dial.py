@@ -26,7 +26,7 @@ from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.limits import LARGEST_SEED
 from shotproof.core.options import option
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.store import OnError
+from shotproof.core.storage.store import OnError
 from shotproof.features.encoder import Encoder
 from shotproof.features.features import Features
 from shotproof.worlds.shapes import FACTORS

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import ImageDraw
 
-from shotproof.core.files import parse_toml
+from shotproof.core.storage.files import parse_toml
 from shotproof.worlds.glyphs import Polygon, disc
 
 Point = tuple[float, float]

@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw
 
 from shotproof.core.draws import bits, uniform
 from shotproof.core.runtime.runtime import current_runtime
-from shotproof.core.whole_files import whole_file
+from shotproof.core.storage.whole_files import whole_file
 from shotproof.worlds.glyphs import SIGNS, Outline, disc, place
 
 BACKGROUNDS = {

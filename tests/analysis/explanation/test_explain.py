@@ -11,7 +11,7 @@ from scipy import stats
 
 from shotproof.analysis.explanation.explain import explain, explain_hardest, mismatch_examples, set_names
 from shotproof.analysis.explanation.mismatch import blocks, sides_of
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
 from shotproof.attributes.attributes import Attributes
 from shotproof.core.errors import InputError, Mismatch
 from shotproof.core.records import Source
@@ -169,7 +169,7 @@ def test_the_hardest_of_matched_sets_is_held_against_the_others() -> None:
     results = [evaluate(given, features, ["ncc"]) for given in sets]
     accuracy = {given.record.tasks.sampler_name: given.counts("ncc").accuracy_by_task() for given in results}
     words = WORLD.attributes()
-    ((explanation, used),) = explain_hardest(Material(results, sets, features=[features], attributes=[words]))
+    ((explanation, used),) = explain_hardest(Inputs(results, sets, features=[features], attributes=[words]))
     hardest = min(("one", "two"), key=lambda name: accuracy[name].mean())
     assert used is words
     assert [one.name for one in explanation.sets][:2] == [hardest, "random"]
@@ -179,15 +179,15 @@ def test_the_hardest_of_matched_sets_is_held_against_the_others() -> None:
 
 def test_random_tasks_alone_and_no_attributes_give_none() -> None:
     random = random_tasks(5)
-    assert explain_hardest(Material(tasks=[random], attributes=[WORLD.attributes()])) == []
+    assert explain_hardest(Inputs(tasks=[random], attributes=[WORLD.attributes()])) == []
     hard = with_other_supports(random, "one")
-    assert explain_hardest(Material(tasks=[random, hard])) == []
+    assert explain_hardest(Inputs(tasks=[random, hard])) == []
 
 
 def test_the_lowest_seed_stands_for_replicates() -> None:
     words, catalog = WORLD.attributes(), WORLD.catalog()
     sets = [sample(catalog, "fewstab", attributes=words, shot=1, query=5, tasks=10, seed=seed) for seed in (2, 1)]
-    ((explanation, _),) = explain_hardest(Material(tasks=sets, attributes=[words]))
+    ((explanation, _),) = explain_hardest(Inputs(tasks=sets, attributes=[words]))
     assert explanation.sets[0].tasks is sets[1]
 
 
@@ -195,7 +195,7 @@ def test_each_set_is_explained_by_the_attributes_that_it_was_drawn_with() -> Non
     catalog, known = WORLD.catalog(), WORLD.attributes()
     some = Attributes.from_words({item: sorted(words or ())[::2] for item, words in known.to_words().items()})
     sets = [sample(catalog, "fewstab", attributes=words, shot=1, query=5, tasks=10) for words in (known, some)]
-    explained = explain_hardest(Material(tasks=sets, attributes=[some, known]))
+    explained = explain_hardest(Inputs(tasks=sets, attributes=[some, known]))
     assert [words is given for (_, words), given in zip(explained, (known, some), strict=True)] == [True, True]
 
 
@@ -204,9 +204,9 @@ def test_attributes_of_another_data_set_explain_nothing() -> None:
     others = Attributes.from_words({"somebody else's": ["red"]})
     of_other_data = Attributes(others.table, replace(others.record, sources={"catalog": Source("another catalog")}))
     for words in (others, of_other_data):
-        assert explain_hardest(Material(tasks=[hard], attributes=[words])) == []
+        assert explain_hardest(Inputs(tasks=[hard], attributes=[words])) == []
     bare = TaskSet(hard.table, replace(hard.record, sources={}))
-    assert len(explain_hardest(Material(tasks=[bare], attributes=[of_other_data, WORLD.attributes()]))) == 1
+    assert len(explain_hardest(Inputs(tasks=[bare], attributes=[of_other_data, WORLD.attributes()]))) == 1
 
 
 def test_the_same_tasks_of_two_catalogs_are_explained_by_their_own_features() -> None:
@@ -214,7 +214,7 @@ def test_the_same_tasks_of_two_catalogs_are_explained_by_their_own_features() ->
     sets = [TaskSet(hard.table, replace(hard.record, sources={"catalog": Source(name)})) for name in ("quiet", "loud")]
     features = [leaning_features(share) for share in (0.1, 0.9)]
     results = [evaluate(tasks, used, "ncc") for tasks, used in zip(sets, features, strict=True)]
-    explained = explain_hardest(Material(results, sets, features=features, attributes=[WORLD.attributes()]))
+    explained = explain_hardest(Inputs(results, sets, features=features, attributes=[WORLD.attributes()]))
     for (explanation, _), given in zip(explained, results, strict=True):
         (own,) = explanation.sets[0].hardness
         assert own.accuracy.tolist() == given.counts("ncc").accuracy_by_task().tolist()

@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss
 from shotproof.analysis.explanation.hardness import Ways, hardness, query_losses
 from shotproof.core.errors import Mismatch
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.results import Results
+from shotproof.results.results import Results
 from tests.drawn_tasks import draw_task_set
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.reevaluation.drawing import Drawing
-from shotproof.analysis.reevaluation.material import Material
 from shotproof.core.errors import Mismatch
 from shotproof.core.trust import NotTrusted
 from shotproof.tasks.sampler import sample
@@ -32,7 +32,7 @@ def naming(file: Path) -> TaskSet:
 def test_what_a_file_that_a_record_names_holds_is_not_repeated(tmp_path: Path, suffix: str) -> None:
     file = tmp_path / f"secret{suffix}"
     file.write_text(f"{SECRET}\n{SECRET}\n")
-    drawing = Drawing.of(naming(file), Material(trust=True))
+    drawing = Drawing.of(naming(file), Inputs(trust=True))
     with pytest.raises(Mismatch) as refused:
         drawing.draw(draw_data()[0], seed=0, tasks=4)
     assert str(refused.value) == f"the semantic tasks cannot be drawn anew: {file} does not fit the data"
@@ -43,7 +43,7 @@ def test_what_a_file_that_a_record_names_holds_is_not_repeated(tmp_path: Path, s
 def test_a_file_elsewhere_is_not_read_for_a_record(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     with pytest.raises(NotTrusted, match="sampler 'semantic' reads"):
-        Drawing.of(naming(tmp_path / "tree.csv"), Material(folders=[tmp_path / "run"]))
+        Drawing.of(naming(tmp_path / "tree.csv"), Inputs(folders=[tmp_path / "run"]))
     beside = tmp_path / "run" / "tree.csv"
     beside.touch()
-    assert Drawing.of(naming(beside), Material(folders=[tmp_path / "run"])).sampler.files() == [beside]
+    assert Drawing.of(naming(beside), Inputs(folders=[tmp_path / "run"])).sampler.files() == [beside]

@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.reevaluation.halvings import means_on_halves
-from shotproof.analysis.reevaluation.material import Material
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, InsufficientData, Mismatch
 from shotproof.core.records import Maker
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.evaluated import Classifier
 from shotproof.features.features import Features
+from shotproof.results.evaluated import Classifier
 from shotproof.stats.halves import HalvedMeans
 from shotproof.stats.intervals import Estimate
 from shotproof.tasks.sampler import sample
@@ -45,7 +45,7 @@ def test_random_and_biased_sets_on_the_same_halves_in_any_number_of_processes(da
     catalog, attributes = data
     sets = [sample(catalog, "random", **DESIGN), sample(catalog, "fewstab", attributes=attributes, **DESIGN)]
     classifiers = [("drawn", features_for(catalog), ["ncc", "knn"])]
-    options: dict[str, Any] = {"material": Material(attributes=[attributes]), "halvings": 12, "tasks": 10}
+    options: dict[str, Any] = {"inputs": Inputs(attributes=[attributes]), "halvings": 12, "tasks": 10}
     alone, shared = (
         means_on_halves(sets, catalog, classifiers, "images", runtime=Runtime(workers=workers), **options)
         for workers in (1, 2)
@@ -144,7 +144,7 @@ def test_a_set_whose_features_are_not_there_is_refused_and_the_others_are_not(da
         [("drawn", features, ["ncc"])],
         "images",
         halvings=2,
-        material=Material(tasks=[tasks], features=[features]),
+        inputs=Inputs(tasks=[tasks], features=[features]),
     )
     assert {digest for digest, *_ in found.names} == {tasks.digest}  # type: ignore[misc]
     assert "tasks were drawn with the features" in found.refused[searched.digest]

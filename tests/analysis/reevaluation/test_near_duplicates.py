@@ -5,11 +5,11 @@ import pytest
 from benchmarks.unusual_worlds import UnusualWorld
 
 from shotproof.analysis.compare import compare
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.reevaluation.near_duplicates import near_duplicates
+from shotproof.comparison.comparison import Comparison
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.stats.comparison import Comparison
 from shotproof.tasks.sampler import sample
 
 LABELS = np.repeat(np.arange(10), 40)
@@ -53,8 +53,8 @@ def test_near_duplicates_that_nobody_has_told_widen_the_interval_as_told_ones_do
         random = np.random.default_rng(0)
         catalog, features = world.draw(world.draw_means(random), random)
         tasks = sample(catalog, "random", way=3, shot=2, query=5, tasks=300)
-        material = Material([evaluate(tasks, features, "ncc")], [tasks], [catalog], [features], halvings=40)
-        return compare(material, intervals="images", runtime=Runtime(workers=1))
+        inputs = Inputs([evaluate(tasks, features, "ncc")], [tasks], [catalog], [features], halvings=40)
+        return compare(inputs, intervals="images", runtime=Runtime(workers=1))
 
     told, untold = (compared(one) for one in (True, False))
     assert told.notes == []

@@ -9,34 +9,34 @@ from typing import Any
 import pytest
 import torch
 
-from shotproof.analysis.card import make_card
 from shotproof.analysis.compare import compare
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
+from shotproof.analysis.make_card import make_card
 from shotproof.analysis.verification.remade_card import card_differences, remake_card
+from shotproof.comparison.card import Card
 from shotproof.core.errors import InputError
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.evaluated import Classifier
-from shotproof.stats.card.card import Card
+from shotproof.results.evaluated import Classifier
 from shotproof.tasks.sampler import sample
 from shotproof.worlds.gaussian import GaussianWorld
 
 
 @pytest.fixture(scope="module")
-def drawn() -> tuple[Material, Card]:
+def drawn() -> tuple[Inputs, Card]:
     catalog, features, _ = GaussianWorld().draw(classes=6, items=40)
     random = sample(catalog, "random", tasks=8, query=3)
     hardest = sample(catalog, "hardest", like=random, features=features, tasks=8, query=3)
     results = [evaluate(tasks, features, ["ncc", "knn"]) for tasks in (random, hardest)]
-    material = Material(results, [random, hardest], [catalog], [features], halvings=4)
-    comparison = compare(material, intervals=["images", "sampler"])
-    return material, make_card(comparison, material, Classifier("features", "ncc"))
+    inputs = Inputs(results, [random, hardest], [catalog], [features], halvings=4)
+    comparison = compare(inputs, intervals=["images", "sampler"])
+    return inputs, make_card(comparison, inputs, Classifier("features", "ncc"))
 
 
-def test_a_true_card_comes_out_again(drawn: tuple[Material, Card]) -> None:
-    material, card = drawn
-    assert list(card_differences(card, remake_card(card, material))) == []
+def test_a_true_card_comes_out_again(drawn: tuple[Inputs, Card]) -> None:
+    inputs, card = drawn
+    assert list(card_differences(card, remake_card(card, inputs))) == []
     with pytest.raises(InputError, match="there are no results of svm on features"):
-        remake_card(replace(card, method="svm"), material)
+        remake_card(replace(card, method="svm"), inputs)
 
 
 def never_the_first_class(support: Any, labels: Any, query: Any) -> Any:
@@ -48,11 +48,11 @@ def test_a_true_card_of_numbers_without_an_interval_comes_out_again() -> None:
     catalog, features, _ = GaussianWorld().draw(classes=6, items=12)  # too few for halves
     tasks = sample(catalog, "random", tasks=8, query=3)
     results = evaluate(tasks, features, [never_the_first_class, "knn"])
-    material = Material([results], [tasks], [catalog], [features], methods=[never_the_first_class], halvings=4)
-    comparison = compare(material, intervals=["images", "sampler"])
-    card = make_card(comparison, material, Classifier("features", "never_the_first_class"))
+    inputs = Inputs([results], [tasks], [catalog], [features], methods=[never_the_first_class], halvings=4)
+    comparison = compare(inputs, intervals=["images", "sampler"])
+    card = make_card(comparison, inputs, Classifier("features", "never_the_first_class"))
     assert card.axes[0].accuracy["wacc"].refused  # the worst class is the first one in every task
-    assert list(card_differences(card, remake_card(card, material))) == []
+    assert list(card_differences(card, remake_card(card, inputs))) == []
 
 
 def with_a_narrow_interval(card: Any) -> None:
@@ -86,13 +86,13 @@ LIES: dict[Callable[[Any], None], str] = {
 
 
 @pytest.mark.parametrize("lie", LIES, ids=lambda lie: lie.__name__)
-def test_whatever_was_changed_is_found(drawn: tuple[Material, Card], lie: Callable[[Any], None]) -> None:
+def test_whatever_was_changed_is_found(drawn: tuple[Inputs, Card], lie: Callable[[Any], None]) -> None:
     _, card = drawn
     content = card.to_json()
     lie(content)
     assert any(found.startswith(LIES[lie]) for found in card_differences(Card.from_json(content), card))
 
 
-def test_the_words_of_another_version_are_not_compared(drawn: tuple[Material, Card]) -> None:
+def test_the_words_of_another_version_are_not_compared(drawn: tuple[Inputs, Card]) -> None:
     _, card = drawn
     assert list(card_differences(replace(card, version="0", verdict=("In other words.",)), card)) == []

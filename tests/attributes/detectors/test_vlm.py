@@ -27,7 +27,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, MissingExtra
 from shotproof.core.records import Source
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.store import COLUMNS
+from shotproof.core.storage.store import COLUMNS
 from shotproof.core.tables import digest
 
 NOUNS = ["bird", "dog", "cat", "water", "grass", "tree", "branch"]

@@ -17,9 +17,9 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.cli.results.compare import compare as verb
 from shotproof.core.errors import InputError, ShotproofError
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.features.transforms import transform
+from shotproof.results.results import Results
 from shotproof.tasks.sampler import sample
 from tests.drawn_results import draw_results, draw_tasks
 

@@ -20,8 +20,8 @@ from shotproof.cli.results.explain import explain as explain_verb
 from shotproof.cli.results.transfer import transfer as transfer_verb
 from shotproof.core.errors import InputError, ShotproofError
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
+from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 from tests.hard_tasks import WORLD, leaning_features, pictured, random_tasks, with_other_supports
 

@@ -18,9 +18,9 @@ from shotproof.cli.results.plan import plan as verb
 from shotproof.core.errors import ShotproofError
 from shotproof.core.records import ResultsRecord, TasksRecord
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.results import Results
-from shotproof.stats.planning.pilot import Pilot
-from shotproof.stats.planning.plan import plan
+from shotproof.planning.pilot import Pilot
+from shotproof.planning.plan import plan
+from shotproof.results.results import Results
 from shotproof.tasks.sampler import sample
 from tests.drawn_results import draw_results, draw_tasks
 

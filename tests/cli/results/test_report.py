@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from shotproof.analysis.compare import compare
 from shotproof.cli.results.report import report
 from shotproof.core.errors import InputError, Mismatch
-from shotproof.evaluation.results import Results
 from shotproof.report.pages.wording import percent
+from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 from tests.report_files import make_catalog, make_experiment, make_results, make_tasks
 

@@ -13,7 +13,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.cli.app import app
 from shotproof.core.errors import InputError
 from shotproof.features.features import Features
-from shotproof.report.figures.similarity import similarity_scatter
+from shotproof.report.figures.similarity_figure import similarity_scatter
 from tests.drawn_embeddings import catalog, embedded
 from tests.report_files import make_experiment
 

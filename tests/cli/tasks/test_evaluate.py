@@ -14,10 +14,10 @@ from shotproof.cli.tasks.evaluate import evaluate as verb
 from shotproof.core.errors import ShotproofError
 from shotproof.core.runtime.runtime import runtime as current_with
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.learners.method import DEFAULT_METHODS
 from shotproof.pipeline.steps.steps import file_name
+from shotproof.results.results import Results
 from shotproof.stats.intervals import sampler_interval
 from shotproof.tasks.sampler import sample
 from shotproof.training.train import train

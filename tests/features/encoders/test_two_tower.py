@@ -18,7 +18,7 @@ from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import runtime
 from shotproof.features.encoder import encode
 from shotproof.features.encoders.two_tower import TwoTower
-from shotproof.worlds.contexts import ContextWorld
+from shotproof.worlds.context_world import ContextWorld
 
 SMALL = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
 VOCABULARY = ["[PAD]", "[UNK]", "[BOS]", "[EOS]", "a", "photo", "of", "star", "-", "5", "blue", "plain", "none"]

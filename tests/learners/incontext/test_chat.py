@@ -22,10 +22,10 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, UnreadableItem
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.learners.incontext.chat import Chat, Question
 from shotproof.learners.items import ItemsTask
+from shotproof.results.results import Results
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.taskset import TaskSet
 from shotproof.worlds.sounds import SoundsWorld

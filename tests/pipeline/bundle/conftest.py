@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from shotproof.comparison.card import MissingAxis
 from shotproof.pipeline.bundle.write import bundle
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.profile.profile import Profile, write_card
 from shotproof.pipeline.study import run
-from shotproof.stats.card.card import MissingAxis
 from shotproof.worlds.shapes import ShapesWorld
 
 EXPERIMENT = """

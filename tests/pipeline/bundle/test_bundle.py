@@ -19,12 +19,12 @@ from typer.testing import CliRunner
 import shotproof as sp
 from shotproof.catalog.catalog import Catalog
 from shotproof.cli.app import app
+from shotproof.comparison.card import Card
 from shotproof.core.errors import InputError
 from shotproof.core.trust import NotTrusted
 from shotproof.pipeline.bundle.bundle import MANIFEST, Bundle
 from shotproof.pipeline.bundle.write import bundle
 from shotproof.pipeline.profile.profile import Profile
-from shotproof.stats.card.card import Card
 
 Contents = dict[str, bytes]
 

@@ -11,15 +11,15 @@ from typer.testing import CliRunner
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.cli.app import app
+from shotproof.comparison.card import Card
 from shotproof.core.errors import InputError
 from shotproof.core.trust import NotTrusted
 from shotproof.features.encoder import encode
-from shotproof.pipeline.bundle.run import run_bundle
+from shotproof.pipeline.bundle.bundle_run import run_bundle
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.profile.profile import Profile
 from shotproof.pipeline.start import MADE_BY, StartOptions, start_experiment
 from shotproof.pipeline.study import run
-from shotproof.stats.card.card import Card
 from shotproof.tasks.taskset import TaskSet
 from tests.pipeline.bundle.test_bundle import contents_of, saying, zipped
 

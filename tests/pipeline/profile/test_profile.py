@@ -14,13 +14,13 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.cli.gate import gate as gate_verb
 from shotproof.cli.profile import profile as profile_verb
+from shotproof.comparison.card import Card
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import runtime
 from shotproof.features.encoder import encode
 from shotproof.pipeline.check import check
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.profile.profile import Profile, profile
-from shotproof.stats.card.card import Card
 from shotproof.worlds.shapes import ShapesWorld
 
 pytestmark = pytest.mark.slow
@@ -116,7 +116,7 @@ def test_numbers_and_intervals_are_those_of_the_comparison(planted: Profile) -> 
     losses = [loss for block in planted.comparison.blocks for loss in block.losses]
     for axis, loss in zip(planted.card.stresses, losses, strict=True):
         row = next(row for row in loss.skill.rows if row.classifier.method == "cosine")
-        interval = axis.skill_lost["acc"].interval
+        interval = axis.skill_lost["acc"]
         assert interval == row.first("acc")
         again = axis.skill_lost["acc"].estimate.interval(interval.covers, interval.level)
         assert (again.low, again.high) == pytest.approx((interval.low, interval.high))

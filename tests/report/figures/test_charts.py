@@ -5,6 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from shotproof.planning.plan import ScoreMoments, plan
 from shotproof.report.figures.charts import (
     Bar,
     Point,
@@ -17,7 +18,6 @@ from shotproof.report.figures.charts import (
 )
 from shotproof.stats.costs import AttributeCost
 from shotproof.stats.intervals import Estimate, Interval
-from shotproof.stats.planning.plan import ScoreMoments, plan
 
 NASTY = '"><img src=x onerror=alert(1)> <script>alert(1)</script>'
 

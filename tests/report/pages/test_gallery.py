@@ -15,11 +15,11 @@ from shotproof.analysis.explored_tasks import choose_tasks
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.class_files import apply_names
 from shotproof.core.errors import InputError
-from shotproof.evaluation.answers import AnsweredTasks, answers_on
-from shotproof.evaluation.results import Results
 from shotproof.report.pages.album import Album, thumbnail
 from shotproof.report.pages.content import GalleryTask
 from shotproof.report.pages.gallery import make_gallery
+from shotproof.results.answers import AnsweredTasks, answers_on
+from shotproof.results.results import Results
 from tests.report_files import make_catalog, make_results, make_tasks
 
 

@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 from shotproof.analysis.compare import compare
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
+from shotproof.comparison.numbers import percent
 from shotproof.report.pages.content import PageContent, SetCosts
 from shotproof.report.pages.page import write_page
 from shotproof.stats.costs import AttributeCosts
-from shotproof.stats.export.numbers import percent
 from tests.drawn_results import draw_results, draw_tasks
 from tests.html_page import Page
 from tests.report_files import make_catalog, make_experiment, make_results, make_tasks
@@ -17,7 +17,7 @@ from tests.report_files import make_catalog, make_experiment, make_results, make
 def test_a_comparison_alone_makes_a_page_that_says_what_else_it_could_show(tmp_path: Path) -> None:
     results = make_experiment(tmp_path)[0]
     comparison = compare(results)
-    write_page(tmp_path / "r.html", PageContent("title", comparison, Material(results)))
+    write_page(tmp_path / "r.html", PageContent("title", comparison, Inputs(results)))
     page = Page(tmp_path / "r.html")
     assert page.find("h1") == ["title"]
     plan, attributes, why, tasks = page.find("p", **{"class": "missing"})
@@ -30,7 +30,7 @@ def test_a_comparison_alone_makes_a_page_that_says_what_else_it_could_show(tmp_p
 def test_numbers_are_shown_as_they_are(tmp_path: Path) -> None:
     results = make_experiment(tmp_path)[0]
     comparison = compare(results, level=0.9)
-    write_page(tmp_path / "r.html", PageContent("title", comparison, Material(results)))
+    write_page(tmp_path / "r.html", PageContent("title", comparison, Inputs(results)))
     page = Page(tmp_path / "r.html")
     for row in comparison.rows:
         assert row.reference
@@ -51,7 +51,7 @@ def test_encoders_that_are_files_have_short_names_and_the_provenance_says_which(
         for tasks in (draw_tasks(), draw_tasks("fewstab"))
         for encoder in spellings
     ]
-    write_page(tmp_path / "r.html", PageContent("title", compare(results), Material(results)))
+    write_page(tmp_path / "r.html", PageContent("title", compare(results), Inputs(results)))
     shown, _, rest = (tmp_path / "r.html").read_text().partition('<section id="provenance"')
     provenance = rest.partition("</section>")[0]
     assert "nets/" not in shown.partition("<body")[2]
@@ -65,7 +65,7 @@ def test_a_single_interval_has_its_notes_and_refusals_too(tmp_path: Path) -> Non
         make_results(make_tasks(catalog, "random", seed=seed), "pixels", methods)
         for seed, methods in enumerate(({"ncc": 1.0, "knn": 0.5}, {"ncc": 1.0}))
     ]
-    write_page(tmp_path / "r.html", PageContent("title", compare(results), Material(results)))
+    write_page(tmp_path / "r.html", PageContent("title", compare(results), Inputs(results)))
     page = Page(tmp_path / "r.html")
     told = page.find("p", **{"class": "missing"})
     assert "No sampler interval: all 40 tasks have the same value: there is no variance to estimate." in told
@@ -79,13 +79,13 @@ def test_task_sets_without_a_classifier_in_common_make_a_page(tmp_path: Path) ->
         make_results(make_tasks(catalog, sampler), "pixels", {method: 0.5})
         for sampler, method in (("random", "ncc"), ("fewstab", "knn"))
     ]
-    write_page(tmp_path / "r.html", PageContent("title", compare(results), Material(results)))
+    write_page(tmp_path / "r.html", PageContent("title", compare(results), Inputs(results)))
     assert "There is no gap to report" in " ".join(Page(tmp_path / "r.html").find("p", **{"class": "lead"}))
 
 
 def test_attributes_that_cost_nothing_are_told(tmp_path: Path) -> None:
     results = make_experiment(tmp_path)[0]
     costs = [SetCosts("fewstab, 3-way 1-shot", "ncc on pixels", AttributeCosts(4, []))]
-    write_page(tmp_path / "r.html", PageContent("title", compare(results), Material(results), costs=costs))
+    write_page(tmp_path / "r.html", PageContent("title", compare(results), Inputs(results), costs=costs))
     told = Page(tmp_path / "r.html").find("p", **{"class": "missing"})
     assert any(text.startswith("None of the 4 planted attributes is in 10 tasks") for text in told)

@@ -3,12 +3,12 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
 from shotproof.attributes.attributes import Attributes
 from shotproof.core.records import AttributesRecord, Maker, MethodRecord
-from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.report.pages.provenance import notes_of, provenance
+from shotproof.results.results import Results
 from tests.report_files import make_catalog, make_results, make_tasks
 
 
@@ -18,8 +18,8 @@ def test_all_records_are_listed(tmp_path: Path) -> None:
     results = make_results(tasks, "pixels", {"ncc": 0.5})
     words = Attributes.from_words({"ant/0": ["red"]}, AttributesRecord(detectors=(Maker("photometric"),)))
     features = Features.from_array(["ant/0"], [[1.0]], name="mine")
-    material = Material([results], [tasks], [catalog], [features], [words])
-    of_results, of_tasks, of_catalog, of_features, of_words = provenance(material)
+    inputs = Inputs([results], [tasks], [catalog], [features], [words])
+    of_results, of_tasks, of_catalog, of_features, of_words = provenance(inputs)
     assert of_results[0] == "Results: pets, pixels, fewstab, 3-way 1-shot"
     expected = {
         ("digest", results.digest),
@@ -49,9 +49,9 @@ def test_notes_tell_what_happened(tmp_path: Path) -> None:
     other = make_catalog(tmp_path / "other", ("ant", "bee", "cow"))
     name = f"fewstab tasks {tasks.digest[:8]}"
     noted = Results(results.table, record)
-    notes = notes_of(Material([noted, noted], [tasks], [other]))
+    notes = notes_of(Inputs([noted, noted], [tasks], [other]))
     assert notes[:2] == [f"{name}: fallback share 0.3333, tries max 12.", f"ncc on pixels, {name}: 4 warnings."]
     assert catalog.digest in notes[2]
     assert other.digest in notes[2]
-    assert notes_of(Material([results], [tasks], [catalog])) == []
-    assert notes_of(Material([Results(results.table)]))[0].startswith("Some results do not name their task set")
+    assert notes_of(Inputs([results], [tasks], [catalog])) == []
+    assert notes_of(Inputs([Results(results.table)]))[0].startswith("Some results do not name their task set")

@@ -19,18 +19,18 @@ from shotproof.analysis.explanation.mismatch import (
     row_mismatch,
     sides_of,
 )
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.task_sources import attributes_of
 from shotproof.attributes.attributes import Attributes
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.records import TasksRecord
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.spelling import write_call
-from shotproof.evaluation.answers import results_on
-from shotproof.evaluation.encoder_names import short_encoder_names
-from shotproof.evaluation.origin import REFERENCES, Design, design_of
-from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
+from shotproof.results.answers import results_on
+from shotproof.results.encoder_names import short_encoder_names
+from shotproof.results.origin import REFERENCES, Design, design_of
+from shotproof.results.results import Results
 from shotproof.stats.intervals import Interval, check_level
 from shotproof.tasks.taskset import TaskSet
 
@@ -286,14 +286,14 @@ def mismatch_examples(explanation: Explanation, attributes: Attributes, count: i
 
 
 def explain_hardest(
-    material: Material, *, mismatch: Pooling = "class", level: float = 0.95, runtime: Runtime | None = None
+    inputs: Inputs, *, mismatch: Pooling = "class", level: float = 0.95, runtime: Runtime | None = None
 ) -> list[tuple[Explanation, Attributes]]:
     """An explanation for each group of matched sets that is not random alone, with the attributes it is by.
 
     Of replicates, the one with the lowest seed is taken. A group whose items no attributes know is left out.
 
     Args:
-        material: the task sets, the attributes, and the results and features that tell how hard each task is
+        inputs: the task sets, the attributes, and the results and features that tell how hard each task is
         mismatch, level: as `explain` takes them
         runtime: how it is computed; None is the current one
 
@@ -301,16 +301,16 @@ def explain_hardest(
         One explanation per group, each with its attributes.
     """
     return [
-        explain_by_material(hard, others, material, mismatch=mismatch, level=level, runtime=runtime)
-        for hard, *others in _groups(material)
-        if attributes_of(hard, material.attributes) is not None
+        explain_by_material(hard, others, inputs, mismatch=mismatch, level=level, runtime=runtime)
+        for hard, *others in _groups(inputs)
+        if attributes_of(hard, inputs.attributes) is not None
     ]
 
 
 def explain_by_material(
     tasks: TaskSet,
     against: Sequence[TaskSet],
-    material: Material,
+    inputs: Inputs,
     *,
     mismatch: Pooling = "class",
     level: float = 0.95,
@@ -322,7 +322,7 @@ def explain_by_material(
 
     Args:
         tasks, against: the set to explain, and those that it is compared with
-        material: where attributes, features and results are looked for
+        inputs: where attributes, features and results are looked for
         mismatch, level: as `explain` takes them
         runtime: how it is computed; None is the current one
 
@@ -332,13 +332,13 @@ def explain_by_material(
     Raises:
         InputError: no attributes know the items.
     """
-    attributes = attributes_of(tasks, material.attributes)
+    attributes = attributes_of(tasks, inputs.attributes)
     if attributes is None:
         raise InputError("no attributes say which words hold of the items of these tasks")
-    used = {given.record.features_digest for given in results_on(tasks, material.results)}
-    evaluated = [one for one in material.features if one.digest in used]
-    features = next(iter(evaluated or (material.features if len(material.features) == 1 else [])), None)
-    results = [given for given in material.results if features and given.record.features_digest == features.digest]
+    used = {given.record.features_digest for given in results_on(tasks, inputs.results)}
+    evaluated = [one for one in inputs.features if one.digest in used]
+    features = next(iter(evaluated or (inputs.features if len(inputs.features) == 1 else [])), None)
+    results = [given for given in inputs.results if features and given.record.features_digest == features.digest]
     explanation = explain(
         tasks,
         attributes,
@@ -352,16 +352,16 @@ def explain_by_material(
     return explanation, attributes
 
 
-def _groups(material: Material) -> list[list[TaskSet]]:
+def _groups(inputs: Inputs) -> list[list[TaskSet]]:
     """Matched sets together, the hardest first, then the reference; a set that matches none gets that of its design."""
-    sets = _without_replicates(material.tasks)
+    sets = _without_replicates(inputs.tasks)
     groups: dict[tuple[str | None, str], list[TaskSet]] = {}
     for one in sets:
         groups.setdefault((one.record.source("catalog"), one.match), []).append(one)
     found = []
     for members in groups.values():
         hard = [one for one in members if not _is_reference(one)]
-        hard.sort(key=lambda one: _accuracy(one, material.results))
+        hard.sort(key=lambda one: _accuracy(one, inputs.results))
         if hard:
             alike = [one for one in sets if _design(one) == _design(hard[0])]
             usual = [one for one in (*members, *alike) if _is_reference(one)][:1]

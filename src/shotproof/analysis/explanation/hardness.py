@@ -12,11 +12,11 @@ from shotproof.core.errors import Mismatch
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.evaluation.batches import TaskArrays
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.metrics import FloatArray, rank_correlation
-from shotproof.evaluation.origin import Origin
-from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.learners.heads.inductive.centroids import NearestCentroid
+from shotproof.results.metrics import FloatArray, rank_correlation
+from shotproof.results.origin import Origin
+from shotproof.results.results import Results
 from shotproof.stats.intervals import Interval, sampler_interval
 from shotproof.tasks.taskset import TaskSet
 

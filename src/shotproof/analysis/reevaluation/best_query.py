@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import statistics
 
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
 from shotproof.core.errors import ShotproofError
-from shotproof.evaluation.evaluated import Evaluated
-from shotproof.evaluation.origin import Origin
-from shotproof.stats.planning.pilot import Pilot
-from shotproof.stats.planning.plan import plan
+from shotproof.planning.pilot import Pilot
+from shotproof.planning.plan import plan
+from shotproof.results.evaluated import Evaluated
+from shotproof.results.origin import Origin
 from shotproof.tasks.pool import ItemPool
 
 
-def best_query(random: Evaluated, material: Material) -> int | None:
+def best_query(random: Evaluated, inputs: Inputs) -> int | None:
     """The number with the narrowest interval, in the middle of the classifiers'; None where results do not tell."""
     design = random.origin.design
     if design.shot is None:
         return None
-    sizes = ItemPool.of(material.catalog(design.catalog).in_split(design.split)).sizes.tolist()
+    sizes = ItemPool.of(inputs.catalog(design.catalog).in_split(design.split)).sizes.tolist()
     found = []
-    for given in material.results:
+    for given in inputs.results:
         if Origin.of(given).tasks_digest != random.origin.tasks_digest:
             continue
         for method in given.methods:

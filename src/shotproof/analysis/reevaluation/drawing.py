@@ -8,10 +8,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from shotproof.analysis.reevaluation.material import Material, with_digest
+from shotproof.analysis.inputs import Inputs, with_digest
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, InsufficientData, Mismatch
-from shotproof.core.files import is_there
+from shotproof.core.storage.files import is_there
 from shotproof.core.trust import NotTrusted
 from shotproof.tasks.sampler import BoundSampler, Sampler, samplers
 from shotproof.tasks.taskset import TaskSet, TaskShape
@@ -30,18 +30,18 @@ class Drawing:
     like: Drawing | None = None
 
     @classmethod
-    def of(cls, tasks: TaskSet, material: Material | None = None, known: dict[str, Drawing] | None = None) -> Drawing:
-        """From a task set's record; what its sampler was given is found in the material, by digest.
+    def of(cls, tasks: TaskSet, inputs: Inputs | None = None, known: dict[str, Drawing] | None = None) -> Drawing:
+        """From a task set's record; what its sampler was given is found in the inputs, by digest.
 
         `known` has the drawings made so far, by the digest of the task set: one that others are like is drawn once.
         """
         known = {} if known is None else known
         if tasks.digest not in known:
-            known[tasks.digest] = cls._of(tasks, material or Material(), known)
+            known[tasks.digest] = cls._of(tasks, inputs or Inputs(), known)
         return known[tasks.digest]
 
     @classmethod
-    def _of(cls, tasks: TaskSet, material: Material, drawings: dict[str, Drawing]) -> Drawing:
+    def _of(cls, tasks: TaskSet, inputs: Inputs, drawings: dict[str, Drawing]) -> Drawing:
         record = tasks.record
         if record.sampler is None:
             raise InputError(
@@ -49,9 +49,9 @@ class Drawing:
                 "use one that `sample` made"
             )
         known: dict[str, Sequence[Any]] = {
-            "attributes": material.attributes,
-            "features": material.with_transforms(record.sources["features"]) if "features" in record.sources else (),
-            "like": material.tasks,
+            "attributes": inputs.attributes,
+            "features": inputs.with_transforms(record.sources["features"]) if "features" in record.sources else (),
+            "like": inputs.tasks,
         }
         drawn = f"the {record.sampler} tasks were drawn with the"
         data: dict[str, Any] = {
@@ -61,7 +61,7 @@ class Drawing:
         }
         like = data.pop("like", None)
         try:
-            with material.trusted():
+            with inputs.trusted():
                 sampler = samplers.make({"name": record.sampler.name, **record.sampler.options})
         except NotTrusted:
             raise
@@ -78,7 +78,7 @@ class Drawing:
             sampler,
             None if None in sizes else TaskShape(*sizes),  # type: ignore[arg-type]
             data,
-            None if like is None else cls.of(like, material, drawings),
+            None if like is None else cls.of(like, inputs, drawings),
         )
 
     def draw(self, catalog: Catalog, seed: int, tasks: int, drawn: dict[int, pa.Table] | None = None) -> pa.Table:

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.reevaluation.drawing import Drawing
-from shotproof.analysis.reevaluation.material import Material
 from shotproof.analysis.reevaluation.near_duplicates import near_duplicates
 from shotproof.analysis.reevaluation.repeated import Classifiers, RepeatedClassifiers
 from shotproof.catalog.catalog import Catalog
@@ -23,7 +23,7 @@ from shotproof.core import draws
 from shotproof.core.errors import InsufficientData, Mismatch
 from shotproof.core.nouns import nouns
 from shotproof.core.runtime.runtime import Runtime, resolve
-from shotproof.evaluation.evaluated import METRICS
+from shotproof.results.evaluated import METRICS
 from shotproof.stats.evidence import MeanOf, Units
 from shotproof.stats.halves import HalvedMeans, Halves
 from shotproof.stats.intervals import FloatArray
@@ -104,7 +104,7 @@ def means_on_halves(
     classifiers: Classifiers,
     units: Units,
     *,
-    material: Material | None = None,
+    inputs: Inputs | None = None,
     halvings: int | None = None,
     tasks: int | None = None,
     seed: int | None = None,
@@ -117,10 +117,10 @@ def means_on_halves(
         catalog: that they were drawn from
         classifiers: each encoder's name, features and methods
         units: what is halved
-        material: what the samplers need besides the catalog
-        halvings: how many; None is the material's, or else as many as take some seconds, from 20 to 100
-        seed: of the halves (default: the material's)
-        tasks: how many are drawn on each half; None is the material's, or else 200
+        inputs: what the samplers need besides the catalog
+        halvings: how many; None is the inputs's, or else as many as take some seconds, from 20 to 100
+        seed: of the halves (default: the inputs's)
+        tasks: how many are drawn on each half; None is the inputs's, or else 200
         runtime: how it is computed; the result is the same for any
 
     Returns:
@@ -130,10 +130,10 @@ def means_on_halves(
         InsufficientData: the data is too small for halves.
         Mismatch: none of the task sets can be drawn anew, since what it was drawn with is not there.
     """
-    material = material or Material()
-    seed = material.seed if seed is None else seed
-    tasks = tasks or material.tasks_per_half or TASKS_PER_HALF
-    drawings, refused = _drawings(task_sets, material)
+    inputs = inputs or Inputs()
+    seed = inputs.seed if seed is None else seed
+    tasks = tasks or inputs.tasks_per_half or TASKS_PER_HALF
+    drawings, refused = _drawings(task_sets, inputs)
     kept = _used(catalog, task_sets)
     pool = ItemPool.of(kept)
     again = RepeatedClassifiers.of(classifiers, pool.items, seed)
@@ -144,7 +144,7 @@ def means_on_halves(
     drawn = _not_refused(drawings, refused)
     if halvings is None:
         most = MOST_EVALUATIONS // (2 * tasks * len(drawn) * len(again.names))
-        halvings = material.halvings or min(HALVINGS, max(FEWEST_HALVINGS, most))
+        halvings = inputs.halvings or min(HALVINGS, max(FEWEST_HALVINGS, most))
     groups = None
     if units == "images" and pool.sources is None:  # nobody has said which items share a source
         features = again.encoders[0][1]
@@ -179,14 +179,14 @@ def means_on_halves(
     return HalvedMeans(halves, list(names), refused, together)
 
 
-def _drawings(task_sets: Sequence[TaskSet], material: Material) -> tuple[dict[str, Drawing], dict[str | None, str]]:
+def _drawings(task_sets: Sequence[TaskSet], inputs: Inputs) -> tuple[dict[str, Drawing], dict[str | None, str]]:
     """How each task set was drawn, by its digest, or why it cannot be drawn anew; Mismatch if none can."""
     known: dict[str, Drawing] = {}
     drawings: dict[str, Drawing] = {}
     lacking: dict[str, Mismatch] = {}
     for task_set in task_sets:
         try:
-            drawings[task_set.digest] = Drawing.of(task_set, material, known)
+            drawings[task_set.digest] = Drawing.of(task_set, inputs, known)
         except Mismatch as error:
             lacking[task_set.digest] = error
     if not drawings:

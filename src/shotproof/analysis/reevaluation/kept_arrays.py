@@ -16,7 +16,7 @@ from shotproof.core.arrays import FloatArray
 from shotproof.core.errors import InputError
 from shotproof.core.records import Record
 from shotproof.core.tables import conform, digest, placed, read_table, write_table
-from shotproof.evaluation.evaluated import METRICS, Classifier, Metric
+from shotproof.results.evaluated import METRICS, Classifier, Metric
 from shotproof.stats.evidence import MeanOf
 from shotproof.stats.halves import HalfMoments, HalvedMeans, Halves
 from shotproof.stats.shuffles import ShuffledMeans, ShuffledTasks

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from shotproof.core.runtime.runtime import current_runtime
 from shotproof.evaluation.evaluate import PreparedFeatures, task_seeds
-from shotproof.evaluation.evaluated import Classifier
-from shotproof.evaluation.metrics import Counts
 from shotproof.features.features import Features
 from shotproof.learners.method import AnyMethod, Method, make_method
+from shotproof.results.evaluated import Classifier
+from shotproof.results.metrics import Counts
 from shotproof.tasks.taskset import TaskSet
 
 Classifiers = Sequence[tuple[str, Features, Sequence[AnyMethod]]]  # each encoder, its features, and its methods

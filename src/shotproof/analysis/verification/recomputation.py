@@ -14,9 +14,9 @@ from shotproof.core import draws
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
-from shotproof.evaluation.results import Results
 from shotproof.features.features import Features
 from shotproof.learners.method import Method
+from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 
 if TYPE_CHECKING:

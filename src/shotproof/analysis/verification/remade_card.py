@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shotproof.analysis.card import make_card
 from shotproof.analysis.compare import compare
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
+from shotproof.analysis.make_card import make_card
+from shotproof.comparison.axis_names import without_folders
+from shotproof.comparison.card import Card
+from shotproof.comparison.card_contradictions import NUMBERS, ROUNDING
 from shotproof.core.errors import InputError
 from shotproof.core.plain_values import shown
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.stats.card.card import Card
-from shotproof.stats.card.contradictions import NUMBERS, ROUNDING
-from shotproof.stats.card.names import without_folders
 from shotproof.stats.intervals import Interval
 
 # Another machine rounds otherwise, so that an answer on a half of the data may differ here and there.
@@ -22,12 +22,12 @@ _WORDS = ("verdict", "advice", "notes")  # another version words them otherwise
 _FREE = ("version", "missing")  # what no result decides
 
 
-def remake_card(card: Card, material: Material, runtime: Runtime | None = None) -> Card:
+def remake_card(card: Card, inputs: Inputs, runtime: Runtime | None = None) -> Card:
     """Make a card again from what is in its folder, by the metric, level and intervals that it states.
 
     Args:
         card: as it was handed in
-        material: all that its folder has, with the number of halvings that such cards are made by
+        inputs: all that its folder has, with the number of halvings that such cards are made by
         runtime: how to compute
 
     Raises:
@@ -36,7 +36,7 @@ def remake_card(card: Card, material: Material, runtime: Runtime | None = None) 
     numbers = list(_numbers(card))
     of_tasks = ["sampler"] if any(number.task_variance is not None for number in numbers) else []
     comparison = compare(
-        material,
+        inputs,
         intervals=list(dict.fromkeys([card.covers, *of_tasks, *(number.covers for number in numbers)])),
         level=card.level,
         metric=card.metric,
@@ -47,7 +47,7 @@ def remake_card(card: Card, material: Material, runtime: Runtime | None = None) 
     for classifier in known:
         named = comparison.encoder_names[classifier.encoder], without_folders(classifier.method)
         if named == (card.encoder, card.method):
-            return make_card(comparison, material, classifier, missing=card.missing, quick=card.quick)
+            return make_card(comparison, inputs, classifier, missing=card.missing, quick=card.quick)
     raise InputError(f"there are no results of {card.title}")
 
 

@@ -24,7 +24,7 @@ from shotproof.attributes.detectors.words import (
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.options import option
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.store import Store, Writer, file_digests
+from shotproof.core.storage.store import Store, Writer, file_digests
 
 logger = logging.getLogger("shotproof")
 

@@ -16,10 +16,10 @@ from shotproof.attributes.detectors.captioning import CaptionDetector
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layouts.csv_file import read_csv
 from shotproof.core.errors import InputError
-from shotproof.core.files import parse_json, read_text
 from shotproof.core.options import option
 from shotproof.core.plain_values import typed
 from shotproof.core.runtime.runtime import Runtime
+from shotproof.core.storage.files import parse_json, read_text
 from shotproof.core.tables import conform, read_parquet
 
 logger = logging.getLogger("shotproof")

@@ -11,7 +11,7 @@ from pathlib import Path
 from shotproof.attributes.detector import Words
 from shotproof.attributes.detectors.captioning import CaptionDetector, Keep
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.chat_server import ChatServer, Content, FailedRequest, ServerOptions
+from shotproof.core.clients.chat_server import ChatServer, Content, FailedRequest, ServerOptions
 from shotproof.core.errors import UnreadableItem
 from shotproof.core.options import option
 from shotproof.core.runtime.runtime import Runtime

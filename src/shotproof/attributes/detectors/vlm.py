@@ -16,13 +16,13 @@ import numpy.typing as npt
 from shotproof.attributes.detector import Words
 from shotproof.attributes.detectors.captioning import CaptionDetector, Keep
 from shotproof.catalog.catalog import Catalog
+from shotproof.core.clients.hugging_face import load_part, not_here, quiet, require_model
 from shotproof.core.errors import InputError, MissingExtra, UnreadableItem, first_line
-from shotproof.core.files import file_sha256
-from shotproof.core.hugging_face import load_part, not_here, quiet, require_model
 from shotproof.core.options import option
 from shotproof.core.records import Source
 from shotproof.core.runtime.devices import choose_device
 from shotproof.core.runtime.runtime import Runtime
+from shotproof.core.storage.files import file_sha256
 from shotproof.media.images import open_image
 
 if TYPE_CHECKING:

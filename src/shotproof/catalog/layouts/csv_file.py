@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyarrow import csv as arrow_csv
 
 from shotproof.core.errors import InputError
-from shotproof.core.files import LARGEST_TEXT, find, open_file, require_file, source_of
+from shotproof.core.storage.files import LARGEST_TEXT, find, open_file, require_file, source_of
 from shotproof.core.tables import read_parquet
 
 

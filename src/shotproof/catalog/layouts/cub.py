@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from shotproof.catalog.layout import require_files
 from shotproof.catalog.layouts.published import Columns, PublishedLayout
 from shotproof.core.errors import InputError
-from shotproof.core.files import is_regular, read_text
+from shotproof.core.storage.files import is_regular, read_text
 
 BOX = ("box_x", "box_y", "box_width", "box_height")
 ID, FLAG, NUMBER, TEXT = "a whole number", "0 or 1", "a number", "a name"

@@ -14,8 +14,8 @@ from shotproof.catalog.layout import Layout, sorted_catalog
 from shotproof.catalog.layouts.item_paths import EXTENSIONS, folders_without_items, item_paths
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
-from shotproof.core.places import shown
 from shotproof.core.printable import printable
+from shotproof.core.storage.places import shown
 
 logger = logging.getLogger("shotproof")
 

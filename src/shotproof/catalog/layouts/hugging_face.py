@@ -20,9 +20,9 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import Layout, sorted_catalog
 from shotproof.catalog.layouts.item_paths import EXTENSIONS, split_in_name
 from shotproof.core.errors import InputError, UnknownName, first_line
-from shotproof.core.files import is_regular, names_below, open_file, source_of
 from shotproof.core.options import option
-from shotproof.core.places import absolute, store_of
+from shotproof.core.storage.files import is_regular, names_below, open_file, source_of
+from shotproof.core.storage.places import absolute, store_of
 
 SAVED = ("dataset_dict.json", "state.json")  # what `save_to_disk` writes
 COPIED = ("context", "source")  # further columns that a catalog may have

@@ -20,8 +20,8 @@ from shotproof.catalog.layouts.published import (
     class_folders,
 )
 from shotproof.core.errors import InputError
-from shotproof.core.files import is_regular, read_json, read_text
 from shotproof.core.plain_values import typed
+from shotproof.core.storage.files import is_regular, read_json, read_text
 
 IMAGENET_LICENSE = "ImageNet terms of access: non-commercial research and education"
 CIFAR_LICENSE = "not stated; published for research"

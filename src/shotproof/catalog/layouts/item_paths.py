@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from shotproof.core.errors import InputError
-from shotproof.core.files import is_folder, names_below
-from shotproof.core.places import in_archive, url_of
+from shotproof.core.storage.files import is_folder, names_below
+from shotproof.core.storage.places import in_archive, url_of
 from shotproof.media.clip import SOUND_EXTENSIONS
 from shotproof.media.images import IMAGE_EXTENSIONS
 

@@ -25,7 +25,7 @@ from shotproof.catalog.layouts.published import (
     read_class_lists,
 )
 from shotproof.core.errors import InputError, first_line
-from shotproof.core.files import field, read_json, require_file
+from shotproof.core.storage.files import field, read_json, require_file
 
 
 class AircraftLayout(SplitFileLayout):

@@ -13,7 +13,7 @@ from typing import Any
 
 from shotproof.catalog.layouts.published import SPLIT_CITATION, Columns, SplitFileLayout
 from shotproof.core.errors import InputError
-from shotproof.core.files import field, is_folder, is_regular, names_below, read_json
+from shotproof.core.storage.files import field, is_folder, is_regular, names_below, read_json
 from shotproof.media.images import open_image
 
 LISTING = "instances_train2017.json"

@@ -18,8 +18,8 @@ from shotproof.catalog.layout import Layout, require_files, sorted_catalog
 from shotproof.catalog.layouts.csv_file import read_csv
 from shotproof.catalog.layouts.item_paths import item_paths
 from shotproof.core.errors import InputError, did_you_mean
-from shotproof.core.files import is_folder, is_regular, read_json
 from shotproof.core.options import option
+from shotproof.core.storage.files import is_folder, is_regular, read_json
 from shotproof.core.tables import conform
 
 logger = logging.getLogger("shotproof")

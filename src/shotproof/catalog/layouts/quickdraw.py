@@ -13,7 +13,7 @@ import numpy as np
 
 from shotproof.catalog.layouts.published import SPLIT_CITATION, Columns, SplitFileLayout, class_folders
 from shotproof.core.errors import InputError
-from shotproof.core.numpy_files import read_npy
+from shotproof.core.storage.numpy_files import read_npy
 
 
 class QuickdrawLayout(SplitFileLayout):

@@ -14,8 +14,8 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import Layout, sorted_catalog
 from shotproof.catalog.layouts.csv_file import read_csv_or_parquet
 from shotproof.core.errors import InputError, did_you_mean
-from shotproof.core.files import is_regular
-from shotproof.core.places import shown, url_of
+from shotproof.core.storage.files import is_regular
+from shotproof.core.storage.places import shown, url_of
 from shotproof.core.tables import conform, require_unique
 
 # What a column may be called, in any case; the first name wins over the others.

@@ -9,8 +9,8 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import Layout, sorted_catalog
 from shotproof.catalog.layouts.item_paths import EXTENSIONS, split_in_name
 from shotproof.core.errors import InputError
-from shotproof.core.files import names_below, read_json, read_text
 from shotproof.core.options import option
+from shotproof.core.storage.files import names_below, read_json, read_text
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shotproof.cli.console import print_json, print_table, say
-from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Workers, make_runtime
 from shotproof.core import limits
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.nouns import counted
@@ -76,8 +76,8 @@ def catalog(
     from shotproof.catalog.contexts import context_statistics
     from shotproof.catalog.layout import read_layout
     from shotproof.cli.data.context_tables import print_context_statistics
-    from shotproof.core.files import is_regular
-    from shotproof.core.places import ARCHIVES
+    from shotproof.core.storage.files import is_regular
+    from shotproof.core.storage.places import ARCHIVES
 
     if output is None and not check and not stats:
         raise InputError("nothing to do: give --output FILE, --check, or --stats")

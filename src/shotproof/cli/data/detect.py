@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shotproof.cli.console import print_json, print_table, say
-from shotproof.cli.runtime import BatchSize, Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.cli.runtime_options import BatchSize, Cache, Device, EngineName, Progress, Workers, make_runtime
 from shotproof.core.errors import InputError
 from shotproof.core.nouns import counted
 
@@ -85,7 +85,7 @@ def detect(
 
 
 def _output(output: Path | None, source: Path) -> Path:
-    from shotproof.core.places import absolute
+    from shotproof.core.storage.places import absolute
     from shotproof.core.tables import check_output
 
     if output is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from shotproof.cli.console import say
-from shotproof.cli.runtime import BatchSize, Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.cli.runtime_options import BatchSize, Cache, Device, EngineName, Progress, Workers, make_runtime
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
@@ -53,12 +53,12 @@ def encode(
 
     from shotproof.catalog.catalog import Catalog
     from shotproof.core.errors import InputError
-    from shotproof.core.parts import in_parts
+    from shotproof.core.storage.parts import in_parts
     from shotproof.core.tables import check_output
     from shotproof.features.encoder import encode as encode_items
     from shotproof.features.encoder import encoders
     from shotproof.features.encoders.staged import StagedEncoder, encode_stages, no_stages
-    from shotproof.features.parts import encode_parts
+    from shotproof.features.feature_parts import encode_parts
 
     started = time.perf_counter()
     chosen = encoders.make(encoder)

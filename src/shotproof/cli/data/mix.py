@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shotproof.cli.console import print_json, print_table, say
-from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Workers, make_runtime
 from shotproof.core import limits
 from shotproof.core.nouns import counted
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from shotproof.cli.console import say, told_notes
-from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
+from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Workers
 from shotproof.core import limits
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def train(
 
     from shotproof.attributes.attributes import Attributes
     from shotproof.catalog.catalog import Catalog
-    from shotproof.cli.runtime import make_runtime
+    from shotproof.cli.runtime_options import make_runtime
     from shotproof.core.tables import check_output
     from shotproof.features.features import Features
     from shotproof.models.objective import objectives

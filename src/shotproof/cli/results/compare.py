@@ -19,13 +19,13 @@ from shotproof.cli.results.files import (
     WithPlacebo,
     read_files,
 )
-from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
+from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Workers
 from shotproof.core import limits
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
+    from shotproof.comparison.comparison import Comparison
     from shotproof.stats.block import Group
-    from shotproof.stats.comparison import Comparison
     from shotproof.stats.data_sets import AcrossDataSets
     from shotproof.stats.intervals import Interval
 
@@ -65,9 +65,9 @@ def compare(
     """
     from shotproof.analysis.compare import compare as compare_classifiers
     from shotproof.cli.console import print_csv, print_json, say_text
-    from shotproof.cli.runtime import make_runtime
+    from shotproof.cli.runtime_options import make_runtime
     from shotproof.core.errors import InputError
-    from shotproof.evaluation.evaluated import check_metric
+    from shotproof.results.evaluated import check_metric
     from shotproof.stats.intervals import check_intervals, check_level
 
     if as_json + as_csv + as_latex > 1:
@@ -77,9 +77,9 @@ def compare(
         check_intervals(interval)
     check_level(level)
     check_metric(metric)
-    material = read_files(results, tasks, catalog, features, attributes, halvings=halvings, trust=trust)
+    inputs = read_files(results, tasks, catalog, features, attributes, halvings=halvings, trust=trust)
     comparison = compare_classifiers(
-        material,
+        inputs,
         intervals=interval,
         level=level,
         metric=metric,
@@ -102,9 +102,9 @@ def compare(
 def print_intervals(comparison: Comparison) -> None:
     """Print all tables, one section per design."""
     from shotproof.cli.results.report import print_detectors, print_verdict
+    from shotproof.comparison.sentences import fates_of
+    from shotproof.comparison.wide import title_of
     from shotproof.core.nouns import nouns
-    from shotproof.stats.export.sentences import fates_of
-    from shotproof.stats.export.wide import title_of
     from shotproof.stats.intervals import meanings
 
     say(f"{100 * comparison.level:.4g}% intervals")
@@ -145,8 +145,8 @@ def _print_group(comparison: Comparison, group: Group) -> None:
     import math
 
     from shotproof.cli.console import print_table
-    from shotproof.stats.export.numbers import percent
-    from shotproof.stats.export.wide import METRIC_NAMES
+    from shotproof.comparison.numbers import percent
+    from shotproof.comparison.wide import METRIC_NAMES
 
     seeds = f" of {len(group.seeds)} seeds" if len(group.seeds) > 1 else ""
     title = f"{group.title[:1].upper()}{group.title[1:]}{seeds}"
@@ -189,7 +189,7 @@ def _print_pairs(comparison: Comparison, group: Group, what: str) -> None:
     import math
 
     from shotproof.cli.console import print_table
-    from shotproof.stats.export.wide import METRIC_NAMES
+    from shotproof.comparison.wide import METRIC_NAMES
 
     by_interval = [group.pairs[comparison.metric, name] for name in comparison.covers]
     rows = [
@@ -214,8 +214,8 @@ def _print_triples(comparison: Comparison, group: Group, what: str) -> None:
     import math
 
     from shotproof.cli.console import print_table
-    from shotproof.stats.export.sentences import fates_of
-    from shotproof.stats.export.wide import METRIC_NAMES
+    from shotproof.comparison.sentences import fates_of
+    from shotproof.comparison.wide import METRIC_NAMES
 
     metric = comparison.metric
     triples, rows = group.triples[metric], []
@@ -236,8 +236,8 @@ def _print_triples(comparison: Comparison, group: Group, what: str) -> None:
 def _print_data_sets(comparison: Comparison, across: AcrossDataSets) -> None:
     """One row per data set, one column per classifier, the mean below."""
     from shotproof.cli.console import print_table
-    from shotproof.stats.export.numbers import percent
-    from shotproof.stats.export.wide import METRIC_NAMES
+    from shotproof.comparison.numbers import percent
+    from shotproof.comparison.wide import METRIC_NAMES
 
     metric, covers = comparison.metric, comparison.first_covers
     shown = [row.classifier for row in across.mean.rows]

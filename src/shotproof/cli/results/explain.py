@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from shotproof.cli.console import say
-from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Workers, make_runtime
 from shotproof.core import limits
 from shotproof.core.nouns import counted
 
@@ -67,7 +67,7 @@ def explain(
     from shotproof.analysis.explanation.explain import check_mismatch, explain_by_material, explain_hardest
     from shotproof.cli.console import print_csv, print_json
     from shotproof.core.errors import InputError
-    from shotproof.core.files import is_folder
+    from shotproof.core.storage.files import is_folder
     from shotproof.pipeline.read import read_inputs
     from shotproof.pipeline.report import write_explanations
     from shotproof.tasks.taskset import TaskSet
@@ -78,19 +78,19 @@ def explain(
     files = [path for path in tasks if not is_folder(path)]
     folders = [path for path in tasks if is_folder(path)]
     beside = [*([catalog] if catalog else []), *(features or []), *(attributes or [])]
-    material = read_inputs([*folders, *(results or []), *beside])
-    if not material.attributes:
+    inputs = read_inputs([*folders, *(results or []), *beside])
+    if not inputs.attributes:
         raise InputError("nothing says which words hold of which item: give --attributes attributes.parquet")
     if files:
         sets = [TaskSet.read(path) for path in (*files, *(against or []))]
-        explained = [explain_by_material(sets[0], sets[1:], material, mismatch=kind, level=level, runtime=runtime)]
+        explained = [explain_by_material(sets[0], sets[1:], inputs, mismatch=kind, level=level, runtime=runtime)]
     else:
-        explained = explain_hardest(material, mismatch=kind, level=level, runtime=runtime)
+        explained = explain_hardest(inputs, mismatch=kind, level=level, runtime=runtime)
         if not explained:
             raise InputError("the run has no tasks to explain: random tasks alone are not hard for a reason")
     explanations = [explanation for explanation, _ in explained]
     if output:
-        write_explanations(output, explained, material.catalogs)
+        write_explanations(output, explained, inputs.catalogs)
     if as_json:
         documents = [one.to_json() for one in explanations]
         print_json(documents[0] if len(documents) == 1 else documents)
@@ -140,7 +140,7 @@ def _print(explanation: Explanation, top: int) -> None:
 
 def _shape(tasks: TaskSet) -> str:
     """E.g. `, 5-way 1-shot`, where the file says so."""
-    from shotproof.evaluation.origin import design_of
+    from shotproof.results.origin import design_of
 
     return f", {design_of(tasks.record, tasks.record.way, tasks.record.query).shape}" if tasks.record.sampler else ""
 

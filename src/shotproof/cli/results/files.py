@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from shotproof.analysis.reevaluation.material import Material
+    from shotproof.analysis.inputs import Inputs
 
 ResultsFiles = Annotated[
     list[Path],
@@ -55,7 +55,7 @@ Trusted = Annotated[
 ]
 
 
-def read_files(paths: Sequence[Path], *further: Sequence[Path] | None, **settings: Any) -> Material:
+def read_files(paths: Sequence[Path], *further: Sequence[Path] | None, **settings: Any) -> Inputs:
     """Read files and folders of runs; `settings` are those of `read_inputs`."""
     from shotproof.pipeline.read import read_inputs
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shotproof.cli.console import say
-from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Workers, make_runtime
 from shotproof.core import limits
 from shotproof.core.nouns import counted
 
@@ -70,7 +70,7 @@ def geometry(
     from shotproof.cli.console import print_json
     from shotproof.core.errors import InputError
     from shotproof.features.features import Features
-    from shotproof.report.figures.geometry import write_geometry
+    from shotproof.report.figures.feature_change_figure import write_geometry
 
     if catalog is None and (clean_value is not None or reference_catalog is not None or split is not None):
         raise InputError("--clean-value, --reference-catalog and --split need --catalog")
@@ -121,7 +121,7 @@ def _in_split(catalog: Catalog, split: str | None) -> Catalog:
 def _print_change(found: FeatureChange, features: Features, level: float, names: Mapping[str, str]) -> None:
     """Tables 7 and 8, and what was found in a sentence."""
     from shotproof.cli.console import print_table
-    from shotproof.report.figures.geometry import COLUMNS, table_rows
+    from shotproof.report.figures.feature_change_figure import COLUMNS, table_rows
 
     print_table(
         f"features by {features.name}, clean and mixed: means with {level:.0%} intervals over recordings, "

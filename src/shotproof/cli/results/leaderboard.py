@@ -35,8 +35,8 @@ def leaderboard(
     Example: shotproof leaderboard submissions/ -o site
     """
     from shotproof.cli.console import print_table
-    from shotproof.pipeline.leaderboard import leaderboard as rank
-    from shotproof.stats.export.numbers import bounds, percent
+    from shotproof.comparison.numbers import bounds, percent
+    from shotproof.pipeline.leaderboard_files import leaderboard as rank
 
     output = folder / "site" if output is None else output
     board = rank(folder, output, interval=interval, level=level, metric=metric, title=title)

@@ -16,8 +16,8 @@ from shotproof.core.records import UNKNOWN
 
 if TYPE_CHECKING:
     from shotproof.catalog.catalog import Catalog
-    from shotproof.stats.planning.pilot import Pilot
-    from shotproof.stats.planning.plan import Plan
+    from shotproof.planning.pilot import Pilot
+    from shotproof.planning.plan import Plan
 
 BAR = 40  # characters of the longest bar
 
@@ -62,20 +62,20 @@ def plan(
     """
     from shotproof.cli.console import print_json
     from shotproof.core.errors import InputError
-    from shotproof.evaluation.encoder_names import short_encoder_names
     from shotproof.pipeline.read import read_inputs
+    from shotproof.planning.pilot import pilots_of
+    from shotproof.planning.statistical_power import check_power
+    from shotproof.results.encoder_names import short_encoder_names
     from shotproof.stats.intervals import check_level
-    from shotproof.stats.planning.pilot import pilots_of
-    from shotproof.stats.planning.statistical_power import check_power
 
     check_level(level)
     check_power(power)
     if (classes is None) != (items is None) or (catalog is not None and classes is not None):
         raise InputError("the data's size: expected --catalog, or --classes and --items together")
-    material = read_inputs([*pilot, *([] if catalog is None else [catalog])])
+    inputs = read_inputs([*pilot, *([] if catalog is None else [catalog])])
     planned = []
-    for read in _chosen(pilots_of(material.results), encoder, shot):
-        given = [one for one in material.catalogs if catalog or one.digest == read.origin.design.catalog]
+    for read in _chosen(pilots_of(inputs.results), encoder, shot):
+        given = [one for one in inputs.catalogs if catalog or one.digest == read.origin.design.catalog]
         sizes = _sizes(read, given[-1] if given else None, split, classes, items)
         planned.append(_Planned.of(read, method, shot, sizes, query, level))
     documents = [one.to_json(difference, power) for one in planned]
@@ -90,7 +90,7 @@ def plan(
 def _chosen(pilots: list[Pilot], encoder: str | None, shot: int | None) -> list[Pilot]:
     """The pilots of this encoder and number of shots, where these are given."""
     from shotproof.core.errors import InputError, UnknownName
-    from shotproof.evaluation.encoder_names import short_encoder_names
+    from shotproof.results.encoder_names import short_encoder_names
 
     names = short_encoder_names(one.origin.encoder for one in pilots)
     if encoder is not None and encoder not in {*names, *names.values()}:
@@ -127,8 +127,8 @@ class _Planned:
         level: float,
     ) -> _Planned:
         from shotproof.core.errors import InputError
-        from shotproof.stats.planning.plan import QUERIES
-        from shotproof.stats.planning.plan import plan as make_plan
+        from shotproof.planning.plan import QUERIES
+        from shotproof.planning.plan import plan as make_plan
 
         shot = pilot.origin.design.shot or shot
         if shot is None:
@@ -170,8 +170,8 @@ class _Planned:
 
     def _comparisons(self, difference: float, power: float) -> list[dict[str, Any]]:
         """How many tasks tell the method from each other one of the pilot, and from one that is run on other tasks."""
-        from shotproof.stats.planning.plan import available_tasks
-        from shotproof.stats.planning.statistical_power import statistical_power, tasks_needed
+        from shotproof.planning.plan import available_tasks
+        from shotproof.planning.statistical_power import statistical_power, tasks_needed
 
         rows = []
         pilot, made, method = self.pilot, self.plan, self.method

@@ -20,13 +20,13 @@ from shotproof.cli.results.files import (
     WithPlacebo,
     read_files,
 )
-from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Workers, make_runtime
 
 if TYPE_CHECKING:
     from shotproof.analysis.explanation.mismatch import Pooling
-    from shotproof.evaluation.evaluated import Metric
-    from shotproof.evaluation.origin import Design
-    from shotproof.stats.comparison import Comparison, GapRow
+    from shotproof.comparison.comparison import Comparison, GapRow
+    from shotproof.results.evaluated import Metric
+    from shotproof.results.origin import Design
     from shotproof.stats.intervals import Interval
 
 
@@ -107,9 +107,9 @@ def report(
 def print_comparison(comparison: Comparison) -> None:
     """Print one table per design and task set, with one row per classifier, and what was found in a sentence or two."""
     from shotproof.cli.console import print_table
+    from shotproof.comparison.numbers import level
+    from shotproof.comparison.sentences import interval_sentences
     from shotproof.report.pages.wording import bounds, metric, percent
-    from shotproof.stats.export.numbers import level
-    from shotproof.stats.export.sentences import interval_sentences
 
     def lost(given: dict[Metric, Interval]) -> list[str]:
         """Of both metrics; a reason instead of a number that there is not."""
@@ -148,7 +148,7 @@ def print_comparison(comparison: Comparison) -> None:
 
 def print_verdict(comparison: Comparison) -> None:
     """Print what to know and do in plain words, what was found in at most five sentences, and what their terms mean."""
-    from shotproof.stats.export.summary import terms
+    from shotproof.comparison.summary import terms
 
     in_short = comparison.summary()
     if in_short:

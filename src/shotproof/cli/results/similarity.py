@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shotproof.cli.runtime import BatchSize, Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.cli.runtime_options import BatchSize, Cache, Device, EngineName, Progress, Workers, make_runtime
 from shotproof.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def similarity(
     from shotproof.cli.console import print_json
     from shotproof.features.encoder import encode
     from shotproof.features.features import Features
-    from shotproof.report.figures.similarity import write_similarity
+    from shotproof.report.figures.similarity_figure import write_similarity
 
     if (model is None) == (features is None) or (features is None) != (texts is None):
         raise InputError("give either --model, or both --features and --texts")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shotproof.cli.console import say
-from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Workers, make_runtime
 from shotproof.core import limits
 from shotproof.core.nouns import counted
 
@@ -71,8 +71,8 @@ def transfer(
 
 def _print(table: TransferTable) -> None:
     from shotproof.cli.console import print_table
-    from shotproof.evaluation.encoder_names import short_encoder_names
     from shotproof.report.pages.wording import bounds, percent
+    from shotproof.results.encoder_names import short_encoder_names
 
     names = short_encoder_names(row.classifier.encoder for row in table.rows)
     extracted = f", extracted with {names[table.extracted_with]}," if table.extracted_with else ""

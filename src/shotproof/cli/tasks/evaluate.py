@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shotproof.cli.console import say
-from shotproof.cli.runtime import Cache, Device, EngineName, Progress, Workers
+from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Workers
 from shotproof.core import limits
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from shotproof.evaluation.results import Results
     from shotproof.features.features import Features
     from shotproof.learners.method import Method
+    from shotproof.results.results import Results
 
 
 def evaluate(
@@ -94,7 +94,7 @@ def evaluate(
 
     from shotproof.catalog.catalog import Catalog
     from shotproof.cli.console import print_json, print_table, told_notes, told_warnings
-    from shotproof.cli.runtime import make_runtime
+    from shotproof.cli.runtime_options import make_runtime
     from shotproof.core.errors import InputError
     from shotproof.core.tables import check_output
     from shotproof.evaluation.evaluate import evaluate as evaluate_tasks

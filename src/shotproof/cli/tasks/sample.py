@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shotproof.cli.console import say
-from shotproof.cli.runtime import Device, EngineName, Progress, Workers
+from shotproof.cli.runtime_options import Device, EngineName, Progress, Workers
 from shotproof.core import limits
 from shotproof.core.nouns import counted
 
@@ -51,7 +51,7 @@ def sample(
     from shotproof.attributes.attributes import Attributes
     from shotproof.catalog.catalog import Catalog
     from shotproof.cli.console import print_json, told_warnings
-    from shotproof.cli.runtime import make_runtime
+    from shotproof.cli.runtime_options import make_runtime
     from shotproof.core.errors import InputError
     from shotproof.core.tables import check_output
     from shotproof.features.features import Features

@@ -19,8 +19,8 @@ from shotproof.core.options import option
 from shotproof.core.runtime.engine import Engine, Needs
 from shotproof.core.runtime.failure import Failure
 from shotproof.core.runtime.packed import CannotTravel, pack
-from shotproof.core.runtime.pool import borrow_pool, discard
 from shotproof.core.runtime.worker import do_block, in_worker
+from shotproof.core.runtime.worker_pool import borrow_pool, discard
 
 GRACE_SECONDS = 0.5  # for blocks under way that nobody waits for any more; then their processes are killed
 BLOCKS_AHEAD = 2  # per worker: enough to keep it busy, few enough for the memory of one who is slow to take results

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shotproof.core.errors import InputError, MissingExtra
-from shotproof.core.files import file_sha256
 from shotproof.core.options import option
+from shotproof.core.storage.files import file_sha256
 from shotproof.features.encoders.sound import LONGEST_CLIP, SoundEncoder
 from shotproof.media.clip import SECONDS
 

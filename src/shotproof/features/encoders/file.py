@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, did_you_mean
-from shotproof.core.numpy_files import read_npy, read_npz
 from shotproof.core.options import option
 from shotproof.core.records import FeaturesRecord
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.store import OnError
+from shotproof.core.storage.numpy_files import read_npy, read_npz
+from shotproof.core.storage.store import OnError
 from shotproof.core.tables import find_rows, read_table, require_unique
 from shotproof.features.encoder import Encoder
 from shotproof.features.features import Features

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from shotproof.catalog.catalog import Catalog
+from shotproof.core.clients.hugging_face import load_part, require_model
 from shotproof.core.errors import InputError
-from shotproof.core.hugging_face import load_part, require_model
 from shotproof.core.options import option
-from shotproof.features.encoders.network import NetworkEncoder
+from shotproof.features.encoders.pretrained_network import NetworkEncoder
 from shotproof.features.encoders.staged import STAGE, StagedEncoder
 from shotproof.features.encoders.tower import POOLINGS, load_tower, local_map, pooled, pooled_stages, tower_digest
 from shotproof.features.pretraining.class_lists import IMAGENET

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from shotproof.catalog.catalog import Catalog
+from shotproof.core.clients.hugging_face import load_part, require_model
 from shotproof.core.errors import InputError
-from shotproof.core.hugging_face import load_part, require_model
 from shotproof.core.options import option
 from shotproof.features.encoders.sound import LONGEST_CLIP, SoundEncoder
 from shotproof.features.encoders.staged import STAGE, StagedEncoder

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from PIL import Image
 
 from shotproof.core.errors import MissingExtra
-from shotproof.core.files import file_sha256
 from shotproof.core.options import option
+from shotproof.core.storage.files import file_sha256
 from shotproof.features.encoders.staged import STAGE, StagedEncoder
 from shotproof.features.pretraining.class_lists import IMAGENET
 from shotproof.media.images import REDUCED, open_image

@@ -16,11 +16,10 @@ from PIL import Image
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.clips import clip_digests, clips_of
 from shotproof.core.errors import InputError, MissingExtra, UnknownName, did_you_mean, first_line
-from shotproof.core.files import file_sha256, is_there, read_toml, require_file
 from shotproof.core.options import option
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.store import OnError
-from shotproof.features.encoders.network import NetworkEncoder
+from shotproof.core.storage.files import file_sha256, is_there, read_toml, require_file
+from shotproof.core.storage.store import OnError
 from shotproof.features.encoders.onnx_sound import (
     BANDS_FIRST,
     FRONT_ENDS,
@@ -31,6 +30,7 @@ from shotproof.features.encoders.onnx_sound import (
     ClipPreparation,
     clip_preparation,
 )
+from shotproof.features.encoders.pretrained_network import NetworkEncoder
 from shotproof.features.encoders.sound import LONGEST_CLIP
 from shotproof.media.clip import RATES
 from shotproof.media.images import REDUCED, open_image

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from shotproof.core.options import option
-from shotproof.features.encoders.network import NetworkEncoder
+from shotproof.features.encoders.pretrained_network import NetworkEncoder
 from shotproof.media.images import REDUCED, open_image
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ import pyarrow as pa
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.clips import clip_digests, clips_of
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.store import OnError
-from shotproof.features.encoders.network import NetworkEncoder
+from shotproof.core.storage.store import OnError
+from shotproof.features.encoders.pretrained_network import NetworkEncoder
 from shotproof.media.clip import read_clip
 from shotproof.media.mixture import Clip
 

@@ -14,9 +14,9 @@ import numpy.typing as npt
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, UnknownName, UnreadableItem
 from shotproof.core.runtime.runtime import Runtime, resolve
-from shotproof.core.store import OnError
+from shotproof.core.storage.store import OnError
 from shotproof.features.encoder import Encoder, encoders, recorded
-from shotproof.features.encoders.network import NetworkEncoder
+from shotproof.features.encoders.pretrained_network import NetworkEncoder
 from shotproof.features.features import Features, Tally
 
 if TYPE_CHECKING:

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from shotproof.catalog.catalog import Catalog
+from shotproof.core.clients.hugging_face import load_part
 from shotproof.core.errors import InputError
-from shotproof.core.hugging_face import load_part
 from shotproof.core.options import option
 from shotproof.core.records import FeaturesRecord, Maker
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.store import OnError
-from shotproof.features.encoders.network import NetworkEncoder
+from shotproof.core.storage.store import OnError
+from shotproof.features.encoders.pretrained_network import NetworkEncoder
 from shotproof.features.features import Features
 
 if TYPE_CHECKING:

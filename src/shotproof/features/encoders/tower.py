@@ -7,8 +7,8 @@ import json
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
+from shotproof.core.clients.hugging_face import load_part
 from shotproof.core.errors import InputError
-from shotproof.core.hugging_face import load_part
 
 if TYPE_CHECKING:
     import torch

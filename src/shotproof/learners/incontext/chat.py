@@ -18,7 +18,7 @@ import numpy as np
 from shotproof.catalog.clips import clip_digests
 from shotproof.core import draws
 from shotproof.core.arrays import IntArray
-from shotproof.core.chat_server import FailedRequest, ServerOptions
+from shotproof.core.clients.chat_server import FailedRequest, ServerOptions
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
 from shotproof.core.plain_values import plain

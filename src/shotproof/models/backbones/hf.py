@@ -10,8 +10,8 @@ from typing import Any
 
 from torch import Tensor
 
+from shotproof.core.clients.hugging_face import load_part
 from shotproof.core.errors import InputError, MissingExtra
-from shotproof.core.hugging_face import load_part
 from shotproof.core.options import option
 from shotproof.features.encoders.tower import POOLINGS, load_tower, local_map, pooled
 from shotproof.models.backbone import Backbone, BackboneNetwork

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from shotproof.core.clients.hugging_face import not_here
 from shotproof.core.errors import InputError, MissingExtra, first_line
-from shotproof.core.hugging_face import not_here
 from shotproof.core.options import option
 from shotproof.models.backbone import Backbone, BackboneNetwork
 from shotproof.models.preprocessing import MEAN, RESAMPLINGS, STD, ImagePreprocessing, Medium, Preprocessing

@@ -16,12 +16,12 @@ from typing import Any, Literal
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.archives import Archive, open_archive, unsafe_path
+from shotproof.comparison.card import Card
 from shotproof.core.errors import InputError, Mismatch
-from shotproof.core.files import parse_json
 from shotproof.core.json_records import as_json, from_json
+from shotproof.core.storage.archives import Archive, open_archive, unsafe_path
+from shotproof.core.storage.files import parse_json
 from shotproof.core.tables import placed
-from shotproof.stats.card.card import Card
 from shotproof.tasks.taskset import TaskSet
 
 KIND, FORMAT = "bundle", 1

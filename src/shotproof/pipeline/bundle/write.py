@@ -17,19 +17,19 @@ import pyarrow as pa
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.archives import unsafe_path, write_archive
+from shotproof.comparison.card import CARD_FILE, Card
 from shotproof.core.errors import InputError
-from shotproof.core.files import is_folder, is_there, read_bytes
 from shotproof.core.records import UNKNOWN, Maker
+from shotproof.core.storage.archives import unsafe_path, write_archive
+from shotproof.core.storage.files import is_folder, is_there, read_bytes
 from shotproof.core.tables import check_output
 from shotproof.core.trust import NotTrusted, Trust, reading_below, trusting
-from shotproof.evaluation.results import Results
 from shotproof.learners.adaptation.adaptation import Adaptation
 from shotproof.learners.method import Method, make_method
 from shotproof.learners.model_head import ModelHead
 from shotproof.pipeline.bundle.bundle import MANIFEST, Bundle, BundledFile, FileKind
 from shotproof.pipeline.run_files import files_of, kind_of
-from shotproof.stats.card.card import CARD_FILE, Card
+from shotproof.results.results import Results
 from shotproof.tasks.sampler import samplers
 from shotproof.tasks.taskset import TaskSet
 from shotproof.version import __version__

@@ -10,22 +10,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shotproof.analysis.card import make_card
+from shotproof.analysis.make_card import make_card
+from shotproof.comparison.card import CARD_FILE, Card, MissingAxis
+from shotproof.comparison.comparison import Comparison
 from shotproof.core.errors import InputError
 from shotproof.core.records import Maker
 from shotproof.core.runtime.runtime import Runtime
+from shotproof.core.storage.whole_files import new_folder, write_text
 from shotproof.core.tables import check_output
 from shotproof.core.trust import trusting
-from shotproof.core.whole_files import new_folder, write_text
-from shotproof.evaluation.evaluated import Classifier
 from shotproof.pipeline.experiment import Experiment
-from shotproof.pipeline.profile.plan import QUERY, WAY, ProfileOptions, plan_profile
+from shotproof.pipeline.profile.profile_plan import QUERY, WAY, ProfileOptions, plan_profile
 from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
 from shotproof.pipeline.steps.steps import Tell
 from shotproof.pipeline.study import Study, run
-from shotproof.report.pages.card import FIGURE_FILE, PAGE_FILE, write_card_page
-from shotproof.stats.card.card import CARD_FILE, Card, MissingAxis
-from shotproof.stats.comparison import Comparison
+from shotproof.report.pages.card_page import FIGURE_FILE, PAGE_FILE, write_card_page
+from shotproof.results.evaluated import Classifier
 
 MADE_BY = "shotproof profile"
 

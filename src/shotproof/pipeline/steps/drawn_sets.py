@@ -11,7 +11,7 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InsufficientData
 from shotproof.features.features import Features
-from shotproof.pipeline.draws import Draw
+from shotproof.pipeline.draw_entries import Draw
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.steps.stamps import file_stamps
 from shotproof.pipeline.steps.steps import Steps, file_name

@@ -11,7 +11,6 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core.records import Source
 from shotproof.core.runtime.runtime import current_runtime
 from shotproof.evaluation.evaluate import ON_ITEMS, evaluate
-from shotproof.evaluation.results import Results
 from shotproof.evaluation.tuning import tuned_methods
 from shotproof.features.features import Features
 from shotproof.learners.adaptation.adaptation import Adaptation
@@ -20,6 +19,7 @@ from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.steps.drawn_sets import DrawnSet
 from shotproof.pipeline.steps.steps import Steps
 from shotproof.pipeline.steps.validation_sets import ValidationSets
+from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
 from shotproof.attributes.attributes import Attributes
 from shotproof.attributes.detector import detect
 from shotproof.attributes.detectors.photometric import PhotometricDetector
@@ -23,16 +23,16 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.class_files import apply_names, apply_splits
 from shotproof.catalog.layout import read_layout
 from shotproof.core.errors import InsufficientData, Mismatch, UnreadableItem
-from shotproof.core.files import is_there
 from shotproof.core.nouns import counted
 from shotproof.core.runtime.runtime import current_runtime
+from shotproof.core.storage.files import is_there
 from shotproof.features.encoder import encode
-from shotproof.features.encoders.network import NetworkEncoder
+from shotproof.features.encoders.pretrained_network import NetworkEncoder
 from shotproof.features.features import Features
 from shotproof.features.transforms import transform
 from shotproof.media.images import is_readable
 from shotproof.pipeline.checks import check_draws, check_models, check_surroundings, check_tuning, placed, with_stages
-from shotproof.pipeline.draws import Draw
+from shotproof.pipeline.draw_entries import Draw
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.models import read_models
 from shotproof.pipeline.steps.drawn_sets import DrawnSet, DrawnSets
@@ -93,7 +93,7 @@ class ExperimentSteps:
     leave_out: bool = False
     left_out: dict[str, str] = field(default_factory=dict)
 
-    def make(self) -> Material | None:
+    def make(self) -> Inputs | None:
         """Make everything up to the results, and return it; None in a dry run."""
         with placed(self.experiment, "[evaluate], model"):
             models = read_models(self.experiment)
@@ -117,7 +117,7 @@ class ExperimentSteps:
             return None
         self.steps.finish()
         folder = self.steps.folder
-        return Material(
+        return Inputs(
             results=[made for made in results if made is not None],
             tasks=[drawn.tasks for drawn in tasks.values() if drawn.tasks is not None],
             catalogs=[catalog],

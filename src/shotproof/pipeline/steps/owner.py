@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shotproof.core.errors import InputError
-from shotproof.core.places import url_of
+from shotproof.core.storage.places import url_of
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.experiment_text import path_from
 

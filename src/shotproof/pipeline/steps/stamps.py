@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from shotproof.core.files import find
 from shotproof.core.options import Component
+from shotproof.core.storage.files import find
 
 
 def stamp(path: Path) -> list[int]:

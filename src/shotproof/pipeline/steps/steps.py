@@ -16,17 +16,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
-from shotproof.core.archives import unsafe_path
+from shotproof.comparison.numbers import seconds
 from shotproof.core.errors import InputError, ShotproofError, WriteFailed
-from shotproof.core.files import file_sha256, read_json
 from shotproof.core.nouns import counted
 from shotproof.core.plain_values import plain, typed
 from shotproof.core.runtime.progress import Advance
 from shotproof.core.runtime.runtime import current_runtime
-from shotproof.core.whole_files import sole_use, write_text
+from shotproof.core.storage.archives import unsafe_path
+from shotproof.core.storage.files import file_sha256, read_json
+from shotproof.core.storage.whole_files import sole_use, write_text
 from shotproof.pipeline.steps.owner import Owner
 from shotproof.pipeline.steps.stamps import stamp
-from shotproof.stats.export.numbers import seconds
 from shotproof.version import __version__
 
 MANIFEST = "run.json"

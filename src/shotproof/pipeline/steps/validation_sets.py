@@ -7,7 +7,7 @@ from typing import Any
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.pipeline.steps.steps import Steps, file_name
-from shotproof.pipeline.tuning import TuneOn
+from shotproof.pipeline.tune_on import TuneOn
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.taskset import TaskSet, TaskShape
 from shotproof.tasks.uniform.random import Random

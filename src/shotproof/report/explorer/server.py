@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shotproof.core.errors import InputError
-from shotproof.report.explorer.site import INDEX, TYPES, Site
+from shotproof.report.explorer.explorer_site import INDEX, TYPES, Site
 
 ADDRESS = "127.0.0.1"
 POLICY = (

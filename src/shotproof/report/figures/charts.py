@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from shotproof.core.nouns import counted
-from shotproof.report.figures.axes import ends, whisker, x_axis, y_axis
+from shotproof.planning.plan import Plan
+from shotproof.report.figures.chart_axes import ends, whisker, x_axis, y_axis
 from shotproof.report.figures.svg import (
     COLORS,
     Box,
@@ -31,7 +32,6 @@ from shotproof.report.figures.svg import (
 from shotproof.report.pages.wording import bounds, percent, typeset
 from shotproof.stats.costs import AttributeCost
 from shotproof.stats.intervals import Interval
-from shotproof.stats.planning.plan import Plan
 
 # Narrow enough to be read on a phone without shrinking its text.
 WIDTH = 360

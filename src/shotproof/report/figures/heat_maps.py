@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
 
+from shotproof.comparison.comparison import Comparison
 from shotproof.report.figures.svg import element, names_width, picture, row_name, shortened, text, text_width
 from shotproof.report.pages.wording import bounds, percent, typeset
-from shotproof.stats.comparison import Comparison
 from shotproof.stats.intervals import Interval
 
 Cells = Mapping[tuple[str, str], Interval]  # by encoder and method

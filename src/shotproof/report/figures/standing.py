@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from shotproof.report.figures.axes import ends, whisker, x_axis
+from shotproof.report.figures.chart_axes import ends, whisker, x_axis
 from shotproof.report.figures.svg import Box, Scale, element, line, marker, names_width, picture, row_name
 from shotproof.report.pages.wording import bounds, percent
 from shotproof.stats.intervals import Interval

@@ -6,12 +6,12 @@ import math
 
 from markupsafe import Markup
 
-from shotproof.report.figures.axes import x_axis, y_axis
+from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.task_scatter import TaskScatter, task_scatters
+from shotproof.comparison.wide import METRIC_NAMES
+from shotproof.report.figures.chart_axes import x_axis, y_axis
 from shotproof.report.figures.svg import Box, Scale, element, line, picture, shortened
 from shotproof.report.pages.matrix import group_name
-from shotproof.stats.comparison import Comparison
-from shotproof.stats.export.task_scatter import TaskScatter, task_scatters
-from shotproof.stats.export.wide import METRIC_NAMES
 
 WIDTH, LABEL_LENGTH = 300, 24
 

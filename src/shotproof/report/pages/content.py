@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from shotproof.analysis.explanation.explain import Explanation, MismatchExample
 from shotproof.analysis.explored_tasks import ChosenTask
 from shotproof.analysis.fooled import Fooled
+from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.plan_curve import PlanCurve
 from shotproof.analysis.projection import Projection
-from shotproof.analysis.reevaluation.material import Material
 from shotproof.analysis.similarity import Similarity
 from shotproof.catalog.catalog import Catalog
-from shotproof.stats.comparison import Comparison
+from shotproof.comparison.comparison import Comparison
 from shotproof.stats.costs import AttributeCosts
 
 
@@ -47,14 +47,14 @@ class ExplainedTasks:
 
 @dataclass(frozen=True)
 class PageContent:
-    """The numbers of a page, and the material that they are from.
+    """The numbers of a page, and the inputs that they are from.
 
     experiment: the name of the experiment's file, where the page is of its run
     """
 
     title: str
     comparison: Comparison
-    material: Material
+    inputs: Inputs
     gallery: Sequence[GalleryTask] = ()
     costs: Sequence[SetCosts] = ()
     plans: Sequence[PlanCurve] = ()

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shotproof.comparison.comparison import Comparison
 from shotproof.report.pages import wording
 from shotproof.stats.block import Block, DetectorAgreement, Group
-from shotproof.stats.comparison import Comparison
 from shotproof.stats.intervals import Interval
 
 

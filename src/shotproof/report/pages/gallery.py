@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from shotproof.core.runtime.runtime import current_runtime
-from shotproof.evaluation.evaluated import Classifier
 from shotproof.report.pages.album import CONTEXT, Album, Thumbnail
 from shotproof.report.pages.content import GalleryTask
+from shotproof.results.evaluated import Classifier
 
 PLANTED = "planted"
 SHOWN_ITEMS = 400  # of a task, but those of two classes at least

@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from shotproof.evaluation.origin import Design
+from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.sentences import fates_of
 from shotproof.report.pages.wording import MINUS, bounds, points, typeset
+from shotproof.results.origin import Design
 from shotproof.stats.block import Group
-from shotproof.stats.comparison import Comparison
-from shotproof.stats.export.sentences import fates_of
 from shotproof.stats.pairs import Pair
 from shotproof.stats.ranks import RankRange
 from shotproof.stats.triples import Triple

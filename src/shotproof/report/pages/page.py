@@ -7,41 +7,41 @@ from pathlib import Path
 from typing import Any
 
 from shotproof.analysis.plan_curve import PlanCurve
-from shotproof.core.whole_files import write_text
-from shotproof.evaluation.evaluated import METRICS, Metric
-from shotproof.evaluation.metrics import FEWEST_RANKED
+from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.sentences import next_steps
+from shotproof.comparison.summary import terms
+from shotproof.comparison.thinned import thinned
+from shotproof.comparison.wide import METRIC_NAMES
+from shotproof.core.storage.whole_files import write_text
 from shotproof.report.figures.charts import attribute_dots, interval_rows, plan_figure
 from shotproof.report.figures.heat_maps import heat_maps
-from shotproof.report.figures.projection import projection_part
-from shotproof.report.figures.similarity import similarity_part
-from shotproof.report.figures.stages import stage_panels
+from shotproof.report.figures.projection_figure import projection_part
+from shotproof.report.figures.similarity_figure import similarity_part
+from shotproof.report.figures.stage_figure import stage_panels
 from shotproof.report.figures.task_scatters import task_scatter_panels
 from shotproof.report.pages import wording
 from shotproof.report.pages.album import Album
-from shotproof.report.pages.axes import alone_rows, axis_sections
+from shotproof.report.pages.axis_tables import alone_rows, axis_sections
 from shotproof.report.pages.content import PageContent, SetCosts
 from shotproof.report.pages.detectors import detector_tables
-from shotproof.report.pages.explanation import explanation_part
-from shotproof.report.pages.fooled import fooled_part
+from shotproof.report.pages.fooled_pictures import fooled_part
 from shotproof.report.pages.gallery import make_gallery
 from shotproof.report.pages.matrix import group_name, matrices, triple_matrices
+from shotproof.report.pages.mismatch_examples import explanation_part
 from shotproof.report.pages.provenance import encoder_notes, notes_of, provenance
 from shotproof.report.pages.render import render
 from shotproof.report.pages.replicates import seeds_rows
+from shotproof.results.evaluated import METRICS, Metric
+from shotproof.results.metrics import FEWEST_RANKED
 from shotproof.stats.block import Group
-from shotproof.stats.comparison import Comparison
 from shotproof.stats.costs import MIN_TASKS
-from shotproof.stats.export.sentences import next_steps
-from shotproof.stats.export.summary import terms
-from shotproof.stats.export.wide import METRIC_NAMES
-from shotproof.stats.thinned import thinned
 
 SHOWN_ATTRIBUTES = 10
 
 
 def write_page(path: Path, content: PageContent) -> None:
     """Write the page. What it lacks for a section, the section says."""
-    comparison, material, album = thinned(content.comparison), content.material, Album()
+    comparison, inputs, album = thinned(content.comparison), content.inputs, Album()
     fooled = None if content.fooled is None else fooled_part(content.fooled, comparison, album)
     # The gallery comes before the explanations: it may fill the page, of which their examples take little.
     shown = {row.classifier for group in comparison.groups for row in group.rows}
@@ -72,17 +72,17 @@ def write_page(path: Path, content: PageContent) -> None:
         "task_scatters": task_scatter_panels(comparison),
         "intervals": _interval_panels(comparison),
         "plans": [_plan(comparison, one) for one in content.plans],
-        "has_catalog": bool(material.catalogs),
+        "has_catalog": bool(inputs.catalogs),
         "costs": [_costs(one) for one in content.costs],
         "min_tasks": MIN_TASKS,
-        "has_tasks": bool(material.tasks),
+        "has_tasks": bool(inputs.tasks),
         "why": [explanation_part(one, album) for one in content.explained],
-        "has_attributes": bool(material.attributes),
+        "has_attributes": bool(inputs.attributes),
         "similarity": None if content.similarity is None else similarity_part(content.similarity),
         "gallery": gallery,
         "album": album,
-        "notes": [*encoder_notes(comparison), *notes_of(material)],
-        "provenance": provenance(material),
+        "notes": [*encoder_notes(comparison), *notes_of(inputs)],
+        "provenance": provenance(inputs),
     }
     write_text(path, render("page.html", context))
 

@@ -5,28 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shotproof.analysis.reevaluation.material import Material
+from shotproof.analysis.inputs import Inputs
+from shotproof.comparison.comparison import Comparison
 from shotproof.core.nouns import counted
 from shotproof.core.records import UNKNOWN
 from shotproof.evaluation.collapse import TOLD
-from shotproof.evaluation.origin import Origin, labels_of
-from shotproof.stats.comparison import Comparison
+from shotproof.results.origin import Origin, labels_of
 
 
-def provenance(material: Material) -> list[tuple[str, list[tuple[str, str]]]]:
+def provenance(inputs: Inputs) -> list[tuple[str, list[tuple[str, str]]]]:
     """For each file a heading, and its record as (dotted key, value), the content's digest first."""
     files: list[tuple[str, Any]] = []
-    origins = [Origin.of(given) for given in material.results]
-    for origin, label, given in zip(origins, labels_of(origins), material.results, strict=True):
+    origins = [Origin.of(given) for given in inputs.results]
+    for origin, label, given in zip(origins, labels_of(origins), inputs.results, strict=True):
         named = [origin.design.data_set] if origin.design.data_set else []
         files.append((f"Results: {', '.join([*named, origin.encoder, label, origin.design.shape])}", given))
-    for tasks in material.tasks:
+    for tasks in inputs.tasks:
         files.append((f"Tasks: {tasks.record.sampler or UNKNOWN}, {counted(len(tasks), 'task')}", tasks))
-    for catalog in material.catalogs:
+    for catalog in inputs.catalogs:
         files.append((f"Catalog: {_named(catalog.record.name)}{counted(len(catalog), 'item')}", catalog))
-    for features in material.features:
+    for features in inputs.features:
         files.append((f"Features: {features.record.classifier}", features))
-    for attributes in material.attributes:
+    for attributes in inputs.attributes:
         files.append((f"Attributes: {_named(attributes.record.name)}{attributes.record.detector}", attributes))
     return [(heading, [("digest", made.digest), *_flatten(made.record.to_meta())]) for heading, made in files]
 
@@ -36,11 +36,11 @@ def encoder_notes(comparison: Comparison) -> list[str]:
     return [f"Encoder {name}: {spelling}." for spelling, name in comparison.encoder_names.items() if name != spelling]
 
 
-def notes_of(material: Material) -> list[str]:
+def notes_of(inputs: Inputs) -> list[str]:
     """What happened on the way: a sampler's retries and fallbacks, methods' warnings, records that do not fit."""
     notes = []
-    origins = [Origin.of(given) for given in material.results]
-    for origin, label, given in zip(origins, labels_of(origins), material.results, strict=True):
+    origins = [Origin.of(given) for given in inputs.results]
+    for origin, label, given in zip(origins, labels_of(origins), inputs.results, strict=True):
         name = f"{label} tasks {(origin.tasks_digest or UNKNOWN)[:8]}"
         if origin.tasks_digest is None:
             notes.append("Some results do not name their task set: nothing tells whether they can be compared.")
@@ -53,8 +53,8 @@ def notes_of(material: Material) -> list[str]:
             if method.collapsed >= max(TOLD * (given.record.tasks.tasks or 0), 1):
                 what = f"in {counted(method.collapsed, 'task')} it answered with at most half of the classes"
                 notes.append(f"{method.spelling} on {origin.encoder}, {name}: {what}.")
-    digests = [catalog.digest for catalog in material.catalogs]
-    for tasks in material.tasks:
+    digests = [catalog.digest for catalog in inputs.catalogs]
+    for tasks in inputs.tasks:
         made_from = tasks.record.source("catalog")
         if digests and made_from is not None and made_from not in digests:
             shown = "the thumbnails show the files that this one names" if len(digests) == 1 else "they are not shown"

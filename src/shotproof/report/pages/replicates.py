@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shotproof.evaluation.evaluated import METRICS, Metric
+from shotproof.comparison.comparison import Comparison
 from shotproof.report.pages.matrix import group_name
-from shotproof.stats.comparison import Comparison
+from shotproof.results.evaluated import METRICS, Metric
 
 
 @dataclass(frozen=True)

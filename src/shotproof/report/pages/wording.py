@@ -8,14 +8,14 @@ from collections.abc import Sequence
 
 from markupsafe import Markup, escape
 
+from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.numbers import bounds as bounds
+from shotproof.comparison.numbers import level as level
+from shotproof.comparison.numbers import percent as percent
+from shotproof.comparison.numbers import points as points
+from shotproof.comparison.summary import Term
 from shotproof.core.nouns import nouns
-from shotproof.evaluation.origin import RANDOM
-from shotproof.stats.comparison import Comparison
-from shotproof.stats.export.numbers import bounds as bounds
-from shotproof.stats.export.numbers import level as level
-from shotproof.stats.export.numbers import percent as percent
-from shotproof.stats.export.numbers import points as points
-from shotproof.stats.export.summary import Term
+from shotproof.results.origin import RANDOM
 from shotproof.stats.intervals import Covers
 
 _TIP = Markup(

@@ -11,7 +11,7 @@ from shotproof.core.arrays import BoolArray, IntArray
 from shotproof.core.errors import InputError, InsufficientData
 
 if TYPE_CHECKING:
-    from shotproof.tasks.fewstab.sampler import BoundFewStab
+    from shotproof.tasks.fewstab.fewstab_sampler import BoundFewStab
 
 _MOST_INCOMPLETE = 200  # supports of one task that leave too few queries
 _HELP = "lower the ways, the shots or the queries, give more attributes or items, or try support='attribute'"

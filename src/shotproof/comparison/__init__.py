@@ -1,0 +1,1 @@
+"""What numbers say: comparisons, cards, gates and leaderboards, and their words, tables and plots."""

@@ -1,0 +1,242 @@
+"""The robustness card: what was measured of one classifier on every axis, as a versioned record that tools read.
+
+Accuracies are in percent, gaps in points, skill lost in percent of the accuracy above chance. What is by metric is by
+`acc` and by `wacc`, the accuracy on the worst class of a task.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from shotproof.core.errors import InputError
+from shotproof.core.json_records import as_json, from_json
+from shotproof.core.nouns import counted
+from shotproof.core.records import Source
+from shotproof.core.storage.files import is_folder, is_there, read_json
+from shotproof.core.storage.whole_files import write_text
+from shotproof.core.tables import placed
+from shotproof.results.evaluated import check_metric
+from shotproof.stats.intervals import Interval
+from shotproof.stats.pairs import Conclusion
+from shotproof.stats.ranks import RankRange
+from shotproof.version import __version__
+
+KIND, FORMAT = "card", 1
+CARD_FILE = "card.json"
+BY_TASK_DIGITS = 4  # of the accuracies of single tasks
+
+
+@dataclass(frozen=True)
+class CardTasks:
+    """A task set: two cards are of the same tasks where the digests are the same.
+
+    searched_in: the digest of the features that the tasks were searched in; None where no features decide them
+    """
+
+    sampler: str
+    digest: str
+    tasks: int
+    seed: int | None = None
+    searched_in: str | None = None
+
+
+@dataclass(frozen=True)
+class CardBaseline:
+    """A classifier that was measured beside, on the same tasks; mean accuracy and skill lost, by metric."""
+
+    encoder: str
+    method: str
+    accuracy: Mapping[str, float]
+    skill_lost: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CardExample:
+    """One class of one task: its support, and queries that were missed, by the catalog's items."""
+
+    task: int
+    label: str
+    support: tuple[str, ...]
+    missed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CardCost:
+    """What it conclusively costs that an attribute is planted in a class's support, or that this is in a context.
+
+    attribute: its name; of several that go together too often to be told apart, all of them: `snow or white border`
+    cost: points of accuracy below the placebo, the other attributes held constant; the interval is corrected for
+        their number
+    tasks, labels: in how many tasks, and in how many classes, it was planted
+    worst_label: the class that loses most of these
+    advice: what to do about it
+    """
+
+    attribute: str
+    cost: Interval
+    tasks: int
+    labels: int
+    worst_label: str
+    advice: str
+    examples: tuple[CardExample, ...] = ()
+
+
+@dataclass(frozen=True)
+class CardAxis:
+    """The classifier on one task set: alone, or against its own reference and its placebo.
+
+    name: what it is called, also by a gate: `fewstab`, `hard-ood`, `hardest`, `random-5-shot`
+    axis: what the tasks stress: attributes, contexts, difficulty, classes, queries; `shots` of random tasks
+    tasks, reference, placebo: the task sets
+    accuracy, reference_accuracy: by metric
+    by_task: the accuracy on each task, in the order of the task set, by metric; rounded to BY_TASK_DIGITS digits
+    gap: the reference minus the task set, in points; placebo_gap: likewise of the placebo; excess: the gap minus the
+        placebo's; skill_lost: what is lost (beyond the placebo, where there is one) of the accuracy above chance
+    rank: among all classifiers, by `accuracy` and by `skill_lost`, in the card's metric
+    conclusion: whether something is lost (+), gained (-) or neither can be told (0), after Holm's correction for all
+        losses of the comparison
+    is_shuffled: whether words were shuffled to tell what chance would lose, so that a loss may be called leaning
+    at_most: the most of the skill that is lost, in percent, corrected likewise; None if there is no such bound
+    verdict, advice: in plain words
+    costs: the attributes or contexts that conclusively cost something, the costliest first
+    """
+
+    name: str
+    axis: str
+    way: int
+    shot: int
+    query: int
+    tasks: CardTasks
+    accuracy: Mapping[str, Interval]
+    chance: Mapping[str, float]
+    rank: Mapping[str, RankRange]
+    verdict: str
+    by_task: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    baselines: tuple[CardBaseline, ...] = ()
+    reference: CardTasks | None = None
+    placebo: CardTasks | None = None
+    reference_accuracy: Mapping[str, Interval] = field(default_factory=dict)
+    gap: Mapping[str, Interval] = field(default_factory=dict)
+    placebo_gap: Mapping[str, Interval] = field(default_factory=dict)
+    excess: Mapping[str, Interval] = field(default_factory=dict)
+    skill_lost: Mapping[str, Interval] = field(default_factory=dict)
+    conclusion: Conclusion | None = None
+    is_shuffled: bool = False
+    at_most: float | None = None
+    advice: str = ""
+    costs: tuple[CardCost, ...] = ()
+
+
+@dataclass(frozen=True)
+class MissingAxis:
+    """An axis that was not measured, and why."""
+
+    name: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Card:
+    """The robustness card of one classifier.
+
+    name: of the data set; sources: the digests of the catalog and of the features
+    encoder, method: the classifier, as tables call it; files by their names
+    metric: what statements and ranks are by; level, covers: of the intervals
+    verdict: in plain words; nothing that an interval does not support
+    version: of Shotproof
+
+    Example:
+        >>> card = Card(name="birds", encoder="lite0", method="cosine", version="1")
+        >>> card
+        <Card of cosine on lite0, birds: 0 axes>
+        >>> Card.from_json(card.to_json()) == card
+        True
+    """
+
+    name: str = ""
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    encoder: str = ""
+    method: str = ""
+    split: str | None = None
+    medium: str | None = None
+    quick: bool = False
+    metric: str = "acc"
+    level: float = 0.95
+    covers: str = "images"
+    context: str = "context"
+    axes: tuple[CardAxis, ...] = ()
+    missing: tuple[MissingAxis, ...] = ()
+    verdict: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    version: str = __version__
+
+    def __post_init__(self) -> None:
+        check_metric(self.metric)
+
+    def __repr__(self) -> str:
+        axes = counted(len(self.axes), "axis", "axes")
+        return f"<Card of {', '.join(filter(None, (self.title, self.name)))}: {axes}>"
+
+    @property
+    def title(self) -> str:
+        """The method and its encoder, as in a sentence."""
+        return f"{self.method} on {self.encoder}" if self.encoder else self.method
+
+    @property
+    def stresses(self) -> list[CardAxis]:
+        """The axes that have a reference."""
+        return [one for one in self.axes if one.reference is not None]
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain values, by the JSON Schema of cards; every field is there, null where there is no value."""
+        return {"kind": KIND, "format": FORMAT, **as_json(self)}
+
+    @classmethod
+    def from_json(cls, content: Any) -> Card:
+        """From what `to_json` gave.
+
+        Raises:
+            InputError: it is no card, of a newer format, or a value is of another type; the message says which.
+        """
+        if not isinstance(content, Mapping) or content.get("kind") != KIND:
+            raise InputError(f'expected a robustness card, with "kind": "{KIND}"')
+        if content.get("format") != FORMAT:
+            raise InputError(f"format: expected {FORMAT}, found {content.get('format')!r}: made by another version")
+        given = {key: value for key, value in content.items() if key not in ("kind", "format")}
+        read: Card = from_json(given, cls)
+        return read
+
+    @classmethod
+    def read(cls, path: str | Path, *, checked: bool = True) -> Card:
+        """Read card.json, or that of a profile's folder.
+
+        Args:
+            path: the file or the folder
+            checked: refuse a card whose numbers contradict each other
+
+        Raises:
+            InputError: there is no such file, it is no card, or its numbers contradict each other.
+        """
+        from shotproof.comparison.card_contradictions import contradictions
+
+        path = Path(path)
+        if is_folder(path):
+            if not is_there(path / CARD_FILE):
+                raise InputError(f"{path} has no {CARD_FILE}: shotproof profile writes one, shotproof run does not")
+            path /= CARD_FILE
+        what = f"card {path}"
+        content = read_json(path, what)
+        with placed(f"{what}: "):
+            card = cls.from_json(content)
+            problem = next(contradictions(card), None) if checked else None
+            if problem is not None:
+                raise InputError(problem)
+            return card
+
+    def write(self, path: str | Path) -> None:
+        """Write card.json."""
+        write_text(Path(path), json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")

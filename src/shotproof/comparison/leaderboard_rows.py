@@ -1,0 +1,249 @@
+"""What one file tells of one classifier on one axis: from a robustness card, or from results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Literal
+
+import numpy as np
+
+from shotproof.comparison.axis_names import SHOTS, axis_name, without_folders
+from shotproof.comparison.card import Card, CardAxis, CardTasks
+from shotproof.comparison.compare_sets import compare_sets
+from shotproof.comparison.dominance import Comparable
+from shotproof.comparison.gate import of_data
+from shotproof.core.errors import InputError
+from shotproof.core.records import UNKNOWN, Source
+from shotproof.core.tables import placed
+from shotproof.results.evaluated import METRICS, Classifier, Metric, evaluated_sets
+from shotproof.results.origin import Origin, labels_of
+from shotproof.results.results import Results
+from shotproof.stats.block import Block, ByTask, Group, Loss
+from shotproof.stats.intervals import Covers, Estimate, Spread
+
+Quantity = Literal["accuracy", "skill_lost"]
+QUANTITIES: tuple[Quantity, ...] = ("accuracy", "skill_lost")
+What = tuple[Quantity, Metric]
+SAMPLER: Covers = "sampler"
+OWN_TASKS = ("the axis's own tasks",)
+AND = "+"  # between the digests of several seeds
+MOST_TASKS = 10**9
+AGREEING = 0.05  # points by which two files may differ on one mean
+# What numbers of a card may be: beyond that, nobody has measured them.
+_POSSIBLE = {
+    "mean": (-1e9, 1e9),
+    "variance": (1e-20, 1e20),
+    "uncertainty": (1e-40, 1e40),
+    "skew": (-1e40, 1e40),
+    "task_variance": (1e-20, 1e20),
+}
+
+
+@dataclass(frozen=True)
+class Slot:
+    """What is measured: whoever measures the same must do so on the same task sets. A size is 0 where tasks differ.
+
+    dial: how loud the backgrounds of mixed sounds are; None of what is not mixed, and of cards, which do not say
+    """
+
+    data_set: str
+    split: str | None
+    name: str
+    way: int
+    shot: int
+    query: int
+    dial: float | None = None
+
+
+@dataclass(frozen=True)
+class Sets:
+    """The task sets of an axis; of several seeds, their digests together.
+
+    axis: what the tasks stress
+    """
+
+    axis: str
+    tasks: CardTasks
+    reference: CardTasks | None = None
+    placebo: CardTasks | None = None
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One classifier on one axis.
+
+    file: that tells it
+    numbers: accuracies and skill lost in percent, by metric; by interval
+    told: what a card says of it in words, and advises; None of results
+    """
+
+    classifier: Classifier
+    file: str
+    slot: Slot
+    sets: Sets
+    numbers: Mapping[What, Mapping[str, Comparable]]
+    medium: str | None = None
+    told: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class ResultsFile:
+    """Results with the name of their file."""
+
+    file: str
+    results: Results
+
+
+def measured_of_card(card: Card, file: str) -> Iterator[Measured]:
+    """Each axis of a card.
+
+    Raises:
+        InputError: a number of it cannot be.
+    """
+    for axis in card.axes:
+        if not 1 <= axis.tasks.tasks <= MOST_TASKS:
+            raise InputError(f"{file}: {axis.name}, tasks: expected from 1 to {MOST_TASKS:,}")
+        numbers: dict[What, Mapping[str, Comparable]] = {}
+        for quantity, metric in product(QUANTITIES, METRICS):
+            if metric in getattr(axis, quantity):
+                with placed(f"{file}: {axis.name}, {quantity}, {metric}: "):
+                    numbers[quantity, metric] = _of_card(axis, quantity, metric)
+        yield Measured(
+            Classifier(card.encoder or UNKNOWN, card.method),
+            file,
+            Slot(card.name, card.split, axis.name, axis.way, axis.shot, axis.query),
+            Sets(axis.axis, axis.tasks, axis.reference, axis.placebo),
+            numbers,
+            card.medium,
+            (axis.verdict, axis.advice),
+        )
+
+
+def measured_of_results(given: Sequence[ResultsFile], names: Mapping[str, str]) -> Iterator[Measured]:
+    """Each classifier of results on each of their task sets, compared with those on the same sets alone.
+
+    Args:
+        given: all results of all classifiers
+        names: what people call each encoder
+
+    Raises:
+        Mismatch: a classifier's results are on other tasks than they claim.
+    """
+    origins = [Origin.of(one.results) for one in given]
+    labels: dict[str | None, str] = {}
+    for origin, label in zip(origins, labels_of(origins), strict=True):
+        labels.setdefault(origin.tasks_digest, label)  # of sets that are the same tasks, the first
+    data_sets = {origin.design.catalog: origin.design.data_set for origin in origins}
+    apart = [part for one, origin in zip(given, origins, strict=True) for part in _by_classifier(one, origin)]
+    on_sets: dict[Classifier, set[str | None]] = {}
+    for classifier, digest, _ in apart:
+        on_sets.setdefault(classifier, set()).add(digest)
+    together: dict[frozenset[str | None], list[ResultsFile]] = {}
+    for classifier, _, one in apart:
+        together.setdefault(frozenset(on_sets[classifier]), []).append(one)
+    for of_sets in together.values():
+        files = {  # of sets that are the same tasks, the first file
+            (classifier, digest or UNKNOWN): one.file
+            for one in reversed(of_sets)
+            for classifier, digest, _ in _by_classifier(one, Origin.of(one.results))
+        }
+        try:
+            sets = evaluated_sets([one.results for one in of_sets])
+        except InputError as error:
+            raise error.placed(f"{', '.join(dict.fromkeys(files.values()))}: ") from error
+        searched = {given.tasks_digest: given.searched for given in (one.origin for one in sets)}
+        comparison = compare_sets(sets, (SAMPLER,), pairs=False)
+        for block in comparison.blocks:
+            reading = _Block(block, labels, searched, data_sets)
+            for found in reading.measured():
+                encoder, method = found.classifier
+                named = Classifier(names.get(encoder, encoder), without_folders(method))
+                file = files[found.classifier, found.sets.tasks.digest.split(AND)[0]]
+                yield replace(found, classifier=named, file=file, medium=comparison.medium)
+
+
+def _by_classifier(one: ResultsFile, origin: Origin) -> Iterator[tuple[Classifier, str | None, ResultsFile]]:
+    for part in one.results.by_method():
+        yield Classifier(origin.encoder, part.methods[0]), origin.tasks_digest, ResultsFile(one.file, part)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """How one design is read: its random and other sets without a reference, and what is lost on the others."""
+
+    block: Block
+    labels: Mapping[str | None, str]
+    searched: Mapping[str | None, Source | None]
+    data_sets: Mapping[str | None, str]
+
+    def measured(self) -> Iterator[Measured]:
+        lost = {loss.label: loss for loss in self.block.losses}
+        for group in self.block.measured:
+            loss = lost.get(group.label)
+            label = self.labels.get(group.digests[0], group.label)
+            axis = loss.axis if loss else SHOTS
+            sets = Sets(axis, self._tasks(group))
+            if loss is not None:
+                sham = next((one for one in self.block.groups if one.label == f"placebo of {loss.label}"), None)
+                placebo = None if loss.placebo is None or sham is None else self._tasks(sham)
+                sets = replace(sets, reference=self._tasks(self.block.group(loss.reference)), placebo=placebo)
+            design = self.block.design
+            name = axis_name(label, loss.axis if loss else None, design.shot)
+            way, shot, query = (one or 0 for one in (design.way, design.shot, design.query))
+            slot = Slot(self.data_sets[design.catalog], design.split, name, way, shot, query, design.dial)
+            for row in group.rows:
+                numbers = _numbers(group, loss, row.classifier)
+                yield Measured(row.classifier, "", slot, sets, numbers)
+
+    def _tasks(self, group: Group) -> CardTasks:
+        digest = AND.join(one or UNKNOWN for one in group.digests)
+        seed = group.seeds[0] if len(group.seeds) == 1 else None
+        searched = self.searched.get(group.digests[0])
+        return CardTasks(group.label, digest, group.tasks, seed, searched.digest if searched else None)
+
+
+def _numbers(group: Group, loss: Loss | None, classifier: Classifier) -> dict[What, dict[str, Comparable]]:
+    of: dict[Quantity, Group] = {"accuracy": group}
+    if loss is not None and loss.skill.row(classifier):
+        of["skill_lost"] = loss.skill
+    return {
+        (quantity, metric): {
+            SAMPLER: Comparable(
+                one.rows_by_classifier[classifier].intervals[metric][SAMPLER].estimate,
+                # All accuracies of an axis are on the same tasks, those of cards too.
+                {OWN_TASKS: one.values[classifier][metric]}
+                if quantity == "accuracy"
+                else one.by_task[metric][classifier],
+            )
+        }
+        for quantity, one in of.items()
+        for metric in METRICS
+    }
+
+
+def _of_card(axis: CardAxis, quantity: Quantity, metric: Metric) -> dict[str, Comparable]:
+    """A number under the card's own interval, and under that over tasks, which every card tells too."""
+    number, tasks = getattr(axis, quantity)[metric], axis.tasks.tasks
+    for name, (least, most) in (_POSSIBLE | ({"mean": (0, 100)} if quantity == "accuracy" else {})).items():
+        value = getattr(number, name)
+        if value is not None and not math.isnan(value) and not least <= value <= most:
+            raise InputError(f"{name}: expected a number from {least:g} to {most:g}, found {value:g}")
+    by_task = _by_task(axis, metric) if quantity == "accuracy" else {}
+    if number.covers == SAMPLER:
+        return {SAMPLER: Comparable(number.estimate, by_task)}
+    variance, data = number.task_variance, of_data(number, tasks)
+    spread = None if variance is None or tasks < 2 else Spread(variance, 2 * variance**2 / (tasks - 1))
+    refused = None if spread else number.refused or "the card has no variance over tasks"
+    return {
+        number.covers: Comparable(number.estimate) if data is None else Comparable(number.estimate, by_task, data),
+        SAMPLER: Comparable(Estimate(number.mean, spread, refused), by_task),
+    }
+
+
+def _by_task(axis: CardAxis, metric: Metric) -> ByTask:
+    """The accuracies of single tasks, where the card has them."""
+    values = axis.by_task.get(metric)
+    return {OWN_TASKS: np.array(values)} if values else {}

@@ -1,0 +1,1 @@
+"""Clients of servers: chat servers and the Hugging Face hub."""

@@ -1,0 +1,150 @@
+"""Features in parts: a folder `NAME.parts`, encoded and written part by part, so that they need not fit into memory."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.core.errors import InputError
+from shotproof.core.records import FeaturesRecord, Source
+from shotproof.core.runtime.runtime import Runtime, resolve
+from shotproof.core.storage.files import is_there, source_of
+from shotproof.core.storage.parts import part_path, take_apart, write_whole
+from shotproof.core.storage.store import OnError
+from shotproof.core.tables import hash_columns, hash_lists, read_table, require_unique, stamped
+from shotproof.features.encoder import Encoder, encode, encoders, recorded
+from shotproof.features.features import TEXT, Features, Tally
+
+ROWS = 2**16  # items of a part
+BATCH_ROWS = 2**14
+
+
+@dataclass(frozen=True)
+class EncodedParts:
+    """What was written: the record of the whole, how many items, the size of each, and what had to be done for them.
+
+    kept: how many parts were there already
+    """
+
+    record: FeaturesRecord
+    items: int
+    size: int
+    tally: Tally
+    kept: int
+
+
+def encode_parts(
+    catalog: Catalog,
+    encoder: str | Mapping[str, Any] | Encoder,
+    path: str | Path,
+    *,
+    rows: int = ROWS,
+    on_error: OnError = "raise",
+    runtime: Runtime | None = None,
+) -> EncodedParts:
+    """The features of all items of a catalog, written in parts. Run again, it goes on with the first part that lacks.
+
+    Args:
+        catalog: the items
+        encoder: as `encode` takes it
+        path: the folder, whose name ends in `.parts`; `Features.read` reads it
+        rows: items of a part
+        on_error: what to do about an item whose file cannot be read: `raise`, or `skip`
+        runtime: how to compute
+
+    Returns:
+        What was written. The content's digest is that of the same features in one file.
+
+    Raises:
+        UnreadableItem: the file of an item cannot be read.
+        InputError: an option is wrong, or the encoder cannot take such items.
+
+    Example:
+        >>> import tempfile
+        >>> import shotproof as sp
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> catalog = sp.ShapesWorld(classes=2, items=3).write(folder)
+        >>> encode_parts(catalog, "pixels(size=4)", folder / "features.parts", rows=4).items
+        6
+        >>> sp.Features.read(folder / "features.parts").array.shape
+        (6, 48)
+    """
+    made, path = encoders.make(encoder), Path(path)
+    if not len(catalog):
+        raise InputError(f"encoder '{made.name}': the catalog has no items")
+    take_apart(path)
+    starts = range(0, len(catalog), rows)
+    records, encoded, reused, kept = [], 0, 0, 0
+    with resolve(runtime) as current:
+        for number, start in enumerate(starts):
+            some = replace(catalog, table=catalog.table.slice(start, rows))
+            file = part_path(path, number)
+            record = _written(file, some, made)
+            if record is None:
+                features = encode(some, made, on_error=on_error, runtime=current)
+                features.write(file)
+                record, tally = features.record, features.tally or Tally()
+                encoded, reused = encoded + tally.encoded, reused + tally.reused
+            else:
+                kept += 1
+            records.append(record)
+    skipped = tuple(item for record in records for item in record.skipped)
+    whole = replace(
+        records[0],
+        skipped=skipped,
+        stated_digest=None,
+        sources={**records[0].sources, "catalog": Source(catalog.digest, catalog.record.name)},
+    )
+    items, size = join_parts(path, len(starts), whole)
+    return EncodedParts(whole, items, size, Tally(encoded, reused), kept)
+
+
+def join_parts(folder: Path, count: int, record: FeaturesRecord) -> tuple[int, int]:
+    """Make feature files that were written as parts a whole; gives the numbers of items, and of numbers of each.
+
+    Raises:
+        InputError: an item is in two parts, or the parts have different columns.
+    """
+    paths = [part_path(folder, number) for number in range(count)]
+    schemas = [pq.read_schema(source_of(path)).remove_metadata() for path in paths]
+    other = next((path for path, schema in zip(paths, schemas, strict=True) if schema != schemas[0]), None)
+    if other is not None:
+        raise InputError(f"features: {other} has other columns than {paths[0]}: expected parts of one encoder")
+    tables = [read_table(path, "features", {"item": "string"}, FeaturesRecord, columns=["item"])[0] for path in paths]
+    items = pa.concat_tables(tables)
+    require_unique(items.column("item"), f"features {folder}, column 'item'")
+    hasher = hashlib.sha256()
+    hash_columns(hasher, items, ["item"])
+    for name in [name for name in ("feature", TEXT) if name in schemas[0].names]:
+        hasher.update(f"{name}:{len(items)};".encode())
+        hash_lists(hasher, schemas[0].field(name).type.list_size, _chunks(paths, name))
+    meta = stamped("features", record, hasher.hexdigest()[:32])
+    write_whole(folder, [len(table) for table in tables], meta)
+    return len(items), schemas[0].field("feature").type.list_size
+
+
+def _chunks(paths: list[Path], name: str) -> Iterator[pa.FixedSizeListArray]:
+    for path in paths:
+        with pq.ParquetFile(source_of(path), page_checksum_verification=True) as file:
+            for batch in file.iter_batches(BATCH_ROWS, columns=[name], use_threads=False):
+                yield batch.column(0)
+
+
+def _written(file: Path, items: Catalog, encoder: Encoder) -> FeaturesRecord | None:
+    """The record of a part that holds the features of these items by this encoder; None where it is to be made."""
+    if not is_there(file):
+        return None
+    try:
+        _, record = read_table(file, "features", {"item": "string"}, FeaturesRecord, columns=["item"])
+    except InputError:
+        return None
+    expected = recorded(Features.from_array(["a"], [[0.0]]), encoder, items).record
+    same = record.encoder == expected.encoder and record.sources == expected.sources
+    return record if same and not record.skipped else None

@@ -1,0 +1,141 @@
+"""A folder of cards and results to a leaderboard: submitting is adding a file.
+
+sp.leaderboard("submissions", "site")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from shotproof.comparison.card import CARD_FILE, Card
+from shotproof.comparison.leaderboard import Leaderboard, make_leaderboard
+from shotproof.comparison.leaderboard_rows import Measured, ResultsFile, measured_of_card, measured_of_results
+from shotproof.comparison.same_rows import require_same_rows
+from shotproof.core.errors import InputError
+from shotproof.core.runtime.runtime import current_runtime
+from shotproof.core.storage.files import is_folder
+from shotproof.core.storage.whole_files import whole_folder
+from shotproof.core.tables import check_output
+from shotproof.pipeline.run_files import files_of, kind_of
+from shotproof.pipeline.steps.steps import MANIFEST
+from shotproof.report.leaderboard.leaderboard_site import DATA, INDEX, site_files
+from shotproof.results.encoder_names import short_encoder_names
+from shotproof.results.evaluated import check_metric
+from shotproof.results.origin import Origin
+from shotproof.results.results import Results
+from shotproof.stats.intervals import check_intervals, check_level
+from shotproof.tasks.taskset import TaskSet
+
+
+def leaderboard(
+    folder: str | Path,
+    output: str | Path | None = None,
+    *,
+    interval: str | None = None,
+    level: float = 0.95,
+    metric: str = "acc",
+    title: str = "Leaderboard",
+) -> Leaderboard:
+    """Rank all classifiers whose cards and results are in a folder, and write a static site.
+
+    Classifiers are compared on the same task sets, by their digests: those of the task files in the folder, or else
+    those that most are on. Results are compared task by task, and cards as far as they have accuracies by task.
+
+    Args:
+        folder: with cards (JSON), results and task sets (Parquet), folders of runs and of profiles, at any depth
+        output: the folder of the site, which it replaces as a whole; None: nothing is written
+        interval: that ranks are by: `images`, which cards have, or `sampler`; by default, on each axis,
+            `images` where all have it
+        level: of the intervals
+        metric: what is shown first, `acc` or `wacc`
+        title: of the site
+
+    Returns:
+        The leaderboard.
+
+    Raises:
+        Mismatch: a file is on other task sets, or two files tell different things of one classifier.
+        InputError: the folder has no classifier, or a file cannot be used; the message names it.
+
+    Example:
+        >>> import tempfile
+        >>> import numpy as np
+        >>> import shotproof as sp
+        >>> catalog = sp.ShapesWorld(classes=6, items=30).catalog()
+        >>> values = np.random.default_rng(0).normal(size=(len(catalog), 8))
+        >>> features = sp.Features.from_array(list(catalog.items), values)
+        >>> tasks = sp.sample(catalog, "random", tasks=50)
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> for method in ("ncc", "knn"):
+        ...     sp.evaluate(tasks, features, method).write(folder / f"{method}.parquet")
+        >>> board = sp.leaderboard(folder, folder / "site")
+        >>> [(entry.classifier.method, str(rank)) for entry, rank in zip(board.entries, board.columns[0].ranks)]
+        [('knn', '1 to 2 of 2'), ('ncc', '1 to 2 of 2')]
+    """
+    folder, by = Path(folder), check_metric(metric)
+    check_level(level)
+    if interval is not None:
+        check_intervals([interval])
+    if output is not None:
+        _check_site(Path(output))
+    if not is_folder(folder):
+        raise InputError(f"{folder} is no folder: expected one with cards and results")
+    measured, tasks = _read(folder)
+    board = make_leaderboard(
+        measured, interval=interval, level=level, metric=by, tasks=frozenset(one.digest for one in tasks)
+    )
+    if output is not None:
+        write_site(board, title, Path(output))
+    return board
+
+
+def _check_site(output: Path) -> None:
+    """Refuse to replace a folder that is no site."""
+    check_output(output, folder=True)
+    if output.is_dir() and any(output.iterdir()) and not all((output / name).is_file() for name in (INDEX, DATA)):
+        raise InputError(f"{output} holds other files: expected a new folder, an empty one, or an earlier site")
+
+
+def _read(folder: Path) -> tuple[list[Measured], list[TaskSet]]:
+    """What all files tell, and the task sets that the folder has for all."""
+    measured: list[Measured] = []
+    results: list[ResultsFile] = []
+    tasks: list[TaskSet] = []
+    files = list(_files(folder))
+    with current_runtime().progress_bar("reading", len(files)) as advance:
+        for path, of_run in files:
+            name = path.relative_to(folder).as_posix()
+            if path.suffix == ".json":
+                measured += measured_of_card(Card.read(path), name)
+            elif (kind := kind_of(path)) == "results":
+                results.append(ResultsFile(name, Results.read(path)))
+            elif kind == "tasks" and not of_run:
+                tasks.append(TaskSet.read(path))
+            advance(1)
+    require_same_rows(results, tasks)
+    names = short_encoder_names(Origin.of(one.results).encoder for one in results)
+    return [*measured, *measured_of_results(results, names)], tasks
+
+
+def _files(folder: Path) -> Iterator[tuple[Path, bool]]:
+    """Cards and Parquet files, in order, and whether each is of a run, whose own task sets count for nobody else."""
+    if (folder / MANIFEST).is_file():
+        yield from ((path, True) for path in [*files_of(folder), folder / CARD_FILE] if path.is_file())
+        return
+    for path in sorted(folder.iterdir()):
+        if path.name.startswith("."):
+            continue
+        if path.is_dir() and not path.is_symlink():  # links may lead round and round
+            yield from _files(path)
+        elif path.suffix in (".json", ".parquet"):
+            yield path, False
+
+
+def write_site(board: Leaderboard, title: str, output: Path) -> None:
+    """Write a leaderboard's site, whole or not at all."""
+    with whole_folder(output) as made, current_runtime().progress_bar("writing", len(board.entries)) as advance:
+        for path, text in site_files(board, title):
+            (made / path).parent.mkdir(exist_ok=True)
+            (made / path).write_text(text, encoding="utf-8", newline="\n")
+            advance(1)

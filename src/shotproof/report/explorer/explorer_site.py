@@ -1,0 +1,245 @@
+"""The explorer as files, each made when it is asked for: a server gives them out, an export writes them down."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from shotproof.analysis.explored_tasks import NONE, ExploredTasks, confusion, reasons_of
+from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.clips import clips_of
+from shotproof.core.errors import UnreadableItem
+from shotproof.media.clip import read_clip
+from shotproof.report.pages.album import is_sound, playable, spectrogram, thumbnail
+from shotproof.report.pages.render import TEMPLATES
+from shotproof.results.answers import Answers
+from shotproof.version import __version__
+
+STATIC = Path(__file__).parent / "static"
+INDEX = "index.html"
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".bin": "application/octet-stream",
+    ".jpg": "image/jpeg",
+    ".mp3": "audio/mpeg",
+    ".svg": "image/svg+xml",
+}
+PART_TASKS = 16  # in one file: 100 kB for tasks of 5 ways and 15 queries
+MOST_PAIRS = 20_000  # of confused classes
+LARGE_SIDE = 480
+THUMBNAILS_KEPT = 4096  # 12 MB
+DECODED_AT_ONCE = 4  # images or sounds, however many are asked for
+
+
+@dataclass(frozen=True)
+class ExploredSet:
+    """A task set under its names.
+
+    key: what links call it
+    name: what people call it
+    catalog: its place among the site's catalogs; None where that of its tasks is not there
+    context: what contexts are called; None where there are none
+    """
+
+    key: str
+    name: str
+    tasks: ExploredTasks
+    catalog: int | None
+    context: str | None
+
+
+class Site:
+    """The files of an explorer, by their paths.
+
+    title: of the page
+    sets: what can be looked at
+    catalogs: whose items are shown
+    """
+
+    def __init__(self, title: str, sets: Sequence[ExploredSet], catalogs: Sequence[Catalog]) -> None:
+        self.title, self.sets, self.catalogs = title, sets, catalogs
+        self._static = {path.name: path for path in sorted(STATIC.iterdir())} | {"page.css": TEMPLATES / "page.css"}
+        self._clips = [clips_of(catalog) for catalog in catalogs]
+        self._columns = [_columns(one.tasks) for one in sets]
+        self._decoding = threading.BoundedSemaphore(DECODED_AT_ONCE)
+        self._image = lru_cache(maxsize=THUMBNAILS_KEPT)(self._make_image)
+        self._routes: list[tuple[re.Pattern[str], Callable[..., bytes | None]]] = [
+            (re.compile(pattern, re.ASCII), make)
+            for pattern, make in (
+                (r"data/index\.json", self._index),
+                (r"data/(\d{1,9})/tasks-(\d{1,9})\.json", self._part),
+                (r"data/(\d{1,9})/confusion-(\d{1,9})\.json", self._confusion),
+                (r"data/(\d{1,9})/([a-z_]+(?:-\d{1,9})?)\.bin", self._column),
+                (r"items/(\d{1,9})/(\d{1,9})\.jpg", self._image),
+                (r"items/(\d{1,9})/(\d{1,9})-large\.jpg", self._large_image),
+                (r"items/(\d{1,9})/(\d{1,9})\.mp3", self._sound),
+            )
+        ]
+
+    def content(self, path: str) -> bytes | None:
+        """What a file holds; None where there is no such file, or its item cannot be read."""
+        if path in self._static:
+            return self._static[path].read_bytes()
+        for pattern, make in self._routes:
+            found = pattern.fullmatch(path)
+            if found:
+                return make(*(int(part) if part.isdigit() else part for part in found.groups()))
+        return None
+
+    def paths(self) -> Iterator[str]:
+        """All files, but the large images, and every item that some task has."""
+        yield from self._static
+        yield "data/index.json"
+        shown: set[tuple[int, int]] = set()
+        for place, one in enumerate(self.sets):
+            yield from (f"data/{place}/{name}.bin" for name in self._columns[place])
+            yield from (f"data/{place}/confusion-{number}.json" for number in range(len(one.tasks.answers)))
+            yield from (f"data/{place}/tasks-{part}.json" for part in range(-(-len(one.tasks) // PART_TASKS)))
+            if one.catalog is not None:
+                shown |= {(one.catalog, int(row)) for row in one.tasks.row if row != NONE}
+        for catalog, row in sorted(shown):
+            yield f"items/{catalog}/{row}.jpg"
+            if is_sound(self._clips[catalog][row]):
+                yield f"items/{catalog}/{row}.mp3"
+
+    def _index(self) -> bytes:
+        sets = [self._about(one, columns) for one, columns in zip(self.sets, self._columns, strict=True)]
+        return _json({"title": self.title, "version": __version__, "part_tasks": PART_TASKS, "sets": sets})
+
+    def _about(self, one: ExploredSet, columns: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
+        tasks = one.tasks
+        catalog = None if one.catalog is None else self.catalogs[one.catalog]
+        names = {} if catalog is None else catalog.class_names
+        return {
+            "key": one.key,
+            "name": one.name,
+            "tasks": len(tasks),
+            "catalog": one.catalog,
+            "sounds": catalog is not None and catalog.medium == "sound",
+            "context": one.context,
+            "labels": tasks.label.names,
+            "names": [names.get(label, label) for label in tasks.label.names],
+            "planted": tasks.planted.names,
+            "contexts": tasks.context.names,
+            "classifiers": [
+                {"name": str(answers.classifier), "tells": answers.answered is not None} for answers in tasks.answers
+            ],
+            "columns": {name: f"Uint{8 * values.itemsize}Array" for name, values in columns.items()},
+        }
+
+    def _column(self, place: int, name: str) -> bytes | None:
+        if place >= len(self.sets) or name not in self._columns[place]:
+            return None
+        values = self._columns[place][name]
+        return values.astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
+
+    def _part(self, place: int, part: int) -> bytes | None:
+        if place >= len(self.sets) or part * PART_TASKS >= len(self.sets[place].tasks):
+            return None
+        tasks = self.sets[place].tasks
+        shown = range(part * PART_TASKS, min((part + 1) * PART_TASKS, len(tasks)))
+        items: dict[int, list[Any]] = {}
+        return _json({"tasks": [_task(tasks, number, items) for number in shown], "items": items})
+
+    def _confusion(self, place: int, number: int) -> bytes | None:
+        if place >= len(self.sets) or number >= len(self.sets[place].tasks.answers):
+            return None
+        tasks = self.sets[place].tasks
+        found = confusion(tasks, tasks.answers[number], MOST_PAIRS)
+        if found is None:
+            return _json(None)
+        return _json({name: values.tolist() for name, values in vars(found).items()})
+
+    def _make_image(self, catalog: int, row: int) -> bytes | None:
+        return self._decoded(catalog, row, thumbnail, spectrogram)
+
+    def _large_image(self, catalog: int, row: int) -> bytes | None:
+        return self._decoded(
+            catalog, row, lambda path: thumbnail(path, LARGE_SIDE), lambda samples: spectrogram(samples, LARGE_SIDE)
+        )
+
+    def _sound(self, catalog: int, row: int) -> bytes | None:
+        return self._decoded(catalog, row, None, playable)
+
+    def _decoded(
+        self,
+        catalog: int,
+        row: int,
+        of_image: Callable[[Path], bytes] | None,
+        of_sound: Callable[[Any], bytes],
+    ) -> bytes | None:
+        """An item decoded and encoded anew, so that whatever the catalog names, no other file's bytes get out."""
+        if catalog >= len(self._clips) or row >= len(self._clips[catalog]):
+            return None
+        clip = self._clips[catalog][row]
+        try:
+            with self._decoding:
+                if is_sound(clip):
+                    return of_sound(read_clip(clip))
+                return None if of_image is None else of_image(self.catalogs[catalog].paths[row])
+        except UnreadableItem:
+            return None
+
+
+def _columns(tasks: ExploredTasks) -> dict[str, npt.NDArray[Any]]:
+    """What lists are filtered and sorted by, as small as can be: codes count from 1, and 0 stands for none."""
+    columns = {
+        "number": tasks.number,
+        "starts": tasks.starts,
+        "rank": tasks.rank,
+        "queries": tasks.answers[0].counts.n_query,
+        "label": tasks.label.codes + 1,
+        "planted": tasks.planted.codes + 1,
+        "support_context": tasks.common_context(tasks.support) + 1,
+        "query_context": tasks.common_context(tasks.query) + 1,
+    }
+    columns |= {f"correct-{number}": one.counts.n_correct for number, one in enumerate(tasks.answers)}
+    return {name: values.astype(np.min_scalar_type(int(values.max()))) for name, values in columns.items()}
+
+
+def _task(tasks: ExploredTasks, place: int, items: dict[int, list[Any]]) -> dict[str, Any]:
+    """One task; its items are added to `items`: name, row of the catalog or null, context or null."""
+    rows = tasks.rows_of(place)
+    classes = []
+    for row, reasons in zip(rows, reasons_of(tasks, rows), strict=True):
+        sides = {
+            name: side.items[side.ends[row] : side.ends[row + 1]].tolist()
+            for name, side in (("support", tasks.support), ("query", tasks.query))
+        }
+        for item in (*sides["support"], *sides["query"]):
+            if item not in items:
+                found, context = int(tasks.row[item]), int(tasks.context.codes[item])
+                name = None if context == NONE else tasks.context.names[context]
+                items[item] = [tasks.items[item].as_py(), None if found == NONE else found, name]
+        told = {name: [vars(reason) for reason in each] for name, each in vars(reasons).items()}
+        classes.append(sides | told)
+    return {
+        "accuracy": float(tasks.accuracy[place]),
+        "classes": classes,
+        "answers": [_answers(one, rows) for one in tasks.answers],
+    }
+
+
+def _answers(answers: Answers, rows: range) -> dict[str, Any]:
+    """The missed queries of each class and what was answered; null where the results do not tell."""
+    columns = {"missed": answers.missed, "answered": answers.answered}
+    return {
+        name: None if column is None else column.slice(rows.start, len(rows)).to_pylist()
+        for name, column in columns.items()
+    }
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()

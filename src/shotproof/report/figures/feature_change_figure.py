@@ -1,0 +1,114 @@
+"""Length against direction of features, clean and mixed (SpurAudio, Fig. 13), as a figure or a page of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from markupsafe import Markup
+
+from shotproof.analysis.feature_change import Change, FeatureChange
+from shotproof.core.draws import bits
+from shotproof.core.errors import InputError
+from shotproof.core.storage.whole_files import write_text
+from shotproof.report.figures.chart_axes import x_axis, y_axis
+from shotproof.report.figures.figure_file import write_svg
+from shotproof.report.figures.svg import COLORS, MARKERS, Box, Scale, element, picture, text
+from shotproof.report.pages.render import render
+from shotproof.report.pages.wording import p_value
+from shotproof.stats.intervals import Interval
+
+WIDTH, HEIGHT = 480, 360
+SHOWN = 500  # points of each kind; more would hide each other
+SUFFIXES = (".svg", ".html")
+SERIES = (("clean", 2, 0), ("mixed", 1, 2))  # name, color, shape
+COLUMNS = (
+    *("class", "clean", "mixed", "length clean", "length mixed", "ratio", "p"),
+    *("cosine clean", "cosine mixed", "change", "p", "to others clean", "to others mixed", "turn"),
+)
+
+
+def geometry_figure(found: FeatureChange) -> Markup:
+    """Every item's feature: its length across, its cosine to the class's clean mean up; the means in large."""
+    frame = Box(52, 26, WIDTH - 10, HEIGHT - 40)
+    kinds = {"clean": np.flatnonzero(found.clean), "mixed": np.flatnonzero(~found.clean)}
+    drawn = {name: _some(rows) for name, rows in kinds.items()}
+    shown = np.concatenate(list(drawn.values()))
+    across = Scale.around(found.length[shown].tolist(), frame.left, frame.right, least=0.005)
+    up = Scale.around(found.cosine[shown].tolist(), frame.bottom, frame.top, least=0.005)
+    parts = x_axis(across, frame, "length of the feature") + y_axis(up, frame, "cosine to the class’s clean mean")
+    for name, color, shape in SERIES:
+        for row in drawn[name]:
+            parts.append(_mark(across(found.length[row]), up(found.cosine[row]), color, shape, 0.55, found.items[row]))
+    overall = found.overall
+    left = frame.left
+    for name, color, shape in SERIES:
+        length, cosine = (getattr(measured, name).mean for measured in (overall.length, overall.cosine))
+        told = f"{name}: mean length {length:.4g}, mean cosine {cosine:.3f}"
+        parts.append(_mark(across(length), up(cosine), color, shape, 2.2, told))
+        label = f"{name}, {len(drawn[name])} of {len(kinds[name]):,}"
+        parts += [_mark(left + 5, 12, color, shape, 1, name), text(left + 14, 15.5, label)]
+        left += 150
+    described = (
+        f"Scatter plot of the features of {len(found.items)} items, clean and mixed: length against cosine to the "
+        "class's clean mean. The table has the means."
+    )
+    return picture(WIDTH, HEIGHT, described, parts)
+
+
+def write_geometry(path: Path, found: FeatureChange, title: str, names: Mapping[str, str] | None = None) -> None:
+    """Write the figure as .svg, or as .html with its table, in which classes have these names."""
+    if path.suffix not in SUFFIXES:
+        raise InputError(f"{path}: expected a name that ends in {' or '.join(SUFFIXES)}")
+    figure = geometry_figure(found)
+    if path.suffix == ".svg":
+        write_svg(path, figure, title)
+        return
+    rows = table_rows([*found.classes, found.overall], names)
+    context = {"title": title, "figure": figure, "columns": COLUMNS, "rows": rows, "content": found.to_json()}
+    write_text(path, render("geometry_page.html", context))
+
+
+def table_rows(changes: Sequence[Change], names: Mapping[str, str] | None = None) -> list[list[str]]:
+    """One row per change, as COLUMNS has it: Tables 7 and 8 side by side. Classes have these names, or their labels."""
+    return [
+        [
+            "all" if one.label is None else (names or {}).get(one.label, one.label),
+            f"{one.n_clean:,}",
+            f"{one.n_mixed:,}",
+            _interval(one.length.clean, 4),
+            _interval(one.length.mixed, 4),
+            _interval(one.ratio, 3),
+            p_value(one.length.p_recordings),
+            _interval(one.cosine.clean, 3),
+            _interval(one.cosine.mixed, 3),
+            _interval(one.cosine.change, 2),
+            p_value(one.cosine.p_recordings),
+            _interval(one.others.clean if one.others else None, 3),
+            _interval(one.others.mixed if one.others else None, 3),
+            _interval(one.turn, 3),
+        ]
+        for one in changes
+    ]
+
+
+def _interval(interval: Interval | None, digits: int) -> str:
+    """A mean with its half-width, e.g. `12.3 ±0.4`."""
+    if interval is None:
+        return "-"
+    half = "" if interval.refused else f" ±{interval.half_width:.2g}"
+    return f"{interval.mean:.{digits}g}{half}"
+
+
+def _some(rows: np.ndarray[tuple[int], np.dtype[np.int64]]) -> list[int]:
+    """At most SHOWN of the rows, drawn evenly."""
+    order = np.argsort(bits(0, np.arange(len(rows))), kind="stable")
+    return sorted(rows[order[:SHOWN]].tolist())
+
+
+def _mark(x: float, y: float, color: int, shape: int, size: float, tooltip: str) -> Markup:
+    place = f"translate({x:.1f} {y:.1f}) scale({size:g})"
+    return element(
+        "path", element("title", tooltip), d=MARKERS[shape], transform=place, class_=f"mark c{color % COLORS}"
+    )

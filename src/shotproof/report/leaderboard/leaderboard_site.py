@@ -1,0 +1,217 @@
+"""A leaderboard as a static site: one page with all classifiers, one page per classifier, all data in one file.
+
+Browsers load no modules and no JSON for a page that was opened as a file. So the modules are joined to one plain
+script, and the data is a script too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from shotproof.comparison.leaderboard import BoardAxis, BoardEntry, Column, Leaderboard
+from shotproof.comparison.numbers import listed
+from shotproof.core.nouns import counted, nouns
+from shotproof.core.records import UNKNOWN
+from shotproof.report.explorer.explorer_site import STATIC as EXPLORER_STATIC
+from shotproof.report.figures.standing import Standing, standing
+from shotproof.report.pages import wording
+from shotproof.report.pages.axis_tables import NAMES
+from shotproof.report.pages.render import TEMPLATES, environment
+from shotproof.stats.intervals import meanings
+from shotproof.version import __version__
+
+STATIC = Path(__file__).parent / "static"
+INDEX, DATA, SCRIPT, PAGES = "index.html", "data.js", "leaderboard.js", "classifiers"
+MODULES = (EXPLORER_STATIC / "dom.js", *(STATIC / name for name in ("order.js", "table.js", "scatter.js", SCRIPT)))
+COPIED = (TEMPLATES / "page.css", STATIC / "leaderboard.css", EXPLORER_STATIC / "icon.svg")
+DECIMALS = 3  # of numbers in the data: more than a page shows
+_IMPORT = re.compile(r'^import .* from "\./\w+\.js";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export ", re.MULTILINE)
+
+
+def site_files(board: Leaderboard, title: str) -> Iterator[tuple[str, str]]:
+    """All files of the site, by their paths; the same leaderboard gives the same bytes."""
+    templates = environment()
+    pages = [page_name(one) for one in board.entries]
+    media = {one.medium for one in board.axes}
+    medium = media.pop() if len(media) == 1 else None
+    shared: dict[str, Any] = {
+        "version": __version__,
+        "level": wording.level(board.level),
+        "meaning": meanings(medium)[board.covers],
+        "mixed": len({one.covers for one in board.columns}) > 1,
+    }
+    index = templates.get_template("leaderboard.html")
+    axes = [
+        {"name": one.name, "data_set": one.data_set, "about": _about(one), "digest": one.sets.tasks.digest}
+        for one in board.axes
+    ]
+    several = len(board.data_sets) > 1
+    yield INDEX, index.render(shared, up="", title=title, board=board, lead=_lead(board), axes=axes, several=several)
+    yield DATA, f"globalThis.leaderboard = JSON.parse({json.dumps(_json(_data(board, pages)))});\n"
+    yield SCRIPT, joined_modules(MODULES)
+    for path in COPIED:
+        yield path.name, path.read_text(encoding="utf-8")
+    template = templates.get_template("leaderboard_classifier.html")
+    columns = {(one.axis, one.quantity, one.metric): one for one in board.columns}
+    spreads = {key: _quantiles(one) for key, one in columns.items()}
+    for place, (entry, page) in enumerate(zip(board.entries, pages, strict=True)):
+        yield (
+            f"{PAGES}/{page}",
+            template.render(
+                shared,
+                up="../",
+                title=title_of(entry),
+                board_title=title,
+                covers=board.covers,
+                entry=entry,
+                from_card=bool(entry.told),
+                tables=_tables(board, columns, entry, place),
+                figures=_figures(board, columns, spreads, place),
+            ),
+        )
+
+
+def title_of(entry: BoardEntry) -> str:
+    """The method and its encoder, as in a sentence; a name that cannot be seen is told."""
+    return str(entry.classifier).strip() or "(no name)"
+
+
+def page_name(entry: BoardEntry) -> str:
+    """The file of a classifier's page: readable, and its own also where letters' case does not count."""
+    readable = re.sub(r"[^a-z0-9]+", "-", str(entry.classifier).lower()).strip("-")[:60]
+    digest = hashlib.sha256("\0".join(entry.classifier).encode("utf-8", "surrogatepass")).hexdigest()
+    return f"{readable or 'classifier'}-{digest[:10]}.html"
+
+
+def joined_modules(paths: Iterable[Path]) -> str:
+    """Modules as one plain script, in an order in which each comes after what it imports."""
+    texts = [_EXPORT.sub("", _IMPORT.sub("", path.read_text(encoding="utf-8"))) for path in paths]
+    return '"use strict";\n(() => {\n' + "\n".join(texts) + "})();\n"
+
+
+def _lead(board: Leaderboard) -> str:
+    on = listed([name or "the data" for name in board.data_sets])
+    return f"{counted(len(board.entries), 'few-shot classifier')} on {on}, each axis on one set of tasks."
+
+
+def _about(axis: BoardAxis) -> str:
+    """What an axis is, in a sentence or two."""
+    slot, sets = axis.slot, axis.sets
+    plain = "Random tasks" if sets.tasks.sampler == "random" else f"Tasks by the sampler {sets.tasks.sampler}"
+    stresses = next((name for key, name in NAMES.items() if key == sets.axis), plain)
+    shots = counted(slot.shot, "shot") if slot.shot else "several shots"
+    sizes = f"{counted(sets.tasks.tasks, 'task')} of {slot.way or 'several'} ways, {shots}"
+    queries = f"{counted(slot.query, 'query', 'queries')} per class" if slot.query else "queries that vary"
+    against = f" The reference is {sets.reference.sampler} tasks" if sets.reference else ""
+    placebo = f"; the placebo has the {nouns(axis.medium)} of each class shuffled" if sets.placebo else ""
+    searched = " The tasks were searched in the features of one encoder." if sets.tasks.searched_in else ""
+    return f"{stresses}: {sizes} and {queries}.{against}{placebo}{'.' if against else ''}{searched}"
+
+
+def _data(board: Leaderboard, pages: list[str]) -> dict[str, Any]:
+    places = {one.sets.tasks.digest: place for place, one in enumerate(board.axes)}
+    data_sets = board.data_sets
+    return {
+        "level": wording.level(board.level),
+        "covers": board.covers,
+        "metric": board.metric,
+        "dataSets": data_sets,
+        "axes": [
+            {
+                "dataSet": data_sets.index(one.data_set),
+                "name": one.name,
+                "about": _about(one),
+                "reference": places.get(one.sets.reference.digest) if one.sets.reference else None,
+            }
+            for one in board.axes
+        ],
+        "methods": [one.classifier.method for one in board.entries],
+        "encoders": ["" if one.classifier.encoder == UNKNOWN else one.classifier.encoder for one in board.entries],
+        "pages": pages,
+        "columns": [_column(one) for one in board.columns],
+        "pairs": [
+            {
+                "columns": pair,
+                "r": _rounded(board.correlations[pair]),
+                "beaten": np.packbits(beaten).tobytes().hex(),
+            }
+            for pair, beaten in board.beaten.items()
+        ],
+    }
+
+
+def _column(column: Column) -> dict[str, Any]:
+    intervals = {
+        name: [None if one is None else _rounded(getattr(one, name)) for one in column.intervals]
+        for name in ("mean", "low", "high")
+    }
+    ranks = {name: [one and getattr(one, name) for one in column.ranks] for name in ("best", "worst")}
+    of = sum(one is not None for one in column.ranks)
+    about = {"axis": column.axis, "quantity": column.quantity, "metric": column.metric, "covers": column.covers}
+    return {**about, "of": of, **intervals, **ranks}
+
+
+def _tables(
+    board: Leaderboard, columns: dict[Any, Column], entry: BoardEntry, place: int
+) -> list[tuple[str, list[dict[str, Any]]]]:
+    """One table per data set that the classifier is measured on."""
+    tables: dict[str, list[dict[str, Any]]] = {}
+    for number, axis in enumerate(board.axes):
+        row: dict[str, Any] = {}
+        for name, quantity, metric in (
+            *(("acc", "accuracy", "acc"), ("wacc", "accuracy", "wacc")),
+            *(("lost_acc", "skill_lost", "acc"), ("lost_wacc", "skill_lost", "wacc")),
+        ):
+            column = columns.get((number, quantity, metric))
+            interval = None if column is None else column.intervals[place]
+            row[name] = column and interval and {"interval": interval, "rank": column.ranks[place]}
+        if any(row.values()):
+            verdict, advice = entry.told.get(number, ("", ""))
+            row |= {"name": axis.name, "verdict": wording.typeset(verdict), "advice": advice}
+            tables.setdefault(axis.data_set, []).append({**row, "digest": axis.sets.tasks.digest})
+    return list(tables.items())
+
+
+def _figures(
+    board: Leaderboard, columns: dict[Any, Column], spreads: dict[Any, tuple[float, ...]], place: int
+) -> list[Markup]:
+    """Where the classifier stands in the leaderboard's metric: by accuracy, and by skill lost."""
+    figures = []
+    names = {"acc": "accuracy (%)", "wacc": "worst-class accuracy (%)"}
+    for quantity, label in (("accuracy", names[board.metric]), ("skill_lost", "skill lost (%), less is better")):
+        rows = []
+        for number, axis in enumerate(board.axes):
+            column = columns.get((number, quantity, board.metric))
+            own = column and column.intervals[place]
+            if own and not math.isnan(own.mean):
+                of_data = f"{axis.slot.data_set}: " if len(board.data_sets) > 1 else ""
+                others = spreads[number, quantity, board.metric]
+                rows.append(Standing(f"{of_data}{axis.name}", own, others))
+        if rows:
+            figures.append(standing(rows, label, f"{label} among all classifiers"))
+    return figures
+
+
+def _quantiles(column: Column) -> tuple[float, ...]:
+    """The least, the quartiles and the most."""
+    means = [one.mean for one in column.intervals if one is not None and not math.isnan(one.mean)]
+    return tuple(np.quantile(means, (0, 0.25, 0.5, 0.75, 1)).tolist()) if means else (math.nan,) * 5
+
+
+def _rounded(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, DECIMALS) + 0.0
+
+
+def _json(value: Any) -> str:
+    """Without any character that begins markup, wherever it may be put."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

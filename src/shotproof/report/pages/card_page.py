@@ -1,0 +1,82 @@
+"""The robustness card as one page that opens offline, with its figure and its badge beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shotproof.catalog.catalog import Catalog
+from shotproof.comparison.card import Card, CardAxis, CardCost
+from shotproof.core.errors import InputError
+from shotproof.core.storage.whole_files import write_text
+from shotproof.report.figures.card_figure import PHONE_PANEL, axes_figure, badge
+from shotproof.report.figures.figure_file import write_svg
+from shotproof.report.figures.svg import marker
+from shotproof.report.pages import wording
+from shotproof.report.pages.album import CONTEXT, Album, Thumbnail
+from shotproof.report.pages.axis_tables import NAMES
+from shotproof.report.pages.render import render
+from shotproof.stats.costs import MIN_TASKS
+
+PAGE_FILE, FIGURE_FILE, BADGE_FILE = "card.html", "card.svg", "badge.svg"
+
+
+@dataclass(frozen=True)
+class ShownCost:
+    """What costs most, with one of its tasks as it is shown."""
+
+    cost: CardCost
+    name: str
+    task: int
+    support: list[Thumbnail]
+    missed: list[Thumbnail]
+
+
+def write_card_page(folder: Path, card: Card, catalog: Catalog | None = None) -> None:
+    """Write card.html, card.svg and badge.svg.
+
+    Args:
+        folder: where they go
+        card: what is shown
+        catalog: that has the files of its examples; without it the page shows none
+    """
+    album = Album()
+    figure = axes_figure(card)
+    context: dict[str, Any] = {
+        "title": f"How robust is {card.title}?",
+        "card": card,
+        "medium": card.medium,
+        "verdict": [wording.typeset(sentence) for sentence in card.verdict],
+        "figure": figure,
+        "phone_figure": axes_figure(card, PHONE_PANEL),
+        "keys": [(marker(5, 5, 0), "on the axis"), (marker(5, 5, 6), "on its reference")],
+        "axes": [(axis, _axis_name(axis), _shown(axis, album, catalog, card)) for axis in card.axes],
+        "album": album,
+        "min_tasks": MIN_TASKS,
+    }
+    write_text(folder / PAGE_FILE, render("card.html", context))
+    write_svg(folder / FIGURE_FILE, figure, wording.typeset(f"{card.title}, {card.name}"))
+    write_text(folder / BADGE_FILE, badge(card))
+
+
+def _axis_name(axis: CardAxis) -> str:
+    """What people call what an axis stresses."""
+    return next((name for key, name in NAMES.items() if key == axis.axis), "Random tasks")
+
+
+def _shown(axis: CardAxis, album: Album, catalog: Catalog | None, card: Card) -> list[ShownCost]:
+    shown = []
+    column = card.context if axis.axis == "contexts" else CONTEXT
+    for cost in axis.costs:
+        for example in cost.examples if catalog is not None else ():
+            assert catalog is not None
+            try:
+                support, missed = (
+                    album.thumbnails(list(one), catalog, column) for one in (example.support, example.missed)
+                )
+            except InputError:  # of another catalog
+                continue
+            name = catalog.class_names.get(example.label, example.label)
+            shown.append(ShownCost(cost, name, example.task, support, missed))
+    return shown

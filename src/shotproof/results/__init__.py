@@ -1,0 +1,1 @@
+"""What reads results: counts, metrics, where they come from, answers."""

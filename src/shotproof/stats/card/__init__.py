@@ -1,1 +1,0 @@
-"""The robustness card of one classifier, and the gate that holds it against limits."""

@@ -1,1 +1,0 @@
-"""A comparison for other programs and for paper: tidy tables, LaTeX, HTML, figures."""

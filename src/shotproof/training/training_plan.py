@@ -1,0 +1,254 @@
+"""What is trained on what: checked before anything is decoded, then carried out."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from shotproof.attributes.attributes import Attributes
+from shotproof.catalog.catalog import Catalog
+from shotproof.core.errors import InputError, InsufficientData
+from shotproof.core.plain_values import plain
+from shotproof.core.records import Maker, ModelRecord, Source
+from shotproof.core.runtime.devices import choose_device
+from shotproof.core.runtime.runtime import Runtime, current_runtime
+from shotproof.features.features import Features
+from shotproof.models.augment import Augmentation, augmentations
+from shotproof.models.backbone import Backbone
+from shotproof.models.decoded_items import ItemStore, medium_of
+from shotproof.models.model import Model, blank_network
+from shotproof.models.network import FewShotNetwork
+from shotproof.models.objective import Objective, TrainsOn
+from shotproof.models.preprocessing import Medium, Preprocessing
+from shotproof.tasks.sampler import BoundSampler, Sampler, sample, samplers
+from shotproof.tasks.taskset import TaskSet, TaskShape
+from shotproof.training.checkpoint import EarlierTraining, checkpoint_of
+from shotproof.training.settings import TrainingSettings
+from shotproof.training.trainer import Trainer, TrainingItems, Validation
+from shotproof.training.training_batches import START, seed_for, task_rows
+
+logger = logging.getLogger("shotproof")
+
+# SimCLR's: where views keep their colors, these tell items from each other, and nothing else is learned.
+VIEWS = "resized-crop(area=0.2, jitter=0.8, hue=0.2, gray=0.2)"
+
+
+class TrainingPlan:
+    """What is trained on what, checked before anything is decoded."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        objective: Objective[Any],
+        backbone: Backbone,
+        settings: TrainingSettings,
+        *,
+        split: str | None,
+        val_split: str | None,
+        start: Model | None,
+        seed: int,
+        attributes: Attributes | None,
+        features: Features | None,
+    ) -> None:
+        self.catalog, self.objective, self.backbone, self.settings = catalog, objective, backbone, settings
+        self.split, self.val_split, self.start, self.seed = split, val_split, start, seed
+        self.attributes, self.features = attributes, features
+        self.shape = TaskShape(settings.way, settings.shot, settings.query)
+        self.train_items = catalog.in_split(split)
+        self.val_items = None if val_split is None else catalog.in_split(val_split)
+        self.classes = sorted(set(self.train_items.table.column("label").to_pylist()))
+        self._require_disjoint()
+        self._require_classes()
+        self.medium = medium_of(self.train_items)
+        self.augmentation = _augmentation(settings.augment, self.medium, objective.trains_on)
+        with _in_split(split, "to train on"):
+            self.sampler = self._bound_sampler()
+        with _in_split(val_split, "that validates each epoch; val_split=None, --val-split none goes without"):
+            self.val_tasks = self._drawn_val_tasks()
+        self.preprocessing = self._preprocessing()
+
+    def run(self, runtime: Runtime, output: Path | None, replace: bool) -> Model:
+        """Train, or go on with the same training, and write the model if an output is given.
+
+        Args:
+            runtime: how to compute
+            output: the model to write
+            replace: whether to begin anew if another training has left something at the output
+
+        Raises:
+            Mismatch: another training has left something at the output.
+            TrainingFailed: the loss is no number, or memory is too small.
+        """
+        checkpoint = None if output is None else checkpoint_of(output)
+        log = None if output is None else output.with_name(f"{output.name}.jsonl")
+        earlier = None if output is None else EarlierTraining.same(output, self.told(), replace)
+        if earlier is not None and earlier.model is not None:
+            logger.warning("%s: this training has ended already; to train anew, delete the file", output)
+            return earlier.model
+        device = choose_device(runtime.device)
+        store = ItemStore.of(self.train_items, self.preprocessing, runtime)
+        if self.start is None:
+            self.preprocessing = self.preprocessing.fitted(store.values)
+        plan = {**self.told(), "items": store.key}
+        if output is not None:
+            EarlierTraining.same(output, plan, replace)
+        numbers = {name: number for number, name in enumerate(self.classes)}
+        labels = torch.tensor([numbers[one] for one in self.train_items.table.column("label").to_pylist()])
+        trainer = Trainer(
+            net=_placed(self._network(), device),
+            objective=self.objective,
+            settings=self.settings,
+            items=TrainingItems(store, store.tensor(device), labels, numbers),
+            preprocessing=self.preprocessing,
+            augmentation=self.augmentation,
+            sampler=self.sampler,
+            validation=self._validation(runtime, device),
+            seed=self.seed,
+            plan=plan,
+            checkpoint=checkpoint,
+            log=log,
+        )
+        trainer.run(runtime)
+        model = Model.of(trainer.net, self._record(trainer))
+        if output is not None:
+            model.write(output)
+        if checkpoint is not None:
+            checkpoint.unlink(missing_ok=True)
+        return model
+
+    def _network(self) -> FewShotNetwork:
+        """The network that training starts with."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed_for(self.seed, START))
+            # Weights that are taken from the start need not be those of a pretrained backbone before.
+            start = None if self.objective.starts_anew else self.start
+            same = start is not None and self.backbone == start.backbone
+            architecture = start.record.architecture if start is not None and same else None
+            count, way = len(self.classes), self.settings.way
+            net = blank_network(self.backbone, self.objective, self.preprocessing, count, way, architecture)
+        self.objective.begin(net, self.start, self.classes)
+        return net
+
+    def _preprocessing(self) -> Preprocessing:
+        """That of the model that training starts from, or the backbone's."""
+        if self.start is not None:
+            return self.start.preprocessing
+        return self.backbone.preprocessing(self.medium, self.settings.size, self.settings.seconds)
+
+    def _bound_sampler(self) -> BoundSampler[Sampler] | None:
+        if self.objective.trains_on != "tasks":
+            return None
+        sampler = samplers.make(self.settings.train_sampler)
+        data = {"attributes": self.attributes, "features": self.features}
+        used: dict[str, Any] = {role: given for role, given in data.items() if role in sampler.takes}
+        return sampler.bind(self.train_items, self.shape, self.seed, **used)
+
+    def _drawn_val_tasks(self) -> TaskSet | None:
+        """The tasks by which each epoch is validated."""
+        if self.val_items is None:
+            return None
+        return sample(
+            self.val_items,
+            "random",
+            split=None,
+            way=self.settings.way,
+            shot=self.settings.shot,
+            query=self.settings.query,
+            tasks=self.settings.val_tasks,
+            seed=self.seed,
+            runtime=replace(current_runtime(), progress=False, workers=1),
+        )
+
+    def _validation(self, runtime: Runtime, device: torch.device) -> Validation | None:
+        if self.val_items is None or self.val_tasks is None:
+            return None
+        store = ItemStore.of(self.val_items, self.preprocessing, runtime)
+        numbers = dict.fromkeys(self.val_items.table.column("label").to_pylist(), 0)
+        rows = task_rows(self.val_tasks, store, numbers).to(device)
+        return Validation(store.tensor(device), rows, self.preprocessing)
+
+    def _require_disjoint(self) -> None:
+        if self.val_items is None:
+            return
+        shared = sorted(set(self.classes) & set(self.val_items.table.column("label").to_pylist()))
+        if shared:
+            named = ", ".join(f"'{one}'" for one in shared[:3])
+            raise InputError(
+                f"split '{self.split}' and split '{self.val_split}' share {len(shared)} classes, e.g. {named}: "
+                "classes of training and validation must differ"
+            )
+
+    def _require_classes(self) -> None:
+        if len(self.classes) < 2:
+            raise InsufficientData(f"split '{self.split}' has {len(self.classes)} classes: training needs at least 2")
+
+    def told(self) -> dict[str, Any]:
+        """What a checkpoint and a finished model must agree with."""
+        return {
+            "objective": str(Maker.of(self.objective)),
+            "backbone": str(Maker.of(self.backbone)),
+            "settings": plain(dict(self.settings.told())),
+            "split": self.split,
+            "val_split": self.val_split,
+            "catalog": self.catalog.digest,
+            "attributes": None if self.attributes is None else self.attributes.digest,
+            "features": None if self.features is None else self.features.digest,
+            "from_model": None if self.start is None else self.start.digest,
+            "seed": self.seed,
+        }
+
+    def _record(self, trainer: Trainer) -> ModelRecord:
+        sources = {"catalog": Source(self.catalog.digest, self.catalog.record.name)}
+        if self.start is not None:
+            sources["model"] = Source(self.start.digest, self.start.name)
+        if self.attributes is not None:
+            sources["attributes"] = Source(self.attributes.digest, self.attributes.record.name)
+        if self.features is not None:
+            sources["features"] = Source(self.features.digest, self.features.name)
+        seen = sorted({*self.classes, *(self.start.record.seen if self.start else ())})
+        return ModelRecord(
+            sources=sources,
+            backbone=Maker.of(self.backbone),
+            objective=Maker.of(self.objective),
+            architecture=plain(dict(self.backbone.architecture(trainer.net.backbone))),
+            preprocessing=plain(self.preprocessing.to_meta()),
+            settings=plain(dict(self.settings.told())),
+            split=self.split,
+            val_split=self.val_split,
+            classes=tuple(self.classes),
+            seen=tuple(seen),
+            seed=self.seed,
+            best=trainer.best_epoch,
+            curve=tuple(trainer.curves.rows),
+        )
+
+
+@contextlib.contextmanager
+def _in_split(split: str | None, which: str) -> Iterator[None]:
+    """Name the split that cannot give the tasks that are asked for."""
+    try:
+        yield
+    except InsufficientData as error:
+        raise error.placed(f"split '{split}' ({which}): ") from error
+
+
+def _placed(net: FewShotNetwork, device: torch.device) -> FewShotNetwork:
+    """The network on a device; a GPU likes the channels last."""
+    if device.type != "cuda":
+        return net.to(device)
+    return net.to(device, memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
+
+
+def _augmentation(spelled: str, medium: Medium, trains_on: TrainsOn) -> Augmentation:
+    """The augmentation of this spelling; auto is the medium's usual one, of which views of images need a strong one."""
+    usual = "spec-augment" if medium == "sound" else VIEWS if trains_on == "views" else "crop"
+    made = augmentations.make(usual if spelled == "auto" else spelled)
+    if made.medium not in (None, medium):
+        raise InputError(f"augmentation '{made.name}' is for {made.medium}s, the items are {medium}s: e.g. {usual}")
+    return made

@@ -1,0 +1,100 @@
+"""Archives that would write elsewhere, or fill the disk, are refused by name, before anything is unpacked."""
+
+from __future__ import annotations
+
+import stat
+import struct
+import warnings
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from shotproof.core.errors import InputError
+from shotproof.core.storage.archives import open_archive, write_archive
+
+
+def written(path: Path, *names: str, mode: int = 0) -> Path:
+    with zipfile.ZipFile(path, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of names that are there twice
+        for name in names:
+            member = zipfile.ZipInfo(name)
+            member.external_attr = mode << 16
+            archive.writestr(member, b"content")
+    return path
+
+
+def test_the_same_files_give_the_same_bytes_in_any_order(tmp_path: Path) -> None:
+    write_archive(tmp_path / "a.zip", {"b": b"2", "a/c": b"1"})
+    write_archive(tmp_path / "b.zip", {"a/c": b"1", "b": b"2"})
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+    with open_archive(tmp_path / "a.zip", "it") as archive:
+        assert list(archive.members) == ["a/c", "b"]
+        archive.unpack(tmp_path / "out")
+    assert (tmp_path / "out" / "a" / "c").read_bytes() == b"1"
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["../evil"], r"'\.\./evil': expected a path below its folder"),
+        (["a/../../evil"], "expected a path below its folder"),
+        (["/etc/evil"], "'/etc/evil': expected a path below its folder"),
+        (["C:/evil"], "expected a path of plain characters"),
+        (["..\\evil"], "expected a path of plain characters"),
+        (["a//b"], "expected a path below its folder"),
+        (["folder/"], "expected a path below its folder"),
+        (["./a"], "expected a path below its folder"),
+        (["x" * 300], "longer than 255 bytes"),
+        (["a", "a"], "'a': it is there twice"),
+        (["a", "A"], "'A': it is there twice"),
+        (["é", "é"], "it is there twice"),
+        (["a", "a/b"], "'a/b': its folder is a file as well"),
+    ],
+)
+def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, names: list[str], told: str) -> None:
+    with pytest.raises(InputError, match=told), open_archive(written(tmp_path / "x.zip", *names), "archive x.zip"):
+        pass
+
+
+@pytest.mark.parametrize(("kind", "told"), [(stat.S_IFLNK, "a symbolic link"), (stat.S_IFIFO, "something else")])
+def test_links_and_pipes_are_refused(tmp_path: Path, kind: int, told: str) -> None:
+    file = written(tmp_path / "x.zip", "link", mode=kind | 0o777)
+    with pytest.raises(InputError, match=f"'link': expected a regular file, found {told}"), open_archive(file, "it"):
+        pass
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive, archive.open("zeros", "w") as file:
+        for _ in range(80):
+            file.write(bytes(2**20))
+    told = r"'zeros': expected at most 200 times its .* it unpacks to 83,886,080"
+    with pytest.raises(InputError, match=told), open_archive(tmp_path / "x.zip", "it"):
+        pass
+
+
+def test_sizes_that_lie_are_found_when_it_is_read(tmp_path: Path) -> None:
+    file = written(tmp_path / "x.zip", "a")
+    content = bytearray(file.read_bytes())
+    entry = content.index(b"PK\x01\x02")
+    content[entry + 24 : entry + 28] = struct.pack("<I", 5)  # the size that the directory claims
+    file.write_bytes(content)
+    with open_archive(file, "it") as archive, pytest.raises(InputError, match="'a' is damaged"):
+        archive.sha256("a")
+
+
+def test_files_that_overlap_are_refused(tmp_path: Path) -> None:
+    file = written(tmp_path / "x.zip", "a", "b")
+    content = bytearray(file.read_bytes())
+    entry = content.index(b"PK\x01\x02")
+    content[entry + 20 : entry + 28] = struct.pack("<II", 4000, 4000)
+    file.write_bytes(content)
+    with pytest.raises(InputError, match="its files overlap"), open_archive(file, "it"):
+        pass
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", b"no zip at all"])
+def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "x.zip").write_bytes(content)
+    with pytest.raises(InputError, match="it is not readable as zip"), open_archive(tmp_path / "x.zip", "it"):
+        pass
