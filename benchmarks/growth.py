@@ -18,7 +18,6 @@ import numpy as np
 import psutil
 import pyarrow as pa
 import pyarrow.compute as pc
-from shotproof.features.parts import join_parts
 
 from benchmarks.watched import watch
 from shotproof.attributes.attributes import Attributes
@@ -27,6 +26,7 @@ from shotproof.core.records import FeaturesRecord
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.storage.files import is_regular
 from shotproof.core.storage.parts import WHOLE, part_path
+from shotproof.features.feature_parts import join_parts
 from shotproof.features.features import Features
 
 ITEMS_PER_CLASS, CONTEXTS, WORDS, DIMENSIONS, TASKS = 1000, 8, 20, 384, 600

@@ -166,7 +166,7 @@ def _signs_before(comparison: Comparison) -> str:
     signs = set()
     for verdict in verdicts(comparison):
         concluded = verdict.loss.concluded["acc", verdict.covers]
-        signs |= set(conclude([one.estimate for one in concluded.values()], comparison.level))
+        signs |= set(conclude([one.interval.estimate for one in concluded.values()], comparison.level))
         differences = [pair.interval.estimate for pair in verdict.loss.skill.pairs["acc", verdict.covers]]
         p_values = holm(np.array([one.p_value() for one in differences]))
         if verdict.losing and len(p_values) and p_values.min() <= 1 - comparison.level:

@@ -215,7 +215,7 @@ def several_contexts(study: Study) -> None:
 def figures(comparison: Comparison, folder: Path) -> None:
     """All panels of the report, each as a file."""
     for panel in context_panels(comparison):
-        write_svg(folder / f"{file_name(panel.name)}.svg", panel.figure, panel.name, panel.keys)
+        write_svg(folder / f"{file_name(panel.name)}.svg", panel.figure, panel.name)
 
 
 def shifted(study: Study) -> None:
