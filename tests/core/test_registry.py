@@ -1,16 +1,23 @@
 from __future__ import annotations
 
+import importlib
+import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
+import shotproof
+from shotproof.core.declared import declared
 from shotproof.core.errors import InputError, UnknownName
 from shotproof.core.options import Component, option
 from shotproof.core.registry import Registry, registries
 from shotproof.core.runtime.runtime import Runtime
+
+ROOT = Path(__file__).parents[2]
 
 
 class Part(Component):
@@ -107,3 +114,37 @@ class _Named:
     def __call__(self, name: str) -> tuple[str, int]:
         Registry("part", self.builtin)
         return _known_in_a_worker(name)
+
+
+def _ranks() -> dict[str, int]:
+    """Give the height of each layer, from the contract of imports; layers side by side have the same."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    return {name.strip(): rank for rank, layer in enumerate(reversed(layers)) for name in layer.split("|")}
+
+
+def _builtin_registries() -> dict[str, tuple[str, Registry[Any]]]:
+    """Give every registry of the package by its kind, with the layer of the module that makes it."""
+    found = {}
+    for path in sorted(Path(shotproof.__path__[0]).rglob("*.py")):
+        for name in re.findall(r"^(\w+)(?:: .*)? = \w*Registry\(", path.read_text(), re.MULTILINE):
+            parts = path.relative_to(Path(shotproof.__path__[0])).with_suffix("").parts
+            registry = getattr(importlib.import_module(".".join(["shotproof", *parts])), name)
+            found[registry.kind] = (parts[0], registry)
+    return found
+
+
+def test_registered_names_point_down_the_layers_as_imports_do() -> None:
+    ranks, own = _ranks(), _builtin_registries()
+    assert {"sampler", "method", "encoder", "objective"} <= own.keys()
+    for kind, (layer, registry) in own.items():
+        for name, path in registry._builtin.items():
+            is_declared = path == declared.get(kind, {}).get(name)
+            assert is_declared or ranks[path.split(".")[1]] <= ranks[layer], f"{kind} '{name}' points up to {path}"
+
+
+def test_the_package_declares_only_what_a_registry_may_not_name_itself() -> None:
+    ranks, own = _ranks(), _builtin_registries()
+    for kind, paths in declared.items():
+        for path in paths.values():
+            assert ranks[path.split(".")[1]] > ranks[own[kind][0]], f"{path}: its registry may name it"

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
+import shotproof as sp
 from shotproof.core.errors import InputError, UnknownName
 from shotproof.core.options import option
+from shotproof.core.trust import NotTrusted, trusting
 from shotproof.learners.method import Method, make_method, methods
 from tests.drawn_tasks import Batch, as_maps, draw
 from tests.fixture_rows import ROWS
@@ -184,3 +187,17 @@ def test_a_method_can_be_registered() -> None:
         methods.unregister("first")
     with pytest.raises(UnknownName):
         make_method("first")
+
+
+@pytest.mark.strangers
+def test_users_make_by_the_registry_all_that_an_evaluation_takes(tmp_path: Path) -> None:
+    file = tmp_path / "own_heads.py"
+    file.write_text("def first(support, labels, query, bonus=0):\n    return labels[:1].expand(len(query)) + bonus\n")
+    for spelling in ("ridge(penalty=2)", "sklearn:sklearn.svm.SVC(C=10)", f"{file}:first(bonus=1)"):
+        made = sp.methods.make(spelling)
+        assert made.spelling == spelling
+        with trusting(True):
+            assert make_method(spelling) == made
+    assert sp.methods.make("sklearn:sklearn.svm.SVC", C=10).spelling == "sklearn:sklearn.svm.SVC(C=10)"
+    with pytest.raises(NotTrusted, match="runs the code of"):
+        make_method(f"{file}:first(bonus=1)")
