@@ -86,15 +86,13 @@ def predict_tasks(
     tasks = range(len(arrays.way)) if tasks is None else tasks
     first, stop = arrays.query.first[[tasks.start, tasks.stop]]
     workers = _workers(items, methods, runtime.workers)
-    batches: list[Batch] = []
-    for shape, of_shape in arrays.by_shape():
-        members = of_shape[(of_shape >= tasks.start) & (of_shape < tasks.stop)]
-        if not len(members):
-            continue
-        # Equal parts, as many for each worker.
+
+    def size(shape: IntArray, count: int) -> int:
+        """Equal parts, as many for each worker."""
         most = tasks_at_a_time(shape, workers[0], list(methods))
-        parts = len(workers) * math.ceil(len(members) / (most * len(workers)))
-        batches += arrays.batches(members, chunk or math.ceil(len(members) / parts))
+        return chunk or math.ceil(count / (len(workers) * math.ceil(count / (most * len(workers)))))
+
+    batches = arrays.batches_of(tasks, size)
     workers = workers[: len(batches)]
     if any(one.device.type == "cpu" for one in items):
         keep_freed_memory()
@@ -141,28 +139,54 @@ def _workers(items: Sequence[ItemTensors], methods: Sequence[Method], threads: i
 
 
 def _answers(method: Method, gathered: Gathered, batch: Batch) -> Iterator[tuple[Batch, npt.NDArray[Any]]]:
-    """The batch, or halves of it as small as memory needs, with the labels [B, m] of its queries."""
-    tasks = len(batch.tasks)
+    """The labels [B, m] of the queries of a batch, or of parts of it that fit into memory."""
+
+    def labels(part: Batch) -> npt.NDArray[Any]:
+        answers: npt.NDArray[Any] = (gathered if part is batch else gathered.of(part)).labels(method).cpu().numpy()
+        return answers
+
+    rows = f"{batch.support.shape[1]} support and {batch.query.shape[1]} query rows"
+    what = f"method '{method}': one task of {batch.way} ways, {rows}"
+    return fitting(batch, labels, gathered.items.device, what, "smaller features or smaller tasks")
+
+
+def fitting(
+    batch: Batch,
+    answer: Callable[[Batch], npt.NDArray[Any]],
+    device: torch.device,
+    what: str,
+    instead: str,
+) -> Iterator[tuple[Batch, npt.NDArray[Any]]]:
+    """Answer a batch of tasks, or halves of it as small as memory needs.
+
+    Args:
+        batch: the tasks
+        answer: gives the labels [B, m] of the queries of some of them
+        device: whose memory it is
+        what: names one task, for messages
+        instead: what the user may do, beside taking another device
+
+    Raises:
+        InputError: one task does not fit.
+    """
+    count = len(batch.tasks)
     try:
-        labels = gathered.labels(method).cpu().numpy()
+        labels = answer(batch)
     except (RuntimeError, MemoryError) as error:
         if not out_of_memory(error):
             raise
-        if tasks == 1:
-            rows = f"{batch.support.shape[1]} support and {batch.query.shape[1]} query rows"
+        if count == 1:
             raise InputError(
-                f"method '{method}': one task of {batch.way} ways, {rows} does not fit into the memory of "
-                f"{gathered.items.device}: use another device, smaller features or smaller tasks"
+                f"{what} does not fit into the memory of {device}: use another device, {instead}"
             ) from error
     else:
         yield batch, labels
         return
     # Outside the handler: the error holds on to what did not fit.
-    if gathered.items.device.type == "cuda":
+    if device.type == "cuda":
         torch.cuda.empty_cache()
-    for half in (slice(0, tasks // 2), slice(tasks // 2, tasks)):
-        part = batch.part(half)
-        yield from _answers(method, gathered.of(part), part)
+    for half in (slice(0, count // 2), slice(count // 2, count)):
+        yield from fitting(batch.part(half), answer, device, what, instead)
 
 
 def out_of_memory(error: Exception) -> bool:

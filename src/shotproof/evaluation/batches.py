@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,6 +103,15 @@ class TaskArrays:
         shapes, shape_of_task, count = np.unique(self.shapes(), axis=0, return_inverse=True, return_counts=True)
         members = np.split(np.argsort(shape_of_task, kind="stable"), np.cumsum(count)[:-1])
         yield from zip(shapes, members, strict=True)
+
+    def batches_of(self, tasks: range, size: Callable[[IntArray, int], int]) -> list[Batch]:
+        """Some of the tasks in batches of one shape; `size` says how many at a time, by their shape and number."""
+        batches: list[Batch] = []
+        for shape, of_shape in self.by_shape():
+            members = of_shape[(of_shape >= tasks.start) & (of_shape < tasks.stop)]
+            if len(members):
+                batches += self.batches(members, size(shape, len(members)))
+        return batches
 
     def batches(self, members: IntArray, size: int) -> Iterator[Batch]:
         """Tasks of one shape, at most `size` at a time."""

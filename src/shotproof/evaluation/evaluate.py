@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -12,29 +11,23 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.core import draws, limits
-from shotproof.core.arrays import IntArray
+from shotproof.core import limits
 from shotproof.core.errors import InputError
 from shotproof.core.plain_values import plain
-from shotproof.core.records import FeaturesRecord, MethodRecord, ResultsRecord, Source
+from shotproof.core.records import MethodRecord, ResultsRecord, Source
 from shotproof.core.runtime.runtime import Runtime, current_runtime, resolve
-from shotproof.evaluation.batches import Part, TaskArrays
-from shotproof.evaluation.collapse import TOLD, collapsed_tasks
-from shotproof.evaluation.tuning import tuned_methods
+from shotproof.evaluation.batches import Part
+from shotproof.evaluation.grounds import Ground, OnFeatures, OnItems, labels_of, require_unseen, task_seeds
+from shotproof.evaluation.remarks import remarks_on
 from shotproof.features.features import Features
-from shotproof.learners.adaptation.adaptation import Adaptation
-from shotproof.learners.items import NO_CLASS, ItemsMethod
 from shotproof.learners.method import DEFAULT_METHODS, AnyMethod, Method, make_method
 from shotproof.results.results import SCHEMA, Results
 from shotproof.tasks.taskset import TaskSet
 
 if TYPE_CHECKING:
     from shotproof.models.model import Model  # it needs PyTorch
-
-ON_ITEMS = "items"  # what tables show as the encoder of methods that have none
 
 
 def evaluate(
@@ -89,75 +82,35 @@ def evaluate(
     limits.SEED.check("seed", seed)
     if chunk is not None:
         limits.COUNT.check("chunk", chunk)
-    network = _read_model(model)
-    _require_given(made, features, catalog, network)
+    if isinstance(model, str | Path):
+        from shotproof.models.model import Model
+
+        model = Model.given(model)
+    _require_given(made, features, catalog, model)
     if tune_on is None and rates:
         raise InputError("rates: a learning rate is chosen on validation tasks: give them (tune_on, --tune-on)")
-    if features is not None:
-        if not allow_seen:
-            require_unseen(labels_of(tasks), features.record.trained_on, f"the model of features '{features.name}'")
-        for method in made:
-            method.require_features(features.record)
+    ground = _ground(features, catalog, model, tune_on, rates)
+    for given in () if allow_seen else (tasks, tune_on):
+        if given is not None:
+            require_unseen(labels_of(given), ground.record.trained_on, ground.learned)
     runtime = resolve(runtime)
-    seeds = task_seeds(tasks, seed)
-    if features is not None:
-        query, predicted, warned = _on_features(tasks, features, made, seeds, chunk, runtime)
-        sources = {"features": Source(features.digest, features.name)}
-        of_features = replace(features.record, stated_digest=None)
-    elif network is not None:
-        assert catalog is not None
-        if not allow_seen:
-            for each in (tasks, *([] if tune_on is None else [tune_on])):
-                require_unseen(labels_of(each), network.record.seen, f"model '{network.name}'")
-        adaptations = cast("list[Adaptation]", made)
-        for adaptation in adaptations:
-            adaptation.require_model(network)
-        sources = {
-            "catalog": Source(catalog.digest, catalog.record.name),
-            "model": Source(network.digest, network.name),
-        }
-        if tune_on is not None:
-            sources["tune_on"] = Source(tune_on.digest, tune_on.record.name)
-            adaptations = tuned_methods(adaptations, tune_on, tasks, catalog, network, rates, seed, runtime)
-            made = [*adaptations]
-        query, predicted, warned = _on_network(tasks, catalog, network, adaptations, seeds, chunk, runtime)
-        of_features = FeaturesRecord(
-            name=network.name,
-            fingerprint=f"model {network.digest}",
-            trained_on=network.record.seen,
-            pretrained_on=network.backbone.pretrained_on,
-        )
-    else:
-        assert catalog is not None
-        query, predicted, warned = _on_items(tasks, catalog, made, seeds, runtime)
-        sources = {"catalog": Source(catalog.digest, catalog.record.name)}
-        of_features = FeaturesRecord(name=ON_ITEMS)
-    names = [method.spelling for method in made]
-    for name, messages in zip(names, warned, strict=True):
-        if messages:
-            times = f"{len(messages)} times" if len(messages) > 1 else "once"
-            warnings.warn(f"method '{name}' warned {times}: {messages[0]}", RuntimeWarning, stacklevel=2)
-    unanswered = (predicted == NO_CLASS).sum(1).tolist()
-    for name, count in zip(names, unanswered, strict=True):
-        if count:
-            what = f"{count:,} of {predicted.shape[1]:,} answers name none of the classes, and count as wrong"
-            warnings.warn(f"method '{name}': {what}", RuntimeWarning, stacklevel=2)
-    collapsed, counted = collapsed_tasks(query, predicted)
-    for method, count in zip(made, collapsed.tolist(), strict=True):
-        if method.collapse_help and count >= max(TOLD * counted, 1):
-            what = f"in {count:,} of {counted:,} tasks it answered with at most half of the classes"
-            warnings.warn(f"method '{method.spelling}': {what}; {method.collapse_help}", RuntimeWarning, stacklevel=2)
+    made = ground.admitted(made, tasks, seed, runtime)
+    query, predicted, warned = ground.predict(tasks, made, task_seeds(tasks, seed), chunk, runtime)
+    remarks = remarks_on(made, query, predicted, warned)
+    for remark in remarks:
+        for message in remark.messages:
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
     record = ResultsRecord(
-        sources={"tasks": Source(tasks.digest, tasks.record.name), **sources},
+        sources={"tasks": Source(tasks.digest, tasks.record.name), **ground.sources},
         tasks=replace(tasks.record, stated_digest=None),
-        features=of_features,
+        features=ground.record,
         methods=tuple(
-            MethodRecord(method.spelling, plain(method.parameters()), len(messages), count, few)
-            for method, messages, count, few in zip(made, warned, unanswered, collapsed.tolist(), strict=True)
+            MethodRecord(method.spelling, plain(method.parameters()), *remark.counts)
+            for method, remark in zip(made, remarks, strict=True)
         ),
         seed=seed,
     )
-    return Results(_count(tasks, names, query, predicted), record)
+    return Results(_count(tasks, [method.spelling for method in made], query, predicted), record)
 
 
 def predict_queries(tasks: TaskSet, features: Features, method: AnyMethod, *, seed: int = 0) -> list[list[int]]:
@@ -179,117 +132,27 @@ def predict_queries(tasks: TaskSet, features: Features, method: AnyMethod, *, se
         >>> predict_queries(tasks, sp.encode(catalog, "dial(share=0, noise=0)"), "ncc")
         [[0, 0], [1, 1]]
     """
-    query, predicted, _ = _on_features(
-        tasks, features, [make_method(method)], task_seeds(tasks, seed), None, current_runtime()
-    )
+    seeds = task_seeds(tasks, seed)
+    query, predicted, _ = OnFeatures(features).predict(tasks, [make_method(method)], seeds, None, current_runtime())
     return [part.tolist() for part in np.split(predicted[0], np.cumsum(query.count)[:-1])]
 
 
-def task_seeds(tasks: TaskSet, seed: int) -> IntArray:
-    """One per task, for methods that draw."""
-    return (draws.bits(seed, tasks.task_of_row[tasks.starts[:-1]]) >> np.uint64(33)).astype(np.int64)
+def _ground(
+    features: Features | None,
+    catalog: Catalog | None,
+    model: Model | None,
+    tune_on: TaskSet | None,
+    rates: Sequence[float],
+) -> Ground:
+    """Return what methods are evaluated on, which `_require_given` has found to be there."""
+    if features is not None:
+        return OnFeatures(features)
+    assert catalog is not None
+    if model is None:
+        return OnItems(catalog)
+    from shotproof.evaluation.on_networks import OnNetwork
 
-
-Predictions = tuple[Part, npt.NDArray[Any], list[list[str]]]
-"""All queries, the label that each method gives to each of them [methods, queries], and what each method warned of."""
-
-
-class PreparedFeatures:
-    """Methods on features; what methods share of the items is computed for the first task set, and kept for others.
-
-    `rows` are the rows of all items that tasks may have; if None, they are the items of the first task set.
-    """
-
-    def __init__(self, features: Features, methods: Sequence[Method], rows: IntArray | None = None) -> None:
-        self.features, self.methods, self.rows = features, methods, rows
-        self._items: Any = None
-
-    def predict(self, tasks: TaskSet, seeds: IntArray, chunk: int | None, runtime: Runtime) -> Predictions:
-        """The answers of all methods on these tasks."""
-        from shotproof.core.runtime.devices import choose_devices
-        from shotproof.evaluation.batch_engine import items_on, predict_tasks
-
-        arrays = TaskArrays.of(tasks, self.features, self.methods, self.rows)
-        if self._items is None:
-            self._items = items_on(choose_devices(runtime.device), arrays, self.methods)
-        predicted, warned = predict_tasks(arrays, self.methods, seeds, self._items, runtime, chunk)
-        return arrays.query, predicted, warned
-
-
-def _on_features(
-    tasks: TaskSet, features: Features, methods: list[Method], seeds: IntArray, chunk: int | None, runtime: Runtime
-) -> Predictions:
-    from shotproof.evaluation.batch_engine import Evaluation
-
-    with ThreadPoolExecutor(1) as beside:
-        beside.submit(lambda: (tasks.digest, features.digest))  # for the record; to hash leaves the others a core
-        arrays = TaskArrays.of(tasks, features, methods)
-    _warn_of_zeros(arrays, features)
-    whole = any(method.in_order for method in methods)
-    evaluation = Evaluation(arrays, methods, seeds, chunk)
-    shards = list(runtime.map_ranges(evaluation, len(tasks), what="evaluating", whole=whole))
-    predicted = np.concatenate([labels for labels, _ in shards], axis=1)
-    warned = [[one for _, of_methods in shards for one in of_methods[index]] for index in range(len(methods))]
-    return arrays.query, predicted, warned
-
-
-def _on_items(
-    tasks: TaskSet, catalog: Catalog, methods: list[Method], seeds: IntArray, runtime: Runtime
-) -> Predictions:
-    from shotproof.evaluation.on_items import predict_items, tasks_on_items
-
-    made, query = tasks_on_items(tasks, catalog, seeds)
-    answers = [predict_items(cast("ItemsMethod", method), made, runtime) for method in methods]
-    return query, np.stack(answers), [[] for _ in methods]
-
-
-def _on_network(
-    tasks: TaskSet,
-    catalog: Catalog,
-    model: Model,
-    methods: list[Adaptation],
-    seeds: IntArray,
-    chunk: int | None,
-    runtime: Runtime,
-) -> Predictions:
-    from shotproof.evaluation.on_networks import NetworkEvaluation
-
-    evaluation = NetworkEvaluation(tasks, catalog, model, seeds, runtime)
-    return evaluation.query, evaluation.labels(methods, chunk), [[] for _ in methods]
-
-
-def _read_model(given: Model | str | Path | None) -> Model | None:
-    if not isinstance(given, str | Path):
-        return given
-    from shotproof.models.model import Model
-
-    return Model.given(given)
-
-
-def labels_of(tasks: TaskSet) -> list[str]:
-    """The classes that occur in tasks."""
-    labels: list[str] = pc.unique(tasks.table.column("label")).to_pylist()
-    return labels
-
-
-def require_unseen(labels: Iterable[str], trained_on: Sequence[str], whose: str) -> None:
-    """Refuse tasks of these classes where some were seen in training.
-
-    Args:
-        labels: the classes of the tasks
-        trained_on: the classes that were seen
-        whose: what has seen them, for the message
-
-    Raises:
-        InputError: some are the same.
-    """
-    seen = sorted(set(trained_on) & set(labels))
-    if seen:
-        named = ", ".join(f"'{one}'" for one in seen[:3])
-        raise InputError(
-            f"{whose} was trained on {len(seen)} classes of these tasks, e.g. {named}: "
-            "draw tasks of other classes, or allow seen ones (allow_seen=True, --allow-seen)"
-        )
+    return OnNetwork(catalog, model, tune_on, rates)
 
 
 def _count(tasks: TaskSet, names: list[str], query: Part, predicted: npt.NDArray[Any]) -> pa.Table:
@@ -315,32 +178,22 @@ def _count(tasks: TaskSet, names: list[str], query: Part, predicted: npt.NDArray
     return pa.table(columns).cast(SCHEMA)
 
 
-def _warn_of_zeros(arrays: TaskArrays, features: Features) -> None:
-    """Tell how many items have no direction: by cosine they are as near to one class as to another."""
-    zeros = int((~arrays.values.any(axis=1)).sum())
-    if zeros:
-        what = f"{zeros:,} of {len(arrays.values):,} items are zero in all dimensions, and cannot be told apart"
-        warnings.warn(f"features of '{features.name}': {what}", RuntimeWarning, stacklevel=4)
-
-
 def _require_given(
     methods: list[Method], features: Features | None, catalog: Catalog | None, model: Model | None
 ) -> None:
     """Refuse methods that need what is not there; those on features, on items and on a model make results apart."""
-    kinds: dict[str, list[str]] = {"features": [], "the items": [], "a model": []}
-    for method in methods:
-        need = "a model" if isinstance(method, Adaptation) else "the items" if method.needs == "items" else "features"
-        kinds[need].append(method.spelling)
-    different = [(need, names[0]) for need, names in kinds.items() if names]
-    if len(different) > 1:
-        (last, first), (need, name) = different[0], different[1]
+    needed = {"features": "features", "items": "the items", "network": "a model"}
+    firsts = {method.evaluated_on: method.spelling for method in reversed(methods)}
+    (need, name), *others = [(need, firsts[need]) for need in needed if need in firsts]
+    if others:
+        other, another = others[0]
         raise InputError(
-            f"method '{name}' needs {need} and '{first}' needs {last}: evaluate them apart, and compare both results"
+            f"method '{another}' needs {needed[other]} and '{name}' needs {needed[need]}: evaluate them apart, and "
+            "compare both results"
         )
-    need, name = different[0]
-    if need == "a model" and model is None:
+    if need == "network" and model is None:
         raise InputError(f"method '{name}' adapts a network: give a model (model, --model) and the catalog")
-    if need != "a model" and model is not None:
+    if need != "network" and model is not None:
         raise InputError(
             f"method '{name}' adapts no network: take the model as an encoder, model:FILE, and evaluate on its features"
         )

@@ -6,24 +6,28 @@ import logging
 import time
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.compute as pc
 import torch
 from torch import Tensor, nn
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
+from shotproof.core.records import FeaturesRecord, Source
 from shotproof.core.runtime.devices import choose_device
 from shotproof.core.runtime.memory import keep_freed_memory
 from shotproof.core.runtime.packed import compute_in_threads
 from shotproof.core.runtime.runtime import Runtime, current_runtime
 from shotproof.core.runtime.time_costs import WORTH_TELLING, cost_note
-from shotproof.evaluation.batch_engine import out_of_memory
+from shotproof.evaluation.batch_engine import fitting
 from shotproof.evaluation.batches import Batch, Part, TaskArrays, items_of, parts_of
+from shotproof.evaluation.grounds import Ground, Predictions, task_seeds
 from shotproof.learners.adaptation.adaptation import Adaptation, DecodedTasks
+from shotproof.learners.method import Method
 from shotproof.models.decoded_items import ItemStore, ResidentItems
 from shotproof.models.model import Model
 from shotproof.models.network import FewShotNetwork
@@ -35,6 +39,93 @@ CPU_BYTES = 2**30  # what a batch of tasks may take of main memory
 FREE_SHARE = 0.4  # of a GPU's free memory
 WEIGHTS_PER_TASK = 5  # a task's weights, their gradients, two moments, and the next weights
 MOST_TASKS = 64
+
+
+class OnNetwork(Ground):
+    """A model's network, which methods adapt to each task; learning rates may be chosen on validation tasks."""
+
+    def __init__(self, catalog: Catalog, model: Model, tune_on: TaskSet | None, rates: Sequence[float]) -> None:
+        self.catalog, self.model, self.tune_on, self.rates = catalog, model, tune_on, rates
+        self.record = FeaturesRecord(
+            name=model.name,
+            fingerprint=f"model {model.digest}",
+            trained_on=model.record.seen,
+            pretrained_on=model.backbone.pretrained_on,
+        )
+        self.learned = f"model '{model.name}'"
+
+    @property
+    def sources(self) -> dict[str, Source]:
+        """The catalog, the model, and the validation tasks if there are any."""
+        sources = {
+            "catalog": Source(self.catalog.digest, self.catalog.record.name),
+            "model": Source(self.model.digest, self.model.name),
+        }
+        if self.tune_on is not None:
+            sources["tune_on"] = Source(self.tune_on.digest, self.tune_on.record.name)
+        return sources
+
+    def admitted(self, methods: list[Method], tasks: TaskSet, seed: int, runtime: Runtime) -> list[Method]:
+        """Check that each method can adapt the model, and choose its learning rate."""
+        adaptations = cast("list[Adaptation]", methods)
+        for adaptation in adaptations:
+            adaptation.require_model(self.model)
+        if self.tune_on is None:
+            return methods
+        return [*tuned_methods(adaptations, self.tune_on, tasks, self.catalog, self.model, self.rates, seed, runtime)]
+
+    def predict(
+        self, tasks: TaskSet, methods: list[Method], seeds: IntArray, chunk: int | None, runtime: Runtime
+    ) -> Predictions:
+        """Decode the items once, and adapt the network to each task."""
+        evaluation = NetworkEvaluation(tasks, self.catalog, self.model, seeds, runtime)
+        labels = evaluation.labels(cast("list[Adaptation]", methods), chunk)
+        return evaluation.query, labels, [[] for _ in methods]
+
+
+def tuned_methods(
+    methods: Sequence[Adaptation],
+    tune_on: TaskSet,
+    tasks: TaskSet,
+    catalog: Catalog,
+    model: Model,
+    rates: Sequence[float],
+    seed: int,
+    runtime: Runtime,
+) -> list[Adaptation]:
+    """Each method with the learning rate of the best accuracy on the validation tasks; of equals, the smallest.
+
+    Args:
+        methods: whose rates are chosen
+        tune_on: the validation tasks
+        tasks: the tasks that are evaluated afterwards, for a check that they share no item
+        catalog: of the items of both
+        model: what is adapted
+        rates: the rates to choose from; none: each method's own
+        seed: for methods that draw
+        runtime: device, workers, cache and progress
+
+    Raises:
+        InputError: validation tasks and tasks share items.
+    """
+    _require_other_items(tune_on, tasks)
+    evaluation = NetworkEvaluation(tune_on, catalog, model, task_seeds(tune_on, seed), runtime)
+    chosen = []
+    for method in methods:
+        tried = [method.with_rate(rate) for rate in sorted(rates or method.rates)]
+        accuracies = evaluation.accuracies(tried)
+        chosen.append(tried[accuracies.index(max(accuracies))])  # the first of equals
+    return chosen
+
+
+def _require_other_items(tune_on: TaskSet, tasks: TaskSet) -> None:
+    items = pc.unique(items_of(tune_on))
+    shared = items.filter(pc.is_in(items, pc.unique(items_of(tasks))))
+    if len(shared):
+        raise InputError(
+            f"the validation tasks share {len(shared):,} items with the tasks, e.g. '{shared[0]}': a learning rate "
+            "must not be chosen on what it is evaluated on; draw validation tasks of another split"
+        )
 
 
 class NetworkEvaluation:
@@ -87,10 +178,9 @@ class NetworkEvaluation:
         compute_in_threads(self.threads)
         first, stop = self.query.first[[tasks.start, tasks.stop]]
         predicted = np.empty((len(methods), stop - first), dtype=np.int64)
-        batches: list[Batch] = []
-        for shape, of_shape in self.arrays.by_shape():
-            members = of_shape[(of_shape >= tasks.start) & (of_shape < tasks.stop)]
-            batches += self._batches(shape, members, chunk)
+        batches = self.arrays.batches_of(
+            tasks, lambda shape, count: chunk or self._tasks_at_a_time(int(shape[1] + shape[2]))
+        )
         with current_runtime().progress_bar("adapting", len(tasks) * len(methods)) as advance:
 
             def answer(index: int, batch: Batch) -> None:
@@ -121,9 +211,6 @@ class NetworkEvaluation:
         shares = np.add.reduceat(correct, self.query.first[:-1], axis=1) / np.diff(self.query.first)
         return [float(of_tasks.mean()) for of_tasks in shares]
 
-    def _batches(self, shape: IntArray, members: IntArray, chunk: int | None) -> Iterator[Batch]:
-        return self.arrays.batches(members, chunk or self._tasks_at_a_time(int(shape[1] + shape[2])))
-
     def _tasks_at_a_time(self, items: int) -> int:
         weights = sum(each.numel() for each in self.net.parameters())
         per_task = 4 * (WEIGHTS_PER_TASK * weights + 2 * items * _values_per_item(self.net, self.model))
@@ -131,34 +218,20 @@ class NetworkEvaluation:
         return int(min(MOST_TASKS, max(1, free // per_task)))
 
     def _answers(self, method: Adaptation, batch: Batch) -> Iterator[tuple[Batch, npt.NDArray[np.int64]]]:
-        """The batch, or halves of it as small as memory needs, with the labels [B, m] of its queries."""
-        count = len(batch.tasks)
-        try:
+        """The labels [B, m] of the queries of a batch, or of parts of it that fit into memory."""
+
+        def labels(part: Batch) -> npt.NDArray[np.int64]:
             with torch.no_grad():
-                scores = method.adapted_scores(self.model, self.net, self._decoded(batch))
-            labels = scores.argmax(-1).cpu().numpy()
-        except (RuntimeError, MemoryError) as error:
-            if not out_of_memory(error):
-                raise
-            if count == 1:
-                raise InputError(
-                    f"method '{method}': one task does not fit into the memory of {self.device}: use another device, "
-                    "a smaller network or smaller tasks"
-                ) from error
-        else:
+                scores = method.adapted_scores(self.model, self.net, self._decoded(part))
             if not torch.isfinite(scores).all():
-                number = int(batch.tasks[int((~scores.isfinite()).flatten(1).any(1).nonzero()[0])])
+                number = int(part.tasks[int((~scores.isfinite()).flatten(1).any(1).nonzero()[0])])
                 raise InputError(
                     f"method '{method}': the scores of task {number} are not numbers any more: lower the learning rate"
                 )
-            yield batch, labels
-            return
-        # Outside the handler: the error holds on to what did not fit.
-        if self.device.type == "cuda":
-            torch.cuda.empty_cache()
-        for half in (slice(0, count // 2), slice(count // 2, count)):
-            part = Batch(batch.tasks[half], batch.way, batch.support[half], batch.query[half])
-            yield from self._answers(method, part)
+            return scores.argmax(-1).cpu().numpy()
+
+        what = f"method '{method}': one task"
+        return fitting(batch, labels, self.device, what, "a smaller network or smaller tasks")
 
     def _decoded(self, batch: Batch) -> DecodedTasks:
         def side(part: Part, positions: IntArray) -> tuple[Tensor, Tensor]:

@@ -46,6 +46,7 @@ class ItemsMethod(Method):
     """
 
     needs = "items"
+    evaluated_on = "items"
 
     @abstractmethod
     def predict(self, tasks: Sequence[ItemsTask], runtime: Runtime) -> list[IntArray]:

@@ -60,6 +60,7 @@ class Method(Component, ABC):
     # vectors: support [B, n, d], query [B, m, d]; maps: [B, n, d, h, w], [B, m, d, h, w]; texts: vectors and the texts
     # of the classes, see `TextMethod`; items: see `ItemsMethod`
     needs: ClassVar[Literal["vectors", "maps", "texts", "items"]] = "vectors"
+    evaluated_on: ClassVar[Literal["features", "items", "network"]] = "features"
     collapse_help: ClassVar[str] = ""  # of one that may put all queries into few classes: when, and what helps
     in_order: bool = False  # one batch after another: of code that may keep something between calls
     origin: CodeOrigin | None = None  # of somebody's own code

@@ -16,7 +16,7 @@ from shotproof.core.options import Component
 from shotproof.core.runtime.devices import choose_devices
 from shotproof.core.storage.places import url_of
 from shotproof.core.tables import check_output
-from shotproof.evaluation.evaluate import require_unseen
+from shotproof.evaluation.grounds import require_unseen
 from shotproof.features.encoder import Encoder
 from shotproof.features.encoders.file import FeatureFile
 from shotproof.features.encoders.staged import StagedEncoder

@@ -28,7 +28,8 @@ from shotproof.analysis.reevaluation.repeated import Classifiers
 from shotproof.analysis.reevaluation.shuffled_words import evaluate_shuffled
 from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.runtime.runtime import Runtime, resolve
-from shotproof.evaluation.evaluate import ON_ITEMS, evaluate
+from shotproof.evaluation.evaluate import evaluate
+from shotproof.evaluation.grounds import ON_ITEMS
 from shotproof.learners.adaptation.adaptation import Adaptation
 from shotproof.learners.method import Method
 from shotproof.results.evaluated import Classifier, Evaluated, values_of

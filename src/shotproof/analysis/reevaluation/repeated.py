@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from shotproof.core.runtime.runtime import current_runtime
-from shotproof.evaluation.evaluate import PreparedFeatures, task_seeds
+from shotproof.evaluation.grounds import PreparedFeatures, task_seeds
 from shotproof.features.features import Features
 from shotproof.learners.method import AnyMethod, Method, make_method
 from shotproof.results.evaluated import Classifier

@@ -62,6 +62,7 @@ class Adaptation(Method):
     """
 
     needs = "items"
+    evaluated_on = "network"
     rates: ClassVar[tuple[float, ...]] = (1e-4, 1e-3, 1e-2)
 
     @abstractmethod

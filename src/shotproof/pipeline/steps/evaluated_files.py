@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.records import Source
 from shotproof.core.runtime.runtime import current_runtime
-from shotproof.evaluation.evaluate import ON_ITEMS, evaluate
-from shotproof.evaluation.tuning import tuned_methods
+from shotproof.evaluation.evaluate import evaluate
+from shotproof.evaluation.grounds import ON_ITEMS
 from shotproof.features.features import Features
 from shotproof.learners.adaptation.adaptation import Adaptation
 from shotproof.learners.method import Method
@@ -53,14 +53,14 @@ class EvaluatedFiles:
                 results += self._evaluated(task_file, drawn, name, self.features[name], methods)
             results += self._evaluated(task_file, drawn, ON_ITEMS, self.catalog, self._methods("items", None, shot))
             for given, (name, model) in zip(self.experiment.models, self.models.items(), strict=True):
-                methods = self._methods("models", given, shot)
+                methods = self._methods("network", given, shot)
                 results += self._evaluated(task_file, drawn, name, self.catalog, methods, model)
         return results
 
     def count(self, tasks: Mapping[str, DrawnSet]) -> int:
         """Count the files of results on these task sets."""
         places: list[tuple[str, Any]] = [("features", encoder) for encoder in self._encoders.values()]
-        places += [("items", None), *(("models", given) for given in self.experiment.models)]
+        places += [("items", None), *(("network", given) for given in self.experiment.models)]
         return sum(len(self._methods(*place, drawn.shape.shot)) for drawn in tasks.values() for place in places)
 
     @property
@@ -69,9 +69,10 @@ class EvaluatedFiles:
         known = {str(encoder): encoder for encoder in self.experiment.encoders}
         return {name: known.get(name, name) for name in self.features}
 
-    def _methods(self, takes: str, on: Any, shot: int) -> list[Method]:
-        """The methods that take features, items or models, and are evaluated on this one, at so many shots."""
-        chosen = [use.method for use in self.experiment.uses if _takes(use.method) == takes and use.applies(on, shot)]
+    def _methods(self, ground: str, on: Any, shot: int) -> list[Method]:
+        """The methods on features, on items or on a network that are evaluated on this one, at so many shots."""
+        uses = [use for use in self.experiment.uses if use.method.evaluated_on == ground]
+        chosen = [use.method for use in uses if use.applies(on, shot)]
         return list({method.spelling: method for method in chosen}.values())
 
     def _evaluated(
@@ -121,6 +122,8 @@ class EvaluatedFiles:
 
     def _tuned(self, method: Method, tune_on: TaskSet, tasks: TaskSet, name: str, model: Model) -> Method:
         """The method with the learning rate that is best on the validation tasks: chosen once for all task sets."""
+        from shotproof.evaluation.on_networks import tuned_methods
+
         assert isinstance(method, Adaptation)
         assert self.experiment.tune_on is not None
         key = (name, tune_on.digest, method.spelling)
@@ -130,13 +133,6 @@ class EvaluatedFiles:
                 [method], tune_on, tasks, self.catalog, model, rates, seed, current_runtime()
             )
         return self.tuned[key]
-
-
-def _takes(method: Method) -> str:
-    """Whether a method takes features, the items, or models that it adapts."""
-    if isinstance(method, Adaptation):
-        return "models"
-    return "items" if method.needs == "items" else "features"
 
 
 def _tuned_on(results: Results, tune_on: TaskSet) -> Results:

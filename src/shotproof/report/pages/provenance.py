@@ -9,7 +9,7 @@ from shotproof.analysis.inputs import Inputs
 from shotproof.comparison.comparison import Comparison
 from shotproof.core.nouns import counted
 from shotproof.core.records import UNKNOWN
-from shotproof.evaluation.collapse import TOLD
+from shotproof.evaluation.remarks import TOLD
 from shotproof.results.origin import Origin, labels_of
 
 

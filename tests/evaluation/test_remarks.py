@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from shotproof.evaluation.batches import Part
-from shotproof.evaluation.collapse import collapsed_tasks
 from shotproof.evaluation.evaluate import evaluate
+from shotproof.evaluation.remarks import collapsed_tasks
 from shotproof.features.features import Features
 from shotproof.functional.task_rows import centered_cosines, centered_rows
 from shotproof.tasks.sampler import sample
