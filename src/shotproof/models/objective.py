@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
 
 import torch
@@ -71,6 +72,11 @@ class ViewBatch:
 Batch = TypeVar("Batch", ClassBatch, TaskBatch, ViewBatch)
 
 
+def trained_by(**settings: Any) -> Mapping[str, Any]:
+    """How a paper trains an objective: values of `TrainingSettings` by name, which nobody changes."""
+    return MappingProxyType(settings)
+
+
 class Objective(Component, ABC, Generic[Batch]):
     """What training minimizes; a subclass is a frozen dataclass of its options, derived from one of the three below.
 
@@ -90,7 +96,7 @@ class Objective(Component, ABC, Generic[Batch]):
     symmetric: ClassVar[bool] = True
     items_beside: int = 0
     starts_anew: bool = False
-    settings: ClassVar[Mapping[str, Any]] = {}
+    settings: ClassVar[Mapping[str, Any]] = trained_by()
 
     def prepare(self, backbone: BackboneNetwork, classes: int, way: int) -> nn.Module:
         """The module of learned parameters beside the backbone, drawn from PyTorch's global generator.
@@ -180,10 +186,14 @@ class TaskObjective(Objective[TaskBatch]):
         """As in `Objective`."""
 
     def loss(self, net: FewShotNetwork, batch: TaskBatch, generator: Generator) -> Tensor:
-        """The cross-entropy of the scores over all queries of all tasks."""
+        """The loss of the scores over all queries of all tasks."""
         support, query = self.seen(net, batch)
         scores = self.scores(net, support, batch.support_labels, query, batch.way)
-        return functional.cross_entropy(scores.flatten(0, 1), batch.query_labels.flatten())
+        return self.task_loss(scores, batch.query_labels)
+
+    def task_loss(self, scores: Tensor, labels: Tensor) -> Tensor:
+        """The mean loss of scores [B, m, classes] by labels [B, m]: the cross-entropy, unless it has another one."""
+        return functional.cross_entropy(scores.flatten(0, 1), labels.flatten())
 
     def seen(self, net: FewShotNetwork, batch: TaskBatch) -> tuple[Tensor, Tensor]:
         """What `scores` sees of support and query, by one pass of the backbone."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import cast
 
 import torch
 from torch import Generator, Tensor, nn
@@ -16,7 +15,7 @@ from shotproof.functional.class_means import class_means
 from shotproof.functional.local_maps import chunks
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork
-from shotproof.models.objective import TaskBatch, TaskObjective
+from shotproof.models.objective import TaskBatch, TaskObjective, trained_by
 
 
 @dataclass(frozen=True)
@@ -32,13 +31,7 @@ class CrossAttention(TaskObjective):
     paper = "Hou, Chang, Ma, Shan and Chen, Cross Attention Network for Few-shot Classification, 2019"
     example = "can(scale=10)"
     needs = "maps"
-    settings: ClassVar[Mapping[str, Any]] = {
-        "optimizer": "sgd",
-        "lr": 0.1,
-        "nesterov": True,
-        "schedule": "cosine",
-        "tasks_per_update": 4,
-    }
+    settings = trained_by(optimizer="sgd", lr=0.1, nesterov=True, schedule="cosine", tasks_per_update=4)
 
     scale: float = option(7.0, "factor of the cosines", above=0)
     temperature: float = option(0.025, "of the attention: how little it spreads", above=0)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 from torch import Generator, Tensor, nn
 from torch.nn import functional
@@ -13,7 +11,7 @@ from shotproof.core.options import option
 from shotproof.functional.gram import almost_unit
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork
-from shotproof.models.objective import ClassBatch, ClassObjective
+from shotproof.models.objective import ClassBatch, ClassObjective, trained_by
 
 MANY_CLASSES = 200  # above which cosines are scaled more, as the published code does
 
@@ -24,7 +22,7 @@ class Baseline(ClassObjective):
 
     about = "classes: a linear classifier of the training classes"
     paper = "Chen, Liu, Kira, Wang and Huang, A Closer Look at Few-shot Classification, 2019"
-    settings: ClassVar[Mapping[str, Any]] = {"optimizer": "adam", "lr": 1e-3, "batch": 128, "keep": "last"}
+    settings = trained_by(optimizer="adam", lr=1e-3, batch=128, keep="last")
 
     def prepare(self, backbone: BackboneNetwork, classes: int, way: int) -> nn.Module:
         """The linear classifier."""
@@ -38,13 +36,7 @@ class BaselinePlusPlus(ClassObjective):
     about = "classes: a cosine classifier of the training classes"
     paper = "Chen, Liu, Kira, Wang and Huang, A Closer Look at Few-shot Classification, 2019"
     example = "baseline++(scale=10)"
-    settings: ClassVar[Mapping[str, Any]] = {
-        "optimizer": "sgd",
-        "lr": 0.01,
-        "schedule": "cosine",
-        "batch": 128,
-        "keep": "last",
-    }
+    settings = trained_by(optimizer="sgd", lr=0.01, schedule="cosine", batch=128, keep="last")
 
     scale: float | None = option(None, "factor of the cosines; None: 2 for up to 200 classes, else 10", above=0)
 
@@ -78,15 +70,9 @@ class NegCosine(ClassObjective):
     about = "classes: a cosine classifier with a negative margin"
     paper = "Liu et al., Negative Margin Matters: Understanding Margin in Few-shot Classification, 2020"
     example = "neg-cosine(margin=-0.01)"
-    settings: ClassVar[Mapping[str, Any]] = {
-        "optimizer": "adam",
-        "lr": 3e-3,
-        "weight_decay": 1e-4,
-        "schedule": "cosine",
-        "warm_up": 100.0,
-        "epochs": 400,
-        "batch": 256,
-    }
+    settings = trained_by(
+        optimizer="adam", lr=3e-3, weight_decay=1e-4, schedule="cosine", warm_up=100.0, epochs=400, batch=256
+    )
 
     scale: float = option(30.0, "factor of the cosines", above=0)
     margin: float = option(-0.02, "what is taken from the cosine of the true class", least=-1, most=1)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import torch
 from torch import Generator, Tensor, nn
@@ -15,7 +14,7 @@ from shotproof.core.options import option
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.model import Model
 from shotproof.models.network import FewShotNetwork
-from shotproof.models.objective import ViewBatch, ViewObjective
+from shotproof.models.objective import ViewBatch, ViewObjective, trained_by
 
 
 class Projection(nn.Module):
@@ -51,14 +50,7 @@ class SimClr(ViewObjective):
     about = "views: each item's two views are told from those of all others; without labels"
     paper = "Chen et al., A Simple Framework for Contrastive Learning of Visual Representations, 2020"
     example = "simclr(temperature=0.1)"
-    settings: ClassVar[Mapping[str, Any]] = {
-        "optimizer": "adam",
-        "lr": 1e-3,
-        "weight_decay": 1e-6,
-        "schedule": "cosine",
-        "epochs": 200,
-        "batch": 256,
-    }
+    settings = trained_by(optimizer="adam", lr=1e-3, weight_decay=1e-6, schedule="cosine", epochs=200, batch=256)
 
     temperature: float = option(0.5, "what cosines are divided by", above=0)
     projection: int = option(128, "dimensions in which views are compared", least=1)
@@ -87,14 +79,7 @@ class MoCo(ViewObjective):
     about = "views: each item's views are told from others, seen by a momentum network; without labels"
     paper = "He, Fan, Wu, Xie and Girshick, Momentum Contrast for Unsupervised Visual Representation Learning, 2020"
     example = "moco(queue=4096)"
-    settings: ClassVar[Mapping[str, Any]] = {
-        "optimizer": "sgd",
-        "lr": 0.03,
-        "weight_decay": 1e-4,
-        "schedule": "cosine",
-        "epochs": 200,
-        "batch": 256,
-    }
+    settings = trained_by(optimizer="sgd", lr=0.03, weight_decay=1e-4, schedule="cosine", epochs=200, batch=256)
 
     temperature: float = option(0.2, "what cosines are divided by", above=0)
     momentum: float = option(0.99, "how much of itself the momentum network keeps in each update", least=0, most=1)
@@ -152,7 +137,7 @@ class ContrastiveProto(ViewObjective):
     about = "views: class means of the batch, and a supervised contrastive loss"
     paper = "Sgouropoulos et al., Prototypical Contrastive Learning for Improved Few-Shot Audio Classification, 2025"
     example = "contrastive-proto(contrast=0.5)"
-    settings: ClassVar[Mapping[str, Any]] = {"optimizer": "adam", "lr": 1e-3, "schedule": "cosine", "batch": 256}
+    settings = trained_by(optimizer="adam", lr=1e-3, schedule="cosine", batch=256)
 
     temperature: float = option(0.1, "what cosines are divided by", above=0)
     contrast: float = option(1.0, "weight of the contrastive loss", least=0)

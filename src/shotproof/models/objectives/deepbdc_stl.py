@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +13,7 @@ from shotproof.functional.distance_covariance import bdc_vectors
 from shotproof.functional.logistic_regression import unit_row_logits
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork
-from shotproof.models.objective import ClassObjective
+from shotproof.models.objective import ClassObjective, trained_by
 
 
 @dataclass(frozen=True)
@@ -31,16 +29,16 @@ class DeepBdcStl(ClassObjective):
     )
     example = "deepbdc-stl(channels=64)"
     needs = "maps"
-    settings: ClassVar[Mapping[str, Any]] = {
-        "optimizer": "sgd",
-        "lr": 0.05,
-        "nesterov": True,
-        "schedule": "step",
-        "epochs": 170,
-        "milestones": (100, 150),
-        "batch": 64,
-        "keep": "last",
-    }
+    settings = trained_by(
+        optimizer="sgd",
+        lr=0.05,
+        nesterov=True,
+        schedule="step",
+        epochs=170,
+        milestones=(100, 150),
+        batch=64,
+        keep="last",
+    )
 
     channels: int = option(128, "channels of the maps whose covariances are taken", least=2)
     dropout: float = option(

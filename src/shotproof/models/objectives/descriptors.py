@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import torch
 from torch import Generator, Tensor, nn
-from torch.nn import functional
 
 from shotproof.core.options import option
 from shotproof.functional.local_maps import (
@@ -21,7 +18,7 @@ from shotproof.functional.local_maps import (
 )
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork
-from shotproof.models.objective import TaskBatch, TaskObjective
+from shotproof.models.objective import TaskBatch, TaskObjective, trained_by
 
 
 @dataclass(frozen=True)
@@ -35,14 +32,7 @@ class Dn4(TaskObjective):
     paper = "Li et al., Revisiting Local Descriptor based Image-to-Class Measure for Few-shot Learning, 2019"
     example = "dn4(k=1)"
     needs = "maps"
-    settings: ClassVar[Mapping[str, Any]] = {
-        "optimizer": "adam",
-        "lr": 1e-3,
-        "schedule": "step",
-        "milestones": (50,),
-        "decay": 0.5,
-        "tasks_per_update": 1,
-    }
+    settings = trained_by(optimizer="adam", lr=1e-3, schedule="step", milestones=(50,), decay=0.5, tasks_per_update=1)
 
     k: int = option(3, "nearest descriptors of each class that count", least=1)
 
@@ -64,14 +54,7 @@ class FeatureMapReconstruction(TaskObjective):
     paper = "Wertheimer, Tang and Hariharan, Few-Shot Classification with Feature Map Reconstruction Networks, 2021"
     example = "frn(divide=False)"
     needs = "maps"
-    settings: ClassVar[Mapping[str, Any]] = {
-        "epochs": 150,
-        "optimizer": "sgd",
-        "lr": 1e-3,
-        "nesterov": True,
-        "schedule": "step",
-        "milestones": (70, 120),
-    }
+    settings = trained_by(epochs=150, optimizer="sgd", lr=1e-3, nesterov=True, schedule="step", milestones=(70, 120))
 
     apart: float = option(0.03, "weight of the classes' overlap", least=0)
     divide: bool = option(True, "divide descriptors by the root of their number of channels")
@@ -91,8 +74,9 @@ class FeatureMapReconstruction(TaskObjective):
         """The cross-entropy, and the overlap of the classes."""
         support, query = self.seen(net, batch)
         scores = self.scores(net, support, batch.support_labels, query, batch.way)
-        wrong = functional.cross_entropy(scores.flatten(0, 1), batch.query_labels.flatten())
-        return wrong + self.apart * self._overlap(support, batch.support_labels, batch.way)
+        return self.task_loss(scores, batch.query_labels) + self.apart * self._overlap(
+            support, batch.support_labels, batch.way
+        )
 
     def _overlap(self, support: Tensor, labels: Tensor, way: int) -> Tensor:
         """The sum over pairs of classes of |S_i S_j^T|^2, descriptors over the length of all; mean over tasks."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import torch
 from torch import Generator, Tensor, nn
@@ -15,7 +15,7 @@ from shotproof.core.options import option
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.model import Model
 from shotproof.models.network import FewShotNetwork, take_weights
-from shotproof.models.objective import ClassBatch, ClassObjective, Objective
+from shotproof.models.objective import ClassBatch, ClassObjective, Objective, trained_by
 
 TURNS = 4
 
@@ -100,13 +100,7 @@ class Rfs(DistilledObjective):
     about = "classes: a linear classifier, in generations that learn from the one before"
     paper = "Tian et al., Rethinking Few-Shot Image Classification: a Good Embedding Is All You Need?, 2020"
     example = "rfs(generations=2)"
-    settings: ClassVar[Mapping[str, Any]] = {
-        "optimizer": "sgd",
-        "lr": 0.05,
-        "schedule": "step",
-        "milestones": (60, 80),
-        "batch": 64,
-    }
+    settings = trained_by(optimizer="sgd", lr=0.05, schedule="step", milestones=(60, 80), batch=64)
 
     classification: float = option(0.5, "weight of the cross-entropy in a distilled generation", least=0)
     imitation: float = option(0.5, "weight of the divergence from the teacher", least=0)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import torch
 from torch import Generator, Tensor, nn
@@ -14,7 +13,7 @@ from shotproof.core.options import option
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.inner_loop import BatchNorm, adapted, adapted_linear, linear_head, normalized_by
 from shotproof.models.network import FewShotNetwork
-from shotproof.models.objective import TaskBatch, TaskObjective
+from shotproof.models.objective import TaskBatch, TaskObjective, trained_by
 
 BATCH_NORM = "what batch norm uses: statistics of each batch, or the running ones of the model that training began with"
 
@@ -75,12 +74,7 @@ class Maml(StepsOnItems):
     about = "tasks: gradient steps of all weights on the support"
     paper = "Finn, Abbeel and Levine, Model-Agnostic Meta-Learning for Fast Adaptation of Deep Networks, 2017"
     example = "maml(rate=0.1, first_order=True)"
-    settings: ClassVar[Mapping[str, Any]] = {
-        "optimizer": "adam",
-        "lr": 1e-3,
-        "weight_decay": 0.0,
-        "tasks_per_update": 2,
-    }
+    settings = trained_by(optimizer="adam", lr=1e-3, weight_decay=0.0, tasks_per_update=2)
 
     rate: float = option(0.01, "learning rate within a task", above=0)
     steps: int = option(5, "gradient steps within a task, in training", least=0)
@@ -105,7 +99,7 @@ class Anil(TaskObjective):
     paper = "Raghu, Raghu, Bengio and Vinyals, Rapid Learning or Feature Reuse? 2020"
     example = "anil(rate=0.1)"
     symmetric = False
-    settings: ClassVar[Mapping[str, Any]] = {"optimizer": "adam", "lr": 1e-3, "weight_decay": 0.0}
+    settings = trained_by(optimizer="adam", lr=1e-3, weight_decay=0.0)
 
     rate: float = option(0.01, "learning rate within a task", above=0)
     steps: int = option(5, "gradient steps within a task, in training", least=0)
@@ -133,7 +127,7 @@ class Boil(StepsOnItems):
     about = "tasks: a gradient step of the backbone alone on the support"
     paper = "Oh, Yoo, Kim and Yun, BOIL: Towards Representation Change for Few-shot Learning, 2021"
     example = "boil(rate=0.3)"
-    settings: ClassVar[Mapping[str, Any]] = {"optimizer": "adam", "lr": 6e-4, "weight_decay": 0.0}
+    settings = trained_by(optimizer="adam", lr=6e-4, weight_decay=0.0)
 
     rate: float = option(0.5, "learning rate of the backbone within a task: 0.3 for ResNets", above=0)
     steps: int = option(1, "gradient steps within a task", least=0)
@@ -179,7 +173,7 @@ class MtlHead(nn.Module):
 
 
 @dataclass(frozen=True)
-class Mtl(TaskObjective):
+class Mtl(Anil):
     """Cross-entropy of the queries after gradient steps of the head, into its start and the convolutions' scales.
 
     The backbone stays as it is, batch norm included: start from a trained model.
@@ -188,19 +182,17 @@ class Mtl(TaskObjective):
     about = "tasks: learned scales and shifts of a trained backbone; start from a model"
     paper = "Sun, Liu, Chua and Schiele, Meta-Transfer Learning for Few-Shot Learning, 2019"
     example = "mtl(steps=10)"
-    symmetric = False
-    settings: ClassVar[Mapping[str, Any]] = {
-        "optimizer": "adam",
-        "lr": 1e-4,
-        "weight_decay": 0.0,
-        "tasks": 100,
-        "tasks_per_update": 1,
-        "schedule": "step",
-        "milestones": (10, 20, 30, 40, 50, 60, 70, 80, 90),
-        "decay": 0.5,
-    }
+    settings = trained_by(
+        optimizer="adam",
+        lr=1e-4,
+        weight_decay=0.0,
+        tasks=100,
+        tasks_per_update=1,
+        schedule="step",
+        milestones=(10, 20, 30, 40, 50, 60, 70, 80, 90),
+        decay=0.5,
+    )
 
-    rate: float = option(0.01, "learning rate within a task", above=0)
     steps: int = option(50, "gradient steps within a task, in training", least=0)
     test_steps: int = option(100, "gradient steps within a task, in validation and at test time", least=0)
     first_order: bool = option(True, "whether gradients within a task are taken as constants")
@@ -218,9 +210,3 @@ class Mtl(TaskObjective):
         """As of other tasks, under the backbone's own statistics."""
         with normalized_by(net, "running"):
             return super().loss(net, batch, generator)
-
-    def scores(self, net: FewShotNetwork, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """The logits after the steps."""
-        head, steps = linear_head(net, way), self.steps if net.training else self.test_steps
-        weights, biases = adapted_linear(head.weight, head.bias, support, labels, steps, self.rate, self.first_order)
-        return torch.baddbmm(biases, query, weights.mT)

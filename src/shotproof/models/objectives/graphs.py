@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, cast
+from typing import cast
 
 import torch
 from torch import Generator, Tensor, nn
@@ -17,7 +17,7 @@ from shotproof.functional.class_means import squared_distances
 from shotproof.functional.local_maps import chunks
 from shotproof.models.backbone import BackboneNetwork, Shape
 from shotproof.models.network import FewShotNetwork
-from shotproof.models.objective import TaskBatch, TaskObjective
+from shotproof.models.objective import TaskBatch, TaskObjective, trained_by
 
 LAYERS = 2
 SLOPE = 0.01
@@ -39,14 +39,7 @@ class GraphNetwork(TaskObjective):
     example = "gnn(width=48)"
     symmetric = False
     # Its batch norm wants many tasks in each update, so each has few queries.
-    settings: ClassVar[Mapping[str, Any]] = {
-        "query": 1,
-        "tasks": 8000,
-        "tasks_per_update": 40,
-        "optimizer": "adam",
-        "lr": 1e-3,
-        "weight_decay": 1e-6,
-    }
+    settings = trained_by(query=1, tasks=8000, tasks_per_update=40, optimizer="adam", lr=1e-3, weight_decay=1e-6)
 
     dim: int = option(128, "numbers of a projected vector", least=1)
     width: int = option(96, "filters of the networks that read edges", least=2)
@@ -138,14 +131,9 @@ class Propagation(TaskObjective):
     example = "tpn(neighbors=10)"
     needs = "maps"
     family = "transductive"
-    settings: ClassVar[Mapping[str, Any]] = {
-        "optimizer": "adam",
-        "lr": 1e-3,
-        "weight_decay": 0.0,
-        "schedule": "step",
-        "milestones": (20, 40, 60, 80),
-        "decay": 0.5,
-    }
+    settings = trained_by(
+        optimizer="adam", lr=1e-3, weight_decay=0.0, schedule="step", milestones=(20, 40, 60, 80), decay=0.5
+    )
 
     alpha: float = option(0.99, "how far labels spread", above=0, most=0.999)
     neighbors: int = option(
@@ -166,8 +154,7 @@ class Propagation(TaskObjective):
         """The cross-entropy of support and queries."""
         support, query = self.seen(net, batch)
         scores = self._spread(net, support, batch.support_labels, query, batch.way)
-        labels = torch.cat([batch.support_labels, batch.query_labels], 1)
-        return functional.cross_entropy(scores.flatten(0, 1), labels.flatten())
+        return self.task_loss(scores, torch.cat([batch.support_labels, batch.query_labels], 1))
 
     def _spread(self, net: FewShotNetwork, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         """What each item, support first, has got of each class: [B, n + m, way]."""

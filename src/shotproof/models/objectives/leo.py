@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import torch
 from torch import Generator, Tensor, nn
@@ -17,7 +15,7 @@ from shotproof.functional.class_means import class_means
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.inner_loop import normalized_by
 from shotproof.models.network import FewShotNetwork
-from shotproof.models.objective import TaskBatch, TaskObjective
+from shotproof.models.objective import TaskBatch, TaskObjective, trained_by
 
 LEAST_DEVIATION = 1e-10
 
@@ -63,13 +61,7 @@ class Leo(TaskObjective):
     about = "tasks: gradient steps in a latent code that is decoded to a head; start from a model"
     paper = "Rusu et al., Meta-Learning with Latent Embedding Optimization, 2019"
     example = "leo(frozen=False)"
-    settings: ClassVar[Mapping[str, Any]] = {
-        "optimizer": "adam",
-        "lr": 5e-4,
-        "weight_decay": 1e-8,
-        "schedule": "cosine",
-        "clip": 0.1,
-    }
+    settings = trained_by(optimizer="adam", lr=5e-4, weight_decay=1e-8, schedule="cosine", clip=0.1)
 
     code: int = option(64, "dimensions of a class's code", least=1)
     code_steps: int = option(5, "gradient steps of the codes", least=0)
@@ -104,8 +96,7 @@ class Leo(TaskObjective):
         first = mean + deviation * drawn
         noise = _normal(support.new_empty(len(support), batch.way, support.shape[2]), generator)
         weights, last = self._adapted(head, first, support, batch.support_labels, noise)
-        logits = query @ weights.mT
-        loss = functional.cross_entropy(logits.flatten(0, 1), batch.query_labels.flatten())
+        loss = self.task_loss(query @ weights.mT, batch.query_labels)
         # log q - log p of the code that was drawn, whose constants cancel.
         divergence = (first.square() - drawn.square()) / 2 - deviation.log()
         rows = functional.normalize(head.decoder.weight, dim=1)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 from shotproof.core.options import option
 from shotproof.functional.gram import attention_scores
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork
-from shotproof.models.objective import TaskBatch, TaskObjective
+from shotproof.models.objective import TaskObjective, trained_by
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ class Matching(TaskObjective):
         "Classification, 2019"
     )
     example = "matching(scale=10)"
-    settings: ClassVar[Mapping[str, Any]] = {"optimizer": "adam", "lr": 1e-3, "weight_decay": 0.0}
+    settings = trained_by(optimizer="adam", lr=1e-3, weight_decay=0.0)
 
     scale: float = option(100.0, "factor of the cosines: how sharp the attention is", above=0)
     context: bool = option(False, "full-context embeddings, by recurrent networks")
@@ -48,11 +46,9 @@ class Matching(TaskObjective):
         cosines = functional.normalize(query, dim=2) @ functional.normalize(support, dim=2).mT
         return attention_scores(cosines, labels, way, self.scale)
 
-    def loss(self, net: FewShotNetwork, batch: TaskBatch, generator: Generator) -> Tensor:
+    def task_loss(self, scores: Tensor, labels: Tensor) -> Tensor:
         """Scores are logarithms of probabilities already."""
-        support, query = self.seen(net, batch)
-        scores = self.scores(net, support, batch.support_labels, query, batch.way)
-        return functional.nll_loss(scores.flatten(0, 1), batch.query_labels.flatten())
+        return functional.nll_loss(scores.flatten(0, 1), labels.flatten())
 
 
 class _Context(nn.Module):

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import torch
 from torch import Generator, Tensor, nn
-from torch.nn import functional
 
 from shotproof.core.options import option
 from shotproof.functional.class_means import class_means, cosine_scores, squared_distances
 from shotproof.functional.local_maps import rows_of_classes
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork
-from shotproof.models.objective import TaskBatch, TaskObjective
+from shotproof.models.objective import TaskBatch, TaskObjective, trained_by
 
 ATTENTION_DROPOUT = 0.1
 
@@ -28,13 +25,7 @@ class ProtoNet(TaskObjective):
     about = "tasks: nearest class mean, Euclidean"
     paper = "Snell, Swersky and Zemel, Prototypical Networks for Few-shot Learning, 2017"
     example = "protonet(temperature=64)"
-    settings: ClassVar[Mapping[str, Any]] = {
-        "optimizer": "adam",
-        "lr": 1e-3,
-        "schedule": "step",
-        "milestones": (20, 40, 60, 80),
-        "decay": 0.5,
-    }
+    settings = trained_by(optimizer="adam", lr=1e-3, schedule="step", milestones=(20, 40, 60, 80), decay=0.5)
 
     temperature: float = option(1.0, "what squared distances are divided by", above=0)
 
@@ -54,14 +45,7 @@ class MetaBaseline(TaskObjective):
     about = "tasks: cosines with class means, times a learned scale; starts from a pretrained model"
     paper = "Chen, Liu, Xu, Darrell and Wang, Meta-Baseline, 2021"
     example = "meta-baseline(scale=5)"
-    settings: ClassVar[Mapping[str, Any]] = {
-        "shot": 1,
-        "epochs": 20,
-        "tasks": 800,
-        "tasks_per_update": 4,
-        "optimizer": "sgd",
-        "lr": 1e-3,
-    }
+    settings = trained_by(shot=1, epochs=20, tasks=800, tasks_per_update=4, optimizer="sgd", lr=1e-3)
 
     scale: float = option(10.0, "factor of the cosines at the start", above=0)
 
@@ -87,16 +71,16 @@ class Feat(TaskObjective):
     paper = "Ye, Hu, Zhan and Sha, Few-Shot Learning via Embedding Adaptation with Set-to-Set Functions, 2020"
     example = "feat(temperature=32)"
     # The releases of the published code differ: these are a choice among them, not checked against the paper.
-    settings: ClassVar[Mapping[str, Any]] = {
-        "epochs": 200,
-        "tasks": 100,
-        "tasks_per_update": 1,
-        "optimizer": "sgd",
-        "lr": 2e-4,
-        "schedule": "step",
-        "milestones": (40, 80, 120, 160),
-        "decay": 0.5,
-    }
+    settings = trained_by(
+        epochs=200,
+        tasks=100,
+        tasks_per_update=1,
+        optimizer="sgd",
+        lr=2e-4,
+        schedule="step",
+        milestones=(40, 80, 120, 160),
+        decay=0.5,
+    )
 
     temperature: float = option(64.0, "what squared distances are divided by", above=0)
     balance: float = option(0.1, "weight of the attention among the items of each class", least=0)
@@ -116,7 +100,6 @@ class Feat(TaskObjective):
         """The cross-entropy of queries, and that of all items with the means of their changed classes."""
         support, query = self.seen(net, batch)
         scores = self.scores(net, support, batch.support_labels, query, batch.way)
-        wrong = functional.cross_entropy(scores.flatten(0, 1), batch.query_labels.flatten())
         rows, labels = torch.cat([support, query], 1), torch.cat([batch.support_labels, batch.query_labels], 1)
         index, present = rows_of_classes(labels, batch.way)
         task = torch.arange(len(rows), device=rows.device)[:, None, None]
@@ -124,7 +107,7 @@ class Feat(TaskObjective):
         kept = present.unsqueeze(-1)
         means = (changed * kept).sum(2) / kept.sum(2)
         reverse = -squared_distances(rows, means) / self.balance_temperature
-        return wrong + self.balance * functional.cross_entropy(reverse.flatten(0, 1), labels.flatten())
+        return self.task_loss(scores, batch.query_labels) + self.balance * self.task_loss(reverse, labels)
 
     def parameter_groups(self, net: FewShotNetwork) -> list[tuple[list[nn.Parameter], float]]:
         """The attention learns faster than the backbone."""

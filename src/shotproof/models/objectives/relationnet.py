@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 from shotproof.core.options import option
@@ -15,7 +14,7 @@ from shotproof.functional.class_means import class_means
 from shotproof.functional.local_maps import chunks
 from shotproof.models.backbone import BackboneNetwork, Shape
 from shotproof.models.network import FewShotNetwork
-from shotproof.models.objective import TaskBatch, TaskObjective
+from shotproof.models.objective import TaskObjective, trained_by
 
 UNPADDED = 10  # from this side on, a map is large enough for convolutions and pools without padding
 HIDDEN = 8
@@ -34,13 +33,7 @@ class RelationNet(TaskObjective):
     paper = "Sung et al., Learning to Compare: Relation Network for Few-Shot Learning, 2018"
     example = "relationnet(error='squared')"
     needs = "maps"
-    settings: ClassVar[Mapping[str, Any]] = {
-        "optimizer": "adam",
-        "lr": 1e-3,
-        "schedule": "step",
-        "milestones": (20, 40, 60, 80),
-        "decay": 0.5,
-    }
+    settings = trained_by(optimizer="adam", lr=1e-3, schedule="step", milestones=(20, 40, 60, 80), decay=0.5)
 
     shots: str = option("mean", "how the maps of a class's shots become one", choices=("mean", "sum"))
     error: str = option("entropy", "cross-entropy, or the squared error", choices=("entropy", "squared"))
@@ -59,13 +52,11 @@ class RelationNet(TaskObjective):
         parts: Iterable[Tensor] = [query] if net.training else chunks(query, held)
         return torch.cat([net.head(part, maps) for part in parts], 1)
 
-    def loss(self, net: FewShotNetwork, batch: TaskBatch, generator: Generator) -> Tensor:
+    def task_loss(self, scores: Tensor, labels: Tensor) -> Tensor:
         """The cross-entropy, or the squared error to one-hot labels."""
         if self.error == "entropy":
-            return super().loss(net, batch, generator)
-        support, query = self.seen(net, batch)
-        scores = self.scores(net, support, batch.support_labels, query, batch.way)
-        return functional.mse_loss(scores.sigmoid(), functional.one_hot(batch.query_labels, batch.way).to(scores.dtype))
+            return super().task_loss(scores, labels)
+        return functional.mse_loss(scores.sigmoid(), functional.one_hot(labels, scores.shape[-1]).to(scores.dtype))
 
 
 class _Comparator(nn.Module):

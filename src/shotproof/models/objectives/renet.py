@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import cast
 
 import torch
 from torch import Generator, Tensor, nn
@@ -15,7 +15,7 @@ from shotproof.functional.class_means import class_means
 from shotproof.functional.local_maps import chunks
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork
-from shotproof.models.objective import TaskBatch, TaskObjective
+from shotproof.models.objective import TaskBatch, TaskObjective, trained_by
 
 WINDOW = 5  # a side of the neighborhood that self-correlation sees
 NARROW = 64  # channels in which correlations are taken
@@ -36,15 +36,9 @@ class RelationalEmbedding(TaskObjective):
     paper = "Kang, Kwon, Min and Cho, Relational Embedding for Few-Shot Classification, 2021"
     example = "renet(attention_temperature=2)"
     needs = "maps"
-    settings: ClassVar[Mapping[str, Any]] = {
-        "optimizer": "sgd",
-        "lr": 0.1,
-        "nesterov": True,
-        "schedule": "cosine",
-        "tasks": 300,
-        "tasks_per_update": 1,
-        "clip": 2.0,
-    }
+    settings = trained_by(
+        optimizer="sgd", lr=0.1, nesterov=True, schedule="cosine", tasks=300, tasks_per_update=1, clip=2.0
+    )
 
     temperature: float = option(0.2, "what cosines are divided by", above=0)
     attention_temperature: float = option(5.0, "of the attention; 2 for birds", above=0)
@@ -69,9 +63,9 @@ class RelationalEmbedding(TaskObjective):
         maps = torch.cat(self.seen(net, batch), 1)
         maps = head.related(maps.flatten(0, 1)).view_as(maps)
         scores = self._scores(net, maps[:, :count], batch.support_labels, maps[:, count:], batch.way)
-        of_task = functional.cross_entropy(scores.flatten(0, 1), batch.query_labels.flatten())
+        of_task = self.task_loss(scores, batch.query_labels)
         pooled = centered(maps[:, count:], 2).mean((3, 4))
-        of_query = functional.cross_entropy(head.classifier(pooled).flatten(0, 1), batch.query_classes.flatten())
+        of_query = self.task_loss(head.classifier(pooled), batch.query_classes)
         beside = head.related(net(batch.beside.items, "maps")).mean((2, 3))
         of_beside = functional.cross_entropy(head.classifier(beside), batch.beside.labels)
         return self.task_weight * of_task + of_query + of_beside

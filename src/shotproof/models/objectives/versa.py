@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import cast
 
 import torch
 from torch import Generator, Tensor, nn
@@ -15,7 +14,7 @@ from shotproof.core.options import option
 from shotproof.functional.class_means import class_means
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork
-from shotproof.models.objective import TaskBatch, TaskObjective
+from shotproof.models.objective import TaskBatch, TaskObjective, trained_by
 
 LOG_VARIANCES = (-10.0, 10.0)
 START = -6.0  # log-variances at the start: at 0 the noise of a score would be many times the score, and hide it
@@ -34,13 +33,7 @@ class Versa(TaskObjective):
     about = "tasks: weights of a linear classifier, with their variance, read from the class means"
     paper = "Gordon et al., Meta-Learning Probabilistic Inference for Prediction, 2019"
     example = "versa(samples=20)"
-    settings: ClassVar[Mapping[str, Any]] = {
-        "optimizer": "adam",
-        "lr": 1e-4,
-        "weight_decay": 0.0,
-        "tasks_per_update": 4,
-        "tasks": 4000,
-    }
+    settings = trained_by(optimizer="adam", lr=1e-4, weight_decay=0.0, tasks_per_update=4, tasks=4000)
 
     samples: int = option(10, "samples of the scores in training", least=1)
     dim: int = option(256, "numbers of a projected row", least=1)
