@@ -141,7 +141,7 @@ class EarlierTraining:
         if not output.is_file():
             return None
         model = Model.read(output)
-        return cls(output, _plan_of(model.record), model)
+        return cls(output, plan_of(model.record), model)
 
     def _difference(self, plan: Mapping[str, Any]) -> str:
         """How a plan differs, e.g. `seed was 0 and is 7`."""
@@ -168,8 +168,8 @@ def what_is_kept(outputs: Sequence[Path | None]) -> str:
     return f"interrupted before {output} had an epoch; nothing of it is kept yet, the same command begins it anew"
 
 
-def _plan_of(record: ModelRecord) -> dict[str, Any]:
-    """What was trained, as a checkpoint tells it."""
+def plan_of(record: ModelRecord) -> dict[str, Any]:
+    """What is trained, by which settings and on which data, as a checkpoint has it."""
     return {
         "objective": str(record.objective),
         "backbone": str(record.backbone),

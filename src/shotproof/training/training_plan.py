@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import logging
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from shotproof.models.objective import Objective, TrainsOn
 from shotproof.models.preprocessing import Medium, Preprocessing
 from shotproof.tasks.sampler import BoundSampler, Sampler, sample, samplers
 from shotproof.tasks.taskset import TaskSet, TaskShape
-from shotproof.training.checkpoint import EarlierTraining, checkpoint_of
+from shotproof.training.checkpoint import EarlierTraining, checkpoint_of, plan_of
 from shotproof.training.settings import TrainingSettings
 from shotproof.training.trainer import Trainer, TrainingItems, Validation
 from shotproof.training.training_batches import START, seed_for, task_rows
@@ -115,7 +115,14 @@ class TrainingPlan:
             log=log,
         )
         trainer.run(runtime)
-        model = Model.of(trainer.net, self._record(trainer))
+        record = dataclasses.replace(
+            self._record,
+            architecture=plain(dict(self.backbone.architecture(trainer.net.backbone))),
+            preprocessing=plain(self.preprocessing.to_meta()),
+            best=trainer.best_epoch,
+            curve=tuple(trainer.curves.rows),
+        )
+        model = Model.of(trainer.net, record)
         if output is not None:
             model.write(output)
         if checkpoint is not None:
@@ -162,7 +169,7 @@ class TrainingPlan:
             query=self.settings.query,
             tasks=self.settings.val_tasks,
             seed=self.seed,
-            runtime=replace(current_runtime(), progress=False, workers=1),
+            runtime=dataclasses.replace(current_runtime(), progress=False, workers=1),
         )
 
     def _validation(self, runtime: Runtime, device: torch.device) -> Validation | None:
@@ -190,42 +197,27 @@ class TrainingPlan:
 
     def told(self) -> dict[str, Any]:
         """What a checkpoint and a finished model must agree with."""
-        return {
-            "objective": str(Maker.of(self.objective)),
-            "backbone": str(Maker.of(self.backbone)),
-            "settings": plain(dict(self.settings.told())),
-            "split": self.split,
-            "val_split": self.val_split,
-            "catalog": self.catalog.digest,
-            "attributes": None if self.attributes is None else self.attributes.digest,
-            "features": None if self.features is None else self.features.digest,
-            "from_model": None if self.start is None else self.start.digest,
-            "seed": self.seed,
-        }
+        return plan_of(self._record)
 
-    def _record(self, trainer: Trainer) -> ModelRecord:
+    @property
+    def _record(self) -> ModelRecord:
+        """The model's record as far as it is known before training."""
         sources = {"catalog": Source(self.catalog.digest, self.catalog.record.name)}
-        if self.start is not None:
-            sources["model"] = Source(self.start.digest, self.start.name)
         if self.attributes is not None:
             sources["attributes"] = Source(self.attributes.digest, self.attributes.record.name)
-        if self.features is not None:
-            sources["features"] = Source(self.features.digest, self.features.name)
-        seen = sorted({*self.classes, *(self.start.record.seen if self.start else ())})
+        for role, given in (("model", self.start), ("features", self.features)):
+            if given is not None:
+                sources[role] = Source(given.digest, given.name)
         return ModelRecord(
             sources=sources,
             backbone=Maker.of(self.backbone),
             objective=Maker.of(self.objective),
-            architecture=plain(dict(self.backbone.architecture(trainer.net.backbone))),
-            preprocessing=plain(self.preprocessing.to_meta()),
             settings=plain(dict(self.settings.told())),
             split=self.split,
             val_split=self.val_split,
             classes=tuple(self.classes),
-            seen=tuple(seen),
+            seen=tuple(sorted({*self.classes, *(self.start.record.seen if self.start else ())})),
             seed=self.seed,
-            best=trainer.best_epoch,
-            curve=tuple(trainer.curves.rows),
         )
 
 
