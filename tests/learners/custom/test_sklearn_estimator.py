@@ -108,7 +108,7 @@ def test_an_estimator_that_answers_something_else_is_refused() -> None:
         def predict(self, X: Any) -> Any:  # noqa: N803
             return np.full(len(X), 99)
 
-    with pytest.raises(InputError, match="expected a label of the support set for each query row"):
+    with pytest.raises(InputError, match="or 9 labels from 0 to 3, found int64"):
         make_method(Wrong()).scores(*draw())
 
 

@@ -16,7 +16,7 @@ from typing import Any
 from shotproof.core.errors import InputError, Mismatch, ShotproofError, did_you_mean, first_line
 from shotproof.core.trust import require_recorded_code, require_trust
 from shotproof.learners.custom.generators import shared_generators
-from shotproof.learners.custom.wrapper import check_options
+from shotproof.learners.custom.task_by_task import check_options
 from shotproof.learners.method import CodeOrigin, Estimator, Method
 
 PREFIX = "python:"

@@ -15,44 +15,28 @@ import torch
 from torch import Tensor
 
 from shotproof.core.errors import InputError, MissingExtra, UnknownName
-from shotproof.learners.custom.generators import shared_generators
-from shotproof.learners.custom.wrapper import Wrapper, check_options, one_thread
-from shotproof.learners.method import CodeOrigin, SeededMethod
+from shotproof.learners.custom.task_by_task import Wrapper, check_options
+from shotproof.learners.method import CodeOrigin
 
 PREFIX = "sklearn:"
 _PUBLIC = re.compile(r"sklearn(\.[^\W\d_]\w*){2}")
 
 
 @dataclass(frozen=True, eq=False)
-class SklearnEstimator(Wrapper, SeededMethod):
+class SklearnEstimator(Wrapper):
     """Score: 1 for the class that the estimator predicts, 0 for the others.
 
-    A fresh copy is fitted to each task. Where `random_state` is None, each task sets it to its own seed, and so are the
-    generators of Python, NumPy and PyTorch, which an estimator without that parameter may draw from.
+    A fresh copy is fitted to each task. If `random_state` is None, each task sets it to its own seed.
     """
 
     about = "an estimator with fit and predict, one task at a time"
 
-    def seeded_scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int, seeds: Tensor) -> Tensor:
-        """Fit and predict each task in turn, in float64."""
+    def answer(self, support: Tensor, labels: Tensor, query: Tensor, seed: int) -> Any:
+        """Fit a fresh copy and predict, in float64."""
         rows, targets, asked = (tensor.cpu().numpy() for tensor in (support.double(), labels, query.double()))
-        predicted = []
-        with one_thread(), shared_generators() as generators:
-            for task, seed in enumerate(seeds.tolist()):
-                generators.seed(seed)
-                estimator = self._fresh(seed)
-                try:
-                    estimator.fit(rows[task], targets[task])
-                    answer = torch.as_tensor(estimator.predict(asked[task])).long()
-                except (ValueError, TypeError) as error:
-                    reason = str(error).strip() or type(error).__name__
-                    raise InputError(f"method '{self.spelling}' failed: {reason}") from error
-                if answer.shape != (asked.shape[1],) or not bool(((answer >= 0) & (answer < way)).all()):
-                    raise InputError(
-                        f"method '{self.spelling}': expected a label of the support set for each query row"
-                    )
-                predicted.append(answer)
-        return torch.nn.functional.one_hot(torch.stack(predicted), way).to(support)
+        estimator = self._fresh(seed)
+        estimator.fit(rows, targets)
+        return torch.as_tensor(estimator.predict(asked)).long()
 
     @property
     def spelling(self) -> str:
