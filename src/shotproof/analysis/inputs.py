@@ -15,7 +15,7 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, Mismatch
 from shotproof.core.limits import HALVINGS, TASKS_PER_HALF
-from shotproof.core.records import MethodRecord, Source
+from shotproof.core.records import TRANSFORMED, FeaturesRecord, MethodRecord, Source
 from shotproof.core.trust import NotTrusted, Trust, reading_below, recorded_code, trusting
 from shotproof.features.features import Features
 from shotproof.features.transforms import transform
@@ -122,21 +122,23 @@ class Inputs:
         return with_digest(best_first, digest, "the results are on the task set")
 
     def features_of(self, encoder: str, digest: str | None) -> Features:
-        """The features that the results of an encoder were made from; transforms that its name tells are applied."""
+        """The features that the results of an encoder were made from, after the transforms that their record tells."""
         if digest is None:  # the results do not say
             if not self.features:
                 raise Mismatch(f"the results of encoder '{encoder}' need features, and none were given")
             return self.features[0]
-        given = self.with_transforms(Source(digest, encoder))
+        records = (results.record for results in self.results)
+        record = next((one.features for one in records if one.features_digest == digest), FeaturesRecord())
+        given = self.with_transforms(record.as_source(digest))
         return with_digest(given, digest, f"the results of encoder '{encoder}' are on features")
 
     def with_transforms(self, wanted: Source) -> list[Features]:
-        """All features and, where none of them is what is wanted, those after the transforms that its name tells."""
-        base, *steps = wanted.name.split(" > ")
+        """All features and, if none of them is what is wanted, those of its encoder after its transforms."""
         given = list(self.features)
-        if steps and all(one.digest != wanted.digest for one in given):
+        if wanted.transforms and all(features.digest != wanted.digest for features in given):
+            same = [one for one in given if TRANSFORMED.join([one.name, *wanted.transforms]) == wanted.name]
             with self.trusted():
-                given += [transform(one, steps) for one in given if one.name == base]
+                given += [transform(features, wanted.transforms) for features in same]
         return given
 
     def method(self, spelling: str) -> Method:

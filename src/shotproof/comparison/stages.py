@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from shotproof.comparison.comparison import Comparison
 from shotproof.core.errors import InputError, UnknownName
+from shotproof.core.records import TRANSFORMED
 from shotproof.core.spelling import parse_spelling, write_call
 from shotproof.results.evaluated import METRICS, Metric
 from shotproof.results.origin import Design
 from shotproof.stats.intervals import Interval
 
-TRANSFORMED = " > "  # what stands between an encoder and its transforms
 STAGE = "stage"
 
 

@@ -59,12 +59,19 @@ class Maker:
         return self.spelling or self.name
 
 
+TRANSFORMED = " > "  # what stands in names between an encoder and each of its transforms
+
+
 @dataclass(frozen=True)
 class Source:
-    """A file that another was made from."""
+    """A file that another was made from.
+
+    transforms: of features, the transforms that followed the encoder, spelled
+    """
 
     digest: str
     name: str = ""
+    transforms: tuple[str, ...] = ()
 
 
 def sources_of(component: Component) -> dict[str, Source]:
@@ -199,14 +206,18 @@ class FeaturesRecord(Record):
     def classifier(self) -> str:
         """What tables call the features: `lite0 > l2`, or `features` where nothing is known of them."""
         encoder = self.name or (str(self.encoder) if self.encoder else "features")
-        return " > ".join([encoder, *map(str, self.transforms)])
+        return TRANSFORMED.join([encoder, *map(str, self.transforms)])
+
+    def as_source(self, digest: str) -> Source:
+        """Name the features of this digest as what something was made from."""
+        return Source(digest, self.classifier, tuple(map(str, self.transforms)))
 
     @classmethod
     def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
         made_by = _table(meta, "made_by")
         fields = super()._upgraded(meta) | {"shape": meta.get("shape"), "fingerprint": meta.get("fingerprint")}
         if made_by.get("encoder") is not None:
-            spelled, *steps = typed(made_by["encoder"], str, "made_by.encoder").split(" > ")
+            spelled, *steps = typed(made_by["encoder"], str, "made_by.encoder").split(TRANSFORMED)
             options = _without(made_by, "encoder", "transforms")
             fields["encoder"] = {"name": spelled.partition("(")[0], "spelling": spelled, "options": options}
             fields["transforms"] = [{"name": step.partition("(")[0], "spelling": step} for step in steps]

@@ -19,7 +19,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.card import CARD_FILE, Card
 from shotproof.core.errors import InputError
 from shotproof.core.nouns import counted
-from shotproof.core.records import FeaturesRecord, Source
+from shotproof.core.records import FeaturesRecord
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.storage.files import is_folder, is_there
 from shotproof.core.storage.parts import in_parts
@@ -393,7 +393,7 @@ class _Checking:
             return replace(self.how, features=self.features[-1])
         candidates = list(self.features)
         with contextlib.suppress(InputError):
-            candidates = Inputs(features=candidates).with_transforms(Source(digest, record.classifier))
+            candidates = Inputs(features=candidates).with_transforms(record.as_source(digest))
         for features in candidates:
             if features.digest == digest:
                 return replace(self.how, features=features)

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable
 
 from shotproof.core.errors import InputError
+from shotproof.core.records import TRANSFORMED
 from shotproof.core.spelling import parse_spelling, write_call
 from shotproof.features.encoder import encoders
 
-_STEP = " > "  # before each transform
 _HUB_NAME = re.compile(r"\w[\w.\-]*(/\w[\w.\-]*)?")  # of a model; anything else is a folder
 
 
@@ -48,7 +48,7 @@ def short_encoder_names(spellings: Iterable[str]) -> dict[str, str]:
 
 def _candidates(spelling: str) -> list[str]:
     """The names that it may have, the shortest first, the whole spelling last."""
-    encoder, *steps = spelling.split(_STEP)
+    encoder, *steps = spelling.split(TRANSFORMED)
     try:
         name, argument, options = parse_spelling(encoder)
     except InputError:  # a name that somebody gave to features of their own
@@ -62,7 +62,7 @@ def _candidates(spelling: str) -> list[str]:
     paths = ["/".join(parts[-length:]) for length in range(1, len(parts) + 1)]
     tried = [one for path in paths for one in ((_without_suffix(path), path) if is_file else (path,))]
     after = write_call("", options)
-    short = [_STEP.join([f"{one}{after}", *steps]) for one in tried if one and one not in encoders]
+    short = [TRANSFORMED.join([f"{one}{after}", *steps]) for one in tried if one and one not in encoders]
     return list(dict.fromkeys([*short, spelling]))
 
 

@@ -317,7 +317,9 @@ def sample(
 
 
 def _source(given: Catalog | Attributes | Features | TaskSet) -> Source:
-    name = given.name if isinstance(given, Features) else given.record.name
+    if isinstance(given, Features):
+        return given.record.as_source(given.digest)
+    name = given.record.name
     if isinstance(given, Attributes) and given.record.detectors:
         name = name or given.record.detector
     return Source(given.digest, name)
