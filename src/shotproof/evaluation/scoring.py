@@ -16,9 +16,10 @@ from shotproof.core.errors import InputError
 from shotproof.evaluation.batches import Batch, TaskArrays
 from shotproof.evaluation.item_tensors import ItemTensors
 from shotproof.functional.class_means import members
-from shotproof.learners.bases import CentroidMethod, GramMethod, PairwiseMethod, TextMethod
+from shotproof.functional.gram import GramBlocks
+from shotproof.learners.bases import CentroidMethod, UnitRows
 from shotproof.learners.custom.generators import shared_generators
-from shotproof.learners.method import Method, SeededMethod
+from shotproof.learners.method import Method
 
 _OURS = f"{__name__.partition('.')[0]}."
 TIE = 1e-9  # scores that differ by less than this share of the largest are equal: rounding never decides
@@ -33,7 +34,7 @@ def tasks_at_a_time(shape: IntArray, items: ItemTensors, methods: list[Method]) 
 
 
 class Gathered:
-    """What methods may need of one batch, each thing gathered when first asked for."""
+    """What methods may need of one batch, each thing gathered when first asked for: a `TasksView`."""
 
     def __init__(self, items: ItemTensors, arrays: TaskArrays, batch: Batch, seeds: IntArray) -> None:
         def on_device(values: npt.NDArray[Any]) -> Tensor:
@@ -44,9 +45,9 @@ class Gathered:
         self.of = partial(Gathered, items, arrays, seeds=seeds)  # the same of another batch
         self._support = on_device(arrays.support.items[batch.support])
         self._query = on_device(arrays.query.items[batch.query])
-        self._labels = on_device(arrays.support.slot[batch.support])
-        self._seeds = on_device(seeds[batch.tasks])
-        self._way = batch.way
+        self.support_labels = on_device(arrays.support.slot[batch.support])
+        self.seeds = on_device(seeds[batch.tasks])
+        self.way = batch.way
         self._gathered: dict[Any, Any] = {}
 
     def _once(self, key: Any, gather: Callable[[], Any]) -> Any:
@@ -55,20 +56,30 @@ class Gathered:
             self._gathered[key] = gather()
         return self._gathered[key]
 
-    def _rows(self, method: Method) -> tuple[Tensor, Tensor, Tensor, int]:
+    def rows(self, method: Method) -> tuple[Tensor, Tensor, Tensor, int]:
         """Vectors or maps in float32, as `scores` takes them."""
-        of_maps = method.needs == "maps"
-        gather = self.items.gather_maps if of_maps else self.items.gather
+        gather = self.items.gather_maps if method.needs == "maps" else self.items.gather
         support, query = self._once(
-            "maps" if of_maps else "vectors", lambda: [gather(r).float() for r in (self._support, self._query)]
+            method.needs == "maps", lambda: [gather(rows).float() for rows in (self._support, self._query)]
         )
-        return support, self._labels, query, self._way
+        return support, self.support_labels, query, self.way
 
-    def _texts(self) -> Tensor:
+    def texts(self) -> Tensor:
         """The text of each class [B, way, d]: all of its support rows have it."""
-        some = members(self._labels, self._way).argmax(2)
+        some = members(self.support_labels, self.way).argmax(2)
         texts: Tensor = self._once("texts", lambda: self.items.gather_texts(self._support.gather(1, some)).float())
         return texts
+
+    def products(self) -> GramBlocks:
+        """The inner products of the rows as they are."""
+        blocks: GramBlocks = self._once("products", lambda: self.items.blocks(self._support, self._query))
+        return blocks
+
+    def cosines(self, scaling: UnitRows) -> Tensor:
+        """The inner products of all rows, scaled."""
+        rows = torch.cat([self._support, self._query], 1)
+        cosines: Tensor = self._once(scaling, lambda: self.items.cosines(rows, scaling))
+        return cosines
 
     def labels(self, method: Method) -> Tensor:
         """The method's answers [B, m]."""
@@ -103,13 +114,13 @@ class Gathered:
         if not isinstance(method, CentroidMethod) or by_gram or not whole_float32:
             return predict(self._scores_by(method))
         # Float32 is twice as fast; where its rounding might decide, float64 does.
-        scores, error = self._centroid_scores(method, self._support, self._labels, self._query, torch.float32)
+        scores, error = self._centroid_scores(method, self._support, self.support_labels, self._query, torch.float32)
         labels = predict(scores.mT)
         contenders = (scores >= scores.amax(1, keepdim=True) - 2 * error).sum(1)
         task, place = ((contenders != 1) | ~scores.sum(1).isfinite()).nonzero(as_tuple=True)
         if len(task):
-            alone = self._query[task, place].unsqueeze(1)
-            exact, _ = self._centroid_scores(method, self._support[task], self._labels[task], alone, torch.float64)
+            alone = (self._support[task], self.support_labels[task], self._query[task, place].unsqueeze(1))
+            exact, _ = self._centroid_scores(method, *alone, torch.float64)
             labels[task, place] = predict(exact.mT).squeeze(1)
         return labels
 
@@ -119,7 +130,7 @@ class Gathered:
         """Scores [B, way, m] of products in `dtype`, and by how much these may be off, [B, 1, m]."""
         norm2 = self.items.norm2
         support_norm2, query_norm2 = norm2[support], norm2[query].unsqueeze(1)
-        weights = method.weights(support_norm2, labels, self._way)
+        weights = method.weights(support_norm2, labels, self.way)
         products, squares = self.items.with_centroids(weights, support, query, dtype)
         scores = method.scores_from_centroids(products, squares, query_norm2, support_norm2)
         lengths = weights @ support_norm2.sqrt().unsqueeze(-1)
@@ -130,22 +141,11 @@ class Gathered:
     def _scores_by(self, method: Method) -> Tensor:
         by_gram = self.items.centroids_by_gram(self._support.shape[1])
         if isinstance(method, CentroidMethod) and not by_gram:
-            task = (self._support, self._labels, self._query)
+            task = (self._support, self.support_labels, self._query)
             scores = self._centroid_scores(method, *task, torch.float64)[0].mT
-        elif isinstance(method, GramMethod):
-            blocks = self._once("blocks", lambda: self.items.blocks(self._support, self._query))
-            scores = method.scores_from_gram(blocks, self._labels, self._way)
-        elif isinstance(method, PairwiseMethod):
-            rows, scaling = torch.cat([self._support, self._query], 1), method.scaling
-            cosines = self._once(scaling, lambda: self.items.cosines(rows, scaling))
-            scores = method.scores_from_cosines(cosines, self._labels, self._way, self._seeds)
-        elif isinstance(method, TextMethod):
-            scores = method.scores_with_texts(*self._rows(method)[:3], self._texts())
-        elif isinstance(method, SeededMethod):
-            scores = method.seeded_scores(*self._rows(method), self._seeds)
         else:
-            scores = method.scores(*self._rows(method))
-        expected = (*self._query.shape, self._way)
+            scores = method.scores_of(self)
+        expected = (*self._query.shape, self.way)
         if scores.shape != expected:
             raise InputError(
                 f"method '{method.spelling}': expected scores of shape {expected}, found {tuple(scores.shape)}"

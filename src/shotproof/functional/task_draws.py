@@ -32,6 +32,13 @@ def normal(seeds: Tensor, *counters: Tensor) -> Tensor:
     return (-2 * (1 - radius).log()).sqrt() * (2 * math.pi * angle).cos()
 
 
+def entries(seeds: Tensor, purpose: int, rows: int, columns: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Seeds [B] and counters that give each entry of a matrix [B, rows, columns] numbers of its own, by purpose."""
+    own = seeds[:, None, None]
+    places = torch.arange(rows, device=seeds.device)[:, None], torch.arange(columns, device=seeds.device)
+    return own, torch.full_like(own, purpose), *places
+
+
 def permutation(seeds: Tensor, *counters: int, size: int) -> Tensor:
     """A permutation of 0 to size - 1 for each seed [B] under the counters: [B, size]."""
     given = (torch.full_like(seeds, counter).unsqueeze(-1) for counter in counters)

@@ -13,7 +13,7 @@ from shotproof.core.options import option
 from shotproof.functional.class_means import mean_weights
 from shotproof.functional.gram import GramBlocks, gram_blocks, inverse_root
 from shotproof.functional.power import Negatives, PowerTransform, power_transform
-from shotproof.learners.method import Method
+from shotproof.learners.method import Method, TasksView
 
 
 class GramMethod(Method):
@@ -22,6 +22,10 @@ class GramMethod(Method):
     @abstractmethod
     def scores_from_gram(self, gram: GramBlocks, labels: Tensor, way: int) -> Tensor:
         """The scores [B, m, way] from inner products, and the support's labels [B, n]."""
+
+    def scores_of(self, tasks: TasksView) -> Tensor:
+        """Those of inner products."""
+        return self.scores_from_gram(tasks.products(), tasks.support_labels, tasks.way)
 
     def peak_floats_per_task(self, way: int, support: int, query: int, dims: int) -> int:
         """Its blocks, and, as logistic regression holds them, `way` blocks of n x n."""
@@ -112,6 +116,10 @@ class PairwiseMethod(Method):
         """What is done to the rows before the products."""
         return UnitRows()
 
+    def scores_of(self, tasks: TasksView) -> Tensor:
+        """Those of cosines and seeds."""
+        return self.scores_from_cosines(tasks.cosines(self.scaling), tasks.support_labels, tasks.way, tasks.seeds)
+
     def peak_floats_per_task(self, way: int, support: int, query: int, dims: int) -> int:
         """The cosines and the copies of them that a step works on."""
         return 6 * (support + query + way) ** 2
@@ -163,6 +171,10 @@ class TextMethod(Method):
         Returns:
             The scores, [B, m, way].
         """
+
+    def scores_of(self, tasks: TasksView) -> Tensor:
+        """Those of rows and texts."""
+        return self.scores_with_texts(*tasks.rows(self)[:3], tasks.texts())
 
     def peak_floats_per_task(self, way: int, support: int, query: int, dims: int) -> int:
         """The rows and texts as they are and of length 1."""

@@ -18,6 +18,9 @@ from shotproof.core.trust import require_trust, table_text
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from shotproof.functional.gram import GramBlocks
+    from shotproof.learners.bases import UnitRows
+
 
 @dataclass(frozen=True)
 class CodeOrigin:
@@ -38,6 +41,30 @@ class CodeOrigin:
     def spelling(self) -> str:
         """The name with its options."""
         return write_call(self.name, self.options)
+
+
+class TasksView(Protocol):
+    """What an evaluation shows a method of B tasks of one shape; what is costly is gathered once for all methods.
+
+    support_labels: [B, n], 0 to way - 1
+    seeds: of each task, for methods that draw, [B]
+    """
+
+    support_labels: Tensor
+    seeds: Tensor
+    way: int
+
+    def rows(self, method: Method) -> tuple[Tensor, Tensor, Tensor, int]:
+        """Support, labels, query and way, as `scores` takes them: vectors or maps, as the method needs."""
+
+    def texts(self) -> Tensor:
+        """The text of each class, [B, way, d]."""
+
+    def products(self) -> GramBlocks:
+        """The inner products of support and queries."""
+
+    def cosines(self, scaling: UnitRows) -> Tensor:
+        """The inner products of all rows, scaled, support first: [B, n + m, n + m]."""
 
 
 class Method(Component, ABC):
@@ -78,6 +105,10 @@ class Method(Component, ABC):
         Returns:
             The scores, [B, m, way].
         """
+
+    def scores_of(self, tasks: TasksView) -> Tensor:
+        """The scores [B, m, way] of tasks in an evaluation, from what the method sees of their items."""
+        return self.scores(*tasks.rows(self))
 
     def require_features(self, record: FeaturesRecord) -> None:
         """Refuse features that the method cannot use, by their record; Mismatch where it does."""
@@ -124,6 +155,10 @@ class SeededMethod(Method):
     @abstractmethod
     def seeded_scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int, seeds: Tensor) -> Tensor:
         """As `scores`, with a seed for each task: [B], 0 <= seed < 2**31."""
+
+    def scores_of(self, tasks: TasksView) -> Tensor:
+        """Those of rows and seeds."""
+        return self.seeded_scores(*tasks.rows(self), tasks.seeds)
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         """The scores under seed 0."""

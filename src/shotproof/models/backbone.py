@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -68,6 +68,11 @@ class BackboneNetwork(nn.Module, ABC):
         self.map_shape = (channels, height, width)
         self.dim = vectors.shape[1]
         self.train(training)
+
+
+def outputs_of(modules: Iterable[nn.Module], maps: Tensor) -> list[Tensor]:
+    """The output of each module, which sees that of the one before, the first one `maps`."""
+    return [maps := module(maps) for module in modules]
 
 
 class _MapsAndVectors(nn.Module):

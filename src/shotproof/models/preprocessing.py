@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -29,19 +29,19 @@ RESAMPLINGS = {one.name.lower(): one for one in (Image.Resampling.BICUBIC, Image
 
 
 class Preprocessing(Checked, ABC):
-    """What is kept of a file, [height, width, channels], and how that becomes input, [b, channels, height, width]."""
+    """What is kept of a file, [height, width, channels], and how that becomes input, [b, channels, height, width].
+
+    medium: what the items are
+    stored_type: of the numbers that are kept
+    """
 
     medium: Medium
+    stored_type: ClassVar[type[np.generic]]
 
     @property
     @abstractmethod
     def stored_shape(self) -> tuple[int, int, int]:
         """Height, width and channels of what is kept of each file."""
-
-    @property
-    @abstractmethod
-    def stored_type(self) -> type[np.generic]:
-        """The type of its numbers."""
 
     @property
     @abstractmethod
@@ -83,6 +83,7 @@ class ImagePreprocessing(Preprocessing):
     """
 
     medium = "image"
+    stored_type = np.uint8
 
     size: int = option(SIZE, "a side of the network's input, in pixels", least=8)
     stored: int = option(96, "a side of the images that are kept, in pixels", least=8)
@@ -109,11 +110,6 @@ class ImagePreprocessing(Preprocessing):
     def stored_shape(self) -> tuple[int, int, int]:
         """Height, width, channels."""
         return self.stored, self.stored, 3
-
-    @property
-    def stored_type(self) -> type[np.generic]:
-        """Bytes."""
-        return np.uint8
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -151,6 +147,7 @@ class SoundPreprocessing(Preprocessing):
     """
 
     medium = "sound"
+    stored_type = np.float16  # decibels need no more than half precision
 
     seconds: float = option(SECONDS, "length of the clips", above=0)
     rate: int = option(16_000, "samples per second", least=1)
@@ -164,11 +161,6 @@ class SoundPreprocessing(Preprocessing):
     def stored_shape(self) -> tuple[int, int, int]:
         """Bands, frames, one channel."""
         return self.bands, 1 + round(self.seconds * self.rate) // self.hop, 1
-
-    @property
-    def stored_type(self) -> type[np.generic]:
-        """Decibels need no more than half precision."""
-        return np.float16
 
     @property
     def shape(self) -> tuple[int, int, int]:

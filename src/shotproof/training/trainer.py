@@ -1,4 +1,4 @@
-"""Accuracy on fixed tasks of classes that training does not see."""
+"""One training, epoch by epoch: updates, validation on tasks of other classes, curves, checkpoints."""
 
 from __future__ import annotations
 

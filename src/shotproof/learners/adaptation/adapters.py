@@ -72,17 +72,12 @@ class Lora(Adaptation):
 
     def _start(self, own: Weights, tasks: DecodedTasks) -> Weights:
         """Each task's matrices: zero, and drawn by its seed with variance 1 / columns."""
-        matrices, seeds = {}, tasks.seeds[:, None, None]
+        matrices = {}
         for number, (name, each) in enumerate(own.items()):
             columns = each[0].numel()
-            counters = (
-                torch.full_like(seeds, number),
-                torch.arange(self.rank, device=seeds.device)[:, None],
-                torch.arange(columns, device=seeds.device),
-            )
-            drawn = task_draws.normal(seeds, *counters) / math.sqrt(columns)
+            drawn = task_draws.normal(*task_draws.entries(tasks.seeds, number, self.rank, columns))
             matrices[name + UP] = each.new_zeros(len(tasks), len(each), self.rank)
-            matrices[name + DOWN] = drawn.to(each.dtype)
+            matrices[name + DOWN] = (drawn / math.sqrt(columns)).to(each.dtype)
         return matrices
 
 

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -21,9 +21,6 @@ from shotproof.learners.adaptation.adaptation import Adaptation, DecodedTasks
 from shotproof.models.inner_loop import Weights
 from shotproof.models.model import Model
 from shotproof.models.network import FewShotNetwork
-
-if TYPE_CHECKING:
-    from shotproof.models.network import FewShotNetwork
 
 ATTENTION = "shotproof-prefixed"  # what transformers calls ours
 BLOCK = re.compile(r".*\.\d+(?=\.)")  # of `layers.3.attention`, the block is `layers.3`
@@ -255,12 +252,7 @@ class Ett(Adaptation):
         tasks, _, width = classes.shape
 
         def drawn(number: int, outputs: int, inputs: int) -> Tensor:
-            counters = (
-                torch.full_like(seeds, number)[:, None, None],
-                torch.arange(outputs, device=seeds.device)[:, None],
-                torch.arange(inputs, device=seeds.device),
-            )
-            random = task_draws.uniform(task_draws.bits(seeds[:, None, None], *counters))
+            random = task_draws.uniform(task_draws.bits(*task_draws.entries(seeds, number, outputs, inputs)))
             return (2 * random - 1).to(classes.dtype)
 
         shapes = {"first": (width // 2, width), "second": (layers * 2 * width, width // 2)}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from shotproof.core.options import option
-from shotproof.models.backbone import Backbone, BackboneNetwork
+from shotproof.models.backbone import Backbone, BackboneNetwork, outputs_of
 from shotproof.models.backbones.resnet import RUNNING_STATISTICS
 
 
@@ -49,11 +49,7 @@ class _Network(BackboneNetwork):
         self.blocks = nn.ModuleList(block(place) for place in range(4))
 
     def stages(self, items: Tensor) -> list[Tensor]:
-        maps = []
-        for block in self.blocks:
-            items = block(items)
-            maps.append(items)
-        return maps
+        return outputs_of(self.blocks, items)
 
     def pool(self, maps: Tensor) -> Tensor:
         return maps.flatten(1) if self.flat else super().pool(maps)

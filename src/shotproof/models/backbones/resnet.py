@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from shotproof.core.options import option
-from shotproof.models.backbone import Backbone, BackboneNetwork
+from shotproof.models.backbone import Backbone, BackboneNetwork, outputs_of
 
 RUNNING_STATISTICS = "whether batch norm keeps statistics for evaluation; without, it uses those of each batch"
 STEMS = ("small", "large")
@@ -72,11 +72,7 @@ class BasicResNet(BackboneNetwork):
 
     def stages(self, items: Tensor) -> list[Tensor]:
         """The maps of the four stages."""
-        maps, current = [], self.stem(items)
-        for part in self.parts:
-            current = part(current)
-            maps.append(current)
-        return maps
+        return outputs_of(self.parts, self.stem(items))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from shotproof.core.options import option
-from shotproof.models.backbone import Backbone, BackboneNetwork
+from shotproof.models.backbone import Backbone, BackboneNetwork, outputs_of
 from shotproof.models.backbones.resnet import RUNNING_STATISTICS, conv3x3, initialize
 
 SLOPE = 0.1
@@ -89,11 +89,7 @@ class _Network(BackboneNetwork):
         initialize(self, SLOPE)
 
     def stages(self, items: Tensor) -> list[Tensor]:
-        maps = []
-        for block in self.blocks:
-            items = block(items)
-            maps.append(items)
-        return maps
+        return outputs_of(self.blocks, items)
 
 
 class _Block(nn.Module):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from shotproof.core.options import option
-from shotproof.models.backbone import Backbone, BackboneNetwork
+from shotproof.models.backbone import Backbone, BackboneNetwork, outputs_of
 from shotproof.models.backbones.resnet import RUNNING_STATISTICS, conv3x3, initialize
 
 
@@ -45,11 +45,8 @@ class _Network(BackboneNetwork):
         initialize(self)
 
     def stages(self, items: Tensor) -> list[Tensor]:
-        maps, current = [], self.stem(items)
-        for group in self.groups:
-            current = group(current)
-            maps.append(current)
-        return [*maps[:-1], self.norm(maps[-1]).relu()]
+        *maps, last = outputs_of(self.groups, self.stem(items))
+        return [*maps, self.norm(last).relu()]
 
 
 class _Block(nn.Module):

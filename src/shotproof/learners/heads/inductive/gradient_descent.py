@@ -145,12 +145,10 @@ def residual(logits: Tensor, target: Tensor) -> Tensor:
 
 def drawn_weights(seeds: Tensor, way: int, d: int, init: str) -> Tensor:
     """A random start [B, way, d]: `uniform` within 1 / sqrt(d) of 0, as torch's linear layer, or `normal` / 100."""
-    counters = (torch.arange(way, device=seeds.device).unsqueeze(-1), torch.arange(d, device=seeds.device))
-    own, purpose = seeds[:, None, None], torch.full_like(seeds, INITIAL)[:, None, None]
+    entries = task_draws.entries(seeds, INITIAL, way, d)
     if init == "normal":
-        return task_draws.normal(own, purpose, *counters) / 100
-    drawn = task_draws.uniform(task_draws.bits(own, purpose, *counters))
-    return (2 * drawn - 1) / math.sqrt(d)
+        return task_draws.normal(*entries) / 100
+    return (2 * task_draws.uniform(task_draws.bits(*entries)) - 1) / math.sqrt(d)
 
 
 @dataclass(frozen=True)
