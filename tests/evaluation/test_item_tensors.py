@@ -7,8 +7,7 @@ import torch
 from shotproof.evaluation import item_tensors
 from shotproof.evaluation.batches import TaskArrays
 from shotproof.evaluation.item_tensors import ItemTensors
-from shotproof.functional.power import PowerTransform
-from shotproof.learners.bases import UnitRows
+from shotproof.functional.feature_rows import PowerTransform, UnitRows
 from shotproof.learners.method import make_method
 from tests.drawn_tasks import draw_task_set
 

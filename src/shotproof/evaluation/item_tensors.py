@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from shotproof.evaluation.batches import TaskArrays
+from shotproof.functional.feature_rows import UnitRows
 from shotproof.functional.gram import GramBlocks
-from shotproof.learners.bases import CentroidMethod, GramMethod, PairwiseMethod, UnitRows
+from shotproof.learners.bases import CentroidMethod, GramMethod, PairwiseMethod
 from shotproof.learners.method import Method
 
 MOST_GRAM_ITEMS = 12_000  # their Gram matrix takes 1.2 GB

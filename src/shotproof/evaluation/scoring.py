@@ -15,9 +15,9 @@ from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
 from shotproof.evaluation.batches import Batch, TaskArrays
 from shotproof.evaluation.item_tensors import ItemTensors
-from shotproof.functional.class_means import members
+from shotproof.functional.feature_rows import UnitRows, members
 from shotproof.functional.gram import GramBlocks
-from shotproof.learners.bases import CentroidMethod, UnitRows
+from shotproof.learners.bases import CentroidMethod
 from shotproof.learners.custom.generators import shared_generators
 from shotproof.learners.method import Method
 

@@ -158,7 +158,7 @@ class Power(Transform):
         """Each number by itself."""
         import torch
 
-        from shotproof.functional.power import PowerTransform
+        from shotproof.functional.feature_rows import PowerTransform
 
         raised = PowerTransform(self.power, self.negatives)  # type: ignore[arg-type]
         transformed: FloatArray = raised(torch.from_numpy(values)).numpy()

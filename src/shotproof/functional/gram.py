@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-# A squared length below this share of what it was computed from is rounding error, and taken as zero.
-NEGLIGIBLE = 1e-12
+from shotproof.functional.feature_rows import NEGLIGIBLE, inverse_root
+
 LEAST = 1e-6  # added to a probability before the logarithm, as the published code of matching networks does
 
 
@@ -45,18 +45,6 @@ def unit_rows(gram: GramBlocks) -> tuple[Tensor, Tensor]:
         gram.support * support_scale.unsqueeze(-1) * support_scale.unsqueeze(-2),
         gram.query * query_scale.unsqueeze(-1) * support_scale.unsqueeze(-2),
     )
-
-
-def inverse_root(squares: Tensor, scale: Tensor | float = 0.0) -> Tensor:
-    """1 / sqrt, and 0 where a square is negligible beside `scale`."""
-    usable = squares > NEGLIGIBLE * torch.as_tensor(scale, dtype=squares.dtype, device=squares.device)
-    return torch.where(usable, squares, torch.ones_like(squares)).rsqrt() * usable
-
-
-def almost_unit(rows: Tensor) -> Tensor:
-    """Rows [..., d] over their length plus 1e-5, as Baseline++'s published code scales features."""
-    lengths: Tensor = torch.linalg.vector_norm(rows, dim=-1, keepdim=True)
-    return rows / (lengths + 1e-5)
 
 
 def ridge_weights(kernel: Tensor, target: Tensor, penalty: float | Tensor) -> Tensor:

@@ -41,11 +41,6 @@ def descriptors(maps: Tensor, dtype: torch.dtype = torch.float64) -> Tensor:
     return maps.to(dtype).flatten(3).mT
 
 
-def unit(values: Tensor) -> Tensor:
-    """Descriptors [..., d] of length 1; zero stays zero."""
-    return torch.nn.functional.normalize(values, dim=-1, eps=torch.finfo(values.dtype).tiny)
-
-
 def rows_of_classes(labels: Tensor, way: int) -> tuple[Tensor, Tensor]:
     """The support rows of each class [B, way, k] for k the largest class, and which of them there are."""
     counts = torch.nn.functional.one_hot(labels, way).sum(1)

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor
 
 from shotproof.core.runtime.devices import one_thread_per_operation
-from shotproof.functional.class_means import mean_weights
-from shotproof.functional.gram import inverse_root
+from shotproof.functional.feature_rows import inverse_root, mean_weights
 
 Variant = Literal["published", "anywhere"]
 VARIANT = "as published, or rows centered and distances scaled in each task, which works on any features"
@@ -81,7 +80,7 @@ def main_directions(cosines: Tensor) -> Tensor:
     """
     values, vectors = torch.linalg.eigh(cosines) if cosines.device.type == "cpu" else eigh_on_cores(cosines)
     rows = vectors[..., -DIRECTIONS:] * values[..., None, -DIRECTIONS:].clamp_min(0).sqrt()
-    return unit(rows - rows.mean(1, keepdim=True))
+    return unit_or_zero(rows - rows.mean(1, keepdim=True))
 
 
 def eigh_on_cores(symmetric: Tensor) -> tuple[Tensor, Tensor]:
@@ -93,7 +92,7 @@ def eigh_on_cores(symmetric: Tensor) -> tuple[Tensor, Tensor]:
     return values, vectors
 
 
-def unit(rows: Tensor) -> Tensor:
+def unit_or_zero(rows: Tensor) -> Tensor:
     """Rows scaled to length 1; a row of rounding error becomes zero."""
     length = torch.linalg.vector_norm(rows, dim=-1, keepdim=True)
     return torch.where(length > 1e-6, rows / length.clamp_min(1e-6), 0.0)

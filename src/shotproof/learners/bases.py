@@ -10,9 +10,8 @@ from torch import Tensor
 
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
-from shotproof.functional.class_means import mean_weights
-from shotproof.functional.gram import GramBlocks, gram_blocks, inverse_root
-from shotproof.functional.power import Negatives, PowerTransform, power_transform
+from shotproof.functional.feature_rows import Negatives, UnitRows, inverse_root, mean_weights, power_transform
+from shotproof.functional.gram import GramBlocks, gram_blocks
 from shotproof.learners.method import Method, TasksView
 
 
@@ -84,18 +83,6 @@ class CentroidMethod(GramMethod):
 def mean_of_unit_rows(support_norm2: Tensor, labels: Tensor, way: int) -> Tensor:
     """Weights [B, way, n] whose sum is the class's mean of rows scaled to length 1; a zero row stays zero."""
     return mean_weights(labels, way) * inverse_root(support_norm2).unsqueeze(1)
-
-
-@dataclass(frozen=True)
-class UnitRows:
-    """Rows scaled to length 1, after a power transform where there is one; a zero row stays zero."""
-
-    power: PowerTransform | None = None
-
-    def __call__(self, rows: Tensor) -> Tensor:
-        """Rows [..., d], transformed, in float64."""
-        rows = self.power(rows.double()) if self.power else rows.double()
-        return rows * inverse_root(rows.square().sum(-1, keepdim=True))
 
 
 class PairwiseMethod(Method):

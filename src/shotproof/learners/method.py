@@ -18,8 +18,8 @@ from shotproof.core.trust import require_trust, table_text
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from shotproof.functional.feature_rows import UnitRows
     from shotproof.functional.gram import GramBlocks
-    from shotproof.learners.bases import UnitRows
 
 
 @dataclass(frozen=True)

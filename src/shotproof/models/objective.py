@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from shotproof.core.options import Component
 from shotproof.core.registry import Registry
-from shotproof.functional.class_means import cosine_scores
+from shotproof.functional.feature_rows import cosine_scores
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork, Needs, take_weights
 

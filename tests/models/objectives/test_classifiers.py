@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from shotproof.functional.class_means import class_means
+from shotproof.functional.feature_rows import class_means
 from shotproof.models.objective import ClassBatch
 from shotproof.models.objectives.classifiers import BaselinePlusPlus, NegCosine
 from tests.drawn_tasks import formula

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from shotproof.core.options import option
 from shotproof.functional import task_draws
-from shotproof.functional.gram import almost_unit
+from shotproof.functional.feature_rows import almost_unit
 from shotproof.learners.adaptation import descent
 from shotproof.learners.adaptation.adaptation import Adaptation, DecodedTasks
 from shotproof.learners.adaptation.descent import changed

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
-from shotproof.functional.class_means import class_means, mean_weights
 from shotproof.functional.distance_covariance import bdc_products
+from shotproof.functional.feature_rows import class_means, mean_weights, unit
 from shotproof.functional.gram import GramBlocks, unit_rows
 from shotproof.functional.local_maps import (
     ClassDescriptors,
@@ -21,7 +21,6 @@ from shotproof.functional.local_maps import (
     nearest_descriptor_scores,
     reconstruction_errors,
     rows_of_classes,
-    unit,
 )
 from shotproof.learners.bases import GramMethod, MapMethod
 from shotproof.learners.heads.inductive.centroids import NearestCentroid

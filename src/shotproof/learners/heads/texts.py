@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from shotproof.core.options import option
-from shotproof.functional.class_means import one_hot
+from shotproof.functional.feature_rows import one_hot, unit
 from shotproof.learners.bases import TextMethod
 from shotproof.learners.heads.inductive.gradient_descent import Adam, cosine_rate
 
 EPSILON = 1e-4  # of AdamW, in the published code
-
-
-def unit(rows: Tensor) -> Tensor:
-    """Rows in float64, at length 1; zero stays zero."""
-    return torch.nn.functional.normalize(rows.double(), dim=-1)
 
 
 @dataclass(frozen=True)
@@ -29,7 +23,7 @@ class ZeroShot(TextMethod):
 
     def scores_with_texts(self, support: Tensor, labels: Tensor, query: Tensor, texts: Tensor) -> Tensor:
         """[B, m, way]."""
-        return unit(query) @ unit(texts).mT
+        return unit(query.double()) @ unit(texts.double()).mT
 
 
 @dataclass(frozen=True)
@@ -51,13 +45,13 @@ class TextProbe(TextMethod):
 
     def scores_with_texts(self, support: Tensor, labels: Tensor, query: Tensor, texts: Tensor) -> Tensor:
         """The gradient in closed form."""
-        rows, weights = unit(support), unit(texts)
+        rows, weights = unit(support.double()), unit(texts.double())
         target = one_hot(labels, texts.shape[1])
         optimizer = Adam(weights, self.rate, decay=self.weight_decay)
         for epoch in range(self.epochs):
             slope = ((self.scale * rows @ weights.mT).softmax(-1) - target) / rows.shape[1]
             optimizer.step(self.scale * slope.mT @ rows, cosine_rate(self.rate, epoch, self.epochs))
-        return self.scale * unit(query) @ weights.mT
+        return self.scale * unit(query.double()) @ weights.mT
 
 
 @dataclass(frozen=True)
@@ -78,7 +72,7 @@ class TipAdapter(TextMethod):
 
     def scores_with_texts(self, support: Tensor, labels: Tensor, query: Tensor, texts: Tensor) -> Tensor:
         """[B, m, way]."""
-        rows, asked, words = unit(support), unit(query), unit(texts)
+        rows, asked, words = unit(support.double()), unit(query.double()), unit(texts.double())
         values = one_hot(labels, texts.shape[1])
         return self._logits(asked, self._keys(rows, values, words), values, words)
 

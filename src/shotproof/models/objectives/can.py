@@ -11,7 +11,7 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional
 
 from shotproof.core.options import option
-from shotproof.functional.class_means import class_means
+from shotproof.functional.feature_rows import class_means
 from shotproof.functional.local_maps import chunks
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork

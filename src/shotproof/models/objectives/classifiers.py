@@ -8,7 +8,7 @@ from torch import Generator, Tensor, nn
 from torch.nn import functional
 
 from shotproof.core.options import option
-from shotproof.functional.gram import almost_unit
+from shotproof.functional.feature_rows import almost_unit
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork
 from shotproof.models.objective import ClassBatch, ClassObjective, trained_by

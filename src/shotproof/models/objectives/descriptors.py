@@ -9,12 +9,12 @@ import torch
 from torch import Generator, Tensor, nn
 
 from shotproof.core.options import option
+from shotproof.functional.feature_rows import unit
 from shotproof.functional.local_maps import (
     ClassDescriptors,
     descriptors,
     nearest_descriptor_scores,
     reconstruction_errors,
-    unit,
 )
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork

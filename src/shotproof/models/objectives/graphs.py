@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
-from shotproof.functional.class_means import squared_distances
+from shotproof.functional.feature_rows import squared_distances
 from shotproof.functional.local_maps import chunks
 from shotproof.models.backbone import BackboneNetwork, Shape
 from shotproof.models.network import FewShotNetwork

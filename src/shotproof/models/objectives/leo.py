@@ -11,7 +11,7 @@ from torch.func import grad
 from torch.nn import functional
 
 from shotproof.core.options import option
-from shotproof.functional.class_means import class_means
+from shotproof.functional.feature_rows import class_means
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.inner_loop import normalized_by
 from shotproof.models.network import FewShotNetwork

@@ -9,7 +9,7 @@ import torch
 from torch import Generator, Tensor, nn
 
 from shotproof.core.options import option
-from shotproof.functional.class_means import class_means, cosine_scores, squared_distances
+from shotproof.functional.feature_rows import class_means, cosine_scores, squared_distances
 from shotproof.functional.local_maps import rows_of_classes
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork

@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from torch.nn.functional import normalize
 
 from shotproof.core.errors import InputError
-from shotproof.functional.class_means import one_hot
+from shotproof.functional.feature_rows import one_hot
 from shotproof.functional.gram import LEAST
 from shotproof.functional.logistic_regression import fit, objective
 from shotproof.functional.support_vectors import onto_simplex, solve_dual

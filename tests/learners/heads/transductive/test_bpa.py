@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from shotproof.core.errors import InputError
-from shotproof.learners.bases import UnitRows
+from shotproof.functional.feature_rows import UnitRows
 from shotproof.learners.heads.inductive.kernels import RidgeRegression
 from shotproof.learners.heads.transductive.bpa import Bpa, balanced_affinities
 from shotproof.learners.method import make_method

@@ -11,8 +11,7 @@ from torch import Tensor
 
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
-from shotproof.functional.class_means import class_means, mean_weights
-from shotproof.functional.gram import NEGLIGIBLE, inverse_root
+from shotproof.functional.feature_rows import NEGLIGIBLE, class_means, inverse_root, mean_weights
 from shotproof.learners.bases import CentroidMethod, mean_of_unit_rows
 from shotproof.learners.method import Method
 

@@ -13,8 +13,7 @@ from torch import Tensor
 
 from shotproof.core.options import option
 from shotproof.functional import task_draws
-from shotproof.functional.class_means import one_hot
-from shotproof.functional.gram import almost_unit
+from shotproof.functional.feature_rows import almost_unit, one_hot
 from shotproof.learners.method import SeededMethod
 
 FIRST, SECOND, EPSILON = 0.9, 0.999, 1e-8  # torch's defaults

@@ -11,7 +11,7 @@ from torch import Tensor
 from shotproof.core.errors import InputError
 from shotproof.core.nouns import counted
 from shotproof.core.options import option
-from shotproof.functional.class_means import one_hot
+from shotproof.functional.feature_rows import one_hot
 from shotproof.functional.gram import GramBlocks, attention_scores, ridge_weights, unit_rows
 from shotproof.functional.logistic_regression import fit
 from shotproof.functional.support_vectors import solve_dual

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from shotproof.core.options import option
-from shotproof.functional.class_means import members
+from shotproof.functional.feature_rows import members
 from shotproof.functional.task_rows import (
     COLLAPSE,
     VARIANT,

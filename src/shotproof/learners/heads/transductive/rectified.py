@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from shotproof.core.options import option
-from shotproof.functional.class_means import mean_weights, members
-from shotproof.functional.gram import inverse_root
+from shotproof.functional.feature_rows import inverse_root, mean_weights, members
 from shotproof.functional.task_rows import (
     COLLAPSE,
     VARIANT,

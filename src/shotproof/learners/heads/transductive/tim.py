@@ -9,7 +9,7 @@ from torch import Tensor
 
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
-from shotproof.functional.class_means import mean_weights, members
+from shotproof.functional.feature_rows import mean_weights, members
 from shotproof.functional.task_rows import (
     COLLAPSE,
     VARIANT,

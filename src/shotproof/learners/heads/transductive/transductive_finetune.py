@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from shotproof.core.options import option
-from shotproof.functional.class_means import mean_weights, members
+from shotproof.functional.feature_rows import mean_weights, members
 from shotproof.learners.heads.inductive.gradient_descent import Adam
 from shotproof.learners.method import Method
 

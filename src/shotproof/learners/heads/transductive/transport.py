@@ -9,10 +9,9 @@ import torch
 from torch import Tensor
 
 from shotproof.core.options import option
-from shotproof.functional.class_means import mean_weights, members
-from shotproof.functional.gram import inverse_root
+from shotproof.functional.feature_rows import inverse_root, mean_weights, members
 from shotproof.functional.sinkhorn import balance, sinkhorn
-from shotproof.functional.task_rows import main_directions, nearness, normalized, unit
+from shotproof.functional.task_rows import main_directions, nearness, normalized, unit_or_zero
 from shotproof.learners.bases import PoweredMethod
 
 PT_MAP_TOLERANCE = 1e-6
@@ -125,7 +124,7 @@ class ProtoLp(PoweredMethod):
         with_support = None if share is None else share + counts
         # Z_s^T Z_s + smoothness I
         fixed = torch.diag_embed(counts.squeeze(2) + self.smoothness + JITTER)
-        centroids = unit(mean_weights(labels, way, rows.shape[1]) @ rows)
+        centroids = unit_or_zero(mean_weights(labels, way, rows.shape[1]) @ rows)
         for _ in range(self.steps):
             shares = sinkhorn(nearness(query, centroids, self.sharpness), share, TOLERANCE)
             shares = torch.cat([of_support, shares], 2)

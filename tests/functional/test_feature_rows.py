@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from shotproof.core.errors import InputError
-from shotproof.functional.power import PowerTransform
+from shotproof.functional.feature_rows import PowerTransform
 from shotproof.learners.method import make_method
 from tests.drawn_tasks import draw
 
