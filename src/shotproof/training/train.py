@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,21 +99,13 @@ def train(
     named = backbone or (recipe_named(recipe).backbone if recipe else None) or BACKBONE
     network = start.backbone if backbone is None and start else backbones.make(named)
 
-    def planned(stage: Stage, start: Model | None) -> TrainingPlan:
-        return TrainingPlan(
-            catalog,
-            stage.objective,
-            network,
-            stage.settings,
-            split=split,
-            val_split=val_split,
-            start=start,
-            seed=seed,
-            attributes=attributes,
-            features=features,
+    # What cannot be trained is told before the first stage is.
+    plans = [
+        TrainingPlan(
+            catalog, stage.objective, network, stage.settings, split, val_split, start, seed, attributes, features
         )
-
-    plans = [planned(stage, start) for stage in stages]  # what cannot be trained is told before the first stage is
+        for stage in stages
+    ]
     files = [None] * len(stages) if output is None else stage_files(Path(output), len(stages))
     for plan, file in zip(plans, files, strict=True):
         if file is not None and not replace:
@@ -122,8 +115,8 @@ def train(
     try:
         with resolve(runtime) as current:
             model = plans[0].run(current, files[0], replace)
-            for done, stage in enumerate(stages[1:], 1):
-                model = planned(stage, model).run(current, files[done], replace)
+            for done, plan in enumerate(plans[1:], 1):
+                model = dataclasses.replace(plan, start=model).run(current, files[done], replace)
             return model
     except KeyboardInterrupt:
         raise Interrupted(what_is_kept(files[: done + 1])) from None

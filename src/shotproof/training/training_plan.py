@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import logging
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,37 +40,34 @@ logger = logging.getLogger("shotproof")
 VIEWS = "resized-crop(area=0.2, jitter=0.8, hue=0.2, gray=0.2)"
 
 
+@dataclass
 class TrainingPlan:
-    """What is trained on what, checked before anything is decoded."""
+    """What is trained on what, checked before anything is decoded; `start` is the model that training starts from."""
 
-    def __init__(
-        self,
-        catalog: Catalog,
-        objective: Objective[Any],
-        backbone: Backbone,
-        settings: TrainingSettings,
-        *,
-        split: str | None,
-        val_split: str | None,
-        start: Model | None,
-        seed: int,
-        attributes: Attributes | None,
-        features: Features | None,
-    ) -> None:
-        self.catalog, self.objective, self.backbone, self.settings = catalog, objective, backbone, settings
-        self.split, self.val_split, self.start, self.seed = split, val_split, start, seed
-        self.attributes, self.features = attributes, features
+    catalog: Catalog
+    objective: Objective[Any]
+    backbone: Backbone
+    settings: TrainingSettings
+    split: str | None
+    val_split: str | None
+    start: Model | None
+    seed: int
+    attributes: Attributes | None
+    features: Features | None
+
+    def __post_init__(self) -> None:
+        settings = self.settings
         self.shape = TaskShape(settings.way, settings.shot, settings.query)
-        self.train_items = catalog.in_split(split)
-        self.val_items = None if val_split is None else catalog.in_split(val_split)
+        self.train_items = self.catalog.in_split(self.split)
+        self.val_items = None if self.val_split is None else self.catalog.in_split(self.val_split)
         self.classes = sorted(set(self.train_items.table.column("label").to_pylist()))
         self._require_disjoint()
         self._require_classes()
         self.medium = medium_of(self.train_items)
-        self.augmentation = _augmentation(settings.augment, self.medium, objective.trains_on)
-        with _in_split(split, "to train on"):
+        self.augmentation = _augmentation(settings.augment, self.medium, self.objective.trains_on)
+        with _in_split(self.split, "to train on"):
             self.sampler = self._bound_sampler()
-        with _in_split(val_split, "that validates each epoch; val_split=None, --val-split none goes without"):
+        with _in_split(self.val_split, "that validates each epoch; val_split=None, --val-split none goes without"):
             self.val_tasks = self._drawn_val_tasks()
         self.preprocessing = self._preprocessing()
 
