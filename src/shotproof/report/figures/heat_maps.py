@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from shotproof.comparison.comparison import Comparison
-from shotproof.core.records import TRANSFORMED
 from shotproof.report.figures.svg import element, names_width, picture, row_name, shortened, text, text_width
 from shotproof.report.pages.wording import bounds, percent, typeset
 from shotproof.stats.intervals import Interval
@@ -82,7 +81,7 @@ def _cell(x: float, y: float, share: float, value: str, told: str) -> list[Marku
 
 def _column_labels(encoders: Sequence[str]) -> list[list[str]]:
     """An encoder's name on a line, each step of preprocessing on one below; options where they tell columns apart."""
-    steps = [encoder.split(TRANSFORMED) for encoder in encoders]
+    steps = [encoder.split(" > ") for encoder in encoders]
     plain = [[step.partition("(")[0] for step in each] for each in steps]
     chosen = [short if plain.count(short) == 1 else full for short, full in zip(plain, steps, strict=True)]
     most = int(WIDTH // text_width("x"))
