@@ -259,19 +259,15 @@ class MethodRegistry(Registry[Method]):
         """
         from shotproof.learners.custom import code, sklearn_estimator
 
-        if isinstance(given, Method) or (isinstance(given, type) and issubclass(given, Method)):
-            return super().make(given, **options)
-        if isinstance(given, Mapping) and isinstance(given.get("name"), str):
-            spelled = given["name"].strip()
-            options = {**{key: value for key, value in given.items() if key != "name"}, **options}
-        elif isinstance(given, str):
-            spelled = given.strip()
-        elif isinstance(given, Mapping):
-            return super().make(given, **options)
-        elif options:
-            raise InputError(f"an object that is made already takes no options, found {', '.join(options)}")
-        else:
+        table: Any = {"name": given} if isinstance(given, str) else given
+        if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
+            if isinstance(given, Method | Mapping) or (isinstance(given, type) and issubclass(given, Method)):
+                return super().make(given, **options)
+            if options:
+                raise InputError(f"an object that is made already takes no options, found {', '.join(options)}")
             return code.wrap(given)
+        spelled = table["name"].strip()
+        options = {**{key: value for key, value in table.items() if key != "name"}, **options}
         typed = spelled if isinstance(given, str) and not options else table_text({"name": spelled, **options})
         in_file = code.is_in_file(spelled)
         prefix, place, own = parse_spelling(f"{code.PREFIX}{spelled}" if in_file else spelled, self.kind)

@@ -1,8 +1,6 @@
 """An objective of one's own: train a network for nearest class medians."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -10,7 +8,7 @@ from torch import Tensor, nn
 from shotproof.core.options import option
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork
-from shotproof.models.objective import TaskObjective
+from shotproof.models.objective import TaskObjective, trained_by
 
 
 @dataclass(frozen=True)
@@ -18,7 +16,7 @@ class MedianNet(TaskObjective):
     """Cross-entropy of minus the distances to class medians, times a learned scale."""
 
     about = "tasks: nearest class median, with a learned scale"
-    settings: ClassVar[Mapping[str, Any]] = {"optimizer": "adam", "lr": 1e-3}
+    settings = trained_by(optimizer="adam", lr=1e-3)
 
     scale: float = option(0.1, "the scale at the start", above=0)
 
