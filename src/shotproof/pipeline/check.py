@@ -32,7 +32,7 @@ from shotproof.learners.method import Method
 from shotproof.learners.model_head import ModelHead
 from shotproof.models.model_encoder import ModelEncoder
 from shotproof.pipeline.bundle.bundle import Bundle
-from shotproof.pipeline.run_files import files_of, kind_of
+from shotproof.pipeline.read import files_of, kind_of
 from shotproof.pipeline.steps.steps import MANIFEST
 from shotproof.results.results import Results
 from shotproof.tasks.task_check import check_tasks

@@ -19,7 +19,7 @@ from shotproof.core.runtime.runtime import current_runtime
 from shotproof.core.storage.files import is_folder, is_there
 from shotproof.core.storage.whole_files import whole_file
 from shotproof.core.tables import check_output
-from shotproof.pipeline.run_files import files_of, kind_of
+from shotproof.pipeline.read import files_of, kind_of
 from shotproof.report.explorer.explorer_site import INDEX, ExploredSet, Site
 from shotproof.report.explorer.server import ExplorerServer
 from shotproof.results.answers import answers_on, results_on

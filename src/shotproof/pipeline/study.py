@@ -37,8 +37,9 @@ from shotproof.pipeline.checks import placed
 from shotproof.pipeline.draw_entries import Draw
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.method_uses import MethodUse
+from shotproof.pipeline.read import read_inputs
 from shotproof.pipeline.report import check_page_name, write_compared
-from shotproof.pipeline.steps.experiment_steps import ExperimentSteps, Given
+from shotproof.pipeline.steps.experiment_steps import ExperimentSteps
 from shotproof.pipeline.steps.owner import Owner
 from shotproof.pipeline.steps.steps import Steps, Tell
 from shotproof.results.evaluated import Classifier
@@ -126,10 +127,10 @@ class Study:
         words = attributes
         if words is None and catalog.medium == "image":
             words = "photometric"
-        given = Given(
-            catalog=catalog,
-            features={own.name: own for own in chosen if isinstance(own, Features)},
-            attributes={words.record.name: words} if isinstance(words, Attributes) else {},
+        given = Inputs(
+            catalogs=[catalog],
+            features=[own for own in chosen if isinstance(own, Features)],
+            attributes=[words] if isinstance(words, Attributes) else [],
         )
         named = [words] if isinstance(words, str) else [] if words is None or isinstance(words, Attributes) else words
         place = None if folder is None else Path(folder)
@@ -151,11 +152,11 @@ class Study:
         self,
         experiment: Experiment | None,
         steps: Steps,
-        given: Given | None = None,
+        given: Inputs | None = None,
         runtime: Runtime | None = None,
         inputs: Inputs | None = None,
     ) -> None:
-        self.experiment, self.steps, self._given, self._runtime = experiment, steps, given or Given(), runtime
+        self.experiment, self.steps, self._given, self._runtime = experiment, steps, given or Inputs(), runtime
         self._inputs = inputs
         self._trust: Trust = False
         self._compared: dict[Any, Comparison] = {}
@@ -185,11 +186,10 @@ class Study:
         Raises:
             InputError: a file is not there, or not of a kind that is of use here.
         """
-        from shotproof.pipeline.read import read_inputs
-
         study = cls.__new__(cls)
         inputs = read_inputs(_listed(parts), halvings=halvings, trust=trust)
-        study._begin(None, Steps(None), runtime=runtime, inputs=replace(inputs, methods=list(methods)))
+        assert isinstance(inputs.keeper, Steps)
+        study._begin(None, inputs.keeper, runtime=runtime, inputs=replace(inputs, methods=list(methods)))
         study._trust = trust
         return study
 
@@ -226,10 +226,7 @@ class Study:
     @property
     def catalog(self) -> Catalog:
         """The data."""
-        if self._inputs is not None:
-            return self._inputs.catalogs[0]
-        assert self._given.catalog is not None
-        return self._given.catalog
+        return (self._inputs or self._given).catalogs[0]
 
     @property
     def features(self) -> dict[str, Features]:
@@ -489,6 +486,8 @@ def run(
             with steps.stage("report") as stage:
                 study.report()
                 stage.done = REPORT_FILE
+        if not study.made:
+            tell(f"nothing to compute: all {len(study.reused):,} files are up to date")
     return study
 
 

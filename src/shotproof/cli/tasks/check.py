@@ -121,7 +121,7 @@ def _check_null(folders: Sequence[Path], pages: int, seed: int, trust: bool, as_
 def _is_task_set(file: Path) -> bool:
     from shotproof.core.storage.files import is_folder
     from shotproof.core.storage.parts import in_parts
-    from shotproof.pipeline.run_files import kind_of
+    from shotproof.pipeline.read import kind_of
 
     if file.suffix != ".parquet" or (is_folder(file) and not in_parts(file)):
         return False

@@ -28,7 +28,7 @@ from shotproof.learners.adaptation.adaptation import Adaptation
 from shotproof.learners.method import Method, make_method
 from shotproof.learners.model_head import ModelHead
 from shotproof.pipeline.bundle.bundle import MANIFEST, Bundle, BundledFile, FileKind
-from shotproof.pipeline.run_files import files_of, kind_of
+from shotproof.pipeline.read import files_of, kind_of
 from shotproof.results.results import Results
 from shotproof.tasks.sampler import samplers
 from shotproof.tasks.taskset import TaskSet

@@ -51,15 +51,6 @@ if TYPE_CHECKING:
 SIZES = ("way", "shot", "query")
 
 
-@dataclass(frozen=True)
-class Given:
-    """What a user has at hand in place of what an experiment's file names; features and attributes by name."""
-
-    catalog: Catalog | None = None
-    features: Mapping[str, Features] = field(default_factory=dict)
-    attributes: Mapping[str, Attributes] = field(default_factory=dict)
-
-
 def read_catalog(experiment: Experiment) -> Catalog:
     """The data of an experiment, before anything is mixed: looked at anew, so that changed files are seen."""
     given = experiment
@@ -83,13 +74,14 @@ def read_catalog(experiment: Experiment) -> Catalog:
 class ExperimentSteps:
     """Makes what an experiment asks for; whatever is up to date is not made again.
 
+    given: what a user has at hand in place of what the experiment's file names
     leave_out: leave out samplers, other than the first, whose tasks the data cannot give; these are an error otherwise
     left_out: why these were left out, by spelling
     """
 
     experiment: Experiment
     steps: Steps
-    given: Given = field(default_factory=Given)
+    given: Inputs = field(default_factory=Inputs)
     leave_out: bool = False
     left_out: dict[str, str] = field(default_factory=dict)
 
@@ -105,7 +97,7 @@ class ExperimentSteps:
             attributes = self._attributes(catalog)
         with self.steps.stage("features", len(self.experiment.encoders)):
             self._require_readable(catalog, attributes)
-            features: dict[str, Features | None] = dict(self.given.features)
+            features: dict[str, Features | None] = {own.name: own for own in self.given.features}
             features |= {str(encoder): self._features(catalog, encoder) for encoder in self.experiment.encoders}
             catalog = self._readable(catalog, features)
         with self.steps.stage("tasks"):
@@ -191,7 +183,7 @@ class ExperimentSteps:
         runtime = current_runtime()
         check_surroundings(given, None if runtime.remote else runtime.device)  # other machines have other devices
         with placed(given, "[catalog]"):
-            recordings = catalog = self.given.catalog or read_catalog(given)
+            recordings = catalog = self.given.catalogs[0] if self.given.catalogs else read_catalog(given)
         if given.mix is not None:
             with placed(given, "[mix]"):
                 catalog = self._mixtures(recordings, make=False)
@@ -241,7 +233,7 @@ class ExperimentSteps:
             with placed(self.experiment, "[attributes], file" if not name else f"[attributes], files, {name}"):
                 read = Attributes.read(file)
             found[name] = _named(read, name or read.record.name or file.stem)
-        return {**found, **self.given.attributes}
+        return {**found, **{own.record.name: own for own in self.given.attributes}}
 
     def _attributes(self, catalog: Catalog) -> dict[str, Attributes | None]:
         """Sets of attributes by name."""
