@@ -106,7 +106,7 @@ def test_counts_that_were_changed_are_wrong(folder: Path, tmp_path: Path) -> Non
     assert found.exit_code == 1
     assert f"wrong        {file}: method 'ncc': task 3, class " in found.output
     assert "1 of 10 tasks differ" in found.output
-    assert found.output.splitlines()[-1] == "1 verified, 1 wrong, 0 not checked"
+    assert found.output.splitlines()[-1] == "1 verified, 1 wrong, 1 not checked"
     printed = json.loads(invoke(*given, "--json").output)
     assert (len(printed["problems"]), printed["conclusion"]) == (1, "wrong")
 
@@ -126,19 +126,19 @@ def test_a_results_file_that_names_another_sampler_is_wrong(folder: Path) -> Non
     results = sp.Results.read(folder / "results-hardest.parquet")
     renamed = replace(results.record.tasks.sampler, name="random", spelling="random")  # type: ignore[type-var]
     lie = sp.Results(results.table, replace(results.record, tasks=replace(results.record.tasks, sampler=renamed)))
-    (problem,) = check(lie, tasks=[folder / "tasks-hardest.parquet"], features=folder / "features.parquet").problems
+    (problem,) = check([lie, folder / "tasks-hardest.parquet", folder / "features.parquet"]).problems
     assert problem.endswith("sampler: it says 'random', the file that it names by digest says 'hardest'")
 
 
 def test_what_was_not_computed_again_is_not_said_to_hold(folder: Path, tmp_path: Path) -> None:
     results, tasks = folder / "results-random.parquet", folder / "tasks-random.parquet"
     reason = "the features are not there: give --features FILE"
-    found = check(results, tasks=[tasks])
+    found = check([results, tasks])
     assert (found.conclusion, found.open) == ("not verified", (reason,))
     told = invoke(results, "--tasks", tasks)
     assert told.output.splitlines()[-2:] == [
         f"not checked  {results}: {reason}",
-        "1 verified, 0 wrong, 1 not checked",
+        "1 verified, 0 wrong, 2 not checked",
     ]
     assert isinstance(told.exception, InputError)  # which the command tells in one line, with status 2
     assert json.loads(invoke(results, "--tasks", tasks, "--json").output)["conclusion"] == "not verified"
@@ -152,7 +152,7 @@ def test_what_was_not_computed_again_is_not_said_to_hold(folder: Path, tmp_path:
 def test_results_on_other_features_are_not_computed_again(folder: Path) -> None:
     catalog = sp.Catalog.read(folder / "catalog.parquet")
     others = sp.Features.from_array(catalog.items, np.ones((len(catalog), 2)))
-    (reason,) = check(folder / "results-random.parquet", tasks=[folder / "tasks-random.parquet"], features=others).open
+    (reason,) = check([folder / "results-random.parquet", folder / "tasks-random.parquet", others]).open
     assert reason.endswith(f"are not there: give --features FILE (there are: {others.digest})")
 
 
@@ -163,7 +163,7 @@ def test_transforms_that_results_name_are_applied_again(tmp_path: Path) -> None:
     transformed = sp.transform(features, ["l2"])
     results = sp.evaluate(tasks, transformed, "ncc")
     assert results.digest != sp.evaluate(tasks, features, "ncc").digest
-    assert check(results, tasks=[tasks], features=features).conclusion == "verified"
+    assert check([results, tasks, features]).conclusion == "verified"
 
 
 def test_a_card_alone_is_not_verified_by_agreeing_with_itself(tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_a_card_alone_is_not_verified_by_agreeing_with_itself(tmp_path: Path) ->
 
 def test_a_card_alone_is_computed_again_on_features(folder: Path) -> None:
     tasks = [folder / f"tasks-{name}.parquet" for name in ("random", "hardest")]
-    found = check(folder / "card.json", tasks=tasks, features=folder / "features.parquet")
+    found = check([folder / "card.json", *tasks, folder / "features.parquet"])
     assert found.conclusion == "verified"
     assert "the accuracies of the card come out again on every task" in found.verified
 
@@ -185,11 +185,11 @@ def test_methods_that_adapt_a_model_are_computed_again(drawn_networks: Path) -> 
     catalog, model = sp.Catalog.read(drawn_networks / "catalog.parquet"), drawn_networks / "first.model"
     tasks = sp.sample(catalog, "random", split="train", way=2, shot=1, query=2, tasks=3)
     results = sp.evaluate(tasks, methods="finetune(steps=1)", catalog=catalog, model=model, allow_seen=True)
-    assert check(results, tasks=[tasks], catalog=catalog, model=model).conclusion == "verified"
-    assert check(results, tasks=[tasks]).open == (
+    assert check([results, tasks, catalog, model]).conclusion == "verified"
+    assert check([results, tasks]).open == (
         "method 'finetune(steps=1)' adapts a model: give --model FILE and --catalog",
     )
-    (reason,) = check(results, tasks=[tasks], catalog=catalog, model=drawn_networks / "second.model").open
+    (reason,) = check([results, tasks, catalog, drawn_networks / "second.model"]).open
     assert reason.startswith(f"the model with digest {sp.Model.read(model).digest} is not there: give --model FILE")
 
 
@@ -201,7 +201,7 @@ def test_code_that_results_name_is_not_imported_unless_it_is_trusted(folder: Pat
     rows = results.rows_of("ncc")
     table = rows.set_column(0, "method", pa.array([f"{code}:head"] * len(rows)))
     lie = sp.Results(pa.concat_tables([table, results.rows_of("knn")]), results.record)
-    found = check(lie, tasks=[folder / "tasks-random.parquet"], features=folder / "features.parquet")
+    found = check([lie, folder / "tasks-random.parquet", folder / "features.parquet"])
     assert found.open == (f"method '{code}:head' runs code of your own; give --trust (in Python, trust=True)",)
     assert found.conclusion == "not verified"
     assert not (tmp_path / "imported").exists()
@@ -214,7 +214,7 @@ def test_no_model_is_read_because_results_name_it(folder: Path, tmp_path: Path) 
     lie = sp.Results(
         rows.set_column(0, "method", pa.array([f"model:{tmp_path / 'secret'}"] * len(rows))), results.record
     )
-    found = check(lie, tasks=[folder / "tasks-random.parquet"], features=folder / "features.parquet")
+    found = check([lie, folder / "tasks-random.parquet", folder / "features.parquet"])
     assert found.open == (
         f"method 'model:{tmp_path / 'secret'}' is a model's own head: give --model FILE and --catalog",
     )
@@ -240,12 +240,13 @@ def test_a_bundle_is_verified_with_its_tasks(tmp_path: Path) -> None:
 def test_every_other_kind_of_file_is_refused_with_what_to_do_with_it(folder: Path, tmp_path: Path) -> None:
     for name in ("x.model", "experiment.toml", "x.npz", "run.json", "page.html"):
         (tmp_path / name).write_text("x")
+    alone = "nothing to check: expected task sets, results, .* only what these are held against"
     expected = {
-        folder / "features.parquet": "holds features: give it with --features",
-        folder / "catalog.parquet": "is a catalog: shotproof catalog FILE --check checks it",
-        tmp_path / "x.model": "is a model: give it with --model",
-        tmp_path / "experiment.toml": "shotproof run FILE --dry-run checks an experiment",
-        tmp_path / "x.npz": "holds arrays: give it with --features",
+        folder / "features.parquet": alone,
+        folder / "catalog.parquet": alone,
+        tmp_path / "x.model": alone,
+        tmp_path / "x.npz": alone,
+        tmp_path / "experiment.toml": "holds nothing that can be checked: expected task sets, results, a card",
         tmp_path / "run.json": "is the record of a run: give the folder that it is in",
         tmp_path / "page.html": "holds nothing that can be checked: expected task sets, results, a card",
         tmp_path / "missing.parquet": "does not exist",
@@ -254,8 +255,6 @@ def test_every_other_kind_of_file_is_refused_with_what_to_do_with_it(folder: Pat
     for path, told in expected.items():
         with pytest.raises(InputError, match=told):
             check(path)
-    with pytest.raises(InputError, match="expected features or a model, not both"):
-        check(folder / "results-random.parquet", features=folder / "features.parquet", model="x.model")
     with pytest.raises(InputError, match="nothing to check"):
         check([])
     refused = invoke(folder / "tasks-random.parquet")

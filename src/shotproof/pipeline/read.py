@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
@@ -43,15 +43,7 @@ _KINDS: dict[str, Any] = {
     "results": Results,
     "similarity": Similarity,
 }
-_ROLES: dict[str, Any] = {
-    "results": Results,
-    "tasks": TaskSet,
-    "catalogs": Catalog,
-    "features": Features,
-    "attributes": Attributes,
-}
-
-
+_ROLES = {"results": Results, "tasks": TaskSet, "catalogs": Catalog, "features": Features, "attributes": Attributes}
 # What tells files apart that somebody made with a script of their own.
 _COLUMNS = {
     "results": {"method", "task", "slot", "n_correct"},
@@ -131,8 +123,19 @@ def read(path: str | Path, *, trust: Trust = False) -> Readable:
         return Card.read(path)
     if path.suffix == ".zip":
         return Bundle.read(path)
-    found: Readable = _KINDS[kind_of(path)].read(path)
-    return found
+    return read_table_file(path)
+
+
+def read_table_file(path: Path) -> Readable:
+    """Read a Parquet file of any kind."""
+    made: Readable = _KINDS[kind_of(path)].read(path)
+    return made
+
+
+def by_role(parts: Iterable[Any]) -> dict[str, Any]:
+    """Sort what was read into the lists that `Inputs` has; what has no place there is left out."""
+    listed = list(parts)
+    return {role: [part for part in listed if isinstance(part, kind)] for role, kind in _ROLES.items()}
 
 
 def read_inputs(parts: Sequence[Part], *, halvings: int | None = None, trust: Trust = False) -> Inputs:
@@ -150,11 +153,10 @@ def read_inputs(parts: Sequence[Part], *, halvings: int | None = None, trust: Tr
     paths = [Path(part) for part in parts if isinstance(part, str | Path)]
     runs = {path: Steps(path) for path in paths if holds_files(path)}
     files = {f"{absolute(file)}": file for path in paths for file in files_of(path, runs.get(path))}
-    made = [part for part in parts if not isinstance(part, str | Path)]
-    made += [_KINDS[kind_of(file)].read(file) for file in files.values()]
-    roles: dict[str, Any] = {role: [part for part in made if isinstance(part, kind)] for role, kind in _ROLES.items()}
+    made: list[Any] = [part for part in parts if not isinstance(part, str | Path)]
+    made += map(read_table_file, files.values())
     inputs = Inputs(
-        **roles,
+        **by_role(made),
         halvings=halvings,
         trust=trust,
         folders=list(dict.fromkeys(path if is_folder(path) else path.parent for path in paths)),

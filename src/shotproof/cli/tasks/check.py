@@ -81,17 +81,8 @@ def check(
         _check_null(files, null, seed, trust, as_json)
         return
     if not all(_is_task_set(file) for file in files):
-        checked = check_results(
-            files,
-            tasks=tasks or (),
-            features=features,
-            model=model,
-            catalog=catalog,
-            attributes=attributes,
-            sample=sample,
-            seed=seed,
-            trust=trust,
-        )
+        beside = [path for path in (*(tasks or ()), features, model, catalog, attributes) if path is not None]
+        checked = check_results([*files, *beside], sample=sample, seed=seed, trust=trust)
         _tell_checked(checked, most, as_json)
         return
     if catalog is None:
