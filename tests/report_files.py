@@ -11,6 +11,7 @@ import pyarrow as pa
 from PIL import Image
 
 from shotproof.catalog.catalog import Catalog
+from shotproof.comparison.comparison import Comparison
 from shotproof.core.records import (
     CatalogRecord,
     FeaturesRecord,
@@ -21,12 +22,27 @@ from shotproof.core.records import (
     TasksRecord,
 )
 from shotproof.core.spelling import write_call
+from shotproof.pipeline.study import Part, Study
 from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 
 LABELS = ("ant", "bee", "cat", "dog")
 ATTRIBUTES = ("green:adj", "water:noun", "sand:noun", "red:adj")
 ITEMS = 8
+
+
+def write_report(
+    path: Path,
+    *parts: Part,
+    intervals: str | Sequence[str] | None = None,
+    placebo: bool = True,
+    **shown: Any,
+) -> Comparison:
+    """Write the page of a study of these parts, and return the comparison that is on it."""
+    study = Study.of(parts)
+    comparison = study.compare(intervals=intervals, placebo=placebo)
+    study.report(path, comparison=comparison, **shown)
+    return comparison
 
 
 def make_catalog(folder: Path, labels: Sequence[str] = LABELS, name: str = "") -> Catalog:

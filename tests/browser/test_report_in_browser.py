@@ -14,13 +14,12 @@ from playwright.sync_api import Browser, Page
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.media.clip import RATE
-from shotproof.pipeline.report import write_report
 from shotproof.report.pages.card_page import write_card_page
 from shotproof.tasks.context.context_sets import sample_context
 from tests.browser.regions import cut_regions, shaded_edges, unreachable_regions
 from tests.drawn_cards import make_card, random_axis, stress_axis
 from tests.drawn_results import draw_results, draw_tasks
-from tests.report_files import make_experiment, make_results
+from tests.report_files import make_experiment, make_results, write_report
 
 pytestmark = pytest.mark.browser
 
@@ -34,7 +33,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = ("ant", SCRIPT, IMAGE, "an extraordinarily-long_label_without_any_space_in_it_at_all/and/more")
     results, tasks, catalog = make_experiment(folder, labels=names, attributes=names, encoder=IMAGE)
     (folder / "0-1.png").write_text("broken")
-    write_report(folder / "report.html", results, tasks=tasks, catalog=catalog, title=SCRIPT)
+    write_report(folder / "report.html", *results, *tasks, catalog, title=SCRIPT)
     return folder / "report.html"
 
 
@@ -213,7 +212,7 @@ def sound_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     catalog = Catalog(pa.Table.from_pylist(rows), folder)
     sets = sample_context(catalog, way=3, shot=2, query=2, tasks=5)
     results = [make_results(tasks, "tones", {"ncc": 0.5}, seed) for seed, tasks in enumerate(sets.values())]
-    write_report(folder / "report.html", results, tasks=list(sets.values()), catalog=catalog)
+    write_report(folder / "report.html", *results, *list(sets.values()), catalog)
     return folder / "report.html"
 
 
@@ -266,7 +265,7 @@ def wide_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 for encoder in ("hf:facebook/dinov2-small", "encoder_without_any_space_in_its_name", "lite0"):
                     methods = {"laplacianshot": accuracy, "simpleshot(form='cl2n')": accuracy - 0.1}
                     results.append(draw_results(given, methods, encoder, seed=shot))
-    write_report(path, results)
+    write_report(path, *results)
     return path
 
 

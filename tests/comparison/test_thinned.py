@@ -7,8 +7,8 @@ import pytest
 
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.thinned import thinned
-from shotproof.pipeline.report import write_report
 from tests.drawn_results import draw_results, draw_tasks
+from tests.report_files import write_report
 
 METHODS = {f"method{number:03}": 40 + number / 4 for number in range(56)}
 
@@ -28,7 +28,7 @@ def whole(page: Path) -> Comparison:
     random = draw_tasks(tasks=6)
     hard = draw_tasks("hardest", tasks=6)
     results = [draw_results(tasks, METHODS) for tasks in (random, hard)]
-    return write_report(page, results, intervals="sampler", placebo=False)
+    return write_report(page, *results, intervals="sampler", placebo=False)
 
 
 def test_a_page_of_many_classifiers_shows_some_from_best_to_worst_and_says_so(whole: Comparison, page: Path) -> None:

@@ -19,7 +19,6 @@ from shotproof.cli.app import app
 from shotproof.core.errors import InputError
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
-from shotproof.pipeline.report import write_report
 from shotproof.planning.pilot import Pilot
 from shotproof.results.answers import answers_on
 from shotproof.results.evaluated import values_of
@@ -29,6 +28,7 @@ from shotproof.tasks.sampler import sample
 from shotproof.tasks.task_check import check_tasks
 from shotproof.tasks.taskset import TaskSet
 from tests.drawn_images import draw_catalog
+from tests.report_files import write_report
 from tests.tasks.uniform.test_depletion import catalog_of
 
 DESIGN: dict[str, Any] = {"way": 3, "shot": 2, "query": 3, "tasks": 25}
@@ -128,9 +128,7 @@ def test_the_report_is_written(tmp_path: Path) -> None:
     values = np.random.default_rng(0).normal(size=(48, 4))
     features = Features.from_array(catalog.items, values)
     sets = [sample(catalog, "meta-dataset", tasks=12), sample(catalog, "random(query_dirichlet=0.3)", **DESIGN)]
-    write_report(
-        tmp_path / "report.html", [evaluate(one, features, ["ncc", "knn"]) for one in sets], tasks=sets, catalog=catalog
-    )
+    write_report(tmp_path / "report.html", *[evaluate(one, features, ["ncc", "knn"]) for one in sets], *sets, catalog)
     page = (tmp_path / "report.html").read_text()
     assert "variable-way variable-shot" in page
     assert "None-way" not in page

@@ -154,6 +154,10 @@ def read_inputs(parts: Sequence[Part], *, halvings: int | None = None, trust: Tr
     runs = {path: Steps(path) for path in paths if holds_files(path)}
     files = {f"{absolute(file)}": file for path in paths for file in files_of(path, runs.get(path))}
     made: list[Any] = [part for part in parts if not isinstance(part, str | Path)]
+    strange = next((part for part in made if not isinstance(part, tuple(_KINDS.values()))), None)
+    if strange is not None:
+        expected = "results, task sets, catalogs, features, attributes, files of these, or folders of runs"
+        raise InputError(f"expected {expected}, found {type(strange).__name__}")
     made += map(read_table_file, files.values())
     inputs = Inputs(
         **by_role(made),
