@@ -17,7 +17,6 @@ from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.plan_curve import plan_curves
 from shotproof.analysis.projection import NO_PROJECTION, shift_projections
 from shotproof.analysis.similarity import Similarity
-from shotproof.analysis.task_sources import catalog_of
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.comparison import Comparison
@@ -73,12 +72,12 @@ def write_compared(
         hard = explanation.sets[0].tasks
         design, label = _place(comparison, hard)
         name = f"{label}, {comparison.design_name(design)}"
-        explained.append(_explained(name, explanation, words, catalog_of(hard, inputs.catalogs)))
+        explained.append(_explained(name, explanation, words, inputs.catalog_of(hard)))
     content = PageContent(
         title=title or TITLE,
         comparison=comparison,
         inputs=inputs,
-        gallery=_gallery(sets, inputs.catalogs),
+        gallery=_gallery(sets, inputs),
         costs=list(_costs(comparison)),
         plans=plan_curves(comparison, inputs),
         explained=explained,
@@ -106,8 +105,9 @@ def write_explanations(
         InputError: the page's name ends in something else.
     """
     check_page_name(Path(path))
+    inputs = Inputs(catalogs=catalogs)
     parts = [
-        _explained(one.sets[0].name, one, attributes, catalog_of(one.sets[0].tasks, catalogs))
+        _explained(one.sets[0].name, one, attributes, inputs.catalog_of(one.sets[0].tasks))
         for one, attributes in explained
     ]
     write_explanation_page(Path(path), parts)
@@ -165,12 +165,12 @@ def _costs(comparison: Comparison) -> Iterator[SetCosts]:
             yield SetCosts(name, comparison.classifier_title(classifier), costs[classifier])
 
 
-def _gallery(sets: Sequence[_AnsweredSet], catalogs: Sequence[Catalog]) -> list[GalleryTask]:
+def _gallery(sets: Sequence[_AnsweredSet], inputs: Inputs) -> list[GalleryTask]:
     """Some tasks of each set whose catalog is there, evenly spaced from the hardest to the easiest.
 
     Of replicates, those of the first seed.
     """
-    shown = [(one, catalog) for one in sets if (catalog := catalog_of(one.replicates[0].tasks, catalogs)) is not None][
+    shown = [(one, catalog) for one in sets if (catalog := inputs.catalog_of(one.replicates[0].tasks)) is not None][
         :GALLERY_TASKS
     ]
     return [

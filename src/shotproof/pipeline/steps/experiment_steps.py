@@ -7,7 +7,9 @@ one file per task set, encoder and method, so that a method that is added is the
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,7 @@ from shotproof.attributes.detectors.photometric import PhotometricDetector
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.class_files import apply_names, apply_splits
 from shotproof.catalog.layout import read_layout
+from shotproof.comparison.numbers import listed
 from shotproof.core.errors import InsufficientData, Mismatch, UnreadableItem
 from shotproof.core.nouns import counted
 from shotproof.core.runtime.runtime import current_runtime
@@ -37,9 +40,7 @@ from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.models import read_models
 from shotproof.pipeline.steps.drawn_sets import DrawnSet, DrawnSets
 from shotproof.pipeline.steps.evaluated_files import EvaluatedFiles
-from shotproof.pipeline.steps.stamps import file_stamps
-from shotproof.pipeline.steps.steps import Steps, file_name
-from shotproof.pipeline.unreadable import unreadable_files, without_warnings
+from shotproof.pipeline.steps.steps import Steps, file_name, file_stamps
 from shotproof.sounds.mix import expected_mixtures, mix
 from shotproof.tasks.sampler import samplers
 from shotproof.tasks.taskset import TaskSet, TaskShape
@@ -337,3 +338,31 @@ def _with_files_beside(tasks: TaskSet, folder: Path) -> TaskSet:
     }
     record = replace(tasks.record, sampler=replace(made, options={**made.options, **beside}))
     return TaskSet(tasks.table, record) if beside else tasks
+
+
+SHOWN = 10
+
+
+def unreadable_files(catalog: Catalog, items: Sequence[str]) -> UnreadableItem:
+    """Name the files that cannot be read, and the way to go on without them."""
+    paths = dict(zip(catalog.items, catalog.paths, strict=True))
+    named = listed([os.path.normpath(paths[item]) for item in items], SHOWN)
+    return UnreadableItem(
+        f"{counted(len(items), 'file')} of {len(catalog):,} cannot be read: {named}; mend or remove them, or leave "
+        'them out with --skip-bad (in an experiment file: on_error = "skip" in [features])'
+    )
+
+
+@contextlib.contextmanager
+def without_warnings() -> Iterator[None]:
+    """Within it, no warning is logged: whoever uses it tells the same as an error."""
+    logger = logging.getLogger("shotproof")
+    logger.addFilter(_refuse_record)
+    try:
+        yield
+    finally:
+        logger.removeFilter(_refuse_record)
+
+
+def _refuse_record(record: logging.LogRecord) -> bool:
+    return False

@@ -19,14 +19,14 @@ from typing import Any, Protocol, Self, TypeVar
 from shotproof.comparison.numbers import seconds
 from shotproof.core.errors import InputError, ShotproofError, WriteFailed
 from shotproof.core.nouns import counted
+from shotproof.core.options import Component
 from shotproof.core.plain_values import plain, typed
 from shotproof.core.runtime.progress import Advance
 from shotproof.core.runtime.runtime import current_runtime
 from shotproof.core.storage.archives import unsafe_path
-from shotproof.core.storage.files import file_sha256, read_json
+from shotproof.core.storage.files import file_sha256, find, read_json
 from shotproof.core.storage.whole_files import sole_use, write_text
 from shotproof.pipeline.steps.owner import Owner
-from shotproof.pipeline.steps.stamps import stamp
 from shotproof.version import __version__
 
 MANIFEST = "run.json"
@@ -355,3 +355,18 @@ def _key(name: str, inputs: Sequence[Any], parameters: Any) -> str:
     given = [getattr(value, "digest", value) for value in inputs]
     text = json.dumps([__version__, name, given, plain(parameters)], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def stamp(path: Path) -> list[int]:
+    """Size and time of a file."""
+    try:
+        found = find(path)
+    except OSError:
+        return [-1, -1]  # whoever needs the file says that it is missing
+    return [found.size, found.changed or 0]
+
+
+def file_stamps(component: Component) -> list[Any]:
+    """Size and time of the files that a component's options name."""
+    named = [getattr(component, option.name) for option in component.options() if option.path]
+    return [stamp(Path(value)) for value in named if isinstance(value, str | Path)]
