@@ -203,8 +203,8 @@ def read_table(
     meta = read_meta(table.schema, what)
     with placed(f"{what}, metadata, "):
         header: Header = typed(meta, Header)
-    if header.format not in range(1, FORMAT + 1):
-        raise InputError(f"{what} has format {header.format}; the newest that this version reads is {FORMAT}")
+    if header.format not in (None, FORMAT):
+        raise InputError(f"{what} has format {header.format}; this version reads {FORMAT}")
     if header.kind not in (None, kind):
         raise InputError(f"{path} is no {kind} file but one of kind '{header.kind}'")
     with placed(f"{what}, metadata, "):
