@@ -129,6 +129,22 @@ def check_output(path: Path, *, folder: bool = False) -> None:
             raise InputError(f"{place} is a file, expected a folder")
 
 
+def check_replaceable(folder: Path, marks: Sequence[str], earlier: str) -> None:
+    """Refuse, before anything is computed, to replace a folder that holds something else.
+
+    Args:
+        folder: to be written
+        marks: files that are in every folder of the kind
+        earlier: what such a folder is called, e.g. `an earlier site`
+
+    Raises:
+        InputError: it cannot be written, or holds other files.
+    """
+    check_output(folder, folder=True)
+    if folder.is_dir() and any(folder.iterdir()) and not all((folder / name).is_file() for name in marks):
+        raise InputError(f"{folder} holds other files: expected a new folder, an empty one, or {earlier}")
+
+
 def write_table(
     path: Path, table: pa.Table, kind: str, record: Record, digest: str | None = None, group_rows: int | None = None
 ) -> None:

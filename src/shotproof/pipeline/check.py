@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.verification.card_check import card_problems
 from shotproof.analysis.verification.checked import Checked, Findings
-from shotproof.analysis.verification.recomputation import Recomputation
 from shotproof.analysis.verification.remade_card import card_differences, remake_card
-from shotproof.analysis.verification.results_check import results_problems
+from shotproof.analysis.verification.results_check import Recomputation, results_problems
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.card import CARD_FILE, Card

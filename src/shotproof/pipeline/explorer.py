@@ -18,8 +18,8 @@ from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import current_runtime
 from shotproof.core.storage.files import is_folder, is_there
 from shotproof.core.storage.whole_files import whole_file
-from shotproof.core.tables import check_output
-from shotproof.pipeline.read import files_of, kind_of
+from shotproof.core.tables import check_replaceable
+from shotproof.pipeline.read import files_by_kind
 from shotproof.report.explorer.explorer_site import INDEX, ExploredSet, Site
 from shotproof.report.explorer.server import ExplorerServer
 from shotproof.results.answers import AnsweredTasks, answers_on, results_on
@@ -94,9 +94,7 @@ def read_site(folder: str | Path) -> Site:
     if not is_folder(folder):
         what = "is a file" if is_there(folder) else "does not exist"
         raise InputError(f"{folder} {what}: expected the folder of a run, such as birds-results/")
-    files: dict[str, list[Path]] = {}
-    for file in files_of(folder):
-        files.setdefault(kind_of(file), []).append(file)
+    files = files_by_kind(folder)
     results = [Results.read(file) for file in files.get("results", [])]
     catalogs = [Catalog.read(file) for file in files.get("catalog", [])]
     inputs = Inputs(catalogs=catalogs, attributes=[Attributes.read(file) for file in files.get("attributes", [])])
@@ -128,9 +126,7 @@ def write_site(site: Site, folder: Path) -> int:
 
     Items that cannot be read are left out; the page shows their names.
     """
-    check_output(folder, folder=True)
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / INDEX).is_file():
-        raise InputError(f"{folder} holds other files: expected a new folder, an empty one, or an earlier export")
+    check_replaceable(folder, [INDEX], "an earlier export")
     paths = list(site.paths())
     with current_runtime().progress_bar("writing", len(paths)) as advance:
         for path in paths:

@@ -86,6 +86,14 @@ def files_of(path: Path, run: Steps | None = None) -> list[Path]:
     return files
 
 
+def files_by_kind(folder: Path) -> dict[str, list[Path]]:
+    """The files of a folder's last run, or else all Parquet files below it, by what they hold."""
+    files: dict[str, list[Path]] = {}
+    for file in files_of(folder):
+        files.setdefault(kind_of(file), []).append(file)
+    return files
+
+
 def read(path: str | Path, *, trust: Trust = False) -> Readable:
     """Read a file of any kind, or a run's folder.
 
