@@ -6,9 +6,10 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,9 +50,38 @@ _COLUMN_KINDS = {
 
 
 class Tabular:
-    """A table with a record: to and from pandas, and how it shows itself."""
+    """A table with a record: its file, to and from pandas, and how it shows itself.
 
+    KIND: what its files are called
+    REQUIRED: the columns that they must have, and that its digest is of, each with the kind of its values
+    RECORD: what their metadata becomes
+    """
+
+    KIND: ClassVar[str]
+    REQUIRED: ClassVar[Mapping[str, str]]
+    RECORD: ClassVar[type[Record]]
     table: pa.Table
+    record: Any
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read a file of this kind.
+
+        Raises:
+            InputError: it is none; the message has the file and the place.
+        """
+        table, record = read_table(Path(path), cls.KIND, cls.REQUIRED, cls.RECORD)
+        with placed(f"{path}: "):
+            return cls(table, record)  # type: ignore[call-arg]
+
+    def write(self, path: str | Path) -> None:
+        """Write a file of this kind, whole or not at all."""
+        write_table(Path(path), self.table, self.KIND, self.record, self.digest)
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the content."""
+        return digest(self.table, list(self.REQUIRED))
 
     def to_pandas(self) -> pd.DataFrame:
         """The table as a data frame.
