@@ -115,8 +115,8 @@ def test_queries_that_went_by_an_attribute(catalog: Catalog) -> None:
 def test_the_page_begins_with_them(tmp_path: Path) -> None:
     catalog = ScenesWorld(items=5, size=16).write(tmp_path, "test")
     inputs = material_of(catalog, context_sets(catalog), features_by(catalog, "background"))
-    parts = [*inputs.results, *inputs.tasks, *inputs.catalogs, *inputs.features]
-    write_report(tmp_path / "page.html", *parts, intervals="sampler", projection="none")
+    made = {"tasks": inputs.tasks, "catalog": inputs.catalogs, "features": inputs.features}
+    write_report(tmp_path / "page.html", inputs.results, **made, intervals="sampler", projection="none")
     page = Page(tmp_path / "page.html")
     assert page.text.index("Fooled by the background") < page.text.index("<nav")
     assert len(page.find("figure", **{"class": "panel fooled"})) == EXAMPLES

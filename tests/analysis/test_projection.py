@@ -81,11 +81,11 @@ def test_the_page_shows_the_iid_task_beside_the_ood_one(tmp_path: Path) -> None:
     given = features()
     results = [sp.evaluate(SETS[name], given, "ncc") for name in ("iid", "ood")]
     tasks = [SETS["iid"], SETS["ood"]]
-    options = {"intervals": "sampler", "placebo": False}
-    write_report(tmp_path / "a.html", *results, *tasks, given, **options)
+    options = {"tasks": tasks, "features": [given], "intervals": "sampler", "placebo": False}
+    write_report(tmp_path / "a.html", results, **options)
     assert "PCA, task " in (tmp_path / "a.html").read_text()
 
-    write_report(tmp_path / "b.html", *results, *tasks, given, **options, projection="none")
+    write_report(tmp_path / "b.html", results, **options, projection="none")
     assert "PCA, task " not in (tmp_path / "b.html").read_text()
     with pytest.raises(UnknownName, match="projection 'umap'"):
-        write_report(tmp_path / "c.html", *results, *tasks, given, **options, projection="umap")
+        write_report(tmp_path / "c.html", results, **options, projection="umap")

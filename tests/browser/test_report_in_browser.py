@@ -33,7 +33,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     names = ("ant", SCRIPT, IMAGE, "an extraordinarily-long_label_without_any_space_in_it_at_all/and/more")
     results, tasks, catalog = make_experiment(folder, labels=names, attributes=names, encoder=IMAGE)
     (folder / "0-1.png").write_text("broken")
-    write_report(folder / "report.html", *results, *tasks, catalog, title=SCRIPT)
+    write_report(folder / "report.html", results, tasks=tasks, catalog=catalog, title=SCRIPT)
     return folder / "report.html"
 
 
@@ -212,7 +212,7 @@ def sound_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     catalog = Catalog(pa.Table.from_pylist(rows), folder)
     sets = sample_context(catalog, way=3, shot=2, query=2, tasks=5)
     results = [make_results(tasks, "tones", {"ncc": 0.5}, seed) for seed, tasks in enumerate(sets.values())]
-    write_report(folder / "report.html", *results, *list(sets.values()), catalog)
+    write_report(folder / "report.html", results, tasks=list(sets.values()), catalog=catalog)
     return folder / "report.html"
 
 
@@ -265,7 +265,7 @@ def wide_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 for encoder in ("hf:facebook/dinov2-small", "encoder_without_any_space_in_its_name", "lite0"):
                     methods = {"laplacianshot": accuracy, "simpleshot(form='cl2n')": accuracy - 0.1}
                     results.append(draw_results(given, methods, encoder, seed=shot))
-    write_report(path, *results)
+    write_report(path, results)
     return path
 
 

@@ -28,7 +28,7 @@ def whole(page: Path) -> Comparison:
     random = draw_tasks(tasks=6)
     hard = draw_tasks("hardest", tasks=6)
     results = [draw_results(tasks, METHODS) for tasks in (random, hard)]
-    return write_report(page, *results, intervals="sampler", placebo=False)
+    return write_report(page, results, intervals="sampler", placebo=False)
 
 
 def test_a_page_of_many_classifiers_shows_some_from_best_to_worst_and_says_so(whole: Comparison, page: Path) -> None:

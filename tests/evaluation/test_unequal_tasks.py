@@ -128,7 +128,9 @@ def test_the_report_is_written(tmp_path: Path) -> None:
     values = np.random.default_rng(0).normal(size=(48, 4))
     features = Features.from_array(catalog.items, values)
     sets = [sample(catalog, "meta-dataset", tasks=12), sample(catalog, "random(query_dirichlet=0.3)", **DESIGN)]
-    write_report(tmp_path / "report.html", *[evaluate(one, features, ["ncc", "knn"]) for one in sets], *sets, catalog)
+    write_report(
+        tmp_path / "report.html", [evaluate(one, features, ["ncc", "knn"]) for one in sets], tasks=sets, catalog=catalog
+    )
     page = (tmp_path / "report.html").read_text()
     assert "variable-way variable-shot" in page
     assert "None-way" not in page

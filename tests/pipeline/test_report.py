@@ -37,7 +37,7 @@ BREAK_OUT = "</script><script>alert(2)</script>\u2028&'"
 
 def test_the_page_has_every_part(tmp_path: Path) -> None:
     results, tasks, catalog = make_experiment(tmp_path)
-    comparison = write_report(tmp_path / "r.html", *results, *tasks, catalog, title="A & B")
+    comparison = write_report(tmp_path / "r.html", results, tasks=tasks, catalog=catalog, title="A & B")
     page = Page(tmp_path / "r.html")
     assert page.find("h1") == ["A & B"]
     assert comparison.to_json() == compare(results).to_json()
@@ -62,7 +62,7 @@ def test_labels_of_any_kind_stay_text(tmp_path: Path) -> None:
     (tmp_path / "0-0.png").unlink()
     methods = {IMAGE: 0.5, SCRIPT: 0.4}
     results = [make_results(given, BREAK_OUT, methods, seed) for seed, given in enumerate(tasks)]
-    write_report(tmp_path / "r.html", *results, *tasks, catalog, title=SCRIPT)
+    write_report(tmp_path / "r.html", results, tasks=tasks, catalog=catalog, title=SCRIPT)
     page = Page(tmp_path / "r.html")
     scripts = [given for tag, given, _ in page.elements if tag == "script"]
     assert [given.get("id") for given in scripts] == [
@@ -83,7 +83,7 @@ def test_labels_of_any_kind_stay_text(tmp_path: Path) -> None:
 
 def test_nothing_outside_the_page_is_named_and_its_policy_holds(tmp_path: Path) -> None:
     results, tasks, catalog = make_experiment(tmp_path)
-    write_report(tmp_path / "r.html", *results, *tasks, catalog)
+    write_report(tmp_path / "r.html", results, tasks=tasks, catalog=catalog)
     page = Page(tmp_path / "r.html")
     for _, given, _ in page.elements:
         assert not {"src", "srcset", "action", "style"} & set(given)
@@ -99,7 +99,7 @@ def test_nothing_outside_the_page_is_named_and_its_policy_holds(tmp_path: Path) 
 
 def test_ids_are_unique_and_references_lead_somewhere(tmp_path: Path) -> None:
     results, tasks, catalog = make_experiment(tmp_path)
-    write_report(tmp_path / "r.html", *results, *tasks, catalog)
+    write_report(tmp_path / "r.html", results, tasks=tasks, catalog=catalog)
     page = Page(tmp_path / "r.html")
     ids = [given["id"] for _, given, _ in page.elements if "id" in given]
     assert len(ids) == len(set(ids))
@@ -111,8 +111,8 @@ def test_ids_are_unique_and_references_lead_somewhere(tmp_path: Path) -> None:
 
 def test_without_tasks_or_catalog_the_page_says_that_it_needs_them(tmp_path: Path) -> None:
     results, tasks, _ = make_experiment(tmp_path)
-    write_report(tmp_path / "none.html", *results)
-    write_report(tmp_path / "tasks.html", *results, *tasks)
+    write_report(tmp_path / "none.html", results)
+    write_report(tmp_path / "tasks.html", results, tasks=tasks)
     none, some = ((tmp_path / name).read_text() for name in ("none.html", "tasks.html"))
     assert "The tasks themselves were not given" in none
     assert "A plan needs the catalog" in none
@@ -123,7 +123,7 @@ def test_without_tasks_or_catalog_the_page_says_that_it_needs_them(tmp_path: Pat
 def test_results_of_somebody_s_own_script_make_a_page(tmp_path: Path) -> None:
     results = make_results(make_tasks(make_catalog(tmp_path)), "pixels", {"ncc": 0.5})
     bare = Results(results.table.drop_columns("missed"))
-    comparison = write_report(tmp_path / "r.html", bare)
+    comparison = write_report(tmp_path / "r.html", [bare])
     assert comparison.rows[0].biased is not None
     assert "tasks of an unknown sampler" in (tmp_path / "r.html").read_text()
 
@@ -131,7 +131,7 @@ def test_results_of_somebody_s_own_script_make_a_page(tmp_path: Path) -> None:
 def test_results_without_missed_show_counts_only(tmp_path: Path) -> None:
     results, tasks, catalog = make_experiment(tmp_path)
     counts = [Results(given.table.drop_columns("missed"), given.record) for given in results]
-    write_report(tmp_path / "r.html", *counts, *tasks, catalog)
+    write_report(tmp_path / "r.html", counts, tasks=tasks, catalog=catalog)
     page = Page(tmp_path / "r.html")
     marks = json.loads(page.find("script", id="gallery-marks")[0])
     assert all(outcome["missed"] == [None] * 3 for task in marks for outcome in task)
@@ -141,7 +141,7 @@ def test_results_without_missed_show_counts_only(tmp_path: Path) -> None:
 def test_only_random_tasks_still_make_a_gallery(tmp_path: Path) -> None:
     catalog = make_catalog(tmp_path)
     tasks = make_tasks(catalog, "random")
-    write_report(tmp_path / "r.html", make_results(tasks, "p", {"ncc": 0.5}), tasks, catalog)
+    write_report(tmp_path / "r.html", [make_results(tasks, "p", {"ncc": 0.5})], tasks=[tasks], catalog=catalog)
     page = Page(tmp_path / "r.html")
     assert len(page.find("details", **{"class": "task"})) == 6
     assert "What a planted attribute costs" in page.text
@@ -151,7 +151,7 @@ def test_tasks_of_other_results_are_refused_and_nothing_is_written(tmp_path: Pat
     catalog = make_catalog(tmp_path)
     results = make_results(make_tasks(catalog), "pixels", {"ncc": 0.5})
     with pytest.raises(Mismatch, match="no results are on the task set"):
-        write_report(tmp_path / "r.html", results, make_tasks(catalog, seed=3))
+        write_report(tmp_path / "r.html", [results], tasks=[make_tasks(catalog, seed=3)])
     assert not (tmp_path / "r.html").exists()
 
 
@@ -159,7 +159,7 @@ def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
     results = make_results(make_tasks(make_catalog(tmp_path)), "pixels", {"ncc": 0.5})
     (tmp_path / "file").write_text("")
     with pytest.raises(WriteFailed, match="cannot write"):
-        write_report(tmp_path / "file" / "r.html", results)
+        write_report(tmp_path / "file" / "r.html", [results])
 
 
 def test_the_same_files_give_the_same_page_whatever_the_hash_seed(tmp_path: Path) -> None:
@@ -171,12 +171,14 @@ def test_the_same_files_give_the_same_page_whatever_the_hash_seed(tmp_path: Path
     Catalog(catalog.table, catalog.root).write(tmp_path / "catalog.parquet")
     program = (
         "import sys; from pathlib import Path; from shotproof.pipeline.study import Study\n"
-        "folder = Path(sys.argv[1]); results = [folder / f'results{i}.parquet' for i in range(8)]\n"
-        "tasks = [folder / f'tasks{i}.parquet' for i in range(4)]\n"
-        "Study.of([*results, *tasks, folder / 'catalog.parquet']).report(sys.argv[2])\n"
+        "from shotproof.catalog.catalog import Catalog; from shotproof.results.results import Results\n"
+        "from shotproof.tasks.taskset import TaskSet; folder = Path(sys.argv[1])\n"
+        "results = [Results.read(folder / f'results{i}.parquet') for i in range(8)]\n"
+        "tasks = [TaskSet.read(folder / f'tasks{i}.parquet') for i in range(4)]\n"
+        "Study.of([*results, *tasks, Catalog.read(folder / 'catalog.parquet')]).report(sys.argv[2])\n"
     )
     run_with_another_hash_seed(program, tmp_path, tmp_path / "there.html")
-    write_report(tmp_path / "here.html", *results, *tasks, catalog)
+    write_report(tmp_path / "here.html", results, tasks=tasks, catalog=catalog)
     assert (tmp_path / "there.html").read_bytes() == (tmp_path / "here.html").read_bytes()
 
 
@@ -185,7 +187,7 @@ def test_intervals_that_re_evaluate_are_drawn_with_their_names(tmp_path: Path) -
     tasks = sample(catalog, "random", way=3, shot=2, query=5, tasks=40)
     results = evaluate(tasks, features, ["ncc", "knn"])
     intervals = ("sampler", "depletion")
-    write_report(tmp_path / "r.html", results, catalog, features, intervals=intervals)
+    write_report(tmp_path / "r.html", [results], catalog=catalog, features=[features], intervals=intervals)
     page = Page(tmp_path / "r.html")
     inputs = Inputs([results], catalogs=[catalog], features=[features])
     comparison = compare(inputs, intervals=intervals)
@@ -194,7 +196,7 @@ def test_intervals_that_re_evaluate_are_drawn_with_their_names(tmp_path: Path) -
         assert len([words for words in page.find("text") if words == name]) == 2 * 2  # methods, metrics
         assert meanings("image")[name] in page.find("span", id=f"tip-intervals-{name}")
     with pytest.raises(InputError, match="the interval 'images' re-evaluates the methods"):
-        write_report(tmp_path / "none.html", results, intervals=["images"])
+        write_report(tmp_path / "none.html", [results], intervals=["images"])
     assert not (tmp_path / "none.html").exists()
 
 
@@ -204,7 +206,7 @@ def test_several_data_sets_stand_in_one_page_each_with_its_own_images(tmp_path: 
         (tmp_path / name).mkdir()
         made, sets, catalog = make_experiment(tmp_path / name, labels=[f"{name} {n}" for n in range(4)], name=name)
         results, tasks, catalogs = [*results, *made], [*tasks, *sets], [*catalogs, catalog]
-    write_report(tmp_path / "r.html", *results, *tasks, *catalogs)
+    write_report(tmp_path / "r.html", results, tasks=tasks, catalog=catalogs)
     page = Page(tmp_path / "r.html")
     for name in ("birds", "pets"):
         for shot in (1, 2):
@@ -219,7 +221,7 @@ def test_tasks_of_a_catalog_that_is_not_there_are_not_shown(tmp_path: Path) -> N
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         others.append(make_catalog(tmp_path / name, (name, "b", "c")))
-    write_report(tmp_path / "r.html", *results, *tasks, *others)
+    write_report(tmp_path / "r.html", results, tasks=tasks, catalog=others)
     page = Page(tmp_path / "r.html")
     assert page.find("details", **{"class": "task"}) == []
     assert any(note.endswith("they are not shown.") and catalog.digest in note for note in page.find("li"))
@@ -229,7 +231,7 @@ def test_replicates_are_shown_with_their_spread(tmp_path: Path) -> None:
     catalog = make_catalog(tmp_path)
     tasks = [make_tasks(catalog, sampler, seed=seed) for seed in (0, 1) for sampler in ("random", "fewstab")]
     results = [make_results(given, "pixels", {"ncc": 0.6}) for given in tasks]
-    comparison = write_report(tmp_path / "r.html", *results, *tasks, catalog)
+    comparison = write_report(tmp_path / "r.html", results, tasks=tasks, catalog=catalog)
     page = Page(tmp_path / "r.html")
     row = comparison.groups[0].rows[0]
     spread = row.spread("acc")
@@ -255,7 +257,7 @@ def test_detectors_stand_side_by_side(tmp_path: Path) -> None:
         sample(catalog, "fewstab", attributes=words, shot=2, query=5, tasks=20) for words in detectors
     ]
     results = [evaluate(tasks, features, ["ncc", "ridge", "knn", "cosine"]) for tasks in sets]
-    comparison = write_report(tmp_path / "r.html", *results, *sets, *detectors)
+    comparison = write_report(tmp_path / "r.html", results, tasks=sets, attributes=detectors)
     page = Page(tmp_path / "r.html")
     for name in ("all words", "half of them"):
         assert f"wAcc-A [{name}]" in page.find("button", **{"class": "sort"})
@@ -264,18 +266,28 @@ def test_detectors_stand_side_by_side(tmp_path: Path) -> None:
     assert agreement.accuracy is not None
     caption = page.text[page.text.index("The same sampler with the attributes of several detectors") :]
     assert f"(1: the same order): {agreement.correlation:.2f}." in caption
-    few = write_report(tmp_path / "few.html", *[part for one in results for part in one.by_method()[:2]], *sets)
+    few = write_report(tmp_path / "few.html", [part for one in results for part in one.by_method()[:2]], tasks=sets)
     assert few.agreements
     assert "rank correlation" not in Page(tmp_path / "few.html").text
     first, second = agreement.detectors
     assert f"Of the words of {second}, {first} finds {agreement.accuracy[0]:.1f}%;" in caption
 
 
+def test_what_is_read_from_files_makes_the_same_page(tmp_path: Path) -> None:
+    results, tasks, catalog = make_experiment(tmp_path)
+    parts = {f"{type(part).__name__}{number}.parquet": part for number, part in enumerate([*results, *tasks, catalog])}
+    for name, part in parts.items():
+        part.write(tmp_path / name)
+    Study.of(parts.values()).report(tmp_path / "parts.html")
+    Study.of([tmp_path / name for name in parts]).report(tmp_path / "files.html")
+    assert (tmp_path / "files.html").read_bytes() == (tmp_path / "parts.html").read_bytes()
+
+
 def test_a_name_that_promises_something_else_is_refused_before_anything_is_computed(tmp_path: Path) -> None:
     results = make_experiment(tmp_path)[0]
     with pytest.raises(InputError, match=r"r\.pdf: a report is a page.*\.html; for figures .* give figures=FOLDER"):
-        Study.of(results).report(tmp_path / "r.pdf")
-    write_report(tmp_path / "r.HTM", *results)
+        Study.of([]).report(tmp_path / "r.pdf")
+    Study.of(results).report(tmp_path / "r.HTM")
     assert (tmp_path / "r.HTM").exists()
 
 

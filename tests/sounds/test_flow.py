@@ -41,7 +41,7 @@ def test_the_loss_to_other_backgrounds_grows_with_their_loudness_from_zero(tmp_p
     assert abs(losses[0].mean) < 3
     assert losses[0].mean < losses[1].mean < losses[2].mean
     assert losses[2].low > 20
-    comparison = write_report(tmp_path / "report.html", *results, *tasks[-3:], mixed)
+    comparison = write_report(tmp_path / "report.html", results, tasks=tasks[-3:], catalog=mixed)
     assert [design.dial for design in comparison.designs] == [0.0, 0.5, 2.0]
     page = (tmp_path / "report.html").read_text()
     assert page.count("data-sound=") > 20

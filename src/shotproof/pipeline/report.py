@@ -1,7 +1,4 @@
-"""The report: everything that its page shows is computed here, and handed to the page to be drawn.
-
-study.report("report.html")
-"""
+"""The report: everything that its page shows is computed here, and handed to the page to be drawn."""
 
 from __future__ import annotations
 
@@ -53,9 +50,8 @@ def write_compared(
 
     Args:
         path: the page, `.html`
-        comparison: of the results
-        inputs: the results and what they were made from: task sets, with the catalog for the gallery, alone for the
-            attributes that cost most, with the attributes for why the tasks are hard; the catalog for the plan
+        comparison: of the inputs' results
+        inputs: all that was read or made
         title: the page's
         mismatch: as `explain` takes it
         similarity: adds how near the images are to their concepts and contexts

@@ -587,5 +587,6 @@ def _draw(entry: str | Sampler | Mapping[str, Any], **shape: Any) -> Draw:
     table: dict[str, Any] = dict(entry) if isinstance(entry, Mapping) else {"name": entry}
     own = {key: table.pop(key, None) for key in ("encoder", "like", "attributes")}
     shape |= {key: table.pop(key) for key in ("split", "way", "shots", "query", "tasks", "seeds") if key in table}
-    sampler = table["name"] if isinstance(table.get("name"), Sampler) else samplers.make(table)
+    is_made = isinstance(table.get("name"), Sampler)
+    sampler = table["name"] if is_made else samplers.make(entry if isinstance(entry, str) else table)
     return Draw(sampler=sampler, **own, **shape)
