@@ -82,7 +82,6 @@ if TYPE_CHECKING:
     from shotproof.pipeline.bundle.bundle import Bundle as Bundle
     from shotproof.pipeline.bundle.bundle_run import run_bundle as run_bundle
     from shotproof.pipeline.bundle.write import bundle as bundle
-    from shotproof.pipeline.check import check as check
     from shotproof.pipeline.experiment import Experiment as Experiment
     from shotproof.pipeline.explorer import view as view
     from shotproof.pipeline.leaderboard_files import leaderboard as leaderboard
@@ -91,6 +90,7 @@ if TYPE_CHECKING:
     from shotproof.pipeline.study import Study as Study
     from shotproof.pipeline.study import compare as compare
     from shotproof.pipeline.study import run as run
+    from shotproof.pipeline.verify import verify as verify
     from shotproof.planning.pilot import Pilot as Pilot
     from shotproof.planning.plan import ScoreMoments as ScoreMoments
     from shotproof.planning.plan import estimate_moments as estimate_moments
@@ -157,7 +157,7 @@ _HOME = {
     "Transform": "features.transforms",
     "backbones": "models.backbone",
     "bundle": "pipeline.bundle.write",
-    "check": "pipeline.check",
+    "verify": "pipeline.verify",
     "check_catalog": "catalog.catalog_check",
     "check_null": "analysis.null_check",
     "check_tasks": "tasks.task_check",

@@ -75,14 +75,14 @@ def check(
     The exit status is 1 if something is wrong, and 2 if a file cannot be read or not all could be verified.
     """
     from shotproof.core.errors import InputError
-    from shotproof.pipeline.check import check as check_results
+    from shotproof.pipeline.verify import verify
 
     if null is not None:
         _check_null(files, null, seed, trust, as_json)
         return
     if not all(_is_task_set(file) for file in files):
         beside = [path for path in (*(tasks or ()), features, model, catalog, attributes) if path is not None]
-        checked = check_results([*files, *beside], sample=sample, seed=seed, trust=trust)
+        checked = verify([*files, *beside], sample=sample, seed=seed, trust=trust)
         _tell_checked(checked, most, as_json)
         return
     if catalog is None:

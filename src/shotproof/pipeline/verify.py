@@ -48,7 +48,7 @@ ARRAYS = (".npy", ".npz")
 _SHOWN = 20  # digests of features in a reason
 
 
-def check(
+def verify(
     parts: Part | Sequence[Part],
     *,
     sample: int | None = None,
@@ -84,12 +84,12 @@ def check(
         >>> catalog, features, _ = sp.GaussianWorld().draw(classes=6, items=40)
         >>> tasks = sp.sample(catalog, "random", tasks=20)
         >>> results = sp.evaluate(tasks, features, "ncc")
-        >>> sp.check([results, tasks, features]).conclusion
+        >>> sp.verify([results, tasks, features]).conclusion
         'verified'
-        >>> sp.check([results, tasks]).conclusion
+        >>> sp.verify([results, tasks]).conclusion
         'not verified'
         >>> others = sp.sample(catalog, "random", tasks=20, seed=1)
-        >>> sp.check([results, others]).problems[0].startswith("ncc on features, ")
+        >>> sp.verify([results, others]).problems[0].startswith("ncc on features, ")
         True
     """
     listed = parts if isinstance(parts, Sequence) and not isinstance(parts, str) else [parts]
