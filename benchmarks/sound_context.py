@@ -28,8 +28,8 @@ from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.encoder import encode
 from shotproof.features.features import Features
 from shotproof.learners.method import DEFAULT_METHODS, make_method, methods
-from shotproof.pipeline.report import write_report
 from shotproof.pipeline.steps.steps import file_name
+from shotproof.pipeline.study import Study as ComparedStudy
 from shotproof.report.figures.context_figures import SETS, context_panels
 from shotproof.report.figures.figure_file import write_svg
 from shotproof.results.evaluated import Classifier, values_of
@@ -234,7 +234,7 @@ def shifted(study: Study) -> None:
     figures(comparison, study.work / "figures")
     at_one = [one for shot in MORE_SHOTS for one in study.results(1.0, shot, DEFAULT_METHODS)]
     tasks = [study.tasks(1.0, 5)[name] for name in GAPS]
-    write_report(study.work / "report.html", at_one, tasks=tasks, catalog=study.catalog(1.0))
+    ComparedStudy.of([*at_one, *tasks, study.catalog(1.0)]).report(study.work / "report.html")
 
 
 def uses_length(study: Study, name: str) -> bool:

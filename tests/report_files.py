@@ -10,7 +10,9 @@ import numpy as np
 import pyarrow as pa
 from PIL import Image
 
+from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.comparison.comparison import Comparison
 from shotproof.core.records import (
     CatalogRecord,
     FeaturesRecord,
@@ -21,6 +23,8 @@ from shotproof.core.records import (
     TasksRecord,
 )
 from shotproof.core.spelling import write_call
+from shotproof.features.features import Features
+from shotproof.pipeline.study import Study
 from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 
@@ -120,3 +124,25 @@ def make_experiment(
         for used, loss in ((encoder, 0.4 * (seed % 2)), ("other encoder", 0.1 * (seed % 2)))
     ]
     return results, tasks, catalog
+
+
+def write_report(
+    path: Path,
+    results: Results | Sequence[Results],
+    *,
+    tasks: Sequence[TaskSet] = (),
+    catalog: Catalog | Sequence[Catalog] = (),
+    features: Sequence[Features] = (),
+    attributes: Sequence[Attributes] = (),
+    intervals: str | Sequence[str] | None = None,
+    metric: str | None = None,
+    placebo: bool | None = None,
+    **shown: Any,
+) -> Comparison:
+    """Compare results, with what they were made from, and write the comparison as a page."""
+    listed = [results] if isinstance(results, Results) else results
+    catalogs = [catalog] if isinstance(catalog, Catalog) else catalog
+    study = Study.of([*listed, *tasks, *catalogs, *features, *attributes])
+    comparison = study.compare(intervals=intervals, metric=metric, placebo=placebo)
+    study.report(path, comparison=comparison, **shown)
+    return comparison

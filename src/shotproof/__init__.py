@@ -15,8 +15,9 @@ and `functional`, `core`.
     random = sp.sample(catalog, "random", split="test", tasks=600, seed=0)
     biased = sp.sample(catalog, "fewstab", attributes=attributes, split="test", tasks=600, seed=0)
     results = [sp.evaluate(tasks, features, ["ncc", "logistic"]) for tasks in (random, biased)]
-    sp.compare(results).to_pandas("gaps")
-    sp.write_report("report.html", results, tasks=[random, biased], catalog=catalog)
+    study = sp.Study.of([*results, random, biased, catalog, attributes, features])
+    study.compare().to_pandas("gaps")
+    study.report("report.html")
 """
 
 from __future__ import annotations
@@ -81,16 +82,15 @@ if TYPE_CHECKING:
     from shotproof.pipeline.bundle.bundle import Bundle as Bundle
     from shotproof.pipeline.bundle.bundle_run import run_bundle as run_bundle
     from shotproof.pipeline.bundle.write import bundle as bundle
-    from shotproof.pipeline.check import check as check
     from shotproof.pipeline.experiment import Experiment as Experiment
     from shotproof.pipeline.explorer import view as view
     from shotproof.pipeline.leaderboard_files import leaderboard as leaderboard
     from shotproof.pipeline.profile.profile import profile as profile
     from shotproof.pipeline.read import read as read
-    from shotproof.pipeline.report import write_report as write_report
     from shotproof.pipeline.study import Study as Study
     from shotproof.pipeline.study import compare as compare
     from shotproof.pipeline.study import run as run
+    from shotproof.pipeline.verify import verify as verify
     from shotproof.planning.pilot import Pilot as Pilot
     from shotproof.planning.plan import ScoreMoments as ScoreMoments
     from shotproof.planning.plan import estimate_moments as estimate_moments
@@ -157,7 +157,7 @@ _HOME = {
     "Transform": "features.transforms",
     "backbones": "models.backbone",
     "bundle": "pipeline.bundle.write",
-    "check": "pipeline.check",
+    "verify": "pipeline.verify",
     "check_catalog": "catalog.catalog_check",
     "check_null": "analysis.null_check",
     "check_tasks": "tasks.task_check",
@@ -205,7 +205,6 @@ _HOME = {
     "transform": "features.transforms",
     "transforms": "features.transforms",
     "view": "pipeline.explorer",
-    "write_report": "pipeline.report",
 }
 
 # Components of layers above their registry, which may not name them itself.

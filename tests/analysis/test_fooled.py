@@ -17,12 +17,12 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core.records import AttributesRecord
 from shotproof.evaluation.evaluate import evaluate, predict_queries
 from shotproof.features.features import Features
-from shotproof.pipeline.report import write_report
 from shotproof.tasks.context.context_sets import sample_context
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.taskset import TaskSet
 from shotproof.worlds.scenes import ScenesWorld
 from tests.html_page import Page
+from tests.report_files import write_report
 
 SIZE = {"way": 4, "shot": 2, "query": 3, "tasks": 40}
 
@@ -115,7 +115,8 @@ def test_queries_that_went_by_an_attribute(catalog: Catalog) -> None:
 def test_the_page_begins_with_them(tmp_path: Path) -> None:
     catalog = ScenesWorld(items=5, size=16).write(tmp_path, "test")
     inputs = material_of(catalog, context_sets(catalog), features_by(catalog, "background"))
-    write_report(tmp_path / "page.html", inputs, intervals="sampler", projection="none")
+    made = {"tasks": inputs.tasks, "catalog": inputs.catalogs, "features": inputs.features}
+    write_report(tmp_path / "page.html", inputs.results, **made, intervals="sampler", projection="none")
     page = Page(tmp_path / "page.html")
     assert page.text.index("Fooled by the background") < page.text.index("<nav")
     assert len(page.find("figure", **{"class": "panel fooled"})) == EXAMPLES

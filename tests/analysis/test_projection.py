@@ -10,6 +10,7 @@ import shotproof as sp
 from shotproof.core.errors import InputError, Mismatch, UnknownName
 from shotproof.report.figures.projection_figure import projection_part
 from tests.context_data import catalog_of_counts
+from tests.report_files import write_report
 
 CATALOG = catalog_of_counts(np.full((6, 4), 12))
 SETS = sp.sample_context(CATALOG, way=3, shot=2, query=4, tasks=9)
@@ -81,10 +82,10 @@ def test_the_page_shows_the_iid_task_beside_the_ood_one(tmp_path: Path) -> None:
     results = [sp.evaluate(SETS[name], given, "ncc") for name in ("iid", "ood")]
     tasks = [SETS["iid"], SETS["ood"]]
     options = {"tasks": tasks, "features": [given], "intervals": "sampler", "placebo": False}
-    sp.write_report(tmp_path / "a.html", results, **options)
+    write_report(tmp_path / "a.html", results, **options)
     assert "PCA, task " in (tmp_path / "a.html").read_text()
 
-    sp.write_report(tmp_path / "b.html", results, **options, projection="none")
+    write_report(tmp_path / "b.html", results, **options, projection="none")
     assert "PCA, task " not in (tmp_path / "b.html").read_text()
     with pytest.raises(UnknownName, match="projection 'umap'"):
-        sp.write_report(tmp_path / "c.html", results, **options, projection="umap")
+        write_report(tmp_path / "c.html", results, **options, projection="umap")

@@ -7,8 +7,8 @@ import pytest
 
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.thinned import thinned
-from shotproof.pipeline.report import write_report
 from tests.drawn_results import draw_results, draw_tasks
+from tests.report_files import write_report
 
 METHODS = {f"method{number:03}": 40 + number / 4 for number in range(56)}
 

@@ -1,8 +1,7 @@
-"""Records: what is written is read again, and files of format 1 are read too."""
+"""Records: what is written is read again, and what is not of their types is refused."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,6 @@ from shotproof.core.records import (
     TasksRecord,
 )
 from shotproof.core.tables import read_table, write_table
-from shotproof.tasks.sampler import samplers
-
-# As version 0.1.0 wrote them.
-FORMAT_1: dict[str, Any] = json.loads((Path(__file__).parent / "format1.json").read_text())
 
 EXAMPLES: list[Record] = [
     CatalogRecord(name="birds", layout=Maker("folder", "folder"), path_columns=("foreground",), dropped={"alike": 3}),
@@ -66,47 +61,6 @@ def test_the_same_record_gives_the_same_bytes(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_catalogs_attributes_and_features_of_format_1() -> None:
-    catalog = CatalogRecord.read(FORMAT_1["catalog"])
-    assert catalog.layout == Maker("folder", "folder")
-    assert catalog.stated_digest == FORMAT_1["catalog"]["digest"]
-    attributes = AttributesRecord.read(FORMAT_1["attributes"])
-    assert attributes.detector == "photometric"
-    assert attributes.source("catalog") == FORMAT_1["catalog"]["digest"]
-    features = FeaturesRecord.read(FORMAT_1["features"])
-    assert (features.classifier, features.fingerprint) == ("pixels(size=4)", "pixels size=4")
-    changed = FeaturesRecord.read(FORMAT_1["features > l2"])
-    assert changed.classifier == "hf:dinov2-small(pooling='cls') > l2"
-    assert [step.name for step in changed.transforms] == ["l2"]
-
-
-def test_tasks_and_results_of_format_1() -> None:
-    fewstab = TasksRecord.read(FORMAT_1["tasks fewstab"])
-    assert (fewstab.sampler_name, fewstab.way, fewstab.shot, fewstab.query, fewstab.seed) == ("fewstab", 3, 2, 4, 1)
-    assert fewstab.options["support"] == "attribute"
-    assert fewstab.sources.keys() == {"catalog", "attributes"}
-    hardest = TasksRecord.read(FORMAT_1["tasks hardest"])
-    assert hardest.match == FORMAT_1["tasks random"]["digest"]
-    results = ResultsRecord.read(FORMAT_1["results"])
-    assert results.tasks_digest == FORMAT_1["tasks fewstab"]["digest"]
-    assert results.tasks.sampler == fewstab.sampler
-    assert results.features.classifier == "hf:dinov2-small(pooling='cls') > l2"
-    assert [(one.spelling, one.options) for one in results.methods][1] == ("ridge(penalty=2)", {"penalty": 2})
-    assert results.seed == 7
-
-
-@pytest.mark.parametrize("name", [name for name in FORMAT_1 if name.startswith("tasks ")])
-def test_samplers_of_format_1_can_be_made_again_unless_their_options_are_gone(name: str) -> None:
-    record = TasksRecord.read(FORMAT_1[name])
-    assert record.sampler is not None
-    if record.sampler.name == "hardest":
-        with pytest.raises(InputError, match="no option 'rounds'"):
-            samplers.make({"name": "hardest", **record.options})
-        return
-    made = samplers.make({"name": record.sampler.name, **record.options})
-    assert made.name == record.sampler.name
-
-
 def test_what_somebody_else_wrote_may_lack_and_add_fields_but_not_change_their_types() -> None:
     record = TasksRecord.read({"summary": None, "more": 1})
     assert (record.sampler, record.sources, record.seed, record.stated_digest) == (None, {}, None, None)
@@ -116,8 +70,7 @@ def test_what_somebody_else_wrote_may_lack_and_add_fields_but_not_change_their_t
         ({"way": True}, "way: expected a whole number, found True"),
         ({"sampler": {"spelling": "no name"}}, "sampler.name: expected text, found None"),
         ({"sources": {"like": {"digest": 5}}}, "sources.like.digest: expected text, found 5"),
-        ({"format": 1, "made_by": "me"}, "made_by: expected a table, found 'me'"),
-        ({"format": 1, "seed": "zero"}, "seed: expected a whole number, found 'zero'"),
+        ({"seed": "zero"}, "seed: expected a whole number, found 'zero'"),
     ):
         with pytest.raises(InputError) as caught:
             TasksRecord.read({**newer, **odd})

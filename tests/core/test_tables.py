@@ -188,7 +188,7 @@ def test_metadata_of_another_kind_or_of_a_newer_format_is_refused(tmp_path: Path
         (b'{"name": "\\ud800"}', "metadata is not readable as JSON"),
         (b"[1]", r"metadata: expected a table, found \[1\]"),
         (b'{"format": 2, "name": 5}', "metadata, name: expected text, found 5"),
-        (b'{"from": 5}', "metadata, from: expected a table, found 5"),
+        (b'{"sources": 5}', "metadata, sources: expected a table, found 5"),
     ],
 )
 def test_metadata_of_another_type_is_told_with_the_file_and_the_place(

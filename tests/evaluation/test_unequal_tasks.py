@@ -19,7 +19,6 @@ from shotproof.cli.app import app
 from shotproof.core.errors import InputError
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
-from shotproof.pipeline.report import write_report
 from shotproof.planning.pilot import Pilot
 from shotproof.results.answers import answers_on
 from shotproof.results.evaluated import values_of
@@ -29,6 +28,7 @@ from shotproof.tasks.sampler import sample
 from shotproof.tasks.task_check import check_tasks
 from shotproof.tasks.taskset import TaskSet
 from tests.drawn_images import draw_catalog
+from tests.report_files import write_report
 from tests.tasks.uniform.test_depletion import catalog_of
 
 DESIGN: dict[str, Any] = {"way": 3, "shot": 2, "query": 3, "tasks": 25}

@@ -69,7 +69,7 @@ def test_what_is_no_whole_model_is_told(model: Model, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is no model of Shotproof: its metadata names none"):
         Model.read(file)
     save_file({}, file, {"shotproof": json.dumps({"kind": "model", "format": 99})})
-    with pytest.raises(InputError, match="has format 99; the newest that is read is"):
+    with pytest.raises(InputError, match="has format 99; this version reads 2"):
         Model.read(file)
     with pytest.raises(InputError, match="the model's record names no backbone"):
         Model({}, ModelRecord()).network()

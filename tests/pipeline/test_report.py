@@ -18,7 +18,8 @@ from shotproof.core.errors import InputError, Mismatch, WriteFailed
 from shotproof.core.records import AttributesRecord
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.encoder import encode
-from shotproof.pipeline.report import write_explanations, write_report
+from shotproof.pipeline.report import write_explanations
+from shotproof.pipeline.study import Study
 from shotproof.results.results import Results
 from shotproof.stats.intervals import meanings
 from shotproof.tasks.sampler import sample
@@ -27,7 +28,7 @@ from shotproof.worlds.shapes import ShapesWorld
 from tests.hard_tasks import WORLD, leaning_features, pictured
 from tests.hash_seeds import run_with_another_hash_seed
 from tests.html_page import Page
-from tests.report_files import make_catalog, make_experiment, make_results, make_tasks
+from tests.report_files import make_catalog, make_experiment, make_results, make_tasks, write_report
 
 SCRIPT = "<script>alert(1)</script>"
 IMAGE = '"><img src=x onerror=alert(1)>'
@@ -169,12 +170,12 @@ def test_the_same_files_give_the_same_page_whatever_the_hash_seed(tmp_path: Path
         task_set.write(tmp_path / f"tasks{number}.parquet")
     Catalog(catalog.table, catalog.root).write(tmp_path / "catalog.parquet")
     program = (
-        "import sys; from pathlib import Path; from shotproof.pipeline.report import write_report\n"
+        "import sys; from pathlib import Path; from shotproof.pipeline.study import Study\n"
         "from shotproof.catalog.catalog import Catalog; from shotproof.results.results import Results\n"
         "from shotproof.tasks.taskset import TaskSet; folder = Path(sys.argv[1])\n"
         "results = [Results.read(folder / f'results{i}.parquet') for i in range(8)]\n"
         "tasks = [TaskSet.read(folder / f'tasks{i}.parquet') for i in range(4)]\n"
-        "write_report(sys.argv[2], results, tasks=tasks, catalog=Catalog.read(folder / 'catalog.parquet'))\n"
+        "Study.of([*results, *tasks, Catalog.read(folder / 'catalog.parquet')]).report(sys.argv[2])\n"
     )
     run_with_another_hash_seed(program, tmp_path, tmp_path / "there.html")
     write_report(tmp_path / "here.html", results, tasks=tasks, catalog=catalog)
@@ -272,18 +273,21 @@ def test_detectors_stand_side_by_side(tmp_path: Path) -> None:
     assert f"Of the words of {second}, {first} finds {agreement.accuracy[0]:.1f}%;" in caption
 
 
-def test_all_that_was_read_makes_the_same_page_as_its_parts(tmp_path: Path) -> None:
+def test_what_is_read_from_files_makes_the_same_page(tmp_path: Path) -> None:
     results, tasks, catalog = make_experiment(tmp_path)
-    write_report(tmp_path / "parts.html", results, tasks=tasks, catalog=catalog)
-    write_report(tmp_path / "all.html", Inputs(results, tasks, [catalog]))
-    assert (tmp_path / "all.html").read_bytes() == (tmp_path / "parts.html").read_bytes()
+    parts = {f"{type(part).__name__}{number}.parquet": part for number, part in enumerate([*results, *tasks, catalog])}
+    for name, part in parts.items():
+        part.write(tmp_path / name)
+    Study.of(parts.values()).report(tmp_path / "parts.html")
+    Study.of([tmp_path / name for name in parts]).report(tmp_path / "files.html")
+    assert (tmp_path / "files.html").read_bytes() == (tmp_path / "parts.html").read_bytes()
 
 
 def test_a_name_that_promises_something_else_is_refused_before_anything_is_computed(tmp_path: Path) -> None:
     results = make_experiment(tmp_path)[0]
     with pytest.raises(InputError, match=r"r\.pdf: a report is a page.*\.html; for figures .* give figures=FOLDER"):
-        write_report(tmp_path / "r.pdf", results, intervals=["images"])
-    write_report(tmp_path / "r.HTM", results)
+        Study.of([]).report(tmp_path / "r.pdf")
+    Study.of(results).report(tmp_path / "r.HTM")
     assert (tmp_path / "r.HTM").exists()
 
 

@@ -17,7 +17,7 @@ from shotproof.features.features import Features
 from shotproof.pipeline.profile.profile import profile
 from shotproof.pipeline.read import read
 from shotproof.pipeline.steps.steps import MANIFEST
-from shotproof.pipeline.study import run
+from shotproof.pipeline.study import Study, run
 from tests.experiment_files import up_to_results
 from tests.pipeline.shapes_experiment import ENCODER, EXPERIMENT, FILES, bytes_of
 
@@ -89,7 +89,22 @@ def test_a_run_tells_one_line_with_a_time_per_step(experiment: Path) -> None:
     assert "sampler" in lines[5]
     again: list[str] = []
     run(experiment, tell=again.append)
-    assert all("up to date" in line for line in again[1:5])
+    assert all("up to date" in line for line in again)
+    assert again[-1] == f"nothing to compute: all {len(run(experiment).reused)} files are up to date"
+
+
+def test_a_finished_run_is_compared_without_an_evaluation(experiment: Path) -> None:
+    experiment.write_text(EXPERIMENT.replace('intervals = ["sampler"]', ""))
+    made, out = run(experiment), experiment.parent / "out"
+    written = bytes_of(out)
+    study = read(out)
+    assert isinstance(study, Study)
+    assert study.compare().to_json() == made.compare().to_json()
+    assert study.made == []
+    assert sorted(study.reused) == sorted(name for name in made.made if name.startswith("reevaluations/"))
+    study.compare(intervals="classes")
+    assert {name.split("-")[0] for name in study.made} == {"reevaluations/classes"}
+    assert bytes_of(out) == written
 
 
 def test_files_are_named_if_asked(experiment: Path) -> None:

@@ -17,7 +17,7 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, InsufficientData, UnknownName
 from shotproof.core.options import Option
-from shotproof.core.records import CatalogRecord, TasksRecord
+from shotproof.core.records import CatalogRecord
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.features.features import Features
 from shotproof.tasks.pool import ItemPool
@@ -312,16 +312,6 @@ def test_the_data_set_and_the_mix_are_recorded(data: Data) -> None:
     record = sample(named, "random", **DESIGN).record
     assert record.sources["catalog"].name == "birds"
     assert record.mix == {"dial": 0.5}
-
-
-def test_files_of_the_first_format_name_samplers_that_can_be_made() -> None:
-    for old, spelling in (
-        ({"sampler": "hardest", "normalise": True, "mode": "hard"}, "hardest(normalize=True)"),
-        ({"sampler": "filter", "base": "meta_dataset"}, "filter(base='meta-dataset')"),
-        ({"sampler": "hard_ood", "clean_value": "none"}, "hard-ood(clean_value='none')"),
-    ):
-        record = TasksRecord.read({"made_by": {**old, "way": 5, "shot": 1, "query": 15, "split": None, "tasks": 3}})
-        assert samplers.make({"name": record.sampler_name, **record.options}).spelling == spelling
 
 
 def test_unknown_sampler(data: Data) -> None:

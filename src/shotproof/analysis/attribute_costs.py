@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 import pyarrow.compute as pc
 
-from shotproof.analysis.cues import cues_of
 from shotproof.analysis.inputs import Inputs
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.verdicts import Verdict, verdicts
@@ -95,7 +94,7 @@ def _planted_rows(tasks: TaskSet, placebo: TaskSet, inputs: Inputs) -> PlantedRo
     planted = pc.fill_null(pc.index_in(column, value_set=words), -1).to_numpy().astype(np.int64)
     task = np.unique(tasks.task_of_row, return_inverse=True)[1]
     if tasks.record.context_column is None:
-        cues = cues_of(tasks, inputs)
+        cues = inputs.cues_of(tasks)
         of_tasks, of_placebo = (
             mismatches(_shares(each, "support", names, cues), _shares(each, "query", names, cues), task)
             for each in (tasks, placebo)

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 
 from shotproof.analysis.attribute_costs import costs_of
-from shotproof.analysis.detection import detection_accuracies
 from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.placebo_sets import WithPlacebos, with_placebos
 from shotproof.analysis.pretraining import notes_of_pretraining
 from shotproof.analysis.reevaluation.reevaluate import are_kept, missing_material, reevaluate
-from shotproof.comparison.compare_sets import compare_sets
+from shotproof.attributes.statistics import detection_accuracy
+from shotproof.comparison.compare_sets import Detection, compare_sets
 from shotproof.comparison.comparison import Comparison
+from shotproof.core.errors import InsufficientData
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.results.evaluated import Evaluated, check_metric, evaluated_sets
+from shotproof.results.origin import Design
 from shotproof.results.results import Results
-from shotproof.stats.evidence import DEPLETION
+from shotproof.stats.evidence import DEPLETION, by_design
 from shotproof.stats.intervals import Covers, check_intervals, check_level
 
 
@@ -114,3 +117,25 @@ def _usual(sets: Sequence[Evaluated], missing: str | None) -> tuple[Covers, ...]
     if any(one.origin.sampler == DEPLETION for one in sets):
         covers.append(DEPLETION)
     return tuple(covers)
+
+
+def detection_accuracies(sets: Sequence[Evaluated], inputs: Inputs) -> dict[Design, Detection]:
+    """Of all pairs of attributes that tasks of one design were drawn with, where the inputs has them.
+
+    They are of the items of the tasks' split where the inputs has the catalog, else of all.
+    """
+    accuracies: dict[Design, Detection] = {}
+    for design, of_design in by_design(sets).items():
+        digests = {one.origin.attributes for one in of_design}
+        catalog = next((one for one in inputs.catalogs if one.digest == design.catalog), None)
+        items = None if catalog is None else catalog.in_split(design.split).items
+        given = {one.digest: one for one in inputs.attributes if one.digest in digests}
+        found: dict[tuple[str, str], tuple[float, float]] = {}
+        for a, b in combinations(given, 2):
+            try:
+                first, second = (detection_accuracy(given[x], given[y], items).accuracy for x, y in ((a, b), (b, a)))
+            except InsufficientData:
+                continue
+            found |= {(a, b): (first, second), (b, a): (second, first)}
+        accuracies[design] = found
+    return accuracies

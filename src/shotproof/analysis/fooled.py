@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from shotproof.analysis.cues import cues_of
 from shotproof.analysis.inputs import Inputs
 from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.comparison import Comparison
@@ -104,7 +103,7 @@ def _fooled(verdict: Verdict, classifier: Classifier, inputs: Inputs, costs: Seq
     tasks = inputs.task_set(verdict.block.group(verdict.loss.label).digests[0], design.catalog)
     catalog = inputs.catalog(tasks.record.source("catalog"))
     searched = tasks.first(SEARCHED_TASKS)
-    wrong = list(_wrong(searched, cues_of(tasks, inputs), _called(tasks, searched, classifier, inputs)))
+    wrong = list(_wrong(searched, inputs.cues_of(tasks), _called(tasks, searched, classifier, inputs)))
     fooled = [one for one, _ in wrong if one is not None]
     return Fooled(
         classifier,

@@ -5,14 +5,17 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pyarrow.compute as pc
+
 from shotproof.analysis.reevaluation.kept_arrays import Keeper, KeptArrays
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.contexts import contexts_of
 from shotproof.core.errors import InputError, Mismatch
 from shotproof.core.limits import HALVINGS, TASKS_PER_HALF
 from shotproof.core.records import TRANSFORMED, FeaturesRecord, MethodRecord, Source
@@ -115,6 +118,37 @@ class Inputs:
     def catalog(self, digest: str | None) -> Catalog:
         """The catalog with this digest."""
         return with_digest(self.catalogs, digest, "the tasks were drawn from catalog")
+
+    def catalog_of(self, tasks: TaskSet) -> Catalog | None:
+        """Return the catalog that tasks were drawn from, or the only one that there is."""
+        own = next((catalog for catalog in self.catalogs if catalog.digest == tasks.record.source("catalog")), None)
+        return self.catalogs[0] if own is None and len(self.catalogs) == 1 else own
+
+    def attributes_of(self, tasks: TaskSet) -> Attributes | None:
+        """Return the attributes that tasks were drawn with, or that are of the same catalog, or know the first item."""
+        item, catalog = tasks.table.column("support")[0][0], tasks.record.source("catalog")
+        rules: list[Callable[[Attributes], bool]] = [
+            lambda words: words.digest == tasks.record.source("attributes"),
+            lambda words: catalog is not None and words.record.source("catalog") == catalog,
+            lambda words: pc.index(words.table.column("item"), item).as_py() >= 0,
+        ]
+        return next((words for fits in rules for words in self.attributes if fits(words)), None)
+
+    def cues_of(self, tasks: TaskSet) -> Mapping[str, Set[str]]:
+        """Map items to their context, or to their attributes, whichever the tasks were drawn by.
+
+        Raises:
+            Mismatch: the catalog, or the attributes, are not there.
+        """
+        column = tasks.record.context_column
+        if column is None:
+            words = with_digest(
+                self.attributes, tasks.record.source("attributes"), "the tasks were drawn by attributes"
+            )
+            return {item: set(held or ()) for item, held in words.to_words().items()}
+        catalog = self.catalog(tasks.record.source("catalog"))
+        contexts = contexts_of(catalog, column)
+        return {item: {context} for item, context in zip(catalog.items, contexts, strict=True) if context is not None}
 
     def task_set(self, digest: str | None, catalog: str | None) -> TaskSet:
         """The task set with this digest; the same tasks may be of several catalogs, best of this one."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.contexts import contexts_of
 from shotproof.core.errors import InputError, Mismatch, did_you_mean
 from shotproof.core.records import SimilarityRecord, Source
-from shotproof.core.tables import placed, read_table, write_table
+from shotproof.core.tables import Tabular
 from shotproof.features.features import Features
 
 REQUIRED = {"item": "string", "concept": "string", "context": "string"}
@@ -24,12 +23,14 @@ MEASURES = ("m_ce", "m_te")
 FloatArray = npt.NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Similarity:
+@dataclass(frozen=True, repr=False)
+class Similarity(Tabular):
     """One row per item: `item`, `concept`, `context`, `m_ce` (to the concept's name) and `m_te` (to the context's).
 
     `m_te` is null where an item has no context.
     """
+
+    KIND, REQUIRED, RECORD = "similarity", REQUIRED, SimilarityRecord
 
     table: pa.Table
     record: SimilarityRecord = field(default_factory=SimilarityRecord)
@@ -40,17 +41,6 @@ class Similarity:
                 raise InputError(f"similarity: expected a column '{name}' of numbers")
         if not len(self.table) or self.table.column("m_ce").null_count:
             raise InputError("similarity, column 'm_ce': expected a number in every row, and at least one row")
-
-    @classmethod
-    def read(cls, path: str | Path) -> Similarity:
-        """Read similarity.parquet."""
-        table, record = read_table(Path(path), "similarity", REQUIRED, SimilarityRecord)
-        with placed(f"{path}: "):
-            return cls(table, record)
-
-    def write(self, path: str | Path) -> None:
-        """Write similarity.parquet."""
-        write_table(Path(path), self.table, "similarity", self.record)
 
     @cached_property
     def concepts(self) -> pa.Table:

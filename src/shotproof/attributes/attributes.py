@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -19,13 +17,9 @@ from shotproof.core.records import AttributesRecord
 from shotproof.core.tables import (
     Tabular,
     conform,
-    digest,
     find_rows,
-    placed,
-    read_table,
     require_no_nulls,
     require_unique,
-    write_table,
 )
 
 REQUIRED = {"item": "string", "attributes": "strings"}
@@ -41,6 +35,8 @@ class Attributes(Tabular):
         >>> Attributes.from_words({"a": ["tree", "sky"], "b": []})
         <Attributes: 2 words of 2 items, by unknown>
     """
+
+    KIND, REQUIRED, RECORD = "attributes", REQUIRED, AttributesRecord
 
     table: pa.Table
     record: AttributesRecord = field(default_factory=AttributesRecord)
@@ -59,26 +55,10 @@ class Attributes(Tabular):
         columns = {"item": pa.array(list(words), pa.string()), "attributes": pa.array(lists, pa.list_(pa.string()))}
         return cls(pa.table(columns), record or AttributesRecord())
 
-    @classmethod
-    def read(cls, path: str | Path) -> Attributes:
-        """Read attributes.parquet."""
-        table, record = read_table(Path(path), "attributes", REQUIRED, AttributesRecord)
-        with placed(f"{path}: "):
-            return cls(table, record)
-
-    def write(self, path: str | Path) -> None:
-        """Write attributes.parquet."""
-        write_table(Path(path), self.table, "attributes", self.record, self.digest)
-
     def describe(self) -> str:
         """How many words how many items have, and who says so."""
         words = pc.count_distinct(self.table.column("attributes").combine_chunks().flatten()).as_py()
         return f"{counted(words, 'word')} of {counted(self.table.num_rows, 'item')}, by {self.record.detector}"
-
-    @cached_property
-    def digest(self) -> str:
-        """Digest of the content."""
-        return digest(self.table, ["item", "attributes"])
 
     @property
     def unknown(self) -> list[str]:

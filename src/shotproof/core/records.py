@@ -1,7 +1,7 @@
 """What a file was made from: typed, versioned, kept in the file's metadata.
 
 A record says what, by which options, from which digests, with which seed. It does not say when, so that the same inputs
-give the same bytes; a run's log does. Files of format 1, whose metadata was not typed, are read as well.
+give the same bytes; a run's log does.
 """
 
 from __future__ import annotations
@@ -14,21 +14,18 @@ from typing import Any, Self
 
 from shotproof.core.options import Component
 from shotproof.core.plain_values import default_of, plain, typed
-from shotproof.core.spelling import write_call
 from shotproof.core.storage.files import file_sha256, is_regular
 
 Meta = dict[str, Any]
 
 UNKNOWN = "unknown"
-_DESIGN = ("split", "way", "shot", "query", "tasks")
-_RENAMED = {"normalise": "normalize"}  # options of samplers since format 1
 
 
 @dataclass(frozen=True)
 class Header:
-    """What the metadata of a file of any kind begins with; format 1 did not say its format everywhere."""
+    """What the metadata of a file of any kind begins with; all of it is lacking in somebody's own file."""
 
-    format: int = 1
+    format: int | None = None
     kind: str | None = None
     digest: str | None = None
 
@@ -98,7 +95,7 @@ class Record:
 
     @classmethod
     def read(cls, meta: Mapping[str, Any] | Record) -> Self:
-        """From a file's metadata of any format; what somebody's own file lacks is left at its default.
+        """From a file's metadata; what somebody's own file lacks is left at its default.
 
         Raises:
             InputError: a value has another type than the record's field; the message has its place.
@@ -107,8 +104,7 @@ class Record:
             return meta
         header: Header = typed(meta, Header)
         given: Meta = typed(meta, Mapping[str, Any])
-        fields = given if header.format >= 2 else cls._upgraded(given)
-        read: Self = typed({**fields, "stated_digest": header.digest}, cls)
+        read: Self = typed({**given, "stated_digest": header.digest}, cls)
         return read
 
     def to_meta(self) -> Meta:
@@ -123,12 +119,6 @@ class Record:
         """The digest of what it was made from in this role; None where it was not, or does not say."""
         found = self.sources.get(role)
         return None if found is None else found.digest
-
-    @classmethod
-    def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
-        """The fields that metadata of format 1 holds."""
-        digests = _table(meta, "from")
-        return {"sources": {role: {"digest": one} for role, one in digests.items()}}
 
 
 @dataclass(frozen=True)
@@ -154,15 +144,6 @@ class CatalogRecord(Record):
     dropped: Mapping[str, int] = field(default_factory=dict)
     notes: Mapping[str, Any] = field(default_factory=dict)
 
-    @classmethod
-    def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
-        made_by = _table(meta, "made_by")
-        known = ("splits", "citation", "clean_value", "path_columns", "skipped", "dropped")
-        fields = super()._upgraded(meta) | {key: meta[key] for key in known if key in meta}
-        if "layout" in made_by:
-            fields["layout"] = _maker(made_by["layout"], _without(made_by, "layout"))
-        return fields | {"license": meta.get("licence"), "mix": made_by.get("mix")}
-
 
 @dataclass(frozen=True)
 class AttributesRecord(Record):
@@ -175,12 +156,6 @@ class AttributesRecord(Record):
     def detector(self) -> str:
         """All detectors, spelled."""
         return " + ".join(map(str, self.detectors)) or UNKNOWN
-
-    @classmethod
-    def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
-        found = typed(meta.get("made_by"), tuple[Mapping[str, Any], ...], "made_by") or ()
-        makers = [_maker(one["detector"], _without(one, "detector")) for one in found if "detector" in one]
-        return super()._upgraded(meta) | {"detectors": makers, "split": meta.get("split")}
 
 
 @dataclass(frozen=True)
@@ -211,17 +186,6 @@ class FeaturesRecord(Record):
     def as_source(self, digest: str) -> Source:
         """Name the features of this digest as what something was made from."""
         return Source(digest, self.classifier, tuple(map(str, self.transforms)))
-
-    @classmethod
-    def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
-        made_by = _table(meta, "made_by")
-        fields = super()._upgraded(meta) | {"shape": meta.get("shape"), "fingerprint": meta.get("fingerprint")}
-        if made_by.get("encoder") is not None:
-            spelled, *steps = typed(made_by["encoder"], str, "made_by.encoder").split(TRANSFORMED)
-            options = _without(made_by, "encoder", "transforms")
-            fields["encoder"] = {"name": spelled.partition("(")[0], "spelling": spelled, "options": options}
-            fields["transforms"] = [{"name": step.partition("(")[0], "spelling": step} for step in steps]
-        return fields
 
 
 @dataclass(frozen=True)
@@ -300,18 +264,6 @@ class TasksRecord(Record):
         column = self.options.get("context_column")
         return column if isinstance(column, str) else None
 
-    @classmethod
-    def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
-        made_by = _table(meta, "made_by")
-        fields = super()._upgraded(meta) | {key: meta.get(key) for key in ("seed", "match", "summary", "mix")}
-        if made_by.get("sampler") is not None:
-            options = {_RENAMED.get(key, key): one for key, one in _without(made_by, "sampler", *_DESIGN).items()}
-            if options.get("base") == "meta_dataset":  # names were spelled with underscores
-                options["base"] = "meta-dataset"
-            name = typed(made_by["sampler"], str, "made_by.sampler")
-            fields["sampler"] = _maker(name.replace("_", "-"), options)
-        return fields | {key: made_by.get(key) for key in _DESIGN}
-
 
 @dataclass(frozen=True)
 class MethodRecord:
@@ -347,23 +299,6 @@ class ResultsRecord(Record):
         """The digest of the features."""
         return self.source("features")
 
-    @classmethod
-    def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
-        tasks, features, made_by = (_table(meta, key) for key in ("tasks", "features", "made_by"))
-        digests = {"tasks": tasks.get("digest"), "features": features.get("digest")}
-        methods = typed(made_by.get("methods"), tuple[Mapping[str, Any], ...], "made_by.methods") or ()
-        return {
-            "sources": {role: {"digest": one} for role, one in digests.items() if one is not None},
-            "tasks": TasksRecord.read(_without(tasks, "digest")),
-            "features": FeaturesRecord.read({"made_by": _without(features, "digest")}),
-            "methods": [
-                {"spelling": one["name"], "options": one.get("parameters"), "warnings": one.get("warnings")}
-                for one in methods
-                if "name" in one
-            ],
-            "seed": made_by.get("seed"),
-        }
-
 
 @dataclass(frozen=True)
 class SimilarityRecord(Record):
@@ -373,20 +308,3 @@ class SimilarityRecord(Record):
     model: str | None = None
     template: str | None = None
     context_column: str | None = None
-
-    @classmethod
-    def _upgraded(cls, meta: Mapping[str, Any]) -> Meta:
-        return super()._upgraded(meta) | _table(meta, "made_by")
-
-
-def _maker(name: Any, options: Meta) -> Meta:
-    return {"name": name, "spelling": write_call(name, options), "options": options}
-
-
-def _table(meta: Mapping[str, Any], key: str) -> Meta:
-    """A table of metadata of format 1; empty where there is none."""
-    return dict(typed(meta.get(key), Mapping[str, Any], key) or {})
-
-
-def _without(values: Mapping[str, Any], *keys: str) -> Meta:
-    return {key: value for key, value in values.items() if key not in keys}

@@ -6,9 +6,10 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -49,9 +50,38 @@ _COLUMN_KINDS = {
 
 
 class Tabular:
-    """A table with a record: to and from pandas, and how it shows itself."""
+    """A table with a record: its file, to and from pandas, and how it shows itself.
 
+    KIND: what its files are called
+    REQUIRED: the columns that they must have, and that its digest is of, each with the kind of its values
+    RECORD: what their metadata becomes
+    """
+
+    KIND: ClassVar[str]
+    REQUIRED: ClassVar[Mapping[str, str]]
+    RECORD: ClassVar[type[Record]]
     table: pa.Table
+    record: Any
+
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read a file of this kind.
+
+        Raises:
+            InputError: it is none; the message has the file and the place.
+        """
+        table, record = read_table(Path(path), cls.KIND, cls.REQUIRED, cls.RECORD)
+        with placed(f"{path}: "):
+            return cls(table, record)  # type: ignore[call-arg]
+
+    def write(self, path: str | Path) -> None:
+        """Write a file of this kind, whole or not at all."""
+        write_table(Path(path), self.table, self.KIND, self.record, self.digest)
+
+    @cached_property
+    def digest(self) -> str:
+        """The digest of the content."""
+        return digest(self.table, list(self.REQUIRED))
 
     def to_pandas(self) -> pd.DataFrame:
         """The table as a data frame.
@@ -129,6 +159,22 @@ def check_output(path: Path, *, folder: bool = False) -> None:
             raise InputError(f"{place} is a file, expected a folder")
 
 
+def check_replaceable(folder: Path, marks: Sequence[str], earlier: str) -> None:
+    """Refuse, before anything is computed, to replace a folder that holds something else.
+
+    Args:
+        folder: to be written
+        marks: files that are in every folder of the kind
+        earlier: what such a folder is called, e.g. `an earlier site`
+
+    Raises:
+        InputError: it cannot be written, or holds other files.
+    """
+    check_output(folder, folder=True)
+    if folder.is_dir() and any(folder.iterdir()) and not all((folder / name).is_file() for name in marks):
+        raise InputError(f"{folder} holds other files: expected a new folder, an empty one, or {earlier}")
+
+
 def write_table(
     path: Path, table: pa.Table, kind: str, record: Record, digest: str | None = None, group_rows: int | None = None
 ) -> None:
@@ -203,8 +249,8 @@ def read_table(
     meta = read_meta(table.schema, what)
     with placed(f"{what}, metadata, "):
         header: Header = typed(meta, Header)
-    if header.format not in range(1, FORMAT + 1):
-        raise InputError(f"{what} has format {header.format}; the newest that this version reads is {FORMAT}")
+    if header.format not in (None, FORMAT):
+        raise InputError(f"{what} has format {header.format}; this version reads {FORMAT}")
     if header.kind not in (None, kind):
         raise InputError(f"{path} is no {kind} file but one of kind '{header.kind}'")
     with placed(f"{what}, metadata, "):

@@ -19,10 +19,8 @@ import torch
 
 from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
-from shotproof.core.runtime.devices import choose_devices
-from shotproof.core.runtime.memory import keep_freed_memory
+from shotproof.core.runtime.devices import choose_devices, keep_freed_memory, threads
 from shotproof.core.runtime.runtime import Runtime, current_runtime
-from shotproof.core.runtime.threads import threads
 from shotproof.evaluation.batches import Batch, TaskArrays
 from shotproof.evaluation.item_tensors import ItemTensors
 from shotproof.evaluation.scoring import Gathered, tasks_at_a_time

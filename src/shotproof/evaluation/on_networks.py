@@ -18,11 +18,10 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError
 from shotproof.core.records import FeaturesRecord, Source
-from shotproof.core.runtime.devices import choose_device
-from shotproof.core.runtime.memory import keep_freed_memory
-from shotproof.core.runtime.packed import compute_in_threads
+from shotproof.core.runtime.carried import compute_in_threads
+from shotproof.core.runtime.devices import choose_device, keep_freed_memory
+from shotproof.core.runtime.progress import WORTH_TELLING, cost_note
 from shotproof.core.runtime.runtime import Runtime, current_runtime
-from shotproof.core.runtime.time_costs import WORTH_TELLING, cost_note
 from shotproof.evaluation.batch_engine import fitting
 from shotproof.evaluation.batches import Batch, Part, TaskArrays, items_of, parts_of
 from shotproof.evaluation.grounds import Ground, Predictions, task_seeds

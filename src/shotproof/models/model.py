@@ -227,8 +227,8 @@ def read_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], dict[str, An
         header: Header = typed(meta or {}, Header)
     if header.kind != kind:
         raise InputError(f"{path} is no {kind} of Shotproof: its metadata names {header.kind or 'none'}")
-    if header.format not in range(1, FORMAT + 1):
-        raise InputError(f"{what} has format {header.format}; the newest that is read is {FORMAT}")
+    if header.format not in (None, FORMAT):
+        raise InputError(f"{what} has format {header.format}; this version reads {FORMAT}")
     return tensors, meta
 
 

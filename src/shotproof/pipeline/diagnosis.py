@@ -10,7 +10,7 @@ from pathlib import Path
 
 from shotproof.core.errors import ShotproofError
 from shotproof.core.installation import Dependency, Extra, core_dependencies, extras
-from shotproof.core.runtime.cache import default_cache
+from shotproof.core.runtime.runtime import default_cache
 from shotproof.version import __version__
 
 

@@ -11,18 +11,18 @@ from pathlib import Path
 import pyarrow as pa
 
 from shotproof.analysis.explored_tasks import CONTEXT, explored_tasks
-from shotproof.analysis.task_sources import attributes_of, catalog_of
+from shotproof.analysis.inputs import Inputs
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import current_runtime
 from shotproof.core.storage.files import is_folder, is_there
 from shotproof.core.storage.whole_files import whole_file
-from shotproof.core.tables import check_output
-from shotproof.pipeline.run_files import files_of, kind_of
+from shotproof.core.tables import check_replaceable
+from shotproof.pipeline.read import files_by_kind
 from shotproof.report.explorer.explorer_site import INDEX, ExploredSet, Site
 from shotproof.report.explorer.server import ExplorerServer
-from shotproof.results.answers import answers_on, results_on
+from shotproof.results.answers import AnsweredTasks, answers_on, results_on
 from shotproof.results.origin import Origin, design_name, labels_of
 from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
@@ -94,12 +94,10 @@ def read_site(folder: str | Path) -> Site:
     if not is_folder(folder):
         what = "is a file" if is_there(folder) else "does not exist"
         raise InputError(f"{folder} {what}: expected the folder of a run, such as birds-results/")
-    files: dict[str, list[Path]] = {}
-    for file in files_of(folder):
-        files.setdefault(kind_of(file), []).append(file)
+    files = files_by_kind(folder)
     results = [Results.read(file) for file in files.get("results", [])]
     catalogs = [Catalog.read(file) for file in files.get("catalog", [])]
-    attributes = [Attributes.read(file) for file in files.get("attributes", [])]
+    inputs = Inputs(catalogs=catalogs, attributes=[Attributes.read(file) for file in files.get("attributes", [])])
     origins = [Origin.of(given) for given in results]
     designs = list({origin.design: None for origin in origins})
     labels = labels_of(origins)
@@ -112,16 +110,9 @@ def read_site(folder: str | Path) -> Site:
         if own:
             name = names[next(place for place, given in enumerate(results) if given is own[0])]
             several = sum(other == name for other, _ in drawn) > 1
-            sets.append(
-                _explored(
-                    os.path.relpath(file.with_suffix(""), folder).removeprefix("tasks-"),
-                    f"{name}, seed {tasks.record.seed}" if several else name,
-                    tasks,
-                    own,
-                    catalogs,
-                    attributes,
-                )
-            )
+            key = os.path.relpath(file.with_suffix(""), folder).removeprefix("tasks-")
+            told_apart = f"{name}, seed {tasks.record.seed}" if several else name
+            sets.append(_explored(key, told_apart, answers_on(tasks, own), inputs))
     if not sets:
         raise InputError(f"{folder} has no results on its task sets: evaluate them first (shotproof run, evaluate)")
     site = Site(folder.resolve().name, sets, catalogs)
@@ -135,9 +126,7 @@ def write_site(site: Site, folder: Path) -> int:
 
     Items that cannot be read are left out; the page shows their names.
     """
-    check_output(folder, folder=True)
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / INDEX).is_file():
-        raise InputError(f"{folder} holds other files: expected a new folder, an empty one, or an earlier export")
+    check_replaceable(folder, [INDEX], "an earlier export")
     paths = list(site.paths())
     with current_runtime().progress_bar("writing", len(paths)) as advance:
         for path in paths:
@@ -149,21 +138,14 @@ def write_site(site: Site, folder: Path) -> int:
     return len(paths)
 
 
-def _explored(
-    key: str,
-    name: str,
-    tasks: TaskSet,
-    results: list[Results],
-    catalogs: list[Catalog],
-    attributes: list[Attributes],
-) -> ExploredSet:
-    catalog = catalog_of(tasks, catalogs)
-    explored = explored_tasks(answers_on(tasks, results), catalog, attributes_of(tasks, attributes))
-    column = tasks.record.context_column or CONTEXT
+def _explored(key: str, name: str, answered: AnsweredTasks, inputs: Inputs) -> ExploredSet:
+    catalog = inputs.catalog_of(answered.tasks)
+    explored = explored_tasks(answered, catalog, inputs.attributes_of(answered.tasks))
+    column = answered.tasks.record.context_column or CONTEXT
     return ExploredSet(
         key,
         name,
         explored,
-        None if catalog is None else next(place for place, one in enumerate(catalogs) if one is catalog),
+        None if catalog is None else next(place for place, one in enumerate(inputs.catalogs) if one is catalog),
         column.replace("_", " ") if explored.context.names else None,
     )

@@ -16,8 +16,8 @@ from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import current_runtime
 from shotproof.core.storage.files import is_folder
 from shotproof.core.storage.whole_files import whole_folder
-from shotproof.core.tables import check_output
-from shotproof.pipeline.run_files import files_of, kind_of
+from shotproof.core.tables import check_replaceable
+from shotproof.pipeline.read import files_of, kind_of
 from shotproof.pipeline.steps.steps import MANIFEST
 from shotproof.report.leaderboard.leaderboard_site import DATA, INDEX, site_files
 from shotproof.results.encoder_names import short_encoder_names
@@ -78,7 +78,7 @@ def leaderboard(
     if interval is not None:
         check_intervals([interval])
     if output is not None:
-        _check_site(Path(output))
+        check_replaceable(Path(output), [INDEX, DATA], "an earlier site")
     if not is_folder(folder):
         raise InputError(f"{folder} is no folder: expected one with cards and results")
     measured, tasks = _read(folder)
@@ -88,13 +88,6 @@ def leaderboard(
     if output is not None:
         write_site(board, title, Path(output))
     return board
-
-
-def _check_site(output: Path) -> None:
-    """Refuse to replace a folder that is no site."""
-    check_output(output, folder=True)
-    if output.is_dir() and any(output.iterdir()) and not all((output / name).is_file() for name in (INDEX, DATA)):
-        raise InputError(f"{output} holds other files: expected a new folder, an empty one, or an earlier site")
 
 
 def _read(folder: Path) -> tuple[list[Measured], list[TaskSet]]:

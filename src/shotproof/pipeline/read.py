@@ -2,34 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 from shotproof.analysis.inputs import Inputs
-from shotproof.analysis.reevaluation.kept_arrays import KeptArrays
 from shotproof.analysis.similarity import Similarity
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.card import Card
-from shotproof.core.storage.files import is_folder
-from shotproof.core.storage.parts import in_parts
+from shotproof.core.errors import InputError
+from shotproof.core.plain_values import typed
+from shotproof.core.records import Header
+from shotproof.core.storage.files import is_folder, names_below
+from shotproof.core.storage.parts import in_parts, own_name
 from shotproof.core.storage.places import absolute
+from shotproof.core.tables import placed, read_meta, read_parquet_schema
 from shotproof.core.trust import Trust
 from shotproof.features.features import Features
 from shotproof.pipeline.bundle.bundle import Bundle
 from shotproof.pipeline.experiment import Experiment
-from shotproof.pipeline.run_files import files_of, kind_of
 from shotproof.pipeline.steps.steps import Steps
-from shotproof.pipeline.study import Part, Study
 from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 
 if TYPE_CHECKING:
     from shotproof.models.model import Model  # imported where one is read: it needs PyTorch
+    from shotproof.pipeline.study import Part, Study
 
-Readable = Union[Catalog, Attributes, Features, TaskSet, Results, Similarity, Experiment, "Model", Card, Bundle, Study]
+Readable = Union[
+    Catalog, Attributes, Features, TaskSet, Results, Similarity, Experiment, "Model", Card, Bundle, "Study"
+]
 
 MODEL_SUFFIXES = (".model", ".safetensors")
 _KINDS: dict[str, Any] = {
@@ -40,13 +43,55 @@ _KINDS: dict[str, Any] = {
     "results": Results,
     "similarity": Similarity,
 }
-_ROLES: dict[str, Any] = {
-    "results": Results,
-    "tasks": TaskSet,
-    "catalogs": Catalog,
-    "features": Features,
-    "attributes": Attributes,
+_ROLES = {"results": Results, "tasks": TaskSet, "catalogs": Catalog, "features": Features, "attributes": Attributes}
+# What tells files apart that somebody made with a script of their own.
+_COLUMNS = {
+    "results": {"method", "task", "slot", "n_correct"},
+    "tasks": {"task", "slot", "support", "query"},
+    "features": {"item", "feature"},
+    "catalog": {"item", "path", "label"},
+    "attributes": {"item", "attributes"},
+    "similarity": {"item", "m_ce", "m_te"},
 }
+
+
+def kind_of(path: Path) -> str:
+    """What a file holds: by its metadata, or else by its columns."""
+    schema = read_parquet_schema(path, str(path))
+    with placed(f"{path}, metadata, "):
+        header: Header = typed(read_meta(schema, str(path)), Header)
+    if header.kind in _COLUMNS:
+        return header.kind
+    for name, columns in _COLUMNS.items():
+        if columns <= set(schema.names):
+            return name
+    listed = ", ".join(schema.names[:8])
+    raise InputError(f"{path} is none of our files: expected {', '.join(_COLUMNS)}; it has the columns {listed}")
+
+
+def holds_files(path: Path) -> bool:
+    """Return whether this is a folder of files, and not a table in parts."""
+    return is_folder(path) and not in_parts(path)
+
+
+def files_of(path: Path, run: Steps | None = None) -> list[Path]:
+    """A file itself; of a folder, the files of its last run, or else all Parquet files below it."""
+    if not holds_files(path):
+        return [path]
+    current = (run or Steps(path)).manifest.current
+    names = current or sorted({own_name(name) for name in names_below(path) if name.endswith(".parquet")})
+    files = [path / name for name in names]
+    if not files:
+        raise InputError(f"{path} has no run in it: expected a folder that shotproof run has written, or Parquet files")
+    return files
+
+
+def files_by_kind(folder: Path) -> dict[str, list[Path]]:
+    """The files of a folder's last run, or else all Parquet files below it, by what they hold."""
+    files: dict[str, list[Path]] = {}
+    for file in files_of(folder):
+        files.setdefault(kind_of(file), []).append(file)
+    return files
 
 
 def read(path: str | Path, *, trust: Trust = False) -> Readable:
@@ -72,7 +117,9 @@ def read(path: str | Path, *, trust: Trust = False) -> Readable:
         <Catalog: world of shapes, 6 items of 2 classes, splits all>
     """
     path = Path(path)
-    if is_folder(path) and not in_parts(path):
+    if holds_files(path):
+        from shotproof.pipeline.study import Study
+
         return Study.of(path, trust=trust)
     if path.suffix in MODEL_SUFFIXES:
         from shotproof.models.model import Model
@@ -84,8 +131,19 @@ def read(path: str | Path, *, trust: Trust = False) -> Readable:
         return Card.read(path)
     if path.suffix == ".zip":
         return Bundle.read(path)
-    found: Readable = _KINDS[kind_of(path)].read(path)
-    return found
+    return read_table_file(path)
+
+
+def read_table_file(path: Path) -> Readable:
+    """Read a Parquet file of any kind."""
+    made: Readable = _KINDS[kind_of(path)].read(path)
+    return made
+
+
+def by_role(parts: Iterable[Any]) -> dict[str, Any]:
+    """Sort what was read into the lists that `Inputs` has; what has no place there is left out."""
+    listed = list(parts)
+    return {role: [part for part in listed if isinstance(part, kind)] for role, kind in _ROLES.items()}
 
 
 def read_inputs(parts: Sequence[Part], *, halvings: int | None = None, trust: Trust = False) -> Inputs:
@@ -101,45 +159,20 @@ def read_inputs(parts: Sequence[Part], *, halvings: int | None = None, trust: Tr
         InputError: a file is not there, or not of a kind that is of use here.
     """
     paths = [Path(part) for part in parts if isinstance(part, str | Path)]
-    files = {f"{absolute(file)}": file for path in paths for file in files_of(path)}
-    made = [part for part in parts if not isinstance(part, str | Path)]
-    made += [_KINDS[kind_of(file)].read(file) for file in files.values()]
-    runs = [Steps(path) for path in paths if is_folder(path) and not in_parts(path)]
-    roles: dict[str, Any] = {role: [part for part in made if isinstance(part, kind)] for role, kind in _ROLES.items()}
+    runs = {path: Steps(path) for path in paths if holds_files(path)}
+    files = {f"{absolute(file)}": file for path in paths for file in files_of(path, runs.get(path))}
+    made: list[Any] = [part for part in parts if not isinstance(part, str | Path)]
+    strange = next((part for part in made if not isinstance(part, tuple(_KINDS.values()))), None)
+    if strange is not None:
+        expected = "results, task sets, catalogs, features, attributes, files of these, or folders of runs"
+        raise InputError(f"expected {expected}, found {type(strange).__name__}")
+    made += map(read_table_file, files.values())
     inputs = Inputs(
-        **roles,
+        **by_role(made),
         halvings=halvings,
         trust=trust,
         folders=list(dict.fromkeys(path if is_folder(path) else path.parent for path in paths)),
-        keeper=KeptBefore(runs),
+        keeper=Steps(None, before=list(runs.values())),
     )
-    is_quick = halvings is None and any(steps.manifest.quick for steps in runs)
+    is_quick = halvings is None and any(run.manifest.quick for run in runs.values())
     return inputs.quickly() if is_quick else inputs
-
-
-@dataclass(frozen=True)
-class KeptBefore:
-    """Finds what runs have kept in their folders; what is made beside is kept in memory, and no folder written to."""
-
-    runs: Sequence[Steps]
-    memory: Steps = field(default_factory=lambda: Steps(None))
-
-    def is_current(self, name: str, inputs: Sequence[Any], parameters: Any) -> bool:
-        """Return whether a run, or memory, has this."""
-        return any(steps.is_current(name, inputs, parameters) for steps in (*self.runs, self.memory))
-
-    def step(
-        self,
-        kind: type[KeptArrays],
-        name: str,
-        inputs: Sequence[Any],
-        parameters: Any,
-        make: Callable[[], KeptArrays],
-        compared: bool = True,
-    ) -> KeptArrays | None:
-        """Return what a run has made from the same inputs by the same parameters, or else make it."""
-        for steps in self.runs:
-            kept = steps.current(kind, name, inputs, parameters)
-            if kept is not None:
-                return kept
-        return self.memory.step(kind, name, inputs, parameters, make, compared)

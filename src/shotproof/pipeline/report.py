@@ -1,132 +1,35 @@
-"""The report: everything that its page shows is computed here, and handed to the page to be drawn.
-
-sp.write_report("report.html", results, tasks=[random, biased], catalog=catalog)
-"""
+"""The report: everything that its page shows is computed here, and handed to the page to be drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
-from shotproof.analysis.compare import compare
-from shotproof.analysis.explanation.explain import Explanation, check_mismatch, explain_hardest, mismatch_examples
+from shotproof.analysis.explanation.explain import Explanation, explain_hardest, mismatch_examples
 from shotproof.analysis.explanation.mismatch import Pooling
 from shotproof.analysis.explored_tasks import choose_tasks
 from shotproof.analysis.fooled import find_fooled
 from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.plan_curve import plan_curves
-from shotproof.analysis.projection import NO_PROJECTION, check_projection, shift_projections
+from shotproof.analysis.projection import NO_PROJECTION, shift_projections
 from shotproof.analysis.similarity import Similarity
-from shotproof.analysis.task_sources import catalog_of
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.plot import save_figures
 from shotproof.comparison.verdicts import verdicts
 from shotproof.core.errors import InputError
-from shotproof.core.runtime.runtime import Runtime, resolve
-from shotproof.features.features import Features
 from shotproof.report.pages.content import ExplainedTasks, GalleryTask, PageContent, SetCosts
 from shotproof.report.pages.mismatch_examples import write_explanation_page
 from shotproof.report.pages.page import write_page
 from shotproof.results.answers import AnsweredTasks, answers_on
 from shotproof.results.origin import REFERENCES, Design
-from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 
 TITLE = "How much do these classifiers lean on shortcuts?"
 GALLERY_TASKS = 6  # in all
 PAGES = (".html", ".htm", "")
-
-Kind = TypeVar("Kind")
-
-
-def write_report(
-    path: str | Path,
-    results: Results | Sequence[Results] | Inputs,
-    *,
-    tasks: Sequence[TaskSet] = (),
-    catalog: Catalog | Sequence[Catalog] | None = None,
-    attributes: Attributes | Sequence[Attributes] | None = None,
-    features: Sequence[Features] = (),
-    title: str | None = None,
-    intervals: str | Sequence[str] | None = None,
-    metric: str = "acc",
-    placebo: bool = True,
-    mismatch: Pooling = "class",
-    similarity: Similarity | None = None,
-    figures: str | Path | None = None,
-    projection: str = "pca",
-    experiment: str | None = None,
-    runtime: Runtime | None = None,
-) -> Comparison:
-    """Compare results and write the comparison as a page that opens offline.
-
-    Without the task sets, the catalog or the attributes the page says what they would add.
-
-    Args:
-        path: the page, `.html`
-        results: what was evaluated, or all that was read from a run's folder
-        tasks: the task sets that the results are on: with the catalog for the gallery, alone for the attributes that
-            cost most, with the attributes for why the tasks are hard
-        catalog: the data set, or several: for the gallery and the plan
-        attributes: the attributes, or those of several detectors
-        features: for placebos, for intervals other than `sampler`, and for the query loss of hard tasks
-        title: the page's
-        intervals, metric, placebo: as `compare` takes them
-        mismatch: as `explain` takes it
-        similarity: adds how near the images are to their concepts and contexts
-        figures: a folder for the figures of the comparison, as SVG, PDF and PNG
-        projection: how an iid task and its ood one are laid out on a plane: `pca`, `tsne` or `none`
-        experiment: the name of the experiment's file, for what to do next
-        runtime: how it is computed; None is the current one
-
-    Returns:
-        The comparison that is on the page.
-
-    Raises:
-        InputError: the page's name ends in something else, or what an interval needs is not there.
-        UnknownName: there is no such projection.
-        Mismatch: results that claim the same tasks are not on the same tasks, or a task set has no results.
-
-    Example:
-        >>> import tempfile
-        >>> import shotproof as sp
-        >>> world = sp.ShapesWorld(classes=6, items=40)
-        >>> tasks = sp.sample(world.catalog(), "random", tasks=20)
-        >>> results = sp.evaluate(tasks, sp.encode(world.catalog(), sp.DialEncoder(0.5)), "ncc")
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     comparison = sp.write_report(f"{folder}/report.html", results)
-        >>> comparison.methods
-        ['ncc']
-    """
-    check_page_name(Path(path), "figures=FOLDER")
-    check_projection(projection)
-    check_mismatch(mismatch)
-    given = results if isinstance(results, Inputs) else Inputs(_listed(results))
-    inputs = replace(
-        given,
-        tasks=[*given.tasks, *tasks],
-        catalogs=[*given.catalogs, *_listed(catalog)],
-        features=[*given.features, *features],
-        attributes=[*given.attributes, *_listed(attributes)],
-    )
-    with resolve(runtime):
-        comparison = compare(inputs, intervals=intervals, metric=metric, placebo=placebo)
-        write_compared(
-            path,
-            comparison,
-            inputs,
-            title=title,
-            mismatch=mismatch,
-            similarity=similarity,
-            figures=figures,
-            projection=projection,
-            experiment=experiment,
-        )
-    return comparison
 
 
 def write_compared(
@@ -141,13 +44,23 @@ def write_compared(
     projection: str = "pca",
     experiment: str | None = None,
 ) -> None:
-    """Write a comparison as a page; with the arguments of `write_report`.
+    """Write a comparison as a page that opens offline.
+
+    Without the task sets, the catalog or the attributes the page says what they would add.
 
     Args:
         path: the page, `.html`
-        comparison: of the inputs's results
+        comparison: of the inputs' results
         inputs: all that was read or made
-        title, mismatch, similarity, figures, projection, experiment: as `write_report` takes them
+        title: the page's
+        mismatch: as `explain` takes it
+        similarity: adds how near the images are to their concepts and contexts
+        figures: a folder for the figures of the comparison, as SVG, PDF and PNG
+        projection: how an iid task and its ood one are laid out on a plane: `pca`, `tsne` or `none`
+        experiment: the name of the experiment's file, for what to do next
+
+    Raises:
+        Mismatch: a task set has no results.
     """
     sets = _answered_sets(comparison, inputs)
     explained = []
@@ -155,12 +68,12 @@ def write_compared(
         hard = explanation.sets[0].tasks
         design, label = _place(comparison, hard)
         name = f"{label}, {comparison.design_name(design)}"
-        explained.append(_explained(name, explanation, words, catalog_of(hard, inputs.catalogs)))
+        explained.append(_explained(name, explanation, words, inputs.catalog_of(hard)))
     content = PageContent(
         title=title or TITLE,
         comparison=comparison,
         inputs=inputs,
-        gallery=_gallery(sets, inputs.catalogs),
+        gallery=_gallery(sets, inputs),
         costs=list(_costs(comparison)),
         plans=plan_curves(comparison, inputs),
         explained=explained,
@@ -188,8 +101,9 @@ def write_explanations(
         InputError: the page's name ends in something else.
     """
     check_page_name(Path(path))
+    inputs = Inputs(catalogs=catalogs)
     parts = [
-        _explained(one.sets[0].name, one, attributes, catalog_of(one.sets[0].tasks, catalogs))
+        _explained(one.sets[0].name, one, attributes, inputs.catalog_of(one.sets[0].tasks))
         for one, attributes in explained
     ]
     write_explanation_page(Path(path), parts)
@@ -247,12 +161,12 @@ def _costs(comparison: Comparison) -> Iterator[SetCosts]:
             yield SetCosts(name, comparison.classifier_title(classifier), costs[classifier])
 
 
-def _gallery(sets: Sequence[_AnsweredSet], catalogs: Sequence[Catalog]) -> list[GalleryTask]:
+def _gallery(sets: Sequence[_AnsweredSet], inputs: Inputs) -> list[GalleryTask]:
     """Some tasks of each set whose catalog is there, evenly spaced from the hardest to the easiest.
 
     Of replicates, those of the first seed.
     """
-    shown = [(one, catalog) for one in sets if (catalog := catalog_of(one.replicates[0].tasks, catalogs)) is not None][
+    shown = [(one, catalog) for one in sets if (catalog := inputs.catalog_of(one.replicates[0].tasks)) is not None][
         :GALLERY_TASKS
     ]
     return [
@@ -279,10 +193,3 @@ def _seed(replicates: Sequence[AnsweredTasks]) -> str:
 def _evenly(total: int, parts: int) -> Iterator[int]:
     """A number for each part; the first parts take what is left over."""
     return (total // parts + (index < total % parts) for index in range(parts))
-
-
-def _listed(given: Kind | Sequence[Kind] | None) -> list[Kind]:
-    """One thing, several or none, as a list."""
-    if given is None:
-        return []
-    return list(given) if isinstance(given, Sequence) else [given]

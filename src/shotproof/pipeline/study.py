@@ -14,8 +14,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from shotproof.analysis.compare import compare as compare_inputs
+from shotproof.analysis.explanation.explain import Explanation, check_mismatch, explain_hardest
+from shotproof.analysis.explanation.mismatch import Pooling
 from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.make_card import make_card
+from shotproof.analysis.projection import check_projection
+from shotproof.analysis.similarity import Similarity
 from shotproof.attributes.attributes import Attributes
 from shotproof.attributes.detector import detectors
 from shotproof.catalog.catalog import Catalog
@@ -37,8 +41,9 @@ from shotproof.pipeline.checks import placed
 from shotproof.pipeline.draw_entries import Draw
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.method_uses import MethodUse
+from shotproof.pipeline.read import read_inputs
 from shotproof.pipeline.report import check_page_name, write_compared
-from shotproof.pipeline.steps.experiment_steps import ExperimentSteps, Given
+from shotproof.pipeline.steps.experiment_steps import ExperimentSteps
 from shotproof.pipeline.steps.owner import Owner
 from shotproof.pipeline.steps.steps import Steps, Tell
 from shotproof.results.evaluated import Classifier
@@ -126,10 +131,10 @@ class Study:
         words = attributes
         if words is None and catalog.medium == "image":
             words = "photometric"
-        given = Given(
-            catalog=catalog,
-            features={own.name: own for own in chosen if isinstance(own, Features)},
-            attributes={words.record.name: words} if isinstance(words, Attributes) else {},
+        given = Inputs(
+            catalogs=[catalog],
+            features=[own for own in chosen if isinstance(own, Features)],
+            attributes=[words] if isinstance(words, Attributes) else [],
         )
         named = [words] if isinstance(words, str) else [] if words is None or isinstance(words, Attributes) else words
         place = None if folder is None else Path(folder)
@@ -151,11 +156,11 @@ class Study:
         self,
         experiment: Experiment | None,
         steps: Steps,
-        given: Given | None = None,
+        given: Inputs | None = None,
         runtime: Runtime | None = None,
         inputs: Inputs | None = None,
     ) -> None:
-        self.experiment, self.steps, self._given, self._runtime = experiment, steps, given or Given(), runtime
+        self.experiment, self.steps, self._given, self._runtime = experiment, steps, given or Inputs(), runtime
         self._inputs = inputs
         self._trust: Trust = False
         self._compared: dict[Any, Comparison] = {}
@@ -185,11 +190,10 @@ class Study:
         Raises:
             InputError: a file is not there, or not of a kind that is of use here.
         """
-        from shotproof.pipeline.read import read_inputs
-
         study = cls.__new__(cls)
         inputs = read_inputs(_listed(parts), halvings=halvings, trust=trust)
-        study._begin(None, Steps(None), runtime=runtime, inputs=replace(inputs, methods=list(methods)))
+        assert isinstance(inputs.keeper, Steps)
+        study._begin(None, inputs.keeper, runtime=runtime, inputs=replace(inputs, methods=list(methods)))
         study._trust = trust
         return study
 
@@ -226,10 +230,7 @@ class Study:
     @property
     def catalog(self) -> Catalog:
         """The data."""
-        if self._inputs is not None:
-            return self._inputs.catalogs[0]
-        assert self._given.catalog is not None
-        return self._given.catalog
+        return (self._inputs or self._given).catalogs[0]
 
     @property
     def features(self) -> dict[str, Features]:
@@ -366,6 +367,23 @@ class Study:
         classifier = next(fits, Classifier(encoder or "", method or ""))
         return make_card(comparison, self.inputs, classifier)
 
+    def explain(self, *, mismatch: Pooling = "class", level: float = 0.95) -> list[Explanation]:
+        """Say why tasks are hard: what their supports have and their queries lack, against the reference and chance.
+
+        Args:
+            mismatch: between support and query: `class` by class, or `pooled` over the classes of a task
+            level: of the intervals
+
+        Returns:
+            An explanation of each group of matched task sets that is not random alone, the hardest set first.
+
+        Raises:
+            InputError: there is no such kind of mismatch.
+        """
+        check_mismatch(mismatch)
+        with resolve(self._runtime), trusting(self._trust):
+            return [explanation for explanation, _ in explain_hardest(self.inputs, mismatch=mismatch, level=level)]
+
     def report(
         self,
         path: str | Path | None = None,
@@ -373,7 +391,9 @@ class Study:
         title: str | None = None,
         comparison: Comparison | None = None,
         figures: str | Path | None = None,
-        **shown: Any,
+        mismatch: Pooling | None = None,
+        projection: str | None = None,
+        similarity: Similarity | None = None,
     ) -> Path:
         """Write the comparison as a page that opens offline, with all that the study can show.
 
@@ -382,25 +402,35 @@ class Study:
             title: the page's
             comparison: what is shown; by default what `compare()` gives
             figures: a folder for the figures of the comparison, as SVG, PDF and PNG
-            shown: `mismatch`, `projection`, `similarity`, as `shotproof compare -o` takes them
+            mismatch: between support and query, of why tasks are hard: `class`, the default, or `pooled`
+            projection: how an iid task and its ood one are laid out on a plane: `pca`, the default, `tsne` or `none`
+            similarity: adds how near the images are to their concepts and contexts
 
         Returns:
             The page. If it is in the study's folder and up to date, it is not written again.
+
+        Raises:
+            InputError: the page's name ends in something else, or there is no such kind of mismatch.
+            UnknownName: there is no such projection.
         """
-        page = self.page if path is None else Path(path)
+        page, asked = self.page if path is None else Path(path), self.experiment
         check_page_name(page, "figures=FOLDER")
-        experiment = self.experiment
-        if experiment is not None:
-            usual = {"projection": experiment.projection, "mismatch": experiment.mismatch}
-            shown = {**usual, "experiment": experiment.file.name if experiment.file else None, **shown}
-            title = title or experiment.title
+        mismatch = mismatch or (asked.mismatch if asked else "class")
+        projection = projection or (asked.projection if asked else "pca")
+        check_mismatch(mismatch)
+        check_projection(projection)
+        title = title or (asked.title if asked else None)
+        experiment = asked.file.name if asked and asked.file else None
         comparison = comparison or self.compare()
 
         def write(to: Path) -> None:
+            shown: dict[str, Any] = {"mismatch": mismatch, "projection": projection, "similarity": similarity}
             with resolve(self._runtime), trusting(self._trust):
-                write_compared(to, comparison, self.inputs, title=title, figures=figures, **shown)
+                write_compared(
+                    to, comparison, self.inputs, title=title, figures=figures, experiment=experiment, **shown
+                )
 
-        if self.steps.folder is None or page != self.page or figures is not None:
+        if self.steps.folder is None or page != self.page or figures is not None or similarity is not None:
             write(page)
         else:
             inputs = self.inputs
@@ -408,7 +438,7 @@ class Study:
             made = (*inputs.results, *inputs.tasks, *inputs.catalogs, *inputs.features, *inputs.attributes)
             # It has pictures of the items, and names of the classes.
             told = [[catalog.stamp, catalog.record.to_meta()] for catalog in inputs.catalogs]
-            self.steps.write_file(REPORT_FILE, [*made, told], [how, title, shown], write)
+            self.steps.write_file(REPORT_FILE, [*made, told], [how, title, mismatch, projection, experiment], write)
         return page
 
     def _make(self, experiment: Experiment, leave_out: bool = False) -> None:
@@ -489,6 +519,8 @@ def run(
             with steps.stage("report") as stage:
                 study.report()
                 stage.done = REPORT_FILE
+        if not study.made:
+            tell(f"nothing to compute: all {len(study.reused):,} files are up to date")
     return study
 
 
@@ -555,5 +587,6 @@ def _draw(entry: str | Sampler | Mapping[str, Any], **shape: Any) -> Draw:
     table: dict[str, Any] = dict(entry) if isinstance(entry, Mapping) else {"name": entry}
     own = {key: table.pop(key, None) for key in ("encoder", "like", "attributes")}
     shape |= {key: table.pop(key) for key in ("split", "way", "shots", "query", "tasks", "seeds") if key in table}
-    sampler = table["name"] if isinstance(table.get("name"), Sampler) else samplers.make(table)
+    is_made = isinstance(table.get("name"), Sampler)
+    sampler = table["name"] if is_made else samplers.make(entry if isinstance(entry, str) else table)
     return Draw(sampler=sampler, **own, **shape)

@@ -78,7 +78,7 @@ class Pilot:
         A jackknife over 20 blocks of tasks, in logarithms, with Student's t; None where alpha is not above 0 without
         one of the blocks, or there are fewer tasks than 40.
         """
-        from scipy import stats
+        from scipy import special
 
         if self.tasks < 2 * _BLOCKS:
             return None
@@ -90,7 +90,7 @@ class Pilot:
             return None
         *without, whole = np.log(found)
         error = np.sqrt((_BLOCKS - 1) * np.var(without))
-        reach = stats.t.ppf((1 + level) / 2, _BLOCKS - 1) * error
+        reach = special.stdtrit(_BLOCKS - 1, (1 + level) / 2) * error
         return float(np.exp(whole - reach)), float(np.exp(whole + reach))
 
     def difference_variance(self, first: str, second: str, query: int) -> float | None:

@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+from scipy import special
 
 from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.limits import COUNT, MOST, QUERY, SHOT, WAY
@@ -291,7 +291,7 @@ def _point(variance: TaskVariance, query: int, tasks: int, level: float) -> Plan
     freedom = tasks - 1
     # A standard deviation over few tasks is too small on average, by this factor.
     short = math.sqrt(2 / freedom) * math.exp(special.gammaln(tasks / 2) - special.gammaln(freedom / 2))
-    half = stats.t.ppf((1 + level) / 2, freedom) * short * deviation / math.sqrt(tasks)
+    half = special.stdtrit(freedom, (1 + level) / 2) * short * deviation / math.sqrt(tasks)
     return PlannedTasks(query, deviation, tasks, float(half))
 
 

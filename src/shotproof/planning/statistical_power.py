@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-from scipy import stats
-
 from shotproof.core.errors import InputError
 from shotproof.stats.intervals import check_level
 
@@ -32,10 +30,12 @@ def statistical_power(
         >>> round(statistical_power(2.0, 100.0, 200), 2)
         0.8
     """
+    from scipy import special, stats
+
     samples = 1 if paired else 2
     freedom = samples * (tasks - 1)
     shift = difference * math.sqrt(tasks / (samples * variance))
-    return float(stats.nct.sf(stats.t.ppf((1 + level) / 2, freedom), freedom, shift))
+    return float(stats.nct.sf(special.stdtrit(freedom, (1 + level) / 2), freedom, shift))
 
 
 def tasks_needed(

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from shotproof.core.arrays import FloatArray as FloatArray
 from shotproof.core.arrays import IntArray
@@ -69,11 +68,13 @@ class Counts:
 
 def _guessed_worst(way: int, queries: Sequence[int]) -> float:
     """The mean of the lowest class accuracy under guessing, in percent, for classes with so many queries."""
+    from scipy import special
+
     steps = np.unique(np.concatenate([np.arange(1, count + 1) / count for count in queries]))
     reached = np.ones(len(steps))
     for count in queries:
         least = np.ceil(steps * count - 1e-9)  # right answers that reach the step
-        reached *= stats.binom.sf(least - 1, count, 1 / way)
+        reached *= special.bdtrc(least - 1, count, 1 / way)
     return float(100 * (np.diff(steps, prepend=0.0) * reached).sum())
 
 
@@ -85,6 +86,8 @@ def rank_correlation(first: Sequence[float], second: Sequence[float]) -> float:
     """
     if len(first) < FEWEST_RANKED or len(set(first)) == 1 or len(set(second)) == 1:
         return math.nan
+    from scipy import stats
+
     return float(stats.spearmanr(first, second).statistic)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +12,7 @@ import pyarrow.compute as pc
 from shotproof.core.arrays import IntArray
 from shotproof.core.errors import InputError, UnknownName
 from shotproof.core.records import ResultsRecord
-from shotproof.core.tables import Tabular, cast_columns, conform, digest, placed, read_table, whole_column, write_table
+from shotproof.core.tables import Tabular, cast_columns, conform, whole_column
 from shotproof.results.metrics import Counts
 
 REQUIRED = {
@@ -50,6 +49,8 @@ class Results(Tabular):
         [70.0]
     """
 
+    KIND, REQUIRED, RECORD = "results", REQUIRED, ResultsRecord
+
     table: pa.Table
     record: ResultsRecord = field(default_factory=ResultsRecord)
 
@@ -58,26 +59,10 @@ class Results(Tabular):
         _check(table)
         object.__setattr__(self, "table", table)
 
-    @classmethod
-    def read(cls, path: str | Path) -> Results:
-        """Read results.parquet; InputError where it is no file of results."""
-        table, record = read_table(Path(path), "results", REQUIRED, ResultsRecord)
-        with placed(f"{path}: "):
-            return cls(table, record)
-
-    def write(self, path: str | Path) -> None:
-        """Write results.parquet, whole or not at all."""
-        write_table(Path(path), self.table, "results", self.record, self.digest)
-
     def describe(self) -> str:
         """The methods, the encoder and the tasks."""
         methods = ", ".join(self.methods)
         return f"{methods} on {self.record.features.classifier}, {self.record.tasks.sampler or 'unknown'} tasks"
-
-    @cached_property
-    def digest(self) -> str:
-        """Digest of the counts."""
-        return digest(self.table, list(REQUIRED))
 
     @property
     def methods(self) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -19,11 +18,7 @@ from shotproof.core.tables import (
     Tabular,
     cast_columns,
     conform,
-    digest,
-    placed,
-    read_table,
     require_no_nulls,
-    write_table,
 )
 
 REQUIRED = {
@@ -57,6 +52,8 @@ class TaskSet(Tabular):
         [0, 2]
     """
 
+    KIND, REQUIRED, RECORD = "tasks", REQUIRED, TasksRecord
+
     table: pa.Table
     record: TasksRecord = field(default_factory=TasksRecord)
 
@@ -77,27 +74,11 @@ class TaskSet(Tabular):
         if query.null_count or np.add.reduceat(query.to_numpy(), self.starts[:-1]).min() == 0:
             raise InputError("tasks, column 'query': every class needs a list, and every task at least one item")
 
-    @classmethod
-    def read(cls, path: str | Path) -> TaskSet:
-        """Read tasks.parquet; InputError where it is no file of tasks."""
-        table, record = read_table(Path(path), "tasks", REQUIRED, TasksRecord)
-        with placed(f"{path}: "):
-            return cls(table, record)
-
-    def write(self, path: str | Path) -> None:
-        """Write tasks.parquet, whole or not at all."""
-        write_table(Path(path), self.table, "tasks", self.record, self.digest)
-
     def describe(self) -> str:
         """The sampler, how many tasks of which size, and the digest."""
         record = self.record
         sizes = f"{record.way or 'variable'}-way {record.shot or 'variable'}-shot"
         return f"{counted(len(self), f'{record.sampler or UNKNOWN} task')}, {sizes}, digest {self.digest}"
-
-    @cached_property
-    def digest(self) -> str:
-        """Digest of the tasks themselves: equal digests, equal tasks."""
-        return digest(self.table, list(REQUIRED))
 
     @property
     def match(self) -> str:

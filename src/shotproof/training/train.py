@@ -14,7 +14,7 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, Interrupted
 from shotproof.core.limits import SEED
-from shotproof.core.runtime.packed import compute_in_threads
+from shotproof.core.runtime.carried import compute_in_threads
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.tables import check_output
 from shotproof.features.features import Features

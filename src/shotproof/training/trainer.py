@@ -17,11 +17,9 @@ from torch import Tensor
 from torch.utils._triton import has_triton
 
 from shotproof.core.errors import TrainingFailed
-from shotproof.core.runtime.memory import keep_freed_memory
-from shotproof.core.runtime.progress import Advance
+from shotproof.core.runtime.devices import keep_freed_memory, thread_beside
+from shotproof.core.runtime.progress import Advance, cost_note, timed
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.runtime.threads import thread_beside
-from shotproof.core.runtime.time_costs import cost_note, timed
 from shotproof.core.storage.whole_files import write_text
 from shotproof.models.augment import Augmentation
 from shotproof.models.backbones.resnet12 import advance_drop_blocks

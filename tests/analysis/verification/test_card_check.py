@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shotproof.analysis.verification.card_check import card_problems
-from shotproof.analysis.verification.recomputation import Recomputation
+from shotproof.analysis.verification.results_check import Recomputation
 from shotproof.comparison.card import Card, CardAxis, CardTasks
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from shotproof.analysis.verification.recomputation import Recomputation
-from shotproof.analysis.verification.results_check import results_problems
+from shotproof.analysis.verification.results_check import Recomputation, results_problems
 from shotproof.core.errors import InputError
 from shotproof.core.records import Source
 from shotproof.evaluation.evaluate import evaluate

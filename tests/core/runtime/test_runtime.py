@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from shotproof.core.errors import InputError
-from shotproof.core.runtime.runtime import Runtime, current_runtime, resolve, runtime
+from shotproof.core.runtime.runtime import Runtime, current_runtime, default_cache, resolve, runtime
 
 
 def test_the_innermost_runtime_is_the_current_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,3 +83,13 @@ def test_work_sees_the_runtime_it_runs_under() -> None:
 def test_a_map_within_a_worker_stays_in_it() -> None:
     for process, inner in Runtime(workers=2).map(_nested, range(4), what="outside"):
         assert inner == {process} != {os.getpid()}
+
+
+def test_the_folder_follows_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SHOTPROOF_CACHE", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert default_cache() == Path.home() / ".cache" / "shotproof"
+    monkeypatch.setenv("XDG_CACHE_HOME", "/xdg")
+    assert default_cache() == Path("/xdg/shotproof")
+    monkeypatch.setenv("SHOTPROOF_CACHE", "/mine")
+    assert default_cache() == Path("/mine")

@@ -18,9 +18,9 @@ from shotproof.comparison.card import Card
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import runtime
 from shotproof.features.encoder import encode
-from shotproof.pipeline.check import check
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.profile.profile import Profile, profile
+from shotproof.pipeline.verify import verify
 from shotproof.worlds.shapes import ShapesWorld
 
 pytestmark = pytest.mark.slow
@@ -107,7 +107,7 @@ def test_the_card_has_every_axis_and_says_what_is_missing(sound: Printed) -> Non
 
 
 def test_a_check_makes_the_card_again_with_its_placebos(sound: Printed) -> None:
-    found = check(sound.folder)
+    found = verify(sound.folder)
     assert (found.conclusion, found.unchecked) == ("verified", {})
 
 

@@ -20,7 +20,6 @@ from shotproof.analysis.explanation.mismatch import (
     sides_of,
 )
 from shotproof.analysis.inputs import Inputs
-from shotproof.analysis.task_sources import attributes_of
 from shotproof.attributes.attributes import Attributes
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.records import TasksRecord
@@ -303,7 +302,7 @@ def explain_hardest(
     return [
         explain_by_material(hard, others, inputs, mismatch=mismatch, level=level, runtime=runtime)
         for hard, *others in _groups(inputs)
-        if attributes_of(hard, inputs.attributes) is not None
+        if inputs.attributes_of(hard) is not None
     ]
 
 
@@ -332,7 +331,7 @@ def explain_by_material(
     Raises:
         InputError: no attributes know the items.
     """
-    attributes = attributes_of(tasks, inputs.attributes)
+    attributes = inputs.attributes_of(tasks)
     if attributes is None:
         raise InputError("no attributes say which words hold of the items of these tasks")
     used = {given.record.features_digest for given in results_on(tasks, inputs.results)}

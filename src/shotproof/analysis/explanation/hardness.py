@@ -13,7 +13,6 @@ from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.evaluation.batches import TaskArrays
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
-from shotproof.learners.heads.inductive.centroids import NearestCentroid
 from shotproof.results.metrics import FloatArray, rank_correlation
 from shotproof.results.origin import Origin
 from shotproof.results.results import Results
@@ -106,6 +105,7 @@ def query_losses(tasks: TaskSet, features: Features, runtime: Runtime | None = N
     from shotproof.core.runtime.devices import choose_device
     from shotproof.evaluation.item_tensors import ItemTensors
     from shotproof.evaluation.scoring import Gathered, tasks_at_a_time
+    from shotproof.learners.heads.inductive.centroids import NearestCentroid
 
     arrays = TaskArrays.of(tasks, features)
     items, method = ItemTensors(arrays, choose_device(resolve(runtime).device, torch.float64)), NearestCentroid()

@@ -37,14 +37,20 @@ def expected_mismatch(support: int, query: int) -> FloatArray:
         >>> expected_mismatch(1, 1).tolist()
         [0.0, 100.0, 0.0]
     """
-    from scipy.stats import hypergeom
-
     total = support + query
     holders, drawn = np.arange(total + 1)[:, None], np.arange(support + 1)
-    probability = hypergeom.pmf(drawn, total, holders, support)
+    ways = _log_choices(holders, drawn) + _log_choices(total - holders, support - drawn)
+    probability = np.exp(ways - _log_choices(total, support))
     distance = 100 * np.abs(drawn / support - (holders - drawn) / query)
     expected: FloatArray = (probability * distance).sum(axis=1)
     return expected
+
+
+def _log_choices(total: Any, chosen: Any) -> Any:
+    """The logarithm of the number of ways to choose some of a total; -inf if there are none."""
+    from scipy.special import gammaln
+
+    return gammaln(total + 1) - gammaln(chosen + 1) - gammaln(total - chosen + 1)
 
 
 class ChanceTable:

@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -15,14 +14,12 @@ import pyarrow as pa
 from shotproof.core.arrays import FloatArray
 from shotproof.core.errors import InputError
 from shotproof.core.records import Record
-from shotproof.core.tables import conform, digest, placed, read_table, write_table
+from shotproof.core.tables import Tabular, digest
 from shotproof.results.evaluated import METRICS, Classifier, Metric
 from shotproof.stats.evidence import MeanOf
 from shotproof.stats.halves import HalfMoments, HalvedMeans, Halves
 from shotproof.stats.shuffles import ShuffledMeans, ShuffledTasks
 
-KIND = "reevaluation"
-REQUIRED = {"name": "string"}
 SCHEMA = pa.schema([("name", pa.string()), ("shape", pa.list_(pa.int64())), ("values", pa.list_(pa.float64()))])
 
 Values = dict[Classifier, dict[Metric, FloatArray]]
@@ -40,8 +37,8 @@ class ReevaluationRecord(Record):
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class KeptArrays:
+@dataclass(frozen=True, repr=False)
+class KeptArrays(Tabular):
     """Arrays by name, with what they are of, as one file holds them.
 
     Example:
@@ -50,8 +47,15 @@ class KeptArrays:
         ([[1.0, 0.0], [0.0, 1.0]], 3)
     """
 
+    KIND, REQUIRED, RECORD = "reevaluation", {"name": "string"}, ReevaluationRecord
+
     table: pa.Table
     record: ReevaluationRecord = field(default_factory=ReevaluationRecord)
+
+    def __post_init__(self) -> None:
+        names = self.table.schema.names
+        if names != SCHEMA.names:
+            raise InputError(f"expected the columns {', '.join(SCHEMA.names)}, found {', '.join(names)}")
 
     @classmethod
     def of(cls, arrays: Mapping[str, Any], **facts: Any) -> Self:
@@ -67,21 +71,6 @@ class KeptArrays:
     def refusal(cls, reason: str) -> Self:
         """Keep the reason why there is nothing, so that it is not looked for again."""
         return cls(SCHEMA.empty_table(), ReevaluationRecord(refused=reason))
-
-    @classmethod
-    def read(cls, path: str | Path) -> Self:
-        """Read a file that `write` has written. Raise InputError if it is none."""
-        table, record = read_table(Path(path), KIND, REQUIRED, ReevaluationRecord)
-        with placed(f"{path}: "):
-            if table.schema.names != SCHEMA.names:
-                raise InputError(
-                    f"expected the columns {', '.join(SCHEMA.names)}, found {', '.join(table.schema.names)}"
-                )
-            return cls(conform(table, REQUIRED, KIND), record)
-
-    def write(self, path: str | Path) -> None:
-        """Write a Parquet file, whole or not at all."""
-        write_table(Path(path), self.table, KIND, self.record, self.digest)
 
     @cached_property
     def digest(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.analysis.inputs import Inputs
-from shotproof.analysis.reevaluation.best_query import best_query
 from shotproof.analysis.reevaluation.drawing import Drawing
 from shotproof.analysis.reevaluation.halvings import means_on_halves
 from shotproof.analysis.reevaluation.kept_arrays import (
@@ -26,18 +26,21 @@ from shotproof.analysis.reevaluation.kept_arrays import (
 )
 from shotproof.analysis.reevaluation.repeated import Classifiers
 from shotproof.analysis.reevaluation.shuffled_words import evaluate_shuffled
-from shotproof.core.errors import InputError, InsufficientData
+from shotproof.core.errors import InputError, InsufficientData, ShotproofError
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.evaluation.grounds import ON_ITEMS
 from shotproof.learners.adaptation.adaptation import Adaptation
 from shotproof.learners.method import Method
+from shotproof.planning.pilot import Pilot
+from shotproof.planning.plan import plan
 from shotproof.results.evaluated import Classifier, Evaluated, values_of
-from shotproof.results.origin import RANDOM, Design
+from shotproof.results.origin import RANDOM, Design, Origin
 from shotproof.stats.evidence import DEPLETION, Reevaluated, Replicates, Units, by_design, replicates_of
 from shotproof.stats.halves import HalvedMeans
 from shotproof.stats.intervals import Covers
 from shotproof.stats.shuffles import ShuffledTasks
+from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.taskset import TaskSet
 
@@ -238,3 +241,23 @@ def _methods(sets: Sequence[Evaluated], inputs: Inputs) -> dict[str, list[Method
     for classifier in dict.fromkeys(classifier for one in sets for classifier in one.values):
         methods.setdefault(classifier.encoder, []).append(inputs.method(classifier.method))
     return methods
+
+
+def best_query(random: Evaluated, inputs: Inputs) -> int | None:
+    """The number with the narrowest interval, in the middle of the classifiers'; None where results do not tell."""
+    design = random.origin.design
+    if design.shot is None:
+        return None
+    sizes = ItemPool.of(inputs.catalog(design.catalog).in_split(design.split)).sizes.tolist()
+    found = []
+    for given in inputs.results:
+        if Origin.of(given).tasks_digest != random.origin.tasks_digest:
+            continue
+        for method in given.methods:
+            try:
+                pilot = Pilot.of(given)
+                made = plan(pilot.moments(method), shot=design.shot, way=pilot.way, items=sizes)
+            except ShotproofError:  # one query per class, or an accuracy that never varies: nothing to plan from
+                continue
+            found += [] if made.query is None else [made.query]
+    return statistics.median_low(found) if found else None

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from shotproof.analysis.verification.recomputation import Recomputation
+from shotproof.analysis.verification.results_check import Recomputation
 from shotproof.comparison.card import Card, CardAxis
 from shotproof.comparison.card_contradictions import ROUNDING, axis_contradictions, same_number, twice
 from shotproof.core.arrays import FloatArray

@@ -97,7 +97,7 @@ def _output(output: Path | None, source: Path) -> Path:
 
 
 def _is_attributes(path: Path) -> bool:
-    from shotproof.pipeline.run_files import kind_of
+    from shotproof.pipeline.read import kind_of
 
     try:
         return kind_of(path) == "attributes"

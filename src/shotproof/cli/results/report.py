@@ -18,7 +18,6 @@ from shotproof.cli.results.files import (
     TaskFiles,
     Trusted,
     WithPlacebo,
-    read_files,
 )
 from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Workers, make_runtime
 
@@ -71,7 +70,8 @@ def report(
     from shotproof.analysis.similarity import Similarity
     from shotproof.cli.console import print_json
     from shotproof.core.tables import check_output
-    from shotproof.pipeline.report import check_page_name, write_report
+    from shotproof.pipeline.report import check_page_name
+    from shotproof.pipeline.study import Study
     from shotproof.stats.intervals import check_intervals
 
     check_page_name(output, "--figures FOLDER")
@@ -82,18 +82,17 @@ def report(
         check_output(figures, folder=True)
     if interval is not None:
         check_intervals(interval)
-    comparison = write_report(
+    parts = [*results, *(tasks or ()), *(catalog or ()), *(features or ()), *(attributes or ())]
+    study = Study.of(parts, trust=trust, runtime=make_runtime(workers, device, cache, progress, engine))
+    comparison = study.compare(intervals=interval, metric=metric, placebo=placebo)
+    study.report(
         output,
-        read_files(results, tasks, catalog, features, attributes, trust=trust),
         title=title,
-        intervals=interval,
-        metric=metric,
-        placebo=placebo,
+        comparison=comparison,
         mismatch=cast("Pooling", mismatch),
         similarity=Similarity.read(similarity) if similarity else None,
         figures=figures,
         projection=projection,
-        runtime=make_runtime(workers, device, cache, progress, engine),
     )
     if as_json:
         print_json(comparison.to_json())

@@ -75,23 +75,14 @@ def check(
     The exit status is 1 if something is wrong, and 2 if a file cannot be read or not all could be verified.
     """
     from shotproof.core.errors import InputError
-    from shotproof.pipeline.check import check as check_results
+    from shotproof.pipeline.verify import verify
 
     if null is not None:
         _check_null(files, null, seed, trust, as_json)
         return
     if not all(_is_task_set(file) for file in files):
-        checked = check_results(
-            files,
-            tasks=tasks or (),
-            features=features,
-            model=model,
-            catalog=catalog,
-            attributes=attributes,
-            sample=sample,
-            seed=seed,
-            trust=trust,
-        )
+        beside = [path for path in (*(tasks or ()), features, model, catalog, attributes) if path is not None]
+        checked = verify([*files, *beside], sample=sample, seed=seed, trust=trust)
         _tell_checked(checked, most, as_json)
         return
     if catalog is None:
@@ -121,7 +112,7 @@ def _check_null(folders: Sequence[Path], pages: int, seed: int, trust: bool, as_
 def _is_task_set(file: Path) -> bool:
     from shotproof.core.storage.files import is_folder
     from shotproof.core.storage.parts import in_parts
-    from shotproof.pipeline.run_files import kind_of
+    from shotproof.pipeline.read import kind_of
 
     if file.suffix != ".parquet" or (is_folder(file) and not in_parts(file)):
         return False

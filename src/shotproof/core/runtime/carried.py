@@ -1,4 +1,4 @@
-"""What travels to workers along with the work: state of this process that the work may lean on.
+"""What travels between this process and workers: the work, state that it may lean on, and errors on their way back.
 
 A worker process is a fresh interpreter that lives longer than one map. What was changed here since it started, e.g. a
 method that was registered at run time, has to reach it before the work runs.
@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import re
 import sys
+import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+from shotproof.core.errors import InputError, ShotproofError, first_line
 
 State = Any
 SetState = Callable[[State], None]
@@ -96,3 +101,101 @@ def _search_path() -> list[str]:
 carry("working directory", os.getcwd, os.chdir, _change_directory)
 carry("environment", _environment, _set_environment, _add_to_environment)
 carry("search path", _search_path, _set_search_path, _add_to_search_path)
+
+
+class CannotTravel(InputError):
+    """Work that cannot be pickled, so that it can be done in this process only."""
+
+
+def pack(work: Callable[[Any], Any], file: IO[bytes], *, elsewhere: bool = False) -> None:
+    """Write the carried states and the work.
+
+    Args:
+        work: A function or a method of an object.
+        file: Where to.
+        elsewhere: Whether workers may be on other machines.
+
+    Raises:
+        CannotTravel: It cannot be pickled.
+    """
+    import cloudpickle
+
+    try:
+        cloudpickle.dump(carried_states(elsewhere=elsewhere), file)
+        cloudpickle.dump(work, file)
+    except (pickle.PicklingError, TypeError, AttributeError, NotImplementedError, RecursionError) as error:
+        reason = f"{first_line(error)}; expected what can be pickled, or workers=1"
+        raise CannotTravel(f"this work cannot be sent to worker processes: {reason}") from error
+
+
+def unpack(file: IO[bytes]) -> Callable[[Any], Any]:
+    """The work, after the states that it leans on were restored in this process."""
+    for set_state, state in pickle.load(file):
+        set_state(state)
+    work: Callable[[Any], Any] = pickle.load(file)
+    return work
+
+
+def compute_in_threads(count: int) -> None:
+    """Have PyTorch, where it is loaded, compute an operation in so many threads."""
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(count)
+
+
+class WorkerTraceback(Exception):
+    """The cause of an error from a worker: where it happened there, as text."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """An error in a form that surely arrives."""
+
+    pickled: bytes
+    traceback: str
+
+    @classmethod
+    def of(cls, error: BaseException) -> Failure:
+        """Pack an error, with what it says and what it holds, whatever its constructor takes."""
+        return cls(_pickle(error), "".join(traceback.format_exception(error)))
+
+    def error(self) -> BaseException:
+        """The error again, with the worker's traceback as its cause."""
+        error: BaseException = pickle.loads(self.pickled)
+        error.__cause__ = WorkerTraceback(self.traceback)
+        return error
+
+
+def _pickle(error: BaseException) -> bytes:
+    import cloudpickle
+
+    # Python makes an error anew from its message alone, which fails, or changes the message, where the constructor
+    # takes something else. The plain way comes first as built-in errors keep more than their message.
+    for form in (error, _Parts(error)):
+        try:
+            pickled: bytes = cloudpickle.dumps(form)
+            copy = pickle.loads(pickled)
+        except Exception:  # noqa: BLE001 - a class of somebody else's: anything may go wrong
+            continue
+        if type(copy) is type(error) and str(copy) == str(error):
+            return pickled
+    return pickle.dumps(ShotproofError(f"{type(error).__name__} in a worker process: {error}"))
+
+
+class _Parts:
+    """Pickles to an error that is made without its constructor."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _assemble, (type(self.error), self.error.args, vars(self.error))
+
+
+def _assemble(kind: type[BaseException], arguments: tuple[Any, ...], held: dict[str, Any]) -> BaseException:
+    error = kind.__new__(kind, *arguments)
+    error.args = arguments
+    vars(error).update(held)
+    return error

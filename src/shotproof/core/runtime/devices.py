@@ -1,9 +1,13 @@
-"""Where networks and methods run. PyTorch is imported by the functions: to import this module costs nothing."""
+"""Where networks and methods run: devices, threads, memory. PyTorch is imported by the functions that use it."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
+import functools
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from shotproof.core.errors import InputError, first_line
@@ -83,3 +87,70 @@ def one_thread_per_operation() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
+
+
+_TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # parameters of glibc's mallopt
+_MOST = 2**31 - 1
+
+
+@functools.cache
+def keep_freed_memory() -> None:
+    """Have this process keep the memory of large arrays that it frees, where it uses the allocator of glibc.
+
+    By default glibc gives every large block back to the system, and gets it anew, page by page, at the next step: on
+    small virtual machines, training and adapting a convolutional network then take several times as long, and so does
+    evaluating centroids on tasks of 1,000 classes. Nothing is changed where the environment has settings of the
+    allocator (MALLOC_...).
+    """
+    if any(name.startswith("MALLOC_") or name == "GLIBC_TUNABLES" for name in os.environ):
+        return
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError, TypeError):  # not glibc: Windows, macOS, musl
+        return
+    mallopt(_MMAP_MAX, 0)
+    mallopt(_TRIM_THRESHOLD, _MOST)
+
+
+@contextlib.contextmanager
+def threads(count: int) -> Iterator[ThreadPoolExecutor]:
+    """So many threads, each of which computes its operations by itself.
+
+    Operations that several threads share make them wait for each other at every one, for long on a busy machine, and
+    their results would depend on the number of threads.
+
+    Args:
+        count: how many
+
+    Returns:
+        The pool. Its threads are waited for where the block ends well; otherwise they end by themselves.
+    """
+    with one_thread_per_operation(), _pool(count) as pool:
+        yield pool
+
+
+@contextlib.contextmanager
+def thread_beside() -> Iterator[ThreadPoolExecutor]:
+    """A thread that computes as this one does, while this one waits for it and so answers Ctrl-C at once.
+
+    Python answers Ctrl-C between steps of its own, and a gradient of seconds is one step.
+
+    Returns:
+        The pool of one thread, as `threads` gives it.
+    """
+    with _pool(1) as pool:
+        yield pool
+
+
+@contextlib.contextmanager
+def _pool(count: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads whose operations use as many threads as those of this one."""
+    import torch
+
+    pool = ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(torch.get_num_threads(),))
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()

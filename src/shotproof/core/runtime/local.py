@@ -16,9 +16,8 @@ from typing import Any, TypeVar
 
 from shotproof.core.errors import ShotproofError, WriteFailed, first_line
 from shotproof.core.options import option
+from shotproof.core.runtime.carried import CannotTravel, Failure, pack
 from shotproof.core.runtime.engine import Engine, Needs
-from shotproof.core.runtime.failure import Failure
-from shotproof.core.runtime.packed import CannotTravel, pack
 from shotproof.core.runtime.worker import do_block, in_worker
 from shotproof.core.runtime.worker_pool import borrow_pool, discard
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
@@ -14,7 +15,6 @@ from typing import Any, Generic, TypeVar
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.limits import BATCH, WORKERS
 from shotproof.core.options import Checked, option
-from shotproof.core.runtime.cache import default_cache
 from shotproof.core.runtime.engine import Engine, Needs, engines
 from shotproof.core.runtime.progress import Advance, progress_bar
 
@@ -22,6 +22,24 @@ Input = TypeVar("Input")
 Output = TypeVar("Output")
 
 _entered: ContextVar[tuple[Runtime, ...]] = ContextVar("runtimes", default=())
+
+
+def default_cache() -> Path:
+    """The folder of the cache: $SHOTPROOF_CACHE, else shotproof/ in $XDG_CACHE_HOME, else in ~/.cache.
+
+    Returns:
+        The folder, which need not exist yet.
+
+    Example:
+        >>> os.environ["SHOTPROOF_CACHE"] = "/data/cache"
+        >>> default_cache().as_posix()
+        '/data/cache'
+        >>> del os.environ["SHOTPROOF_CACHE"]
+    """
+    if chosen := os.environ.get("SHOTPROOF_CACHE"):
+        return Path(chosen)
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path.home() / ".cache") / "shotproof"
 
 
 @dataclass(frozen=True)

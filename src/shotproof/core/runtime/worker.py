@@ -15,8 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from shotproof.core.runtime.failure import Failure
-from shotproof.core.runtime.packed import compute_in_threads, unpack
+from shotproof.core.runtime.carried import Failure, compute_in_threads, unpack
 
 _SECONDS_BETWEEN_LOOKS = 0.5  # at whether the parent lives
 

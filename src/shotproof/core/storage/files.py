@@ -19,6 +19,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Any, TypeVar
 
 from shotproof.core.errors import InputError, did_you_mean, first_line
@@ -77,6 +78,23 @@ def check_path(path: str | Path) -> None:
         )
 
 
+def _elsewhere(path: Path) -> tuple[ModuleType, Any] | None:
+    """Return the module that reads what is not a path on disk, and what it calls the place; None of a path on disk.
+
+    Such a module has `find`, `open_file` and `names_below`, as this one.
+    """
+    place, url = in_archive(path), url_of(path)
+    if place is not None:
+        from shotproof.core.storage import item_archives  # which need Arrow
+
+        return item_archives, place
+    if url is not None:
+        from shotproof.core.storage import object_stores
+
+        return object_stores, url
+    return None
+
+
 def find(path: str | Path) -> Found:
     """What lies at a place: on disk, at a URL, or in an archive.
 
@@ -85,15 +103,10 @@ def find(path: str | Path) -> Found:
     """
     check_path(path)
     path = Path(path)
-    place, url = in_archive(path), url_of(path)
-    if place is not None:
-        from shotproof.core.storage import item_archives  # which need Arrow
-
-        return item_archives.find_member(place)
-    if url is not None:
-        from shotproof.core.storage import object_stores
-
-        return object_stores.find(url)
+    if elsewhere := _elsewhere(path):
+        reader, place = elsewhere
+        found: Found = reader.find(place)
+        return found
     status = path.stat()
     kind = next((name for test, name in _KINDS.items() if test(status.st_mode)), "something else")
     return Found(kind, status.st_size, status.st_mtime_ns)
@@ -125,34 +138,24 @@ def _found(path: Path) -> Found | None:
 
 def open_file(path: Path) -> IO[bytes]:
     """A file to be read, from disk, a URL or an archive; OSError where it cannot."""
-    place, url = in_archive(path), url_of(path)
-    if place is not None:
-        from shotproof.core.storage import item_archives
-
-        return item_archives.open_member(place)
-    if url is not None:
-        from shotproof.core.storage import object_stores
-
-        return object_stores.open_url(url)
+    if elsewhere := _elsewhere(path):
+        reader, place = elsewhere
+        opened: IO[bytes] = reader.open_file(place)
+        return opened
     return path.open("rb")
 
 
 def source_of(path: Path) -> Any:
     """What a library reads a file from: its path, or the open file where it is not on disk."""
-    return path if url_of(path) is None and in_archive(path) is None else open_file(path)
+    return open_file(path) if _elsewhere(path) else path
 
 
 def names_below(folder: Path) -> Iterator[str]:
     """The files below a folder, on disk, of a store or an archive, as relative paths; OSError where none are told."""
-    place, url = in_archive(folder), url_of(folder)
-    if place is not None:
-        from shotproof.core.storage import item_archives
-
-        return item_archives.members_below(place)
-    if url is not None:
-        from shotproof.core.storage import object_stores
-
-        return object_stores.names_below(url)
+    if elsewhere := _elsewhere(folder):
+        reader, place = elsewhere
+        names: Iterator[str] = reader.names_below(place)
+        return names
     return (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
@@ -233,7 +236,7 @@ def require_file(path: Path, what: str, largest: int | None = None) -> None:
 
 def similar_files(path: Path) -> str:
     """The end of a message about a file that is not there: the nearest name in its folder."""
-    if url_of(path) is not None or in_archive(path) is not None:
+    if _elsewhere(path):
         return ""
     try:
         names = [one.name for one in path.parent.iterdir() if one.suffix == path.suffix]

@@ -24,7 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from shotproof.core.errors import first_line
-from shotproof.core.storage.files import find, open_file
+from shotproof.core.storage import files
 from shotproof.core.storage.numpy_files import MOST_UNPACKED, SMALL
 from shotproof.core.storage.places import Found, InArchive
 
@@ -188,7 +188,7 @@ def open_archive(path: Path) -> Archive:
     Raises:
         OSError: it cannot be read as what its name says.
     """
-    found = find(path)
+    found = files.find(path)
     with _opening:
         return _opened(path, found)
 
@@ -197,7 +197,7 @@ def open_archive(path: Path) -> Archive:
 def _opened(path: Path, found: Found) -> Archive:
     if found.kind != "file":
         raise OSError(errno.EINVAL, f"{path.name} is no regular file")
-    file = open_file(path)
+    file = files.open_file(path)
     try:
         archive = _KINDS[path.suffix](file)
         weakref.finalize(archive, file.close)
@@ -210,9 +210,9 @@ def _opened(path: Path, found: Found) -> Archive:
         raise OSError(errno.EINVAL, f"{path.name} is not readable as {path.suffix}: {first_line(error)}") from error
 
 
-def find_member(place: InArchive) -> Found:
+def find(place: InArchive) -> Found:
     """What a member is, or a folder of members; OSError where there is none."""
-    archive, changed = open_archive(place.archive), find(place.archive).changed
+    archive, changed = open_archive(place.archive), files.find(place.archive).changed
     try:
         return Found("file", archive.size(place.member), changed)
     except KeyError as error:
@@ -221,7 +221,7 @@ def find_member(place: InArchive) -> Found:
         raise FileNotFoundError(errno.ENOENT, "does not exist") from error
 
 
-def open_member(place: InArchive) -> IO[bytes]:
+def open_file(place: InArchive) -> IO[bytes]:
     """A member; OSError where it cannot be read."""
     archive = open_archive(place.archive)
     try:
@@ -234,7 +234,7 @@ def open_member(place: InArchive) -> IO[bytes]:
         raise OSError(errno.EINVAL, first_line(error)) from error
 
 
-def members_below(place: InArchive) -> Iterator[str]:
+def names_below(place: InArchive) -> Iterator[str]:
     """The names of the members below a folder, from there."""
     prefix = f"{place.member}/" if place.member else ""
     return (name.removeprefix(prefix) for name in open_archive(place.archive).names if name.startswith(prefix))

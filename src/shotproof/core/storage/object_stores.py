@@ -51,7 +51,7 @@ def find_in(url: str) -> dict[str, Found]:
     return {info.base_name: _found(info) for info in infos}
 
 
-def open_url(url: str) -> IO[bytes]:
+def open_file(url: str) -> IO[bytes]:
     """The file, to be read from any place."""
     if url.startswith("https://"):
         from shotproof.core.storage.https_files import HttpsFile

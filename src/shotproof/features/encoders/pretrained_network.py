@@ -19,9 +19,8 @@ import pyarrow.compute as pc
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, UnreadableItem
 from shotproof.core.records import FeaturesRecord
-from shotproof.core.runtime.devices import choose_device
+from shotproof.core.runtime.devices import choose_device, threads
 from shotproof.core.runtime.runtime import Runtime, current_runtime
-from shotproof.core.runtime.threads import threads
 from shotproof.core.storage.store import OnError, Store, Writer, feature_store, file_digests
 from shotproof.features.encoder import Encoder
 from shotproof.features.features import Features, Tally

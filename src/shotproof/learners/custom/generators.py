@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import torch
 
 _one_at_a_time = threading.RLock()
 
@@ -26,6 +25,8 @@ class SharedGenerators:
 
     def seed(self, seed: int) -> None:
         """Start all of them from a seed, 0 <= seed < 2**31."""
+        import torch
+
         random.seed(seed)
         np.random.seed(seed)
         # Not torch.manual_seed: it is slow where there is a GPU that nobody has used yet.
@@ -60,15 +61,21 @@ def shared_generators() -> Iterator[SharedGenerators]:
 
 
 def _gpus_in_use() -> bool:
+    import torch
+
     return bool(torch.cuda.is_initialized())  # type: ignore[no-untyped-call]
 
 
 def _states() -> list[Any]:
+    import torch
+
     on_gpus = torch.cuda.get_rng_state_all() if _gpus_in_use() else []
     return [random.getstate(), np.random.get_state(), torch.get_rng_state(), *on_gpus]
 
 
 def _restore(states: list[Any]) -> None:
+    import torch
+
     of_python, of_numpy, of_torch, *on_gpus = states
     random.setstate(of_python)
     np.random.set_state(of_numpy)
@@ -79,6 +86,8 @@ def _restore(states: list[Any]) -> None:
 
 def _same(some: Any, others: Any) -> bool:
     """Whether two states, nested tuples of numbers and arrays, are equal."""
+    import torch
+
     if isinstance(some, tuple | list):
         return len(some) == len(others) and all(map(_same, some, others))
     if isinstance(some, torch.Tensor):

@@ -6,17 +6,16 @@ sp.run_bundle("birds.zip", "CUB_200_2011/images", encoder="lite0", output="birds
 from __future__ import annotations
 
 import shutil
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.card import Card
-from shotproof.core.errors import InputError, WriteFailed
+from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.storage.files import is_folder, is_there
-from shotproof.core.storage.whole_files import write_text
-from shotproof.core.tables import check_output
+from shotproof.core.storage.files import is_there
+from shotproof.core.storage.whole_files import whole_folder, write_text
+from shotproof.core.tables import check_output, check_replaceable
 from shotproof.core.trust import Trust, agreed_by_typing, trusting
 from shotproof.features.encoder import encoders
 from shotproof.features.encoders.file import FeatureFile
@@ -90,7 +89,9 @@ def run_bundle(
         Owner.of(planned, made_by).require(read_manifest(folder).owner, folder)
         if takes_items:
             _require_items(manifest, files, root)
-        _place(files, folder / UNPACKED)
+        check_replaceable(folder / UNPACKED, [MANIFEST], "one with an earlier bundle")
+        with whole_folder(folder / UNPACKED) as placed:  # in place of an earlier one's
+            shutil.copytree(files, placed, dirs_exist_ok=True)
     with trusting(trusted):
         experiment = Experiment.of(content, folder)  # again, now that paths through the folder lead somewhere
     write_text(folder / EXPERIMENT_FILE, experiment_text(content, f"{manifest.name}, made from {Path(bundle).name}."))
@@ -139,18 +140,3 @@ def _require_items(manifest: Bundle, files: Path, root: str | Path | None) -> No
         raise InputError(
             f"{root} lacks {len(missing):,} of {len(set(paths)):,} items, e.g. '{missing[0]}': expected {wanted}"
         )
-
-
-def _place(unpacked: Path, folder: Path) -> None:
-    """Put the files of a bundle where they are to stay, all at once; those of an earlier one there are replaced."""
-    check_output(folder, folder=True)
-    if is_folder(folder) and any(folder.iterdir()) and not is_there(folder / MANIFEST):
-        raise InputError(f"{folder} holds other files: expected a new folder, or one with an earlier bundle")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".shotproof-") as beside:
-            copied = Path(shutil.copytree(unpacked, Path(beside) / UNPACKED))
-            shutil.rmtree(folder, ignore_errors=True)
-            copied.rename(folder)
-    except OSError as error:
-        raise WriteFailed(f"cannot write {folder}: {error.strerror or error}") from error

@@ -28,7 +28,7 @@ from shotproof.learners.adaptation.adaptation import Adaptation
 from shotproof.learners.method import Method, make_method
 from shotproof.learners.model_head import ModelHead
 from shotproof.pipeline.bundle.bundle import MANIFEST, Bundle, BundledFile, FileKind
-from shotproof.pipeline.run_files import files_of, kind_of
+from shotproof.pipeline.read import files_by_kind
 from shotproof.results.results import Results
 from shotproof.tasks.sampler import samplers
 from shotproof.tasks.taskset import TaskSet
@@ -116,9 +116,7 @@ class _Making:
     def __init__(self, folder: Path, root: Path | None) -> None:
         self.contents: dict[str, bytes] = {}
         self.files: dict[str, BundledFile] = {}
-        files: dict[str, list[Path]] = {}
-        for file in files_of(folder):
-            files.setdefault(kind_of(file), []).append(file)
+        files = files_by_kind(folder)
         tasks = {file: TaskSet.read(file) for file in files.get("tasks", [])}
         if not tasks:
             raise InputError(f"{folder} has no task sets: expected the folder of a run")

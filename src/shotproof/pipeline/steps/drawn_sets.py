@@ -13,11 +13,12 @@ from shotproof.core.errors import InsufficientData
 from shotproof.features.features import Features
 from shotproof.pipeline.draw_entries import Draw
 from shotproof.pipeline.experiment import Experiment
-from shotproof.pipeline.steps.stamps import file_stamps
-from shotproof.pipeline.steps.steps import Steps, file_name
+from shotproof.pipeline.steps.steps import Steps, file_name, file_stamps
+from shotproof.pipeline.tune_on import TuneOn
 from shotproof.tasks.sampler import Sampler, sample
 from shotproof.tasks.taskset import TaskSet, TaskShape
 from shotproof.tasks.uniform.placebo import Placebo
+from shotproof.tasks.uniform.random import Random
 
 
 @dataclass(frozen=True)
@@ -128,3 +129,31 @@ class DrawnSets:
         parts += [f"{draw.tasks}tasks"] if draw.tasks != default.tasks else []
         parts += [f"split-{file_name(draw.split)}"] if draw.split and draw.split != default.split else []
         return f"tasks-{'-'.join(parts)}.parquet"
+
+
+@dataclass(frozen=True)
+class ValidationSets:
+    """Random tasks of the validation split, each shape drawn once; what a dry run did not make is None."""
+
+    tune_on: TuneOn
+    steps: Steps
+    catalog: Catalog
+    seed: int
+    drawn: dict[TaskShape, TaskSet | None] = field(default_factory=dict)
+
+    def of(self, shape: TaskShape) -> TaskSet | None:
+        """Those of this shape."""
+        if shape not in self.drawn:
+            self.drawn[shape] = self._drawn(shape)
+        return self.drawn[shape]
+
+    def _drawn(self, shape: TaskShape) -> TaskSet | None:
+        split, tasks = self.tune_on.split, self.tune_on.tasks
+        sizes: dict[str, Any] = {"way": shape.way, "shot": shape.shot, "query": shape.query}
+        name = f"tune-on-{file_name(split)}-{shape.way}way-{shape.shot}shot-{shape.query}query.parquet"
+
+        def make() -> TaskSet:
+            return sample(self.catalog, Random(), split=split, tasks=tasks, seed=self.seed, **sizes)
+
+        parameters = [sizes, split, tasks, self.seed]
+        return self.steps.step(TaskSet, name, [self.catalog], parameters, make, compared=False)

@@ -16,9 +16,8 @@ from shotproof.features.features import Features
 from shotproof.learners.adaptation.adaptation import Adaptation
 from shotproof.learners.method import Method
 from shotproof.pipeline.experiment import Experiment
-from shotproof.pipeline.steps.drawn_sets import DrawnSet
+from shotproof.pipeline.steps.drawn_sets import DrawnSet, ValidationSets
 from shotproof.pipeline.steps.steps import Steps
-from shotproof.pipeline.steps.validation_sets import ValidationSets
 from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 

@@ -7,7 +7,9 @@ one file per task set, encoder and method, so that a method that is added is the
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +24,7 @@ from shotproof.attributes.detectors.photometric import PhotometricDetector
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.class_files import apply_names, apply_splits
 from shotproof.catalog.layout import read_layout
+from shotproof.comparison.numbers import listed
 from shotproof.core.errors import InsufficientData, Mismatch, UnreadableItem
 from shotproof.core.nouns import counted
 from shotproof.core.runtime.runtime import current_runtime
@@ -37,9 +40,7 @@ from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.models import read_models
 from shotproof.pipeline.steps.drawn_sets import DrawnSet, DrawnSets
 from shotproof.pipeline.steps.evaluated_files import EvaluatedFiles
-from shotproof.pipeline.steps.stamps import file_stamps
-from shotproof.pipeline.steps.steps import Steps, file_name
-from shotproof.pipeline.unreadable import unreadable_files, without_warnings
+from shotproof.pipeline.steps.steps import Steps, file_name, file_stamps
 from shotproof.sounds.mix import expected_mixtures, mix
 from shotproof.tasks.sampler import samplers
 from shotproof.tasks.taskset import TaskSet, TaskShape
@@ -49,15 +50,6 @@ if TYPE_CHECKING:
 
 
 SIZES = ("way", "shot", "query")
-
-
-@dataclass(frozen=True)
-class Given:
-    """What a user has at hand in place of what an experiment's file names; features and attributes by name."""
-
-    catalog: Catalog | None = None
-    features: Mapping[str, Features] = field(default_factory=dict)
-    attributes: Mapping[str, Attributes] = field(default_factory=dict)
 
 
 def read_catalog(experiment: Experiment) -> Catalog:
@@ -83,13 +75,14 @@ def read_catalog(experiment: Experiment) -> Catalog:
 class ExperimentSteps:
     """Makes what an experiment asks for; whatever is up to date is not made again.
 
+    given: what a user has at hand in place of what the experiment's file names
     leave_out: leave out samplers, other than the first, whose tasks the data cannot give; these are an error otherwise
     left_out: why these were left out, by spelling
     """
 
     experiment: Experiment
     steps: Steps
-    given: Given = field(default_factory=Given)
+    given: Inputs = field(default_factory=Inputs)
     leave_out: bool = False
     left_out: dict[str, str] = field(default_factory=dict)
 
@@ -105,7 +98,7 @@ class ExperimentSteps:
             attributes = self._attributes(catalog)
         with self.steps.stage("features", len(self.experiment.encoders)):
             self._require_readable(catalog, attributes)
-            features: dict[str, Features | None] = dict(self.given.features)
+            features: dict[str, Features | None] = {own.name: own for own in self.given.features}
             features |= {str(encoder): self._features(catalog, encoder) for encoder in self.experiment.encoders}
             catalog = self._readable(catalog, features)
         with self.steps.stage("tasks"):
@@ -191,7 +184,7 @@ class ExperimentSteps:
         runtime = current_runtime()
         check_surroundings(given, None if runtime.remote else runtime.device)  # other machines have other devices
         with placed(given, "[catalog]"):
-            recordings = catalog = self.given.catalog or read_catalog(given)
+            recordings = catalog = self.given.catalogs[0] if self.given.catalogs else read_catalog(given)
         if given.mix is not None:
             with placed(given, "[mix]"):
                 catalog = self._mixtures(recordings, make=False)
@@ -241,7 +234,7 @@ class ExperimentSteps:
             with placed(self.experiment, "[attributes], file" if not name else f"[attributes], files, {name}"):
                 read = Attributes.read(file)
             found[name] = _named(read, name or read.record.name or file.stem)
-        return {**found, **self.given.attributes}
+        return {**found, **{own.record.name: own for own in self.given.attributes}}
 
     def _attributes(self, catalog: Catalog) -> dict[str, Attributes | None]:
         """Sets of attributes by name."""
@@ -345,3 +338,31 @@ def _with_files_beside(tasks: TaskSet, folder: Path) -> TaskSet:
     }
     record = replace(tasks.record, sampler=replace(made, options={**made.options, **beside}))
     return TaskSet(tasks.table, record) if beside else tasks
+
+
+SHOWN = 10
+
+
+def unreadable_files(catalog: Catalog, items: Sequence[str]) -> UnreadableItem:
+    """Name the files that cannot be read, and the way to go on without them."""
+    paths = dict(zip(catalog.items, catalog.paths, strict=True))
+    named = listed([os.path.normpath(paths[item]) for item in items], SHOWN)
+    return UnreadableItem(
+        f"{counted(len(items), 'file')} of {len(catalog):,} cannot be read: {named}; mend or remove them, or leave "
+        'them out with --skip-bad (in an experiment file: on_error = "skip" in [features])'
+    )
+
+
+@contextlib.contextmanager
+def without_warnings() -> Iterator[None]:
+    """Within it, no warning is logged: whoever uses it tells the same as an error."""
+    logger = logging.getLogger("shotproof")
+    logger.addFilter(_refuse_record)
+    try:
+        yield
+    finally:
+        logger.removeFilter(_refuse_record)
+
+
+def _refuse_record(record: logging.LogRecord) -> bool:
+    return False

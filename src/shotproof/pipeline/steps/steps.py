@@ -19,17 +19,18 @@ from typing import Any, Protocol, Self, TypeVar
 from shotproof.comparison.numbers import seconds
 from shotproof.core.errors import InputError, ShotproofError, WriteFailed
 from shotproof.core.nouns import counted
+from shotproof.core.options import Component
 from shotproof.core.plain_values import plain, typed
 from shotproof.core.runtime.progress import Advance
 from shotproof.core.runtime.runtime import current_runtime
 from shotproof.core.storage.archives import unsafe_path
-from shotproof.core.storage.files import file_sha256, read_json
+from shotproof.core.storage.files import file_sha256, find, read_json
 from shotproof.core.storage.whole_files import sole_use, write_text
 from shotproof.pipeline.steps.owner import Owner
-from shotproof.pipeline.steps.stamps import stamp
 from shotproof.version import __version__
 
 MANIFEST = "run.json"
+UP_TO_DATE = "up to date"
 Tell = Callable[[str], None]
 
 
@@ -90,6 +91,7 @@ class Steps:
 
     folder: None: everything is kept in memory
     owner: what the folder is to belong to; None: whatever it belongs to
+    before: runs whose files are taken where they are up to date, and whose folders are not written to
     verbose: tell every file too, as a dry run does
     quick: re-evaluate less for the intervals that need it
     made, reused: the files, in the order of the steps
@@ -102,6 +104,7 @@ class Steps:
     owner: Owner | None = None
     verbose: bool = False
     quick: bool = False
+    before: Sequence[Steps] = ()
     made: list[str] = field(default_factory=list)
     reused: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
@@ -141,7 +144,8 @@ class Steps:
         with current_runtime().progress_bar(name, total) as self._advance:
             yield stage
         self._advance = lambda steps: None
-        done = stage.done or _counts(len(self.made) - made, len(self.reused) - reused)
+        counts = _counts(len(self.made) - made, len(self.reused) - reused)
+        done = f"{stage.done}, {counts}" if stage.done and counts == UP_TO_DATE else stage.done or counts
         if done and not self.dry_run:
             self.tell(step_line(name, done, time.monotonic() - start))
 
@@ -207,7 +211,12 @@ class Steps:
 
     def current(self, kind: type[T], name: str, inputs: Sequence[Any], parameters: Any) -> T | None:
         """What a file holds that is up to date; None where it is not, or where the disk has altered it."""
-        if not self.is_current(name, inputs, parameters):
+        for run in self.before:
+            kept = run.current(kind, name, inputs, parameters)
+            if kept is not None:
+                self.reused.append(name)
+                return kept
+        if not self._is_own(name, inputs, parameters):
             return None
         if self.folder is None:
             self.reused.append(name)
@@ -219,12 +228,15 @@ class Steps:
             return None
         found = kind.read(path)
         self.reused.append(name)
-        self._tell_file("up to date", name)
+        self._tell_file(UP_TO_DATE, name)
         self._advance(1)
         return found
 
     def is_current(self, name: str, inputs: Sequence[Any], parameters: Any) -> bool:
         """Whether a file is there and was made from these, by these."""
+        return any(steps._is_own(name, inputs, parameters) for steps in (*self.before, self))
+
+    def _is_own(self, name: str, inputs: Sequence[Any], parameters: Any) -> bool:
         if any(value is None for value in inputs):
             return False
         if self.folder is None:
@@ -334,7 +346,7 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 def _counts(made: int, reused: int) -> str:
     """How many files a step has made and found; empty where it has none."""
     if not made:
-        return "up to date" if reused else ""
+        return UP_TO_DATE if reused else ""
     return counted(made, "file") + (f", {reused} up to date" if reused else "")
 
 
@@ -343,3 +355,18 @@ def _key(name: str, inputs: Sequence[Any], parameters: Any) -> str:
     given = [getattr(value, "digest", value) for value in inputs]
     text = json.dumps([__version__, name, given, plain(parameters)], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def stamp(path: Path) -> list[int]:
+    """Size and time of a file."""
+    try:
+        found = find(path)
+    except OSError:
+        return [-1, -1]  # whoever needs the file says that it is missing
+    return [found.size, found.changed or 0]
+
+
+def file_stamps(component: Component) -> list[Any]:
+    """Size and time of the files that a component's options name."""
+    named = [getattr(component, option.name) for option in component.options() if option.path]
+    return [stamp(Path(value)) for value in named if isinstance(value, str | Path)]

@@ -1,4 +1,4 @@
-"""`shotproof check` and `sp.check` on files: results, cards, bundles and folders."""
+"""`shotproof check` and `sp.verify` on files: results, cards, bundles and folders."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shotproof.analysis.compare import compare
 from shotproof.analysis.make_card import make_card
 from shotproof.cli.app import app
 from shotproof.core.errors import InputError
-from shotproof.pipeline.check import check
+from shotproof.pipeline.verify import verify
 from shotproof.results.evaluated import Classifier
 from shotproof.stats.intervals import Estimate, Spread
 from tests.drawn_cards import make_card as drawn_card
@@ -58,7 +58,7 @@ def lied(folder: Path, path: Path) -> Path:
 
 
 def test_all_that_a_folder_claims_is_computed_again(folder: Path) -> None:
-    found = check(folder)
+    found = verify(folder)
     assert (found.conclusion, found.problems, found.unchecked) == ("verified", (), {})
     card, results = (
         str(folder / "card.json"),
@@ -70,7 +70,7 @@ def test_all_that_a_folder_claims_is_computed_again(folder: Path) -> None:
 
 
 def test_a_sample_leaves_the_intervals_and_says_so(folder: Path) -> None:
-    found = check(folder, sample=4)
+    found = verify(folder, sample=4)
     assert found.conclusion == "verified"
     assert len(found.verified["the counts come out again on 4 tasks of each set"]) == 2
     assert list(found.unchecked) == [
@@ -94,7 +94,7 @@ def test_a_card_that_does_not_follow_from_its_counts_is_wrong(folder: Path, tmp_
     )
     axis = replace(card.axes[0], accuracy={**card.axes[0].accuracy, "acc": narrow})
     replace(card, axes=(axis, *card.axes[1:])).write(tmp_path / "mine" / "card.json")
-    found = check(tmp_path / "mine")
+    found = verify(tmp_path / "mine")
     assert found.conclusion == "wrong"
     assert found.problems[0].startswith(f"{tmp_path / 'mine' / 'card.json'}: random-5-shot: accuracy, acc, low: ")
 
@@ -106,7 +106,7 @@ def test_counts_that_were_changed_are_wrong(folder: Path, tmp_path: Path) -> Non
     assert found.exit_code == 1
     assert f"wrong        {file}: method 'ncc': task 3, class " in found.output
     assert "1 of 10 tasks differ" in found.output
-    assert found.output.splitlines()[-1] == "1 verified, 1 wrong, 0 not checked"
+    assert found.output.splitlines()[-1] == "1 verified, 1 wrong, 1 not checked"
     printed = json.loads(invoke(*given, "--json").output)
     assert (len(printed["problems"]), printed["conclusion"]) == (1, "wrong")
 
@@ -117,7 +117,7 @@ def test_bytes_that_contradict_the_digest_of_their_metadata_are_wrong(folder: Pa
     table = pq.read_table(file)
     swapped = table.take(pa.array([1, 0, *range(2, len(table))])).column("feature")
     pq.write_table(table.set_column(table.column_names.index("feature"), "feature", swapped), file)
-    found = check(tmp_path / "mine")
+    found = verify(tmp_path / "mine")
     assert found.conclusion == "wrong"
     assert found.problems[0].startswith(f"{file}: its content has digest ")
 
@@ -126,25 +126,25 @@ def test_a_results_file_that_names_another_sampler_is_wrong(folder: Path) -> Non
     results = sp.Results.read(folder / "results-hardest.parquet")
     renamed = replace(results.record.tasks.sampler, name="random", spelling="random")  # type: ignore[type-var]
     lie = sp.Results(results.table, replace(results.record, tasks=replace(results.record.tasks, sampler=renamed)))
-    (problem,) = check(lie, tasks=[folder / "tasks-hardest.parquet"], features=folder / "features.parquet").problems
+    (problem,) = verify([lie, folder / "tasks-hardest.parquet", folder / "features.parquet"]).problems
     assert problem.endswith("sampler: it says 'random', the file that it names by digest says 'hardest'")
 
 
 def test_what_was_not_computed_again_is_not_said_to_hold(folder: Path, tmp_path: Path) -> None:
     results, tasks = folder / "results-random.parquet", folder / "tasks-random.parquet"
     reason = "the features are not there: give --features FILE"
-    found = check(results, tasks=[tasks])
+    found = verify([results, tasks])
     assert (found.conclusion, found.open) == ("not verified", (reason,))
     told = invoke(results, "--tasks", tasks)
     assert told.output.splitlines()[-2:] == [
         f"not checked  {results}: {reason}",
-        "1 verified, 0 wrong, 1 not checked",
+        "1 verified, 0 wrong, 2 not checked",
     ]
     assert isinstance(told.exception, InputError)  # which the command tells in one line, with status 2
     assert json.loads(invoke(results, "--tasks", tasks, "--json").output)["conclusion"] == "not verified"
     shutil.copytree(folder, tmp_path / "mine")
     (tmp_path / "mine" / "features.parquet").unlink()
-    assert check(tmp_path / "mine").unchecked[reason] == tuple(
+    assert verify(tmp_path / "mine").unchecked[reason] == tuple(
         str(tmp_path / "mine" / name) for name in ("results-hardest.parquet", "results-random.parquet", "card.json")
     )
 
@@ -152,7 +152,7 @@ def test_what_was_not_computed_again_is_not_said_to_hold(folder: Path, tmp_path:
 def test_results_on_other_features_are_not_computed_again(folder: Path) -> None:
     catalog = sp.Catalog.read(folder / "catalog.parquet")
     others = sp.Features.from_array(catalog.items, np.ones((len(catalog), 2)))
-    (reason,) = check(folder / "results-random.parquet", tasks=[folder / "tasks-random.parquet"], features=others).open
+    (reason,) = verify([folder / "results-random.parquet", folder / "tasks-random.parquet", others]).open
     assert reason.endswith(f"are not there: give --features FILE (there are: {others.digest})")
 
 
@@ -163,20 +163,20 @@ def test_transforms_that_results_name_are_applied_again(tmp_path: Path) -> None:
     transformed = sp.transform(features, ["l2"])
     results = sp.evaluate(tasks, transformed, "ncc")
     assert results.digest != sp.evaluate(tasks, features, "ncc").digest
-    assert check(results, tasks=[tasks], features=features).conclusion == "verified"
+    assert verify([results, tasks, features]).conclusion == "verified"
 
 
 def test_a_card_alone_is_not_verified_by_agreeing_with_itself(tmp_path: Path) -> None:
     drawn_card().write(tmp_path / "card.json")
-    found = check(tmp_path / "card.json")
+    found = verify(tmp_path / "card.json")
     assert all("excess" in problem for problem in found.problems)
     card = replace(drawn_card(), axes=drawn_card().axes[:1])
-    assert check(card).open == ("no task sets are there to hold it against: give --tasks",)
+    assert verify(card).open == ("no task sets are there to hold it against: give --tasks",)
 
 
 def test_a_card_alone_is_computed_again_on_features(folder: Path) -> None:
     tasks = [folder / f"tasks-{name}.parquet" for name in ("random", "hardest")]
-    found = check(folder / "card.json", tasks=tasks, features=folder / "features.parquet")
+    found = verify([folder / "card.json", *tasks, folder / "features.parquet"])
     assert found.conclusion == "verified"
     assert "the accuracies of the card come out again on every task" in found.verified
 
@@ -185,11 +185,11 @@ def test_methods_that_adapt_a_model_are_computed_again(drawn_networks: Path) -> 
     catalog, model = sp.Catalog.read(drawn_networks / "catalog.parquet"), drawn_networks / "first.model"
     tasks = sp.sample(catalog, "random", split="train", way=2, shot=1, query=2, tasks=3)
     results = sp.evaluate(tasks, methods="finetune(steps=1)", catalog=catalog, model=model, allow_seen=True)
-    assert check(results, tasks=[tasks], catalog=catalog, model=model).conclusion == "verified"
-    assert check(results, tasks=[tasks]).open == (
+    assert verify([results, tasks, catalog, model]).conclusion == "verified"
+    assert verify([results, tasks]).open == (
         "method 'finetune(steps=1)' adapts a model: give --model FILE and --catalog",
     )
-    (reason,) = check(results, tasks=[tasks], catalog=catalog, model=drawn_networks / "second.model").open
+    (reason,) = verify([results, tasks, catalog, drawn_networks / "second.model"]).open
     assert reason.startswith(f"the model with digest {sp.Model.read(model).digest} is not there: give --model FILE")
 
 
@@ -201,7 +201,7 @@ def test_code_that_results_name_is_not_imported_unless_it_is_trusted(folder: Pat
     rows = results.rows_of("ncc")
     table = rows.set_column(0, "method", pa.array([f"{code}:head"] * len(rows)))
     lie = sp.Results(pa.concat_tables([table, results.rows_of("knn")]), results.record)
-    found = check(lie, tasks=[folder / "tasks-random.parquet"], features=folder / "features.parquet")
+    found = verify([lie, folder / "tasks-random.parquet", folder / "features.parquet"])
     assert found.open == (f"method '{code}:head' runs code of your own; give --trust (in Python, trust=True)",)
     assert found.conclusion == "not verified"
     assert not (tmp_path / "imported").exists()
@@ -214,7 +214,7 @@ def test_no_model_is_read_because_results_name_it(folder: Path, tmp_path: Path) 
     lie = sp.Results(
         rows.set_column(0, "method", pa.array([f"model:{tmp_path / 'secret'}"] * len(rows))), results.record
     )
-    found = check(lie, tasks=[folder / "tasks-random.parquet"], features=folder / "features.parquet")
+    found = verify([lie, folder / "tasks-random.parquet", folder / "features.parquet"])
     assert found.open == (
         f"method 'model:{tmp_path / 'secret'}' is a model's own head: give --model FILE and --catalog",
     )
@@ -234,18 +234,19 @@ def test_a_bundle_is_verified_with_its_tasks(tmp_path: Path) -> None:
     content[len(content) // 2] ^= 1
     (tmp_path / "shapes.zip").write_bytes(content)
     with pytest.raises(InputError, match="bundle "):
-        check(tmp_path / "shapes.zip")
+        verify(tmp_path / "shapes.zip")
 
 
 def test_every_other_kind_of_file_is_refused_with_what_to_do_with_it(folder: Path, tmp_path: Path) -> None:
     for name in ("x.model", "experiment.toml", "x.npz", "run.json", "page.html"):
         (tmp_path / name).write_text("x")
+    alone = "nothing to check: expected task sets, results, .* only what these are held against"
     expected = {
-        folder / "features.parquet": "holds features: give it with --features",
-        folder / "catalog.parquet": "is a catalog: shotproof catalog FILE --check checks it",
-        tmp_path / "x.model": "is a model: give it with --model",
-        tmp_path / "experiment.toml": "shotproof run FILE --dry-run checks an experiment",
-        tmp_path / "x.npz": "holds arrays: give it with --features",
+        folder / "features.parquet": alone,
+        folder / "catalog.parquet": alone,
+        tmp_path / "x.model": alone,
+        tmp_path / "x.npz": alone,
+        tmp_path / "experiment.toml": "holds nothing that can be checked: expected task sets, results, a card",
         tmp_path / "run.json": "is the record of a run: give the folder that it is in",
         tmp_path / "page.html": "holds nothing that can be checked: expected task sets, results, a card",
         tmp_path / "missing.parquet": "does not exist",
@@ -253,10 +254,8 @@ def test_every_other_kind_of_file_is_refused_with_what_to_do_with_it(folder: Pat
     }
     for path, told in expected.items():
         with pytest.raises(InputError, match=told):
-            check(path)
-    with pytest.raises(InputError, match="expected features or a model, not both"):
-        check(folder / "results-random.parquet", features=folder / "features.parquet", model="x.model")
+            verify(path)
     with pytest.raises(InputError, match="nothing to check"):
-        check([])
+        verify([])
     refused = invoke(folder / "tasks-random.parquet")
     assert "expected the catalog that the tasks were drawn from" in str(refused.exception)

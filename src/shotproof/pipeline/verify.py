@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.verification.card_check import card_problems
 from shotproof.analysis.verification.checked import Checked, Findings
-from shotproof.analysis.verification.recomputation import Recomputation
 from shotproof.analysis.verification.remade_card import card_differences, remake_card
-from shotproof.analysis.verification.results_check import results_problems
+from shotproof.analysis.verification.results_check import Recomputation, results_problems
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.card import CARD_FILE, Card
@@ -21,10 +20,9 @@ from shotproof.core.errors import InputError
 from shotproof.core.nouns import counted
 from shotproof.core.records import FeaturesRecord
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.storage.files import is_folder, is_there
-from shotproof.core.storage.parts import in_parts
+from shotproof.core.storage.files import is_there
 from shotproof.core.trust import NotTrusted, Trust, trusting
-from shotproof.features.encoder import encode
+from shotproof.features.encoder import Encoder, encode
 from shotproof.features.encoders.file import FeatureFile
 from shotproof.features.features import Features
 from shotproof.learners.adaptation.adaptation import Adaptation
@@ -32,7 +30,7 @@ from shotproof.learners.method import Method
 from shotproof.learners.model_head import ModelHead
 from shotproof.models.model_encoder import ModelEncoder
 from shotproof.pipeline.bundle.bundle import Bundle
-from shotproof.pipeline.run_files import files_of, kind_of
+from shotproof.pipeline.read import MODEL_SUFFIXES, by_role, files_of, holds_files, read_table_file
 from shotproof.pipeline.steps.steps import MANIFEST
 from shotproof.results.results import Results
 from shotproof.tasks.task_check import check_tasks
@@ -41,34 +39,18 @@ from shotproof.tasks.taskset import TaskSet
 if TYPE_CHECKING:
     from shotproof.models.model import Model
 
-Given = str | Path | Results | Card
+Part = str | Path | Results | Card | TaskSet | Features | Catalog | Attributes
 
 CHECKABLE = "expected task sets, results, a card (.json), a bundle (.zip), or the folder of a run"
 NO_TASKS = "no task sets are there to hold it against: give --tasks"
 OWN_CODE = "runs code of your own; give --trust (in Python, trust=True)"
-# Files that hold nothing to be checked by themselves: what they are, and what to do with them.
-_HELP = {
-    ".model": "is a model: give it with --model beside the results to compute again",
-    ".safetensors": "is a model: give it with --model beside the results to compute again",
-    ".toml": "is no result: shotproof run FILE --dry-run checks an experiment",
-    ".npy": "holds arrays: give it with --features beside the results to compute again",
-    ".npz": "holds arrays: give it with --features beside the results to compute again",
-    "features": "holds features: give it with --features beside the results to compute again",
-    "catalog": "is a catalog: shotproof catalog FILE --check checks it; give it with --catalog beside task sets",
-    "attributes": "holds attributes: give it with --attributes beside task sets",
-    "similarity": "holds similarities, which nothing can be computed again from",
-}
+ARRAYS = (".npy", ".npz")
 _SHOWN = 20  # digests of features in a reason
 
 
-def check(
-    given: Given | Sequence[Given],
+def verify(
+    parts: Part | Sequence[Part],
     *,
-    tasks: Sequence[str | Path | TaskSet] = (),
-    features: str | Path | Features | None = None,
-    model: str | Path | None = None,
-    catalog: str | Path | Catalog | None = None,
-    attributes: str | Path | Attributes | None = None,
     sample: int | None = None,
     seed: int = 0,
     trust: Trust = False,
@@ -82,14 +64,10 @@ def check(
     with its intervals. The first task that differs is named.
 
     Args:
-        given: results, cards, bundles, folders of runs or profiles, or several of these; a folder's catalog,
-            attributes, features and task sets are found by their digests
-        tasks: further task sets
-        features: further features: Parquet or, with a catalog, npy or npz
-        model: a model's file in place of features: its own, on the catalog's items, or what methods such as finetune
-            adapt
-        catalog: further catalog, which task sets were drawn from, or of the items for a model
-        attributes: further attributes, for task sets that plant some
+        parts: results, cards, bundles, task sets, folders of runs or profiles; and what they are held against and
+            computed again from, found by digest, beside what the folders have: task sets, features (Parquet or, with a
+            catalog, npy or npz), catalogs, attributes, and a model's file, in place of features on the catalog's items
+            or for methods such as finetune, which adapt it
         sample: on how many tasks of each set counts are computed again, without intervals; None: on all
         seed: which tasks these are
         trust: whether code that the files name as a method may be imported; or which, as `NotTrusted` tells it
@@ -106,144 +84,119 @@ def check(
         >>> catalog, features, _ = sp.GaussianWorld().draw(classes=6, items=40)
         >>> tasks = sp.sample(catalog, "random", tasks=20)
         >>> results = sp.evaluate(tasks, features, "ncc")
-        >>> sp.check(results, tasks=[tasks], features=features).conclusion
+        >>> sp.verify([results, tasks, features]).conclusion
         'verified'
-        >>> sp.check(results, tasks=[tasks]).conclusion
+        >>> sp.verify([results, tasks]).conclusion
         'not verified'
         >>> others = sp.sample(catalog, "random", tasks=20, seed=1)
-        >>> sp.check(results, tasks=[others]).problems[0].startswith("ncc on features, ")
+        >>> sp.verify([results, others]).problems[0].startswith("ncc on features, ")
         True
     """
-    if features is not None and model is not None:
-        raise InputError("expected features or a model, not both")
-    several = given if isinstance(given, Sequence) and not isinstance(given, str) else [given]
-    how = Recomputation(sample=sample, seed=seed, runtime=runtime)
-    checking = _Checking(how, model, [_read(one, TaskSet) for one in tasks])
-    checking.catalogs += [] if catalog is None else [_read(catalog, Catalog)]
-    checking.attributes += [] if attributes is None else [_read(attributes, Attributes)]
+    listed = parts if isinstance(parts, Sequence) and not isinstance(parts, str) else [parts]
+    checking = _Checking(Recomputation(sample=sample, seed=seed, runtime=runtime))
     with trusting(trust):
-        checking.add_all(several)
-        checking.add_features(features)
+        for part in listed:
+            checking.add(part)
+        if not (checking.results or checking.cards or checking.task_files):
+            held = "features, catalogs, attributes and models are only what these are held against"
+            raise InputError(f"nothing to check: {CHECKABLE}; {held}")
+        checking.encode_features()
         return checking.checked()
 
 
-@dataclass
-class _Folder:
-    """What a folder has, for its card to be made again."""
+@dataclass(frozen=True)
+class _GivenCard:
+    """A card under its name; the inputs of the folder that it lies in, if any; main: it is what is checked."""
 
-    path: Path
-    results: list[Results] = field(default_factory=list)
-    tasks: list[TaskSet] = field(default_factory=list)
-    catalogs: list[Catalog] = field(default_factory=list)
-    features: list[Features] = field(default_factory=list)
-    attributes: list[Attributes] = field(default_factory=list)
+    name: str
+    card: Card
+    folder: Inputs | None = None
+    main: bool = True
 
 
 @dataclass
 class _Checking:
-    """What is checked, by what messages call it, and all that it may be held against."""
+    """All that was handed in, under names that tell it apart, and what was seen to hold of it."""
 
     how: Recomputation
-    model: str | Path | None
-    tasks: list[TaskSet]
+    tasks: list[TaskSet] = field(default_factory=list)
     catalogs: list[Catalog] = field(default_factory=list)
     attributes: list[Attributes] = field(default_factory=list)
     features: list[Features] = field(default_factory=list)
+    arrays: list[Path] = field(default_factory=list)
+    model: Path | None = None
     task_files: list[tuple[str, TaskSet]] = field(default_factory=list)
     results: list[tuple[str, Results]] = field(default_factory=list)
-    cards: list[tuple[str, Card, _Folder | None]] = field(default_factory=list)
-    bundled_cards: list[tuple[str, Card]] = field(default_factory=list)
+    cards: list[_GivenCard] = field(default_factory=list)
     folders: list[Path] = field(default_factory=list)
     findings: Findings = field(default_factory=Findings)
     network: Model | None = None  # what is read from the model's file
 
-    def add_all(self, given: Sequence[Given]) -> None:
-        """Add all that was handed in; refuse nothing at all."""
-        for one in given:
-            self._add(one)
-        if not (self.results or self.cards or self.task_files):
-            raise InputError(f"nothing to check: {CHECKABLE}")
-
-    def _add(self, given: Given) -> None:
-        if isinstance(given, Results):
-            self.results.append((given.describe(), given))
-        elif isinstance(given, Card):
-            self.cards.append((given.title, given, None))
-        elif is_folder(path := Path(given)) and not in_parts(path):
-            self._add_folder(path)
+    def add(self, part: Part) -> None:
+        """Add what was handed in, or what a file, a bundle or a folder holds."""
+        if not isinstance(part, str | Path):
+            self._hold(part.title if isinstance(part, Card) else part.describe(), part)
+        elif holds_files(path := Path(part)):
+            held = [self._read(file, str(file)) for file in files_of(path)]
+            self.folders.append(path)
+            if is_there(path / CARD_FILE):
+                inputs = Inputs(**by_role(held), folders=[path])
+                self.cards.append(_GivenCard(str(path / CARD_FILE), Card.read(path, checked=False), inputs))
         elif path.name == MANIFEST:
             raise InputError(f"{path} is the record of a run: give the folder that it is in")
         elif path.suffix == ".json":
-            self.cards.append((str(path), Card.read(path, checked=False), None))
+            self._hold(str(path), Card.read(path, checked=False))
         elif path.suffix == ".zip":
             self._add_bundle(path)
-        elif path.suffix not in ("", ".parquet", ".parts", *_HELP) and is_there(path):
+        elif path.suffix in MODEL_SUFFIXES:
+            self.model = path
+        elif path.suffix in ARRAYS:
+            self.arrays.append(path)
+        elif path.suffix not in ("", ".parquet", ".parts") and is_there(path):
             raise InputError(f"{path} holds nothing that can be checked: {CHECKABLE}")
         else:
-            kind = path.suffix if path.suffix in _HELP else kind_of(path)
-            if kind in _HELP:
-                raise InputError(f"{path} {_HELP[kind]}; {CHECKABLE}")
             self.folders.append(path.parent)
-            self._add_file(path, kind, _Folder(path.parent))
+            self._read(path, str(path))
 
-    def _add_folder(self, path: Path) -> None:
-        folder = _Folder(path)
-        self.folders.append(path)
-        for file in files_of(path):
-            self._add_file(file, kind_of(file), folder)
-        if is_there(path / CARD_FILE):
-            self.cards.append((str(path / CARD_FILE), Card.read(path, checked=False), folder))
+    def _read(self, file: Path, name: str) -> Any:
+        """Read a file; what it says of its own content must be so."""
+        part: Any = read_table_file(file)
+        stated = part.record.stated_digest
+        # The check of task sets looks at the digest itself.
+        if stated not in (None, part.digest) and not isinstance(part, TaskSet):
+            told = f"its content has digest {part.digest}, its metadata say {stated}: it was changed"
+            self.findings.refuse(name, [told])
+        self._hold(name, part)
+        return part
 
-    def _add_file(self, file: Path, kind: str, folder: _Folder) -> None:
-        """Read a file of a folder; what it says of its own content must be so."""
-        readers: dict[str, Any] = {
-            "catalog": (Catalog, folder.catalogs, self.catalogs),
-            "attributes": (Attributes, folder.attributes, self.attributes),
-            "features": (Features, folder.features, self.features),
-            "tasks": (TaskSet, folder.tasks, self.tasks),
-            "results": (Results, folder.results, None),
-        }
-        if kind not in readers:
-            return
-        reader, of_folder, of_all = readers[kind]
-        read = reader.read(file)
-        of_folder.append(read)
-        if of_all is not None:
-            of_all.append(read)
-        stated = read.record.stated_digest
-        if kind == "tasks":  # whose check looks at the digest itself
-            self.task_files.append((str(file), read))
-        elif stated is not None and stated != read.digest:
-            told = f"its content has digest {read.digest}, its metadata say {stated}: it was changed"
-            self.findings.refuse(str(file), [told])
-        if kind == "results":
-            self.results.append((str(file), read))
+    def _hold(self, name: str, part: Any) -> None:
+        if isinstance(part, Card):
+            self.cards.append(_GivenCard(name, part))
+        elif isinstance(part, Results):
+            self.results.append((name, part))
+        else:
+            for role, held in by_role([part]).items():
+                getattr(self, role).extend(held)
+        if isinstance(part, TaskSet):
+            self.task_files.append((name, part))
 
     def _add_bundle(self, path: Path) -> None:
         """Verify a bundle; its card cannot be made again, for results are in none."""
         with Bundle.unpacked(path) as (bundle, unpacked):
             self.findings.hold(str(path), "all files are there and as the manifest says, by SHA-256 and digest")
-            for name in bundle.names("catalog"):
-                self.catalogs.append(Catalog.read(unpacked / name))
-            for name in bundle.names("attributes"):
-                self.attributes.append(Attributes.read(unpacked / name))
-            for name in bundle.names("tasks"):
-                tasks = TaskSet.read(unpacked / name)
-                self.tasks.append(tasks)
-                self.task_files.append((f"{path}, {name}", tasks))
+            for kind in ("catalog", "attributes", "tasks"):
+                for name in bundle.names(kind):
+                    self._read(unpacked / name, f"{path}, {name}")
             for name in bundle.names("card"):
-                self.bundled_cards.append((f"{path}, {name}", Card.read(unpacked / name, checked=False)))
+                card = Card.read(unpacked / name, checked=False)
+                self.cards.append(_GivenCard(f"{path}, {name}", card, main=False))
 
-    def add_features(self, given: str | Path | Features | None) -> None:
-        """Read or encode the features that were handed in beside what is checked."""
-        if isinstance(given, Features):
-            self.features.append(given)
-        elif given is not None and Path(given).suffix in (".parquet", ".parts"):
-            self.features.append(Features.read(given))
-        elif given is not None:
-            self.features.append(encode(self._catalog(), FeatureFile(Path(given)), runtime=self.how.runtime))
-        elif self.model is not None and self._needs_features_of_model():
-            self.features.append(encode(self._catalog(), ModelEncoder(Path(self.model)), runtime=self.how.runtime))
+    def encode_features(self) -> None:
+        """Encode the catalog's items by arrays or a model that were handed in, if anything needs it."""
+        encoders: list[Encoder] = [FeatureFile(path) for path in self.arrays]
+        if self.model is not None and self._needs_features_of_model():
+            encoders.append(ModelEncoder(self.model))
+        self.features += [encode(self._catalog(), encoder, runtime=self.how.runtime) for encoder in encoders]
 
     def checked(self) -> Checked:
         """Check everything, and conclude."""
@@ -252,10 +205,8 @@ class _Checking:
             self._check_tasks(name, tasks)
         for name, results in self.results:
             self._check_results(name, results)
-        for name, card, folder in self.cards:
-            self._check_card(name, card, folder, main=True)
-        for name, card in self.bundled_cards:
-            self._check_card(name, card, None, main=False)
+        for given in self.cards:
+            self._check_card(given)
         return self.findings.checked()
 
     def _check_tasks(self, name: str, tasks: TaskSet) -> None:
@@ -307,18 +258,19 @@ class _Checking:
             return f"method '{spelled}' cannot be computed again: {error}"
         return None
 
-    def _check_card(self, name: str, card: Card, folder: _Folder | None, *, main: bool) -> None:
+    def _check_card(self, given: _GivenCard) -> None:
+        name, card = given.name, given.card
         if self.findings.refuse(name, list(card_problems(card, self.tasks))):
             return
         of_tasks = " and with their task sets" if self.tasks else ""
         self.findings.hold(name, f"the numbers of the card agree with each other{of_tasks}")
-        reason = self._card_not_remade(name, card, folder)
+        reason = self._card_not_remade(given)
         if reason is None:
             return
         self.findings.leave(name, f"the card's intervals, ranks and baselines: {reason}")
         reason = self._card_not_recomputed(name, card)
         if reason:
-            self.findings.leave(name, reason, main=main)
+            self.findings.leave(name, reason, main=given.main)
 
     def _card_not_recomputed(self, name: str, card: Card) -> str | None:
         """Compute the accuracies of a card again; return why that cannot be done, if so."""
@@ -337,8 +289,9 @@ class _Checking:
             return f"method '{card.method}' cannot be computed again: {error}"
         return None
 
-    def _card_not_remade(self, name: str, card: Card, folder: _Folder | None) -> str | None:
+    def _card_not_remade(self, given: _GivenCard) -> str | None:
         """Make the card of a folder again and compare; return why that cannot be done, if so."""
+        name, card, folder = given.name, given.card, given.folder
         if folder is None or not folder.results:
             return "the results that it was made from are not beside it"
         if self.how.sample is not None:
@@ -347,16 +300,8 @@ class _Checking:
             reason = self._method(spelled)
             if isinstance(reason, str):
                 return reason
-        inputs = Inputs(
-            folder.results,
-            folder.tasks,
-            folder.catalogs,
-            folder.features,
-            folder.attributes,
-            folders=[folder.path],
-        )
         try:
-            remade = remake_card(card, inputs.quickly() if card.quick else inputs, self.how.runtime)
+            remade = remake_card(card, folder.quickly() if card.quick else folder, self.how.runtime)
         except InputError as error:
             return f"it cannot be made again: {error}"
         if not self.findings.refuse(name, list(card_differences(card, remade))):
@@ -372,7 +317,7 @@ class _Checking:
             return f"method '{spelled}' is a model's own head: give --model FILE and --catalog"
         try:
             named = Inputs([results for _, results in self.results], folders=self.folders)
-            method = ModelHead(Path(str(self.model))) if is_head else named.method(spelled)
+            method = ModelHead(self.model) if is_head and self.model is not None else named.method(spelled)
         except NotTrusted:
             return f"method '{spelled}' {OWN_CODE}"
         except InputError as error:
@@ -412,7 +357,7 @@ class _Checking:
     def _needs_features_of_model(self) -> bool:
         """Return whether anything that is checked is of features, and not of methods that adapt a model."""
         spelled = [method for _, results in self.results for method in results.methods]
-        spelled += [card.method for _, card, _ in self.cards] + [card.method for _, card in self.bundled_cards]
+        spelled += [given.card.method for given in self.cards]
         return any(not isinstance(self._method(one), Adaptation | str) for one in spelled)
 
     def _catalog(self) -> Catalog:
@@ -431,11 +376,7 @@ def _by_digest(given: Sequence[Any], digest: str | None) -> Any:
     return next((one for one in given if one.digest == digest), None)
 
 
-def _read(given: Any, kind: Any) -> Any:
-    return given if isinstance(given, kind) else kind.read(given)
-
-
-def _model(path: str | Path) -> Model:
+def _model(path: Path) -> Model:
     from shotproof.models.model import Model
 
     return Model.read(path)

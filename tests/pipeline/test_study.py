@@ -1,0 +1,140 @@
+"""Studies: what they evaluate and what they keep."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from shotproof.core.errors import InputError
+from shotproof.features.encoder import encode
+from shotproof.pipeline.study import Study, compare, run
+from shotproof.tasks.sampler import samplers
+from shotproof.worlds.context_world import ContextWorld
+from shotproof.worlds.dial import DialEncoder
+from shotproof.worlds.shapes import ShapesWorld
+
+WORLD = ShapesWorld(classes=6, items=30)
+SMALL = {"shots": [1], "query": 5, "tasks": 6, "placebo": False}
+
+
+def drawn_study() -> Study:
+    features = encode(WORLD.catalog(), DialEncoder(share=0.5))
+    return Study(WORLD.catalog(), encoder=features, attributes=WORLD.attributes())
+
+
+def test_a_sampler_is_a_spelling_an_object_or_a_table() -> None:
+    spelled = "hardest(effort='high')"
+    table = {"name": "hardest", "effort": "high"}
+    made = [
+        drawn_study().evaluate("ncc", on=on, **SMALL).tasks
+        for on in (spelled, samplers.make(spelled), table, [table], {"name": samplers.make(spelled)})
+    ]
+    assert {tasks.record.sampler.spelling for (tasks,) in made} == {spelled}
+    assert len({tasks.digest for (tasks,) in made}) == 1
+    with pytest.raises(InputError, match="sampler 'hardest' has no option 'efort'"):
+        drawn_study().evaluate("ncc", on="hardest(efort='high')", **SMALL)
+
+
+def test_matched_sets_are_drawn_together() -> None:
+    catalog = ContextWorld(concepts=5, figures=8).catalog()
+    study = Study(catalog, encoder=encode(catalog, DialEncoder(share=0.5, factors=("context",))), attributes=())
+    study.evaluate("ncc", on="context(clean_value='none')", **SMALL)
+    assert [tasks.record.sampler_name for tasks in study.tasks] == ["iid", "ood", "hard-ood", "clean"]
+
+
+def test_what_was_evaluated_stays_and_is_not_made_again() -> None:
+    study = drawn_study().evaluate("ncc", on="random", **SMALL)
+    first = study.results[0].digest
+    study.evaluate(["ncc", "ridge"], on=["random", "fewstab"], **SMALL)
+    assert {method for results in study.results for method in results.methods} == {"ncc", "ridge"}
+    assert [tasks.record.sampler_name for tasks in study.tasks] == ["random", "fewstab"]
+    assert first in {results.digest for results in study.results}
+    comparison = study.compare(intervals="sampler")
+    assert study.compare(intervals="sampler") is comparison
+
+
+def test_an_experiment_file_is_a_study(tmp_path: Path) -> None:
+    ShapesWorld(classes=5, items=24, size=16).write(tmp_path / "shapes")
+    (tmp_path / "experiment.toml").write_text(
+        '[catalog]\nroot = "shapes"\n[features]\nencoders = ["pixels(size=4)"]\n'
+        '[tasks]\nsamplers = ["random"]\nshots = [1]\nquery = 5\ntasks = 10\n[evaluate]\nmethods = ["ncc"]\n'
+        '[output]\nintervals = ["sampler"]\n'
+    )
+    study = run(tmp_path / "experiment.toml")
+    assert study.verdict() == study.compare().verdict()
+    beside = Study(tmp_path / "shapes", encoder="pixels(size=4)").evaluate("ncc", on="random", **SMALL | {"tasks": 10})
+    assert [tasks.digest for tasks in beside.tasks] == [tasks.digest for tasks in study.tasks]
+    assert [results.digest for results in beside.results] == [results.digest for results in study.results]
+
+
+def test_a_study_of_files_evaluates_nothing_more() -> None:
+    study = Study.of(drawn_study().evaluate("ncc", on="random", **SMALL).results)
+    with pytest.raises(InputError, match="this study was read from files"):
+        study.evaluate("ridge")
+    with pytest.raises(InputError, match="nothing was evaluated yet"):
+        drawn_study().verdict()
+
+
+SHAPE = {"way": 3, "shots": [1], "query": 4, "tasks": 12}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of drawn shapes."""
+    folder = tmp_path_factory.mktemp("data") / "shapes"
+    ShapesWorld(classes=5, items=20, size=16).write(folder)
+    return folder
+
+
+def evaluated(data: Path, folder: Path | None = None) -> Study:
+    return Study(data, encoder="pixels(size=4)", folder=folder).evaluate(["ncc", "knn"], **SHAPE)
+
+
+def test_a_study_in_memory_makes_the_full_claim_and_nothing_twice(data: Path) -> None:
+    study = evaluated(data)
+    assert study.compare().covers == ("images", "sampler")
+    assert {row.quantity for row in study.compare().to_pandas().itertuples()} >= {"accuracy", "gap", "placebo"}
+    assert study.verdict() == study.compare().verdict()
+    made = list(study.made)
+    study.evaluate(["ncc", "knn"], **SHAPE).compare()
+    assert study.made == made
+    study.evaluate("ridge", **SHAPE)
+    assert all("ridge" in name for name in study.made[len(made) :])
+    assert study.compare().methods == ["ncc", "knn", "ridge"]
+
+
+def test_a_study_in_a_folder_is_found_again_by_the_next_one(data: Path, tmp_path: Path) -> None:
+    study = evaluated(data, tmp_path / "out")
+    page = study.report()
+    assert page == tmp_path / "out" / "report.html"
+    again = evaluated(data, tmp_path / "out")
+    assert again.compare().to_json() == study.compare().to_json()
+    assert again.report() == page
+    assert again.made == []
+    parts = Study.of(tmp_path / "out")
+    assert parts.compare().to_json() == study.compare().to_json()
+    assert parts.made == []
+
+
+def test_parts_are_a_study_whatever_their_order_and_form(data: Path, tmp_path: Path) -> None:
+    study = evaluated(data)
+    parts = [*study.tasks, study.catalog, *study.features.values(), *study.inputs.attributes, *study.results]
+    assert Study.of(parts).compare().to_json() == study.compare().to_json()
+    for number, part in enumerate(parts):
+        part.write(tmp_path / f"{number}.parquet")
+    read = Study.of(sorted(tmp_path.iterdir()))
+    assert read.compare().covers == study.compare().covers
+    assert read.verdict() == study.verdict()
+    assert compare(study) is study.compare()
+
+
+def test_what_is_no_part_of_a_study_is_refused() -> None:
+    with pytest.raises(InputError, match=r"expected results, task sets, .* found list"):
+        Study.of([[]])  # type: ignore[list-item]
+
+
+def test_hard_tasks_are_explained_from_what_the_study_has(data: Path) -> None:
+    (explanation,) = evaluated(data).explain()
+    assert [explained.name.split("(")[0] for explained in explanation.sets][:2] == ["fewstab", "random"]
+    assert explanation.sets[0].hardness
