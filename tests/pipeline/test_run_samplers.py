@@ -81,8 +81,8 @@ def test_hard_tasks_of_an_encoder_like_the_random_ones_on_transformed_features(e
     experiment.write_text(text)
     outcome = run(experiment)
     assert outcome.compare().encoders == ["pixels(size=4) > l2"]
-    assert outcome.compare().references == ["random"]
-    assert all(row.axis == "difficulty" and row.gap["acc"].low > 0 for row in outcome.compare().rows)
+    assert {row.reference for row in outcome.compare().rows("gap")} == {"random"}
+    assert all(row.axis == "difficulty" and row.interval.low > 0 for row in outcome.compare().rows("gap"))
     assert run(experiment).made == []
     # The folder has the features as they were encoded; intervals that re-evaluate transform them again.
     folder = read_inputs([experiment.parent / "out"], halvings=4)

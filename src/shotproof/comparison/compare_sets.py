@@ -14,7 +14,7 @@ from shotproof.core.records import UNKNOWN
 from shotproof.results.encoder_names import short_encoder_names
 from shotproof.results.evaluated import METRICS, Classifier, Evaluated, Metric
 from shotproof.results.metrics import rank_correlation
-from shotproof.results.origin import PLACEBO, RANDOM, Design
+from shotproof.results.origin import Design
 from shotproof.stats.block import (
     NOTHING_TO_LOSE,
     Block,
@@ -88,7 +88,7 @@ def compare_sets(
         evidence = Evidence(replicates, known)
         blocks.append(comparing.block(design, evidence, (detection or {}).get(design, {})))
         notes += [note for one in evidence.replicates for note in _left_out(one, encoders)]
-        notes += _unused_placebos(blocks[-1], evidence.replicates)
+        notes += _unused_placebos(blocks[-1])
         of_data = f"{design.data_set}, " if len({one.origin.design.catalog for one in sets}) > 1 else ""
         place = "" if len({one.origin.design for one in sets}) == 1 else f"{of_data}{design.shape}: "
         notes += [f"{place}{note_of(same)}" for same in identical]
@@ -132,7 +132,8 @@ class _Comparing:
         ]
         losses = [loss for number in range(len(replicates)) if (loss := self.loss(evidence, number))]
         refused = {name: reason for name in self.covers if (reason := _refused_everywhere(groups, name))}
-        placebos = [one.label for one in replicates if one.origin.sampler == PLACEBO]
+        origins = {one.label: one.origin for one in replicates}
+        placebos = {label: sham for label, origin in origins.items() if (sham := origin.placebo(origins))}
         agreements = _detector_agreements(replicates, groups, detection)
         return Block(design, groups, losses, placebos, refused, agreements)
 
@@ -219,6 +220,7 @@ class _Comparing:
             triples={} if is_lost else self._triples(evidence, numbers[0], pairs),
             values={} if is_lost else {one: of[0].all_values(one) for one in classifiers},
             by_task=by_task,
+            axis=of[is_lost].origin.axis,
         )
 
     def _triples(
@@ -226,7 +228,11 @@ class _Comparing:
     ) -> dict[Metric, Triples]:
         """Of random tasks, where the same classifiers have an interval on tasks without replacement too."""
         of, known = evidence.replicates[number], evidence.reevaluated
-        if {"sampler", DEPLETION} - set(self.covers) or of.label != RANDOM or not isinstance(known.depletion, Mapping):
+        if (
+            {"sampler", DEPLETION} - set(self.covers)
+            or not of.origin.is_random
+            or not isinstance(known.depletion, Mapping)
+        ):
             return {}
         by_name, best = {str(one): one for one in of.classifiers}, known.at_best_query
         found = {}
@@ -332,7 +338,7 @@ def _notes_of_depletion(sets: Sequence[Evaluated], known: Reevaluated, level: fl
         return []
     given = any(one.origin.sampler == DEPLETION for one in sets)
     drawn = f"depletion: {known.depletion_tasks} tasks without replacement, drawn for this interval"
-    random = next((one for one in sets if one.label == RANDOM), None)
+    random = next((one for one in sets if one.origin.is_random), None)
     differs = random and note_of_open_means(random, known.depletion, known.class_uses, level)
     return [*([] if given else [drawn]), *([differs] if differs else [])]
 
@@ -347,13 +353,12 @@ def _notes_of_halves(known: Reevaluated) -> list[str]:
     ]
 
 
-def _unused_placebos(block: Block, replicates: Sequence[Replicates]) -> list[str]:
+def _unused_placebos(block: Block) -> list[str]:
     """Which placebos are there and yet in no loss."""
-    origins = {one.label: one.origin for one in replicates}
-    without = [loss.label for loss in block.losses if loss.excess is None]
-    found = [label for one in without if (label := origins[one].placebo(origins))]
+    without = [block.placebos[loss.label] for loss in block.losses if not loss.excess and loss.label in block.placebos]
     return [
-        f"{label}: left out, it needs results of all classifiers, as a placebo of the reference does" for label in found
+        f"{label}: left out, it needs results of all classifiers, as a placebo of the reference does"
+        for label in without
     ]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from html import escape
 
 from shotproof.comparison.comparison import Comparison
-from shotproof.comparison.wide import METRIC_NAMES, Cell, WideTable, legend_of, title_of, wide_table
+from shotproof.comparison.numbers import METRIC_NAMES
+from shotproof.comparison.wide import Cell, WideTable, legend_of, title_of, wide_table
 from shotproof.results.evaluated import METRICS
 
 

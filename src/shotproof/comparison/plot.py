@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.numbers import METRIC_NAMES
 from shotproof.comparison.stages import StageCurve, stage_curves
 from shotproof.comparison.task_scatter import TaskScatter, task_scatters
-from shotproof.comparison.wide import METRIC_NAMES
 from shotproof.core.errors import InputError, MissingExtra, UnknownName, WriteFailed
 from shotproof.results.evaluated import METRICS, Metric
 from shotproof.stats.block import Block, Group

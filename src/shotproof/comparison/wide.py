@@ -11,8 +11,6 @@ from shotproof.results.evaluated import METRICS, Classifier, Metric
 from shotproof.stats.block import Block, Group
 from shotproof.stats.intervals import Covers, meanings
 
-METRIC_NAMES: dict[Metric, str] = {"acc": "Acc", "wacc": "wAcc"}
-
 
 @dataclass(frozen=True)
 class Cell:

@@ -13,7 +13,7 @@ from shotproof.core.errors import Mismatch
 from shotproof.core.records import UNKNOWN
 from shotproof.results.evaluated import METRICS, Classifier, Evaluated, Metric
 from shotproof.results.metrics import FloatArray
-from shotproof.results.origin import PLACEBO, RANDOM, Design, Origin
+from shotproof.results.origin import PLACEBO, Design, Origin
 from shotproof.stats.halves import HalvedMeans
 from shotproof.stats.intervals import Covers, Estimate, Spread
 from shotproof.stats.shuffles import ShuffledMeans, ShuffledTasks
@@ -248,11 +248,12 @@ class Evidence:
 
     def _no_depletion(self, terms: Terms) -> str | None:
         """Why there is no such interval; None where there is one."""
-        names = {self.replicates[number].label for number, _, _ in terms}
-        others = names - {RANDOM, DEPLETION}
+        of = [self.replicates[number] for number in dict.fromkeys(number for number, _, _ in terms)]
+        drawn_anew = [one for one in of if one.origin.sampler != DEPLETION]
+        others = sorted(one.label for one in drawn_anew if not one.origin.is_random)
         if others:
-            return f"only random tasks can be drawn without replacement; these are {', '.join(sorted(others))} tasks"
-        if RANDOM not in names or isinstance(self.reevaluated.depletion, Mapping):
+            return f"only random tasks can be drawn without replacement; these are {', '.join(others)} tasks"
+        if not drawn_anew or isinstance(self.reevaluated.depletion, Mapping):
             return None
         return self.reevaluated.depletion or "no tasks without replacement were evaluated"
 

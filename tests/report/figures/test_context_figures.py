@@ -38,7 +38,7 @@ def block(design: Design, losses: Mapping[str, Mapping[str, float]], reference: 
     others = [group(label, {name: 80 - loss for name, loss in lost.items()}) for label, lost in losses.items()]
     lost = [
         Loss(
-            "contexts",
+            "contexts" if reference == "iid" else "attributes",
             group(reference, of, label, "gap"),
             None,
             None,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from shotproof.comparison.card import Card, CardAxis
+from shotproof.comparison.numbers import bounds, percent, typeset
 from shotproof.report.figures.chart_axes import ends, whisker, x_axis
 from shotproof.report.figures.svg import Box, Scale, element, line, marker, names_width, picture, row_name, text
-from shotproof.report.pages.wording import bounds, percent, typeset
 
 STEP = 22.0
 PANEL = 260.0

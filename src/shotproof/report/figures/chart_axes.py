@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from shotproof.comparison.numbers import typeset
 from shotproof.report.figures.svg import FONT_SIZE, Box, Scale, element, line, text
-from shotproof.report.pages.wording import typeset
 from shotproof.stats.intervals import Interval
 
 

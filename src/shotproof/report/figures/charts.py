@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from shotproof.comparison.numbers import bounds, percent, typeset
 from shotproof.core.nouns import counted
 from shotproof.planning.plan import Plan
 from shotproof.report.figures.chart_axes import ends, whisker, x_axis, y_axis
@@ -29,7 +30,6 @@ from shotproof.report.figures.svg import (
     shortened,
     text,
 )
-from shotproof.report.pages.wording import bounds, percent, typeset
 from shotproof.stats.costs import AttributeCost
 from shotproof.stats.intervals import Interval
 

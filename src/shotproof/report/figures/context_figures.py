@@ -8,16 +8,17 @@ from typing import Any
 
 from markupsafe import Markup
 
-from shotproof.comparison.comparison import Comparison, GapRow
+from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.estimate_rows import EstimateRow
+from shotproof.comparison.numbers import bounds, percent
+from shotproof.comparison.sentences import classifier_name
 from shotproof.report.figures.chart_axes import ends, whisker, x_axis, y_axis
 from shotproof.report.figures.charts import LABEL_LENGTH, WIDTH
 from shotproof.report.figures.svg import COLORS, Box, Scale, curve, line, marker, names_width, picture, row_name
-from shotproof.report.pages.wording import bounds, percent
 from shotproof.results.origin import Design
 from shotproof.stats.intervals import Interval
 
-IID = "iid"
-SETS = (IID, "clean", "ood", "hard-ood")
+SETS = ("iid", "clean", "ood", "hard-ood")  # samplers, in the order in which their sets are drawn
 
 DODGE = 3.0  # from one series to the next, so that whiskers at one value stand beside each other
 
@@ -35,25 +36,25 @@ class ContextPanel:
 
 def context_panels(comparison: Comparison) -> list[ContextPanel]:
     """For each design with matched sets: the accuracies; then the losses against the dial and against the shots."""
-    rows = [row for row in comparison.rows if row.reference and row.reference.sampler == IID and row.biased]
-    by_design: dict[Design, list[GapRow]] = {}
-    for row in rows:
-        by_design.setdefault(row.design, []).append(row)
-    panels = [_accuracies(comparison, design, of_design) for design, of_design in by_design.items()]
-    panels += _curves(comparison, rows, "share of the background, a", lambda d: d.dial, {"catalog": None, "dial": None})
-    panels += _curves(comparison, rows, "shots per class", lambda d: d.shot, {"shot": None})
+    gaps = comparison.rows("gap", "acc", axis="contexts")
+    used = {(row.design, label) for row in gaps for label in (row.reference, row.tasks)}
+    by_design: dict[Design, list[EstimateRow]] = {}
+    for row in comparison.rows("accuracy", "acc"):
+        if (row.design, row.tasks) in used:
+            by_design.setdefault(row.design, []).append(row)
+    panels = [_accuracies(comparison, design, rows) for design, rows in by_design.items()]
+    panels += _curves(comparison, gaps, "share of the background, a", lambda d: d.dial, {"catalog": None, "dial": None})
+    panels += _curves(comparison, gaps, "shots per class", lambda d: d.shot, {"shot": None})
     return panels
 
 
-def _accuracies(comparison: Comparison, design: Design, rows: Sequence[GapRow]) -> ContextPanel:
+def _accuracies(comparison: Comparison, design: Design, rows: Sequence[EstimateRow]) -> ContextPanel:
     """Acc of each classifier in each set, below each other."""
     measured: dict[str, dict[str, Interval]] = {}
     for row in rows:
-        of_one = measured.setdefault(_name(comparison, row), {})
-        for side in (row.reference, row.biased):
-            if side:
-                of_one[side.sampler] = side.accuracy
-    present = [name for name in SETS if any(name in of_one for of_one in measured.values())]
+        measured.setdefault(classifier_name(comparison, row.classifier), {})[row.tasks] = row.interval
+    samplers = {row.tasks: row.sampler for row in rows}
+    present = sorted(samplers, key=lambda label: SETS.index(samplers[label]) if samplers[label] in SETS else len(SETS))
     left = names_width(measured, LABEL_LENGTH)
     step = 6.0 * len(present) + 6
     frame = Box(left, 4, WIDTH - 10, 4 + step * len(measured))
@@ -63,12 +64,11 @@ def _accuracies(comparison: Comparison, design: Design, rows: Sequence[GapRow]) 
     for place, (name, of_one) in enumerate(sorted(measured.items(), key=lambda entry: -_mean(entry[1]))):
         top = frame.top + step * place
         parts.append(row_name(name, LABEL_LENGTH, left - 6, top + step / 2 + 3))
-        for series, sampler in enumerate(present):
-            if sampler in of_one:
-                y, one = top + 6 + 6.0 * series, of_one[sampler]
+        for series, label in enumerate(present):
+            if label in of_one:
+                y, one = top + 6 + 6.0 * series, of_one[label]
                 parts.append(whisker(scale, one, y, f"whisker strong c{series}"))
-                told = f"{name}, {sampler}: {percent(one.mean)} {bounds(one)}"
-                parts.append(marker(scale(one.mean), y, series, told))
+                parts.append(marker(scale(one.mean), y, series, f"{name}, {label}: {percent(one.mean)} {bounds(one)}"))
     described = f"Accuracy of {len(measured)} classifiers on {', '.join(present)} tasks. The table has the values."
     keys = [(marker(5, 5, series), name) for series, name in enumerate(present)]
     return ContextPanel(
@@ -78,30 +78,33 @@ def _accuracies(comparison: Comparison, design: Design, rows: Sequence[GapRow]) 
 
 def _curves(
     comparison: Comparison,
-    rows: Sequence[GapRow],
+    rows: Sequence[EstimateRow],
     x_label: str,
     value: Callable[[Design], float | None],
     apart: Mapping[str, Any],
 ) -> list[ContextPanel]:
     """The loss of Acc against a property of the designs, one panel per set, where it takes several values."""
-    groups: dict[tuple[str, Design, str], dict[str, Curve]] = {}  # by data set, design and task set
+    groups: dict[tuple[str, Design, str, str | None], dict[str, Curve]] = {}  # by data set, design and both task sets
     for row in rows:
         x = value(row.design)
-        if row.gap and row.biased and x is not None:
-            key = (row.design.data_set, replace(row.design, **apart), row.biased.sampler)
-            groups.setdefault(key, {}).setdefault(_name(comparison, row), {})[x] = row.gap["acc"]
+        if x is not None:
+            key = (row.design.data_set, replace(row.design, **apart), row.tasks, row.reference)
+            curves = groups.setdefault(key, {})
+            curves.setdefault(classifier_name(comparison, row.classifier), {})[x] = row.interval
     panels = []
-    several = len({data_set for data_set, _, _ in groups}) > 1
-    for (data_set, design, sampler), curves in groups.items():
+    several = len({data_set for data_set, *_ in groups}) > 1
+    for (data_set, design, label, reference), curves in groups.items():
         if any(len(points) > 1 for points in curves.values()):
             shape = f"{design.way}-way" + (f" {design.shot}-shot" if design.shot else "")
             dial = "" if design.dial is None else f", a = {design.dial:g}"
             of_data = f"{data_set}, " if several else ""
-            name = f"Loss of Acc, iid - {sampler}, {of_data}{shape}{dial}"
+            name = f"Loss of Acc, {reference} - {label}, {of_data}{shape}{dial}"
             points = [point for of_one in curves.values() for point in of_one.items()]
             parts = in_parts(curves)
             for number, part in enumerate(parts, 1):
-                described = f"Loss of accuracy of {len(part)} classifiers, iid minus {sampler}, against {x_label}."
+                described = (
+                    f"Loss of accuracy of {len(part)} classifiers, {reference} minus {label}, against {x_label}."
+                )
                 keys = [(marker(5, 5, series), name) for series, name in enumerate(part)]
                 of_several = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
                 panels.append(ContextPanel(name + of_several, lines_figure(part, points, x_label, described), keys))
@@ -139,10 +142,6 @@ def lines_figure(
             parts.append(whisker(y_scale, gap, left, f"whisker c{series % COLORS}", vertical=True))
             parts.append(marker(left, top, series, f"{name} at {x:g}: {percent(gap.mean)} {bounds(gap)}"))
     return picture(WIDTH, frame.bottom + 40, description, parts)
-
-
-def _name(comparison: Comparison, row: GapRow) -> str:
-    return row.method if len(comparison.encoders) == 1 else comparison.classifier_title(row.classifier)
 
 
 def _mean(of_one: Mapping[str, Interval] | Curve) -> float:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.numbers import METRIC_NAMES
 from shotproof.comparison.stages import stage_curves
-from shotproof.comparison.wide import METRIC_NAMES
 from shotproof.report.figures.context_figures import ContextPanel, Curve, in_parts, lines_figure
 from shotproof.report.figures.svg import marker
 from shotproof.results.origin import Design

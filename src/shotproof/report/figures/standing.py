@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from shotproof.comparison.numbers import bounds, percent
 from shotproof.report.figures.chart_axes import ends, whisker, x_axis
 from shotproof.report.figures.svg import Box, Scale, element, line, marker, names_width, picture, row_name
-from shotproof.report.pages.wording import bounds, percent
 from shotproof.stats.intervals import Interval
 
 WIDTH, NAME_LENGTH, STEP = 360, 22, 22.0

@@ -7,8 +7,8 @@ import math
 from markupsafe import Markup
 
 from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.numbers import METRIC_NAMES
 from shotproof.comparison.task_scatter import TaskScatter, task_scatters
-from shotproof.comparison.wide import METRIC_NAMES
 from shotproof.report.figures.chart_axes import x_axis, y_axis
 from shotproof.report.figures.svg import Box, Scale, element, line, picture, shortened
 from shotproof.report.pages.matrix import group_name

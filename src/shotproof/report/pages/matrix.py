@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.numbers import MINUS, bounds, points, typeset
 from shotproof.comparison.sentences import fates_of
-from shotproof.report.pages.wording import MINUS, bounds, points, typeset
 from shotproof.results.origin import Design
 from shotproof.stats.block import Group
 from shotproof.stats.pairs import Pair
