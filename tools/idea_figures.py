@@ -24,9 +24,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.card import Card
 from shotproof.comparison.numbers import bounds, percent, typeset
 from shotproof.report.figures.card_figure import PHONE_PANEL, axes_figure
-from shotproof.report.figures.chart_axes import x_axis
-from shotproof.report.figures.figure_file import write_svg
-from shotproof.report.figures.svg import Box, Scale, element, line, marker, picture, text
+from shotproof.report.figures.svg import Box, Scale, element, line, marker, picture, text, write_svg, x_axis
 from shotproof.worlds.scenes import ScenesWorld
 
 DOCS = Path(__file__).parents[1] / "docs"

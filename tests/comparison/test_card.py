@@ -13,7 +13,7 @@ from shotproof.comparison.card import CARD_FILE, FORMAT, Card
 from shotproof.comparison.card_schema import SHIPPED, card_schema, schema_text
 from shotproof.comparison.sentences import axis_sentence, card_sentences
 from shotproof.core.errors import InputError
-from shotproof.stats.needed import Needed
+from shotproof.stats.intervals import Needed
 from tests.drawn_cards import card_number, make_card, random_axis, stress_axis
 
 

@@ -27,7 +27,7 @@ def test_placebos_are_made_unless_they_are_not_wanted(experiment: Path) -> None:
     experiment.write_text(EXPERIMENT.replace("tasks = 12", "tasks = 12\nplacebo = false"))
     without = run(experiment)
     assert sorted(up_to_results(without.made)) == sorted(set(FILES) - set(PLACEBOS))
-    assert [block.placebos for block in without.compare().blocks] == [[], []]
+    assert [block.placebos for block in without.compare().blocks] == [{}, {}]
     assert not any(loss.excess for block in without.compare().blocks for loss in block.losses)
     experiment.write_text(EXPERIMENT)
     again = run(experiment)
@@ -69,7 +69,7 @@ def test_context_in_an_experiment_is_its_matched_sets(experiment: Path, tmp_path
     outcome = run(experiment)
     (block,) = outcome.compare().blocks
     assert [group.label for group in block.measured] == ["iid", "ood", "hard-ood"]
-    assert block.placebos == [f"placebo of {group.label}" for group in block.measured]
+    assert block.placebos == {group.label: f"placebo of {group.label}" for group in block.measured}
     assert all(gap.paired and gap.label == "iid" for gap in block.gaps)
     assert all(loss.excess and loss.excess.paired for loss in block.losses)
 

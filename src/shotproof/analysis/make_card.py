@@ -11,9 +11,9 @@ import numpy as np
 
 from shotproof.analysis.inputs import Inputs
 from shotproof.comparison.advice import advice_on_axis, advice_on_cost
-from shotproof.comparison.axis_names import SHOTS, axis_name, without_folders
 from shotproof.comparison.card import (
     BY_TASK_DIGITS,
+    SHOTS,
     Card,
     CardAxis,
     CardBaseline,
@@ -21,6 +21,8 @@ from shotproof.comparison.card import (
     CardExample,
     CardTasks,
     MissingAxis,
+    axis_name,
+    without_folders,
 )
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.sentences import axis_sentence, card_sentences
@@ -32,8 +34,7 @@ from shotproof.results.evaluated import METRICS, Classifier, Metric
 from shotproof.results.origin import RANDOM, Design
 from shotproof.stats.block import Block, ClassifierRow, Group, Loss
 from shotproof.stats.costs import AttributeCost
-from shotproof.stats.intervals import Interval
-from shotproof.stats.needed import needed
+from shotproof.stats.intervals import Interval, needed
 from shotproof.stats.ranks import RankRange
 
 SHOWN_COSTS = 3

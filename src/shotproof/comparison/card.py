@@ -7,6 +7,7 @@ Accuracies are in percent, gaps in points, skill lost in percent of the accuracy
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +21,7 @@ from shotproof.core.storage.files import is_folder, is_there, read_json
 from shotproof.core.storage.whole_files import write_text
 from shotproof.core.tables import placed
 from shotproof.results.evaluated import check_metric
+from shotproof.results.origin import RANDOM
 from shotproof.stats.intervals import Interval
 from shotproof.stats.pairs import Conclusion
 from shotproof.stats.ranks import RankRange
@@ -28,6 +30,9 @@ from shotproof.version import __version__
 KIND, FORMAT = "card", 1
 CARD_FILE = "card.json"
 BY_TASK_DIGITS = 4  # of the accuracies of single tasks
+SHOTS = "shots"  # the axis of random tasks, which stress nothing but how few the examples are
+UNBALANCED = "unbalanced"
+_FOLDERS = re.compile(r"(?<![^:])[^:]*/(?=[^/:]+)")
 
 
 @dataclass(frozen=True)
@@ -240,3 +245,25 @@ class Card:
     def write(self, path: str | Path) -> None:
         """Write card.json."""
         write_text(Path(path), json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def axis_name(label: str, axis: str | None, shot: int | None) -> str:
+    """The name of the tasks of a label that stress something, or nothing but how few examples there are.
+
+    Example:
+        >>> axis_name("random", None, 5), axis_name("random(query_dirichlet=2)", "queries", 5)
+        ('random-5-shot', 'unbalanced')
+    """
+    if label == RANDOM:
+        return f"{RANDOM}-{shot}-shot"
+    return UNBALANCED if axis == "queries" else label
+
+
+def without_folders(method: str) -> str:
+    """A method's spelling with a file that it names told by its name alone: folders are of one machine.
+
+    Example:
+        >>> without_folders("nets/mine.py:Mine")
+        'mine.py:Mine'
+    """
+    return _FOLDERS.sub("", method) if method.startswith("model:") or ".py:" in method else method

@@ -284,7 +284,7 @@ class Comparison:
 
     def to_html(self) -> str:
         """One HTML table per design: accuracies and gaps with half-widths, in bold as in `to_latex`."""
-        from shotproof.comparison.html import to_html
+        from shotproof.comparison.wide import to_html
 
         return to_html(self)
 

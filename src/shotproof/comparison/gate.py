@@ -21,8 +21,7 @@ from shotproof.core.errors import InputError, Mismatch, did_you_mean
 from shotproof.core.plain_values import typed
 from shotproof.core.storage.files import read_toml
 from shotproof.core.tables import placed
-from shotproof.stats.intervals import Estimate, Interval, Spread
-from shotproof.stats.needed import needed
+from shotproof.stats.intervals import Estimate, Interval, Spread, needed
 
 Outcome = Literal["pass", "fail", "cannot tell"]
 # What a classifier may rely on. Other tasks cost every classifier something, and need limits of their own.

@@ -9,13 +9,15 @@ from itertools import product
 from typing import Literal
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from shotproof.comparison.axis_names import SHOTS, axis_name, without_folders
-from shotproof.comparison.card import Card, CardAxis, CardTasks
+from shotproof.comparison.card import SHOTS, Card, CardAxis, CardTasks, axis_name, without_folders
 from shotproof.comparison.compare_sets import compare_sets
 from shotproof.comparison.dominance import Comparable
 from shotproof.comparison.gate import of_data
-from shotproof.core.errors import InputError
+from shotproof.core import tables
+from shotproof.core.errors import InputError, Mismatch
 from shotproof.core.records import UNKNOWN, Source
 from shotproof.core.tables import placed
 from shotproof.results.evaluated import METRICS, Classifier, Metric, evaluated_sets
@@ -23,6 +25,7 @@ from shotproof.results.origin import Origin, labels_of
 from shotproof.results.results import Results
 from shotproof.stats.block import Block, ByTask, Group, Loss
 from shotproof.stats.intervals import Covers, Estimate, Spread
+from shotproof.tasks.taskset import TaskSet
 
 Quantity = Literal["accuracy", "skill_lost"]
 QUANTITIES: tuple[Quantity, ...] = ("accuracy", "skill_lost")
@@ -31,6 +34,7 @@ SAMPLER: Covers = "sampler"
 OWN_TASKS = ("the axis's own tasks",)
 AND = "+"  # between the digests of several seeds
 MOST_TASKS = 10**9
+COLUMNS = ["task", "slot", "label", "n_query"]  # by which task sets are told apart
 AGREEING = 0.05  # points by which two files may differ on one mean
 # What numbers of a card may be: beyond that, nobody has measured them.
 _POSSIBLE = {
@@ -247,3 +251,35 @@ def _by_task(axis: CardAxis, metric: Metric) -> ByTask:
     """The accuracies of single tasks, where the card has them."""
     values = axis.by_task.get(metric)
     return {OWN_TASKS: np.array(values)} if values else {}
+
+
+def require_same_rows(results: Sequence[ResultsFile], tasks: Sequence[TaskSet]) -> None:
+    """Refuse results that are not on the tasks that they claim.
+
+    Args:
+        results: on any task sets
+        tasks: those that are there; of others, the first results tell
+
+    Raises:
+        Mismatch: some are not; the message names the file and the task set.
+    """
+    known = {one.digest: ("the task file", _digest(_rows_of_tasks(one))) for one in tasks}
+    for one in results:
+        claimed = one.results.record.tasks_digest or UNKNOWN
+        for method in one.results.methods:
+            found = _digest(one.results.rows_of(method))
+            first, expected = known.setdefault(claimed, (one.file, found))
+            if found != expected:
+                raise Mismatch(
+                    f"{one.file}: method '{method}' claims the task set {claimed}, but has other tasks, classes or "
+                    f"numbers of queries than {first}"
+                )
+
+
+def _rows_of_tasks(tasks: TaskSet) -> pa.Table:
+    queries = pc.cast(pc.list_value_length(tasks.table.column("query")), pa.int32())
+    return tasks.table.select(COLUMNS[:3]).append_column("n_query", queries)
+
+
+def _digest(rows: pa.Table) -> str:
+    return tables.digest(rows.select(COLUMNS).combine_chunks(), COLUMNS)

@@ -18,8 +18,7 @@ from shotproof.core.records import UNKNOWN
 from shotproof.results.evaluated import Classifier
 from shotproof.results.origin import REFERENCES
 from shotproof.stats.block import Group
-from shotproof.stats.intervals import Interval
-from shotproof.stats.needed import Needed
+from shotproof.stats.intervals import Interval, Needed
 from shotproof.stats.triples import CLOSED, OPEN, PAIRED, Fates, Triples, best_name
 
 MOST_SENTENCES = 5

@@ -28,8 +28,7 @@ import numpy as np
 from shotproof.comparison.comparison import Comparison
 from shotproof.results.evaluated import Classifier, Metric
 from shotproof.stats.block import NOTHING_TO_LOSE, Block, Loss
-from shotproof.stats.intervals import Covers, Interval
-from shotproof.stats.needed import Needed, needed
+from shotproof.stats.intervals import Covers, Interval, Needed, needed
 
 LITTLE = 5.0  # percent of the skill: that at most so much is lost is a finding
 CEILING = 98.0  # an accuracy above it leaves so few errors that every interval is too narrow

@@ -8,8 +8,7 @@ from typing import Any
 from shotproof.analysis.compare import compare
 from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.make_card import make_card
-from shotproof.comparison.axis_names import without_folders
-from shotproof.comparison.card import Card
+from shotproof.comparison.card import Card, without_folders
 from shotproof.comparison.card_contradictions import NUMBERS, ROUNDING
 from shotproof.core.errors import InputError
 from shotproof.core.plain_values import shown

@@ -6,8 +6,20 @@ from markupsafe import Markup
 
 from shotproof.comparison.card import Card, CardAxis
 from shotproof.comparison.numbers import bounds, percent, typeset
-from shotproof.report.figures.chart_axes import ends, whisker, x_axis
-from shotproof.report.figures.svg import Box, Scale, element, line, marker, names_width, picture, row_name, text
+from shotproof.report.figures.svg import (
+    Box,
+    Scale,
+    element,
+    ends,
+    line,
+    marker,
+    names_width,
+    picture,
+    row_name,
+    text,
+    whisker,
+    x_axis,
+)
 
 STEP = 22.0
 PANEL = 260.0

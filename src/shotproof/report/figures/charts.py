@@ -10,16 +10,18 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from shotproof.comparison.numbers import bounds, percent, typeset
+from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.numbers import METRIC_NAMES, bounds, percent, typeset
+from shotproof.comparison.plot import TaskScatter, task_scatters
 from shotproof.core.nouns import counted
 from shotproof.planning.plan import Plan
-from shotproof.report.figures.chart_axes import ends, whisker, x_axis, y_axis
 from shotproof.report.figures.svg import (
     COLORS,
     Box,
     Scale,
     curve,
     element,
+    ends,
     line,
     marker,
     names_width,
@@ -29,7 +31,11 @@ from shotproof.report.figures.svg import (
     row_name,
     shortened,
     text,
+    whisker,
+    x_axis,
+    y_axis,
 )
+from shotproof.report.pages.matrix import group_name
 from shotproof.stats.costs import AttributeCost
 from shotproof.stats.intervals import Interval
 
@@ -37,6 +43,8 @@ from shotproof.stats.intervals import Interval
 WIDTH = 360
 LABEL_LENGTH = 20
 ATTRIBUTE_LENGTH = 22
+SQUARE, TITLE_LENGTH = 300, 24  # of a scatter of tasks
+NAME_LENGTH, STEP = 22, 22.0  # of a classifier's standing
 
 
 @dataclass(frozen=True)
@@ -194,3 +202,65 @@ def _label(x: float, y: float, label: str, box: Box, color: int) -> list[Markup]
     leader = [line(x, y, end_x, end_y, f"leader c{color}")] if math.hypot(end_x - x, end_y - y) > 7 else []
     middle = (box.left + box.right) / 2
     return [*leader, text(middle, box.bottom - 2.5, label, "middle", f"point-label c{color}")]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One classifier on one axis; the others by their least, quartiles and most."""
+
+    name: str
+    own: Interval
+    others: tuple[float, ...]
+
+
+def standing(rows: Sequence[Standing], x_label: str, description: str) -> Markup:
+    """One row per axis: a line over the range of all, a bar over their middle half, and the own interval."""
+    left = names_width([one.name for one in rows], NAME_LENGTH)
+    frame = Box(left, 4, WIDTH - 10, 4 + STEP * len(rows))
+    reached = [end for one in rows for end in (*ends(one.own), *one.others)]
+    scale = Scale.around(reached, frame.left, frame.right)
+    parts = x_axis(scale, frame, x_label)
+    for number, one in enumerate(rows):
+        y = frame.top + STEP * (number + 0.5)
+        least, low, median, high, most = map(scale, one.others)
+        tooltip = f"{one.name}: {percent(one.own.mean)} {bounds(one.own)}; half of all within "
+        tooltip += f"{percent(one.others[1])} and {percent(one.others[3])}"
+        parts += [
+            row_name(one.name, NAME_LENGTH, left - 6, y + 3.5),
+            line(least, y, most, y, "axis"),
+            element("rect", x=low, y=y - 5, width=max(high - low, 1.0), height=10, class_="t0"),
+            line(median, y - 5, median, y + 5, "axis"),
+            whisker(scale, one.own, y, "whisker strong c1"),
+            marker(scale(one.own.mean), y, 1, tooltip),
+        ]
+    return picture(WIDTH, frame.bottom + 40, description, parts)
+
+
+def task_scatter_panels(comparison: Comparison) -> list[tuple[str, Markup]]:
+    """Each task set with its figure."""
+    return [
+        (
+            f"{group_name(comparison, one.design, one.group)}: r = {one.r}",
+            _task_scatter(one, METRIC_NAMES[comparison.metric]),
+        )
+        for one in task_scatters(comparison)
+    ]
+
+
+def _task_scatter(one: TaskScatter, metric: str) -> Markup:
+    frame = Box(44, 8, SQUARE - 8, 264)
+    reached = [*one.x.tolist(), *one.y.tolist()]
+    low, high = max(min(reached) - 2, -1.0), min(max(reached) + 2, 101.0)
+    x_scale, y_scale = Scale(low, high, frame.left, frame.right), Scale(low, high, frame.bottom, frame.top)
+    parts = [
+        *x_axis(x_scale, frame, f"{metric} of {shortened(one.first, TITLE_LENGTH)} (%)"),
+        *y_axis(y_scale, frame, f"{metric} of {shortened(one.second, TITLE_LENGTH)} (%)"),
+        line(x_scale(low), y_scale(low), x_scale(high), y_scale(high), "reference"),
+    ]
+    for x, y, tasks in zip(one.x.tolist(), one.y.tolist(), one.tasks.tolist(), strict=True):
+        told = element("title", f"{x:.1f} and {y:.1f}: {tasks} {'task' if tasks == 1 else 'tasks'}")
+        radius = 1.5 * math.sqrt(tasks)  # the area says how many
+        parts.append(element("circle", told, cx=x_scale(x), cy=y_scale(y), r=radius, class_="mark c0"))
+    total = int(one.tasks.sum())
+    described = f"{metric} of {one.first} and of {one.second} on {total} tasks, Pearson's r {one.r}."
+    return picture(SQUARE, 304, described, parts)

@@ -22,7 +22,7 @@ from shotproof.comparison.numbers import level, listed, typeset
 from shotproof.core.nouns import counted, nouns
 from shotproof.core.records import UNKNOWN
 from shotproof.report.explorer.explorer_site import STATIC as EXPLORER_STATIC
-from shotproof.report.figures.standing import Standing, standing
+from shotproof.report.figures.charts import Standing, standing
 from shotproof.report.pages.axis_tables import NAMES
 from shotproof.report.pages.render import TEMPLATES, environment
 from shotproof.stats.intervals import meanings

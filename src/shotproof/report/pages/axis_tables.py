@@ -12,7 +12,7 @@ from shotproof.comparison.estimate_rows import EstimateRow
 from shotproof.comparison.numbers import METRIC_NAMES, metric_symbol
 from shotproof.core.records import UNKNOWN
 from shotproof.report.figures.charts import Bar, Point, gap_bars, gap_domain, scatter
-from shotproof.report.figures.context_figures import ContextPanel, context_panels
+from shotproof.report.figures.loss_curves import LossPanel, context_panels
 from shotproof.report.figures.svg import marker
 from shotproof.results.origin import Design
 from shotproof.tasks.sampler import Axis
@@ -58,7 +58,7 @@ class AxisSection:
     points: BarFigure
     skill: BarFigure
     labels: str
-    contexts: list[ContextPanel]
+    contexts: list[LossPanel]
     heading: str
     has_placebo: bool
 

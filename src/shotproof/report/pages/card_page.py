@@ -12,8 +12,7 @@ from shotproof.comparison.numbers import typeset
 from shotproof.core.errors import InputError
 from shotproof.core.storage.whole_files import write_text
 from shotproof.report.figures.card_figure import PHONE_PANEL, axes_figure, badge
-from shotproof.report.figures.figure_file import write_svg
-from shotproof.report.figures.svg import marker
+from shotproof.report.figures.svg import marker, write_svg
 from shotproof.report.pages.album import CONTEXT, Album, Thumbnail
 from shotproof.report.pages.axis_tables import NAMES
 from shotproof.report.pages.render import render

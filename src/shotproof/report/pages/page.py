@@ -13,18 +13,16 @@ from shotproof.comparison.sentences import next_steps
 from shotproof.comparison.summary import terms
 from shotproof.comparison.thinned import thinned
 from shotproof.core.storage.whole_files import write_text
-from shotproof.report.figures.charts import attribute_dots, interval_rows, plan_figure
+from shotproof.report.figures.charts import attribute_dots, interval_rows, plan_figure, task_scatter_panels
 from shotproof.report.figures.heat_maps import heat_maps
+from shotproof.report.figures.loss_curves import stage_panels
 from shotproof.report.figures.projection_figure import projection_part
 from shotproof.report.figures.similarity_figure import similarity_part
-from shotproof.report.figures.stage_figure import stage_panels
-from shotproof.report.figures.task_scatters import task_scatter_panels
 from shotproof.report.pages.agreement_tables import detector_tables, seed_rows
 from shotproof.report.pages.album import Album
 from shotproof.report.pages.axis_tables import alone_rows, axis_sections
 from shotproof.report.pages.content import PageContent, SetCosts
-from shotproof.report.pages.fooled_pictures import fooled_part
-from shotproof.report.pages.gallery import make_gallery
+from shotproof.report.pages.gallery import fooled_part, make_gallery
 from shotproof.report.pages.matrix import group_name, matrices, triple_matrices
 from shotproof.report.pages.mismatch_examples import explanation_part
 from shotproof.report.pages.provenance import encoder_notes, notes_of, provenance

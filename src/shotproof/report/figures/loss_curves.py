@@ -1,8 +1,8 @@
-"""Context shift: accuracy in each matched set (SpurAudio, Figures 3 and 7), loss against dial and shots (2 and 15)."""
+"""What is lost, as curves: set by set (SpurAudio, Figures 3 and 7), against dial and shots (2 and 15), over stages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,11 +10,25 @@ from markupsafe import Markup
 
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.estimate_rows import EstimateRow
-from shotproof.comparison.numbers import bounds, percent
+from shotproof.comparison.numbers import METRIC_NAMES, bounds, percent
 from shotproof.comparison.sentences import classifier_name
-from shotproof.report.figures.chart_axes import ends, whisker, x_axis, y_axis
+from shotproof.comparison.stages import stage_curves
 from shotproof.report.figures.charts import LABEL_LENGTH, WIDTH
-from shotproof.report.figures.svg import COLORS, Box, Scale, curve, line, marker, names_width, picture, row_name
+from shotproof.report.figures.svg import (
+    COLORS,
+    Box,
+    Scale,
+    curve,
+    ends,
+    line,
+    marker,
+    names_width,
+    picture,
+    row_name,
+    whisker,
+    x_axis,
+    y_axis,
+)
 from shotproof.results.origin import Design
 from shotproof.stats.intervals import Interval
 
@@ -26,7 +40,7 @@ Curve = dict[float, Interval]  # the loss at each dial or number of shots
 
 
 @dataclass(frozen=True)
-class ContextPanel:
+class LossPanel:
     """A figure with its heading and, where marks need it, the names of its series."""
 
     name: str
@@ -34,7 +48,7 @@ class ContextPanel:
     keys: list[tuple[Markup, str]]
 
 
-def context_panels(comparison: Comparison) -> list[ContextPanel]:
+def context_panels(comparison: Comparison) -> list[LossPanel]:
     """For each design with matched sets: the accuracies; then the losses against the dial and against the shots."""
     gaps = comparison.rows("gap", "acc", axis="contexts")
     used = {(row.design, label) for row in gaps for label in (row.reference, row.tasks)}
@@ -48,7 +62,7 @@ def context_panels(comparison: Comparison) -> list[ContextPanel]:
     return panels
 
 
-def _accuracies(comparison: Comparison, design: Design, rows: Sequence[EstimateRow]) -> ContextPanel:
+def _accuracies(comparison: Comparison, design: Design, rows: Sequence[EstimateRow]) -> LossPanel:
     """Acc of each classifier in each set, below each other."""
     measured: dict[str, dict[str, Interval]] = {}
     for row in rows:
@@ -71,7 +85,7 @@ def _accuracies(comparison: Comparison, design: Design, rows: Sequence[EstimateR
                 parts.append(marker(scale(one.mean), y, series, f"{name}, {label}: {percent(one.mean)} {bounds(one)}"))
     described = f"Accuracy of {len(measured)} classifiers on {', '.join(present)} tasks. The table has the values."
     keys = [(marker(5, 5, series), name) for series, name in enumerate(present)]
-    return ContextPanel(
+    return LossPanel(
         f"Acc, {comparison.design_name(design)}", picture(WIDTH, frame.bottom + 40, described, parts), keys
     )
 
@@ -82,7 +96,7 @@ def _curves(
     x_label: str,
     value: Callable[[Design], float | None],
     apart: Mapping[str, Any],
-) -> list[ContextPanel]:
+) -> list[LossPanel]:
     """The loss of Acc against a property of the designs, one panel per set, where it takes several values."""
     groups: dict[tuple[str, Design, str, str | None], dict[str, Curve]] = {}  # by data set, design and both task sets
     for row in rows:
@@ -91,7 +105,7 @@ def _curves(
             key = (row.design.data_set, replace(row.design, **apart), row.tasks, row.reference)
             curves = groups.setdefault(key, {})
             curves.setdefault(classifier_name(comparison, row.classifier), {})[x] = row.interval
-    panels = []
+    panels: list[LossPanel] = []
     several = len({data_set for data_set, *_ in groups}) > 1
     for (data_set, design, label, reference), curves in groups.items():
         if any(len(points) > 1 for points in curves.values()):
@@ -99,15 +113,8 @@ def _curves(
             dial = "" if design.dial is None else f", a = {design.dial:g}"
             of_data = f"{data_set}, " if several else ""
             name = f"Loss of Acc, {reference} - {label}, {of_data}{shape}{dial}"
-            points = [point for of_one in curves.values() for point in of_one.items()]
-            parts = in_parts(curves)
-            for number, part in enumerate(parts, 1):
-                described = (
-                    f"Loss of accuracy of {len(part)} classifiers, {reference} minus {label}, against {x_label}."
-                )
-                keys = [(marker(5, 5, series), name) for series, name in enumerate(part)]
-                of_several = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
-                panels.append(ContextPanel(name + of_several, lines_figure(part, points, x_label, described), keys))
+            what = f"loss of accuracy, {reference} minus {label}, against {x_label}"
+            panels += _line_panels(name, curves, x_label, what, "loss of Acc (points)")
     return panels
 
 
@@ -125,7 +132,7 @@ def lines_figure(
     points: Sequence[tuple[float, Interval]],
     x_label: str,
     description: str,
-    y_label: str = "loss of Acc (points)",
+    y_label: str,
 ) -> Markup:
     """One line per classifier, with whiskers, and zero marked; the axes hold all points, also those of other parts."""
     frame = Box(44, 8, WIDTH - 10, 240)
@@ -146,3 +153,30 @@ def lines_figure(
 
 def _mean(of_one: Mapping[str, Interval] | Curve) -> float:
     return sum(one.mean for one in of_one.values()) / len(of_one)
+
+
+def stage_panels(comparison: Comparison) -> list[LossPanel]:
+    """For each encoder, task set and design: the loss against the stage of the network, one line per method."""
+    groups: dict[tuple[str, str, str, Design], dict[str, Curve]] = {}
+    for one in stage_curves(comparison):
+        key = (one.encoder, one.reference, one.label, one.design)
+        groups.setdefault(key, {})[one.method] = {float(stage): gap for stage, gap in one.gaps.items()}
+    panels: list[LossPanel] = []
+    metric = METRIC_NAMES[comparison.metric]
+    for (encoder, reference, label, design), curves in groups.items():
+        tasks = comparison.design_name(design)
+        what = f"loss of {metric} on {tasks} tasks, {reference} minus {label}, at each stage of {encoder}"
+        name = f"{encoder}: {reference} - {label}, {tasks}"
+        panels += _line_panels(name, curves, "stage", what, f"loss of {metric} (points)")
+    return panels
+
+
+def _line_panels(name: str, curves: Mapping[str, Curve], x_label: str, what: str, y_label: str) -> Iterator[LossPanel]:
+    """The curves as one panel, or as several on the same axes where they are more than there are colors."""
+    points = [point for of_one in curves.values() for point in of_one.items()]
+    parts = in_parts(curves)
+    for number, part in enumerate(parts, 1):
+        of_several = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
+        figure = lines_figure(part, points, x_label, f"{len(part)} classifiers: {what}.", y_label)
+        keys = [(marker(5, 5, series), of_one) for series, of_one in enumerate(part)]
+        yield LossPanel(name + of_several, figure, keys)
