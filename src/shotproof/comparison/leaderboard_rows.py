@@ -8,14 +8,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Literal
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.comparison.card import SHOTS, Card, CardAxis, CardTasks, axis_name, without_folders
 from shotproof.comparison.compare_sets import compare_sets
-from shotproof.comparison.dominance import Comparable
-from shotproof.comparison.gate import of_data
+from shotproof.comparison.dominance import OWN_TASKS, Comparable
 from shotproof.core import tables
 from shotproof.core.errors import InputError, Mismatch
 from shotproof.core.records import UNKNOWN, Source
@@ -23,7 +21,7 @@ from shotproof.core.tables import placed
 from shotproof.results.evaluated import METRICS, Classifier, Metric, evaluated_sets
 from shotproof.results.origin import Origin, labels_of
 from shotproof.results.results import Results
-from shotproof.stats.block import Block, ByTask, Group, Loss
+from shotproof.stats.block import Block, Group, Loss
 from shotproof.stats.intervals import Covers, Estimate, Spread
 from shotproof.tasks.taskset import TaskSet
 
@@ -31,7 +29,6 @@ Quantity = Literal["accuracy", "skill_lost"]
 QUANTITIES: tuple[Quantity, ...] = ("accuracy", "skill_lost")
 What = tuple[Quantity, Metric]
 SAMPLER: Covers = "sampler"
-OWN_TASKS = ("the axis's own tasks",)
 AND = "+"  # between the digests of several seeds
 MOST_TASKS = 10**9
 COLUMNS = ["task", "slot", "label", "n_query"]  # by which task sets are told apart
@@ -235,22 +232,15 @@ def _of_card(axis: CardAxis, quantity: Quantity, metric: Metric) -> dict[str, Co
         value = getattr(number, name)
         if value is not None and not math.isnan(value) and not least <= value <= most:
             raise InputError(f"{name}: expected a number from {least:g} to {most:g}, found {value:g}")
-    by_task = _by_task(axis, metric) if quantity == "accuracy" else {}
+    by_task = axis.by_task.get(metric, ()) if quantity == "accuracy" else ()
+    own = Comparable.of_axis(number, tasks, by_task)
     if number.covers == SAMPLER:
-        return {SAMPLER: Comparable(number.estimate, by_task)}
-    variance, data = number.task_variance, of_data(number, tasks)
+        return {SAMPLER: own}
+    variance = number.task_variance
     spread = None if variance is None or tasks < 2 else Spread(variance, 2 * variance**2 / (tasks - 1))
     refused = None if spread else number.refused or "the card has no variance over tasks"
-    return {
-        number.covers: Comparable(number.estimate) if data is None else Comparable(number.estimate, by_task, data),
-        SAMPLER: Comparable(Estimate(number.mean, spread, refused), by_task),
-    }
-
-
-def _by_task(axis: CardAxis, metric: Metric) -> ByTask:
-    """The accuracies of single tasks, where the card has them."""
-    values = axis.by_task.get(metric)
-    return {OWN_TASKS: np.array(values)} if values else {}
+    over_tasks = Estimate(number.mean, spread, refused).interval(SAMPLER)
+    return {number.covers: own, SAMPLER: Comparable.of_axis(over_tasks, tasks, by_task)}
 
 
 def require_same_rows(results: Sequence[ResultsFile], tasks: Sequence[TaskSet]) -> None:
