@@ -116,7 +116,7 @@ class _Making:
                     shot=design.shot or 0,
                     query=design.query or 0,
                     tasks=self._tasks(group),
-                    accuracy=self._numbers(group),
+                    estimates=self._estimates({"accuracy": group}),
                     by_task=self._by_task(group),
                     chance={"acc": 100 / design.way} if design.way else {},
                     rank=self._ranks({"accuracy": group}),
@@ -143,7 +143,9 @@ class _Making:
             shot=design.shot or 0,
             query=design.query or 0,
             tasks=self._tasks(group),
-            accuracy=self._numbers(group),
+            estimates=self._estimates(
+                {"accuracy": group, "reference_accuracy": reference, **{one.quantity: one for one in loss.groups}}
+            ),
             by_task=self._by_task(group),
             chance={metric: loss.chance[metric] for metric in METRICS},
             rank=self._ranks({"accuracy": group, "skill_lost": loss.skill}),
@@ -151,11 +153,6 @@ class _Making:
             baselines=self._baselines(group, loss.skill),
             reference=self._tasks(reference),
             placebo=None if sham is None else self._tasks(sham),
-            reference_accuracy=self._numbers(reference),
-            gap=self._numbers(loss.gap),
-            placebo_gap={} if loss.placebo is None else self._numbers(loss.placebo),
-            excess={} if loss.excess is None else self._numbers(loss.excess),
-            skill_lost=self._numbers(loss.skill),
             conclusion=concluded.conclusion,
             is_shuffled=loss.is_shuffled,
             at_most=None if math.isnan(at_most := told.at_most.get(self.classifier, math.nan)) else at_most,
@@ -167,9 +164,10 @@ class _Making:
         sentence = axis_sentence(axis, self.metric, self.comparison.medium, self.comparison.context, would)
         return replace(axis, verdict=sentence)
 
-    def _numbers(self, group: Group) -> dict[str, Interval]:
-        row = group.rows_by_classifier[self.classifier]
-        return {metric: row.first(metric) for metric in METRICS}
+    def _estimates(self, groups: Mapping[str, Group]) -> dict[str, dict[str, Interval]]:
+        """The classifier's numbers, by what each group has."""
+        rows = {quantity: group.rows_by_classifier[self.classifier] for quantity, group in groups.items()}
+        return {quantity: {metric: row.first(metric) for metric in METRICS} for quantity, row in rows.items()}
 
     def _by_task(self, group: Group) -> dict[str, tuple[float, ...]]:
         values = group.values[self.classifier]

@@ -97,10 +97,11 @@ class CardAxis:
     name: what it is called, also by a gate: `fewstab`, `hard-ood`, `hardest`, `random-5-shot`
     axis: what the tasks stress: attributes, contexts, difficulty, classes, queries; `shots` of random tasks
     tasks, reference, placebo: the task sets
-    accuracy, reference_accuracy: by metric
+    estimates: the rows of the classifier on this axis, by quantity and metric: `accuracy`; where there is a reference
+        also `reference_accuracy`, `gap` (the reference minus the task set, in points), `placebo` (likewise of the
+        placebo), `excess` (the gap minus the placebo's) and `skill_lost` (what is lost, beyond the placebo where there
+        is one, of the accuracy above chance)
     by_task: the accuracy on each task, in the order of the task set, by metric; rounded to BY_TASK_DIGITS digits
-    gap: the reference minus the task set, in points; placebo_gap: likewise of the placebo; excess: the gap minus the
-        placebo's; skill_lost: what is lost (beyond the placebo, where there is one) of the accuracy above chance
     rank: among all classifiers, by `accuracy` and by `skill_lost`, in the card's metric
     conclusion: whether something is lost (+), gained (-) or neither can be told (0), after Holm's correction for all
         losses of the comparison
@@ -116,7 +117,7 @@ class CardAxis:
     shot: int
     query: int
     tasks: CardTasks
-    accuracy: Mapping[str, Interval]
+    estimates: Mapping[str, Mapping[str, Interval]]
     chance: Mapping[str, float]
     rank: Mapping[str, RankRange]
     verdict: str
@@ -124,16 +125,19 @@ class CardAxis:
     baselines: tuple[CardBaseline, ...] = ()
     reference: CardTasks | None = None
     placebo: CardTasks | None = None
-    reference_accuracy: Mapping[str, Interval] = field(default_factory=dict)
-    gap: Mapping[str, Interval] = field(default_factory=dict)
-    placebo_gap: Mapping[str, Interval] = field(default_factory=dict)
-    excess: Mapping[str, Interval] = field(default_factory=dict)
-    skill_lost: Mapping[str, Interval] = field(default_factory=dict)
     conclusion: Conclusion | None = None
     is_shuffled: bool = False
     at_most: float | None = None
     advice: str = ""
     costs: tuple[CardCost, ...] = ()
+
+    def number(self, quantity: str, metric: str) -> Interval | None:
+        """One of the estimates; None if it is not there."""
+        return self.estimates.get(quantity, {}).get(metric)
+
+    def lost(self, metric: str) -> Interval:
+        """What statements are about, in points: the excess, or without a placebo the gap."""
+        return (self.estimates.get("excess") or self.estimates["gap"])[metric]
 
 
 @dataclass(frozen=True)

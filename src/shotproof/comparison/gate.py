@@ -224,13 +224,13 @@ def _chosen(card: Card, limits: GateLimits) -> list[CardAxis]:
 
 def _checks(card: Card, axis: CardAxis, limits: Limits) -> Iterator[Check]:
     """Limits on the card's own numbers."""
-    lost, gap = axis.skill_lost.get(card.metric), axis.gap.get(card.metric)
+    lost, gap = axis.number("skill_lost", card.metric), axis.number("gap", card.metric)
     if limits.max_skill_lost is not None and lost is not None:
         yield _check(card, axis, "skill lost", "%", lost, limits.max_skill_lost)
     if limits.max_gap is not None and gap is not None:
         yield _check(card, axis, "gap", " points", gap, limits.max_gap)
     if limits.min_worst_class is not None:
-        worst = axis.accuracy["wacc"]
+        worst = axis.estimates["accuracy"]["wacc"]
         yield _check(card, axis, "worst-class accuracy", "%", worst, limits.min_worst_class, at_least=True)
 
 
@@ -244,7 +244,7 @@ def _drop(card: Card, axis: CardAxis, limits: Limits, against: Card) -> Check | 
         if axis.tasks.searched_in and axis.tasks.searched_in != old.tasks.searched_in:
             return f"{axis.name}: not compared, its tasks were searched in the features of each classifier"
         _require_same_data(card, axis, against, old)
-    before, now = old.accuracy[card.metric], axis.accuracy[card.metric]
+    before, now = (one.estimates["accuracy"][card.metric] for one in (old, axis))
     limit = MAX_DROP if limits.max_drop is None else limits.max_drop
     covers = now.covers if before.covers == now.covers else f"{now.covers}, {before.covers} before"
     both = [np.array(one.by_task.get(card.metric, ())) for one in (old, axis)]

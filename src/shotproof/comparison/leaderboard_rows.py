@@ -109,7 +109,7 @@ def measured_of_card(card: Card, file: str) -> Iterator[Measured]:
             raise InputError(f"{file}: {axis.name}, tasks: expected from 1 to {MOST_TASKS:,}")
         numbers: dict[What, Mapping[str, Comparable]] = {}
         for quantity, metric in product(QUANTITIES, METRICS):
-            if metric in getattr(axis, quantity):
+            if axis.number(quantity, metric):
                 with placed(f"{file}: {axis.name}, {quantity}, {metric}: "):
                     numbers[quantity, metric] = _of_card(axis, quantity, metric)
         yield Measured(
@@ -227,7 +227,7 @@ def _numbers(group: Group, loss: Loss | None, classifier: Classifier) -> dict[Wh
 
 def _of_card(axis: CardAxis, quantity: Quantity, metric: Metric) -> dict[str, Comparable]:
     """A number under the card's own interval, and under that over tasks, which every card tells too."""
-    number, tasks = getattr(axis, quantity)[metric], axis.tasks.tasks
+    number, tasks = axis.estimates[quantity][metric], axis.tasks.tasks
     for name, (least, most) in (_POSSIBLE | ({"mean": (0, 100)} if quantity == "accuracy" else {})).items():
         value = getattr(number, name)
         if value is not None and not math.isnan(value) and not least <= value <= most:

@@ -438,15 +438,16 @@ def axis_sentence(
     """
     if axis.reference is None:
         chance = f"; guessing gives {percent(axis.chance['acc'])}%" if "acc" in axis.chance else ""
+        accuracy = axis.estimates["accuracy"]
         return (
-            f"On random tasks of {axis.way} ways and {counted(axis.shot, 'shot')}: {_in_percent(axis.accuracy['acc'])} "
-            f"accuracy, {_in_percent(axis.accuracy['wacc'])} on the worst class{chance}."
+            f"On random tasks of {axis.way} ways and {counted(axis.shot, 'shot')}: {_in_percent(accuracy['acc'])} "
+            f"accuracy, {_in_percent(accuracy['wacc'])} on the worst class{chance}."
         )
     where = _TASKS.get(axis.name, f"{axis.name} tasks")
-    lost, share = (axis.excess or axis.gap)[metric], axis.skill_lost[metric]
+    lost, share = axis.lost(metric), axis.estimates["skill_lost"][metric]
     if not share.has_mean:
         return f"It is at chance on {axis.reference.sampler} tasks, and has nothing to lose on {where}."
-    beyond = "beyond a placebo" if axis.excess else f"against {axis.reference.sampler} tasks"
+    beyond = "beyond a placebo" if "excess" in axis.estimates else f"against {axis.reference.sampler} tasks"
     leans = _LEANS.get(axis.axis, "").format(context=context.replace("_", " ")) if axis.is_shuffled else ""
     about = f" (sampler interval, about these {nouns(medium)} only)" if lost.covers == "sampler" else ""
     if axis.conclusion == "+":
@@ -482,10 +483,11 @@ def card_sentences(card: Card) -> list[str]:
     if usual is not None:
         told.append(f"{usual.verdict} It ranks {usual.rank['accuracy']} classifiers.")
     losing = [one for one in card.stresses if one.conclusion == "+"]
-    losing.sort(key=lambda one: -one.skill_lost[card.metric].mean)
+    share = {one.name: one.estimates["skill_lost"][card.metric] for one in losing}
+    losing.sort(key=lambda one: -share[one.name].mean)
     by = f"{level(card.level)} {_card_covers(card)}"
     if losing:
-        shares = [f"{one.name} ({_in_percent(one.skill_lost[card.metric])})" for one in losing]
+        shares = [f"{one.name} ({_in_percent(share[one.name])})" for one in losing]
         told.append(f"It conclusively loses accuracy above chance on {listed(shares)} ({by}).")
     clear = [one for one in card.stresses if one.conclusion == "-"]
     unclear = [one.name for one in card.stresses if one.conclusion == "0" and not _loses_little(one)]
@@ -512,7 +514,7 @@ def _axis_names(axes: Sequence[CardAxis]) -> str:
 
 def _card_covers(card: Card) -> str:
     """The intervals that the statements are by: where some could not be given, of several kinds."""
-    kinds = dict.fromkeys((one.excess or one.gap)[card.metric].covers for one in card.stresses)
+    kinds = dict.fromkeys(one.lost(card.metric).covers for one in card.stresses)
     about = f", {'' if len(kinds) == 1 else 'the former '}about these {nouns(card.medium)} only"
     ordered = sorted(kinds, key=lambda name: name != "sampler") or [card.covers]
     return f"{listed(ordered)} intervals{about if 'sampler' in kinds else ''}"
