@@ -44,7 +44,7 @@ def test_gap_and_worst_class_have_limits_in_points_and_percent() -> None:
 def test_so_many_more_tasks_would_indeed_tell() -> None:
     axis = stress_axis(lost=10.0, error=2.0)
     told = gate(make_card(axis), GateLimits(Limits(max_skill_lost=12))).checks[0].told
-    more = int(told.split("cannot tell: ")[1].split(" more tasks")[0].replace(",", ""))
+    more = int(told.split("cannot tell: about ")[1].split(" more tasks")[0].replace(",", ""))
     # The half-width falls with the square root of the number of tasks, and is to be 2 points.
     assert more == pytest.approx(600 * ((1.96 * 2.0 / 2.0) ** 2 - 1), rel=0.01)
     shrunk = stress_axis(lost=10.0, error=2.0 * (600 / (600 + more)) ** 0.5)

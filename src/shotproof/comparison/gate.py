@@ -17,7 +17,7 @@ import numpy as np
 from shotproof.comparison.card import Card, CardAxis
 from shotproof.comparison.dominance import Comparable, difference
 from shotproof.comparison.numbers import bounds, level, percent
-from shotproof.comparison.sentences import more_needed
+from shotproof.comparison.sentences import would_settle
 from shotproof.core.errors import InputError, Mismatch, did_you_mean
 from shotproof.core.plain_values import typed
 from shotproof.core.storage.files import read_toml
@@ -300,8 +300,8 @@ def _check(
         return Check(
             axis.name, what, limit, interval, outcome, f"{axis.name}: {number} {kept} the limit, {limited} ({by})"
         )
-    would = more_needed(needed(interval, axis.tasks.tasks, limit), card.medium, interval.covers)
-    told = f"{would} would" if would else "too near to the limit for any practicable number of tasks"
+    settled = would_settle(needed(interval, axis.tasks.tasks, limit), card.medium, interval.covers)
+    told = settled or "too near to the limit for any practicable number of tasks"
     told = f"{axis.name}: cannot tell: {told} ({number}, limit {limited}, {by})"
     return Check(axis.name, what, limit, interval, "cannot tell", told)
 

@@ -259,30 +259,29 @@ def _cannot_tell(comparison: Comparison, one: Verdict) -> str:
         return f"nothing can be said of {one.loss.label} tasks: {next(iter(lost.values())).refused}"
     low, high = min(interval.low for interval in given), max(interval.high for interval in given)
     between = f"the loss of {_METRICS[one.metric]}{beyond} is between {percent(low)} and {percent(high)} points"
-    settled = would_settle(one.needed, comparison.medium, one.covers)
-    return f"the data does not show whether {name if alone else f'any of {several}'} {what}: {between}{settled}"
+    who = name if alone else f"any of {several}"
+    settled = _if_it_is_so(one.needed, comparison.medium, one.covers)
+    return f"the data does not show whether {who} {what}: {between}{settled}"
+
+
+def _if_it_is_so(needed: Needed | None, medium: str | None, covers: str) -> str:
+    settled = would_settle(needed, medium, covers)
+    return f"; {settled}, if the loss is as large as it looks" if settled else ""
 
 
 def would_settle(needed: Needed | None, medium: str | None, covers: str) -> str:
-    """Say how many more tasks, or how much more data, would settle a loss; nothing if none is practicable.
+    """Say how many more tasks, or how much more data, would settle a question; nothing if none is practicable.
 
     Args:
         needed: what it would take; None if the estimate is not in the direction that is asked about
         medium: what the items are
         covers: the interval
     """
-    more = more_needed(needed, medium, covers)
-    return f"; about {more} would settle it, if the loss is as large as it looks" if more else ""
-
-
-def more_needed(needed: Needed | None, medium: str | None, covers: str) -> str:
-    """Say how many more tasks, or how much more data, are needed; nothing if no practicable number is enough."""
     if needed is None or (needed.tasks is None and needed.data is None):
         return ""
-    if needed.tasks is not None:
-        return counted(needed.tasks, "more task")
     unit = "classes" if covers == "classes" else f"{nouns(medium)} per class"
-    return f"{needed.data:.1f} times the {unit}"
+    more = counted(needed.tasks, "more task") if needed.tasks is not None else f"{needed.data:.1f} times the {unit}"
+    return f"about {more} would settle it"
 
 
 def _remarks(comparison: Comparison, told: Sequence[Verdict]) -> Iterator[str]:
@@ -468,7 +467,7 @@ def axis_sentence(
     if _loses_little(axis):
         most = f"{percent(max(axis.at_most or 0.0, 0.0))}% of its {_METRICS[metric]} above chance"
         return f"On {where} it loses at most {most} {beyond}{about}."
-    settled = would_settle(would_tell if lost.mean > 0 else None, medium, lost.covers)
+    settled = _if_it_is_so(would_tell if lost.mean > 0 else None, medium, lost.covers)
     return f"The data does not show whether it {what}: the loss is {between}{settled}{about}."
 
 

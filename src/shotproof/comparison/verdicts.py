@@ -134,10 +134,7 @@ def _order(
     loss: Loss, metric: Metric, covers: Covers, known: Sequence[Classifier], losing: Sequence[Classifier]
 ) -> dict[str, Any]:
     """Who loses most and least, by conclusive pairs of the share of skill; `known` from the largest share down."""
-    signs = {}
-    for pair in loss.skill.pairs[metric, covers]:
-        for one in (pair, pair.turned()):
-            signs[one.a, one.b] = one.conclusion
+    signs = loss.skill.signs(metric, covers)
     below = {a: tuple(b for b in known if signs.get((str(a), str(b))) == "+") for a in known}
     ahead = [one for one in losing if below[one]]
     if not ahead:

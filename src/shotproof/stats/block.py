@@ -132,6 +132,11 @@ class Group:
         """The number of conclusive pairs."""
         return sum(pair.conclusion != "0" for pair in self.pairs[metric, covers])
 
+    def signs(self, metric: Metric, covers: Covers) -> dict[tuple[str, str], Conclusion]:
+        """The conclusion on each pair of names, in both orders."""
+        pairs = self.pairs.get((metric, covers), [])
+        return {(pair.a, pair.b): pair.conclusion for one in pairs for pair in (one, one.turned())}
+
     def correlation(self, pair: Pair, metric: Metric) -> float:
         """Pearson's, between the accuracies of both classifiers of a pair on the same tasks; NaN where one is constant.
 

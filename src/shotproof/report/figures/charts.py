@@ -118,44 +118,78 @@ def gap_bars(
     return picture(WIDTH, bottom + 40, description, parts)
 
 
+@dataclass(frozen=True)
+class Mark:
+    """An interval in a row of a figure: `series` is its color, `told` its tooltip, `label` stands at its end."""
+
+    interval: Interval
+    told: str
+    series: int = 0
+    label: str = ""
+
+
+def interval_figure(
+    rows: Sequence[tuple[str, Sequence[Mark]]],
+    x_label: str,
+    description: str,
+    *,
+    step: float,
+    space: float,
+    length: int = LABEL_LENGTH,
+    zero: bool = False,
+) -> Markup:
+    """Intervals as marks with whiskers, below each other, those of one name together.
+
+    Args:
+        rows: names with their marks, from the top down
+        x_label: what the axis has
+        description: for those who do not see it
+        step: from one mark to the next
+        space: from one name to the next
+        length: of names; longer ones are shortened
+        zero: whether zero is marked
+    """
+    left = names_width([name for name, _ in rows], length)
+    marks = [mark for _, of_name in rows for mark in of_name]
+    right = 10 + 46 * any(mark.label for mark in marks)
+    frame = Box(left, 4, WIDTH - right, 4 + step * len(marks) + space * len(rows))
+    ends_of = [end for mark in marks for end in ends(mark.interval)]
+    scale = Scale.around([0.0, *ends_of] if zero else ends_of, frame.left, frame.right)
+    parts = x_axis(scale, frame, x_label)
+    if zero:
+        parts.append(line(scale(0), frame.top, scale(0), frame.bottom, "reference"))
+    top = frame.top + space / 2
+    for name, of_name in rows:
+        parts.append(row_name(name, length, left - 6, top + len(of_name) * step / 2 + 3.5))
+        for mark in of_name:
+            y = top + step / 2
+            parts.append(whisker(scale, mark.interval, y, f"whisker strong c{mark.series % COLORS}"))
+            parts.append(marker(scale(mark.interval.mean), y, mark.series, mark.told))
+            if mark.label:
+                parts.append(text(frame.right + 6, y + 3.5, mark.label))
+            top += step
+        top += space
+    return picture(WIDTH, frame.bottom + 40, description, parts)
+
+
 def attribute_dots(costs: Sequence[AttributeCost], description: str) -> Markup:
     """What each planted attribute costs, as a dot with its whisker, against nothing lost."""
-    left = names_width([cost.name for cost in costs], ATTRIBUTE_LENGTH)
-    step = 18.0
-    frame = Box(left, 18, WIDTH - 12, 18 + step * len(costs))
-    scale = Scale.around([0.0, *(end for cost in costs for end in ends(cost.cost))], frame.left, frame.right)
-    parts = x_axis(scale, frame, "cost (percentage points)")
-    parts.append(line(scale(0), frame.top, scale(0), frame.bottom, "reference"))
-    for index, cost in enumerate(costs):
-        y = frame.top + step * (index + 0.5)
-        tooltip = f"{cost.name}: {percent(cost.cost.mean)} {bounds(cost.cost)}, {counted(cost.tasks, 'task')}"
-        parts.append(row_name(cost.name, ATTRIBUTE_LENGTH, left - 6, y + 3.5))
-        parts.append(whisker(scale, cost.cost, y, "whisker strong c0"))
-        parts.append(marker(scale(cost.cost.mean), y, 0, tooltip))
-    return picture(WIDTH, frame.bottom + 40, description, parts)
+    rows = []
+    for cost in costs:
+        told = f"{cost.name}: {percent(cost.cost.mean)} {bounds(cost.cost)}, {counted(cost.tasks, 'task')}"
+        rows.append((cost.name, [Mark(cost.cost, told)]))
+    x_label = "cost (percentage points)"
+    return interval_figure(rows, x_label, description, step=18, space=0, length=ATTRIBUTE_LENGTH, zero=True)
 
 
 def interval_rows(methods: Sequence[tuple[str, Sequence[Interval]]], x_label: str, description: str) -> Markup:
     """The intervals of each method below each other, each with its name; a refused one is left out."""
-    shown = [(name, [one for one in intervals if not one.refused]) for name, intervals in methods]
-    shown = [(name, intervals) for name, intervals in shown if intervals]
-    left = names_width([name for name, _ in shown], LABEL_LENGTH)
-    step, space = 12.0, 9.0
-    bottom = 4 + sum(len(intervals) * step + space for _, intervals in shown)
-    frame = Box(left, 4, WIDTH - 56, bottom)
-    scale = Scale.around([end for _, given in shown for one in given for end in ends(one)], frame.left, frame.right)
-    parts = x_axis(scale, frame, x_label)
-    top = frame.top + space / 2
-    for name, intervals in shown:
-        parts.append(row_name(name, LABEL_LENGTH, left - 6, top + len(intervals) * step / 2 + 3.5))
-        for one in intervals:
-            y = top + step / 2
-            parts.append(whisker(scale, one, y, "whisker strong c0"))
-            parts.append(marker(scale(one.mean), y, 0, f"{name}: {percent(one.mean)} {bounds(one)} {one.covers}"))
-            parts.append(text(frame.right + 6, y + 3.5, one.covers))
-            top += step
-        top += space
-    return picture(WIDTH, bottom + 40, description, parts)
+    rows = []
+    for name, intervals in methods:
+        given = [one for one in intervals if not one.refused]
+        marks = [Mark(one, f"{name}: {percent(one.mean)} {bounds(one)} {one.covers}", 0, one.covers) for one in given]
+        rows += [(name, marks)] if marks else []
+    return interval_figure(rows, x_label, description, step=12, space=9)
 
 
 def plan_figure(plan: Plan, own_query: int, description: str) -> Markup:

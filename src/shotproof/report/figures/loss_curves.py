@@ -13,7 +13,7 @@ from shotproof.comparison.estimate_rows import EstimateRow
 from shotproof.comparison.numbers import METRIC_NAMES, bounds, percent
 from shotproof.comparison.sentences import classifier_name
 from shotproof.comparison.stages import stage_curves
-from shotproof.report.figures.charts import LABEL_LENGTH, WIDTH
+from shotproof.report.figures.charts import WIDTH, Mark, interval_figure
 from shotproof.report.figures.svg import (
     COLORS,
     Box,
@@ -22,9 +22,7 @@ from shotproof.report.figures.svg import (
     ends,
     line,
     marker,
-    names_width,
     picture,
-    row_name,
     whisker,
     x_axis,
     y_axis,
@@ -69,25 +67,15 @@ def _accuracies(comparison: Comparison, design: Design, rows: Sequence[EstimateR
         measured.setdefault(classifier_name(comparison, row.classifier), {})[row.tasks] = row.interval
     samplers = {row.tasks: row.sampler for row in rows}
     present = sorted(samplers, key=lambda label: SETS.index(samplers[label]) if samplers[label] in SETS else len(SETS))
-    left = names_width(measured, LABEL_LENGTH)
-    step = 6.0 * len(present) + 6
-    frame = Box(left, 4, WIDTH - 10, 4 + step * len(measured))
-    reached = [end for of_one in measured.values() for one in of_one.values() for end in ends(one)]
-    scale = Scale.around(reached, frame.left, frame.right)
-    parts = x_axis(scale, frame, "Acc (%)")
-    for place, (name, of_one) in enumerate(sorted(measured.items(), key=lambda entry: -_mean(entry[1]))):
-        top = frame.top + step * place
-        parts.append(row_name(name, LABEL_LENGTH, left - 6, top + step / 2 + 3))
-        for series, label in enumerate(present):
-            if label in of_one:
-                y, one = top + 6 + 6.0 * series, of_one[label]
-                parts.append(whisker(scale, one, y, f"whisker strong c{series}"))
-                parts.append(marker(scale(one.mean), y, series, f"{name}, {label}: {percent(one.mean)} {bounds(one)}"))
+    drawn = []
+    for name, of_one in sorted(measured.items(), key=lambda entry: -_mean(entry[1])):
+        told = {label: f"{name}, {label}: {percent(one.mean)} {bounds(one)}" for label, one in of_one.items()}
+        places = [(series, label) for series, label in enumerate(present) if label in of_one]
+        drawn.append((name, [Mark(of_one[label], told[label], series) for series, label in places]))
     described = f"Accuracy of {len(measured)} classifiers on {', '.join(present)} tasks. The table has the values."
+    figure = interval_figure(drawn, "Acc (%)", described, step=6, space=6)
     keys = [(marker(5, 5, series), name) for series, name in enumerate(present)]
-    return LossPanel(
-        f"Acc, {comparison.design_name(design)}", picture(WIDTH, frame.bottom + 40, described, parts), keys
-    )
+    return LossPanel(f"Acc, {comparison.design_name(design)}", figure, keys)
 
 
 def _curves(
