@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from shotproof.core.storage.whole_files import write_text
 from shotproof.core.tables import placed
 from shotproof.results.evaluated import check_metric
 from shotproof.results.origin import RANDOM
+from shotproof.stats.block import Block, Group, Loss
 from shotproof.stats.intervals import Interval
 from shotproof.stats.pairs import Conclusion
 from shotproof.stats.ranks import RankRange
@@ -90,13 +91,31 @@ class CardCost:
     examples: tuple[CardExample, ...] = ()
 
 
-@dataclass(frozen=True)
-class CardAxis:
-    """The classifier on one task set: alone, or against its own reference and its placebo.
+@dataclass(frozen=True, kw_only=True)
+class AxisTasks:
+    """What an axis is: a task set that stresses something, with its reference and its placebo.
 
     name: what it is called, also by a gate: `fewstab`, `hard-ood`, `hardest`, `random-5-shot`
     axis: what the tasks stress: attributes, contexts, difficulty, classes, queries; `shots` of random tasks
+    way, shot, query: their size; 0 where tasks differ
     tasks, reference, placebo: the task sets
+    """
+
+    name: str
+    axis: str
+    way: int
+    shot: int
+    query: int
+    tasks: CardTasks
+    reference: CardTasks | None = None
+    placebo: CardTasks | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardAxis(AxisTasks):
+    """The classifier on one task set: alone, or against its own reference and its placebo.
+
+    name, axis, way, shot, query, tasks, reference, placebo: of `AxisTasks`
     estimates: the rows of the classifier on this axis, by quantity and metric: `accuracy`; where there is a reference
         also `reference_accuracy`, `gap` (the reference minus the task set, in points), `placebo` (likewise of the
         placebo), `excess` (the gap minus the placebo's) and `skill_lost` (what is lost, beyond the placebo where there
@@ -111,20 +130,12 @@ class CardAxis:
     costs: the attributes or contexts that conclusively cost something, the costliest first
     """
 
-    name: str
-    axis: str
-    way: int
-    shot: int
-    query: int
-    tasks: CardTasks
     estimates: Mapping[str, Mapping[str, Interval]]
     chance: Mapping[str, float]
     rank: Mapping[str, RankRange]
     verdict: str
     by_task: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     baselines: tuple[CardBaseline, ...] = ()
-    reference: CardTasks | None = None
-    placebo: CardTasks | None = None
     conclusion: Conclusion | None = None
     is_shuffled: bool = False
     at_most: float | None = None
@@ -249,6 +260,33 @@ class Card:
     def write(self, path: str | Path) -> None:
         """Write card.json."""
         write_text(Path(path), json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def axis_tasks(
+    block: Block, group: Group, loss: Loss | None, tasks_of: Callable[[Group], CardTasks], label: str | None = None
+) -> AxisTasks:
+    """Describe a task set of a comparison as an axis.
+
+    Args:
+        block: the design
+        group: the accuracies on the set
+        loss: what is lost on it; None of a set without a reference
+        tasks_of: what to say of a task set
+        label: of the set; None is the group's
+    """
+    design = block.design
+    way, shot, query = (one or 0 for one in (design.way, design.shot, design.query))
+    placebo = block.placebos.get(loss.label) if loss and loss.placebo else None
+    return AxisTasks(
+        name=axis_name(label or group.label, loss.axis if loss else None, design.shot),
+        axis=loss.axis if loss else SHOTS,
+        way=way,
+        shot=shot,
+        query=query,
+        tasks=tasks_of(group),
+        reference=tasks_of(block.group(loss.reference)) if loss else None,
+        placebo=tasks_of(block.group(placebo)) if placebo else None,
+    )
 
 
 def axis_name(label: str, axis: str | None, shot: int | None) -> str:

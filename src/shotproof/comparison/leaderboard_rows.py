@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shotproof.comparison.card import SHOTS, Card, CardAxis, CardTasks, axis_name, without_folders
+from shotproof.comparison.card import AxisTasks, Card, CardAxis, CardTasks, axis_tasks, without_folders
 from shotproof.comparison.compare_sets import compare_sets
 from shotproof.comparison.dominance import OWN_TASKS, Comparable
 from shotproof.core import tables
@@ -21,7 +22,7 @@ from shotproof.core.tables import placed
 from shotproof.results.evaluated import METRICS, Classifier, Metric, evaluated_sets
 from shotproof.results.origin import Origin, labels_of
 from shotproof.results.results import Results
-from shotproof.stats.block import Block, Group, Loss
+from shotproof.stats.block import Group, Loss
 from shotproof.stats.intervals import Covers, Estimate, Spread
 from shotproof.tasks.taskset import TaskSet
 
@@ -60,19 +61,6 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Sets:
-    """The task sets of an axis; of several seeds, their digests together.
-
-    axis: what the tasks stress
-    """
-
-    axis: str
-    tasks: CardTasks
-    reference: CardTasks | None = None
-    placebo: CardTasks | None = None
-
-
-@dataclass(frozen=True)
 class Measured:
     """One classifier on one axis.
 
@@ -84,7 +72,7 @@ class Measured:
     classifier: Classifier
     file: str
     slot: Slot
-    sets: Sets
+    sets: AxisTasks
     numbers: Mapping[What, Mapping[str, Comparable]]
     medium: str | None = None
     told: tuple[str, str] | None = None
@@ -115,8 +103,8 @@ def measured_of_card(card: Card, file: str) -> Iterator[Measured]:
         yield Measured(
             Classifier(card.encoder or UNKNOWN, card.method),
             file,
-            Slot(card.name, card.split, axis.name, axis.way, axis.shot, axis.query),
-            Sets(axis.axis, axis.tasks, axis.reference, axis.placebo),
+            _slot(card.name, card.split, axis),
+            axis,
             numbers,
             card.medium,
             (axis.verdict, axis.advice),
@@ -158,12 +146,17 @@ def measured_of_results(given: Sequence[ResultsFile], names: Mapping[str, str]) 
         searched = {given.tasks_digest: given.searched for given in (one.origin for one in sets)}
         comparison = compare_sets(sets, (SAMPLER,), pairs=False)
         for block in comparison.blocks:
-            reading = _Block(block, labels, searched, data_sets)
-            for found in reading.measured():
-                encoder, method = found.classifier
-                named = Classifier(names.get(encoder, encoder), without_folders(method))
-                file = files[found.classifier, found.sets.tasks.digest.split(AND)[0]]
-                yield replace(found, classifier=named, file=file, medium=comparison.medium)
+            design, lost = block.design, {loss.label: loss for loss in block.losses}
+            for group in block.measured:
+                loss, digest = lost.get(group.label), group.digests[0]
+                axis = axis_tasks(block, group, loss, partial(_tasks, searched), labels.get(digest))
+                slot = _slot(data_sets[design.catalog], design.split, axis, design.dial)
+                for row in group.rows:
+                    encoder, method = row.classifier
+                    named = Classifier(names.get(encoder, encoder), without_folders(method))
+                    numbers = _numbers(group, loss, row.classifier)
+                    file = files[row.classifier, digest or UNKNOWN]
+                    yield Measured(named, file, slot, axis, numbers, comparison.medium)
 
 
 def _by_classifier(one: ResultsFile, origin: Origin) -> Iterator[tuple[Classifier, str | None, ResultsFile]]:
@@ -171,39 +164,16 @@ def _by_classifier(one: ResultsFile, origin: Origin) -> Iterator[tuple[Classifie
         yield Classifier(origin.encoder, part.methods[0]), origin.tasks_digest, ResultsFile(one.file, part)
 
 
-@dataclass(frozen=True)
-class _Block:
-    """How one design is read: its random and other sets without a reference, and what is lost on the others."""
+def _slot(data_set: str, split: str | None, axis: AxisTasks, dial: float | None = None) -> Slot:
+    return Slot(data_set, split, axis.name, axis.way, axis.shot, axis.query, dial)
 
-    block: Block
-    labels: Mapping[str | None, str]
-    searched: Mapping[str | None, Source | None]
-    data_sets: Mapping[str | None, str]
 
-    def measured(self) -> Iterator[Measured]:
-        lost = {loss.label: loss for loss in self.block.losses}
-        for group in self.block.measured:
-            loss = lost.get(group.label)
-            label = self.labels.get(group.digests[0], group.label)
-            axis = loss.axis if loss else SHOTS
-            sets = Sets(axis, self._tasks(group))
-            if loss is not None:
-                sham = next((one for one in self.block.groups if one.label == f"placebo of {loss.label}"), None)
-                placebo = None if loss.placebo is None or sham is None else self._tasks(sham)
-                sets = replace(sets, reference=self._tasks(self.block.group(loss.reference)), placebo=placebo)
-            design = self.block.design
-            name = axis_name(label, loss.axis if loss else None, design.shot)
-            way, shot, query = (one or 0 for one in (design.way, design.shot, design.query))
-            slot = Slot(self.data_sets[design.catalog], design.split, name, way, shot, query, design.dial)
-            for row in group.rows:
-                numbers = _numbers(group, loss, row.classifier)
-                yield Measured(row.classifier, "", slot, sets, numbers)
-
-    def _tasks(self, group: Group) -> CardTasks:
-        digest = AND.join(one or UNKNOWN for one in group.digests)
-        seed = group.seeds[0] if len(group.seeds) == 1 else None
-        searched = self.searched.get(group.digests[0])
-        return CardTasks(group.label, digest, group.tasks, seed, searched.digest if searched else None)
+def _tasks(searched: Mapping[str | None, Source | None], group: Group) -> CardTasks:
+    """Tell a task set by the digests of all seeds."""
+    digest = AND.join(one or UNKNOWN for one in group.digests)
+    seed = group.seeds[0] if len(group.seeds) == 1 else None
+    features = searched.get(group.digests[0])
+    return CardTasks(group.label, digest, group.tasks, seed, features.digest if features else None)
 
 
 def _numbers(group: Group, loss: Loss | None, classifier: Classifier) -> dict[What, dict[str, Comparable]]:
