@@ -96,7 +96,8 @@ class AxisTasks:
     """What an axis is: a task set that stresses something, with its reference and its placebo.
 
     name: what it is called, also by a gate: `fewstab`, `hard-ood`, `hardest`, `random-5-shot`
-    axis: what the tasks stress: attributes, contexts, difficulty, classes, queries; `shots` of random tasks
+    axis: what the tasks stress: attributes, contexts, difficulty, classes, queries; `shots` of random tasks; of
+        other references it is empty
     way, shot, query: their size; 0 where tasks differ
     tasks, reference, placebo: the task sets
     """
@@ -277,9 +278,11 @@ def axis_tasks(
     design = block.design
     way, shot, query = (one or 0 for one in (design.way, design.shot, design.query))
     placebo = block.placebos.get(loss.label) if loss and loss.placebo else None
+    axis = SHOTS if group.is_random else loss.axis if loss else group.axis
+    names = {SHOTS: f"{RANDOM}-{design.shot}-shot", "queries": UNBALANCED}
     return AxisTasks(
-        name=axis_name(label or group.label, loss.axis if loss else None, design.shot),
-        axis=loss.axis if loss else SHOTS,
+        name=names.get(axis or "", label or group.label),
+        axis=axis or "",
         way=way,
         shot=shot,
         query=query,
@@ -287,18 +290,6 @@ def axis_tasks(
         reference=tasks_of(block.group(loss.reference)) if loss else None,
         placebo=tasks_of(block.group(placebo)) if placebo else None,
     )
-
-
-def axis_name(label: str, axis: str | None, shot: int | None) -> str:
-    """The name of the tasks of a label that stress something, or nothing but how few examples there are.
-
-    Example:
-        >>> axis_name("random", None, 5), axis_name("random(query_dirichlet=2)", "queries", 5)
-        ('random-5-shot', 'unbalanced')
-    """
-    if label == RANDOM:
-        return f"{RANDOM}-{shot}-shot"
-    return UNBALANCED if axis == "queries" else label
 
 
 def without_folders(method: str) -> str:

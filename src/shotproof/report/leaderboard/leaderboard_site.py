@@ -106,8 +106,7 @@ def _lead(board: Leaderboard) -> str:
 def _about(axis: BoardAxis) -> str:
     """What an axis is, in a sentence or two."""
     slot, sets = axis.slot, axis.sets
-    plain = "Random tasks" if sets.tasks.sampler == "random" else f"Tasks by the sampler {sets.tasks.sampler}"
-    stresses = next((name for key, name in NAMES.items() if key == sets.axis), plain)
+    stresses = NAMES.get(sets.axis, f"Tasks by the sampler {sets.tasks.sampler}")
     shots = counted(slot.shot, "shot") if slot.shot else "several shots"
     sizes = f"{counted(sets.tasks.tasks, 'task')} of {slot.way or 'several'} ways, {shots}"
     queries = f"{counted(slot.query, 'query', 'queries')} per class" if slot.query else "queries that vary"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from shotproof.comparison.card import SHOTS
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.estimate_rows import EstimateRow
 from shotproof.comparison.numbers import METRIC_NAMES, metric_symbol
@@ -25,7 +26,8 @@ HEADINGS: dict[Axis, str] = {
     "classes": "What happens when classes are alike?",
     "queries": "What happens when queries are unequal?",
 }
-NAMES: dict[Axis, str] = {
+NAMES: dict[str, str] = {
+    SHOTS: "Random tasks",
     **{"attributes": "Attributes", "contexts": "Contexts", "conditions": "Conditions", "difficulty": "Hard tasks"},
     **{"classes": "Alike classes", "queries": "Unequal queries"},
 }

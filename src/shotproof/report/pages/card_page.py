@@ -50,18 +50,13 @@ def write_card_page(folder: Path, card: Card, catalog: Catalog | None = None) ->
         "figure": figure,
         "phone_figure": axes_figure(card, PHONE_PANEL),
         "keys": [(marker(5, 5, 0), "on the axis"), (marker(5, 5, 6), "on its reference")],
-        "axes": [(axis, _axis_name(axis), _shown(axis, album, catalog, card)) for axis in card.axes],
+        "axes": [(axis, NAMES.get(axis.axis, "Other tasks"), _shown(axis, album, catalog, card)) for axis in card.axes],
         "album": album,
         "min_tasks": MIN_TASKS,
     }
     write_text(folder / PAGE_FILE, render("card.html", context))
     write_svg(folder / FIGURE_FILE, figure, typeset(f"{card.title}, {card.name}"))
     write_text(folder / BADGE_FILE, badge(card))
-
-
-def _axis_name(axis: CardAxis) -> str:
-    """What people call what an axis stresses."""
-    return next((name for key, name in NAMES.items() if key == axis.axis), "Random tasks")
 
 
 def _shown(axis: CardAxis, album: Album, catalog: Catalog | None, card: Card) -> list[ShownCost]:
