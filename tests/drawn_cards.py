@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from shotproof.comparison.card import Card, CardAxis, CardBaseline, CardTasks, MissingAxis
@@ -29,7 +30,7 @@ def random_axis(shot: int = 5, accuracy: float = 80.0, error: float = 1.0) -> Ca
         shot=shot,
         query=15,
         tasks=CardTasks("random", f"digest of random {shot}", 600, 0),
-        accuracy={"acc": card_number(accuracy, error), "wacc": card_number(accuracy - 20, error)},
+        estimates={"accuracy": {"acc": card_number(accuracy, error), "wacc": card_number(accuracy - 20, error)}},
         chance={"acc": 20.0},
         rank={"accuracy": RankRange(1, 2, 3)},
         verdict="On random tasks.",
@@ -39,18 +40,22 @@ def random_axis(shot: int = 5, accuracy: float = 80.0, error: float = 1.0) -> Ca
 
 def stress_axis(name: str = "fewstab", lost: float = 10.0, error: float = 1.0) -> CardAxis:
     """An axis on which this share of the skill is lost, in percent; 60 points of skill are there."""
-    gap = card_number(0.6 * lost, 0.6 * error)
+    gap, share = card_number(0.6 * lost, 0.6 * error), card_number(lost, error)
+    own = random_axis(accuracy=80.0 - 0.6 * lost, error=error)
     return replace(
-        random_axis(accuracy=80.0 - 0.6 * lost, error=error),
+        own,
         name=name,
         axis={"fewstab": "attributes", "hardest": "difficulty", "hard-ood": "contexts"}[name],
         tasks=CardTasks(name, f"digest of {name}", 600, 0),
         reference=CardTasks("random", "digest of random 5", 600, 0),
-        reference_accuracy=random_axis().accuracy,
-        gap={"acc": gap, "wacc": gap},
-        placebo_gap={"acc": card_number(0.0, 0.1), "wacc": card_number(0.0, 0.1)},
-        excess={"acc": gap, "wacc": gap},
-        skill_lost={"acc": card_number(lost, error), "wacc": card_number(lost, error)},
+        estimates={
+            **own.estimates,
+            "reference_accuracy": random_axis().estimates["accuracy"],
+            "gap": {"acc": gap, "wacc": gap},
+            "placebo": dict.fromkeys(("acc", "wacc"), card_number(0.0, 0.1)),
+            "excess": {"acc": gap, "wacc": gap},
+            "skill_lost": {"acc": share, "wacc": share},
+        },
         rank={"accuracy": RankRange(1, 2, 3), "skill_lost": RankRange(2, 2, 3)},
         conclusion="+" if lost > 2 * error else "0",
         is_shuffled=name != "hardest",
@@ -58,6 +63,12 @@ def stress_axis(name: str = "fewstab", lost: float = 10.0, error: float = 1.0) -
         baselines=(CardBaseline("pixels", "ncc", {"acc": 30.0, "wacc": 5.0}, {"acc": 50.0}),),
         verdict=f"On {name} tasks.",
     )
+
+
+def with_estimates(axis: CardAxis, **numbers: Mapping[str, Interval]) -> CardAxis:
+    """The axis with other numbers, by quantity and metric; without quantities whose numbers are none."""
+    changed = {quantity: {**axis.estimates.get(quantity, {}), **of} if of else {} for quantity, of in numbers.items()}
+    return replace(axis, estimates={quantity: of for quantity, of in {**axis.estimates, **changed}.items() if of})
 
 
 def make_card(*axes: CardAxis) -> Card:

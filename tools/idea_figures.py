@@ -22,11 +22,9 @@ from PIL import Image
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.card import Card
+from shotproof.comparison.numbers import bounds, percent, typeset
 from shotproof.report.figures.card_figure import PHONE_PANEL, axes_figure
-from shotproof.report.figures.chart_axes import x_axis
-from shotproof.report.figures.figure_file import write_svg
-from shotproof.report.figures.svg import Box, Scale, element, line, marker, picture, text
-from shotproof.report.pages.wording import bounds, percent, typeset
+from shotproof.report.figures.svg import Box, Scale, element, line, marker, picture, text, write_svg, x_axis
 from shotproof.worlds.scenes import ScenesWorld
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -118,10 +116,10 @@ def _tile(png: bytes, x: float, y: float, side: float) -> Markup:
 def gap(card: Card) -> Markup:
     """Reference, placebo and stress on one scale; below them what is called gap, beyond the placebo, and skill."""
     axis = next(one for one in card.axes if one.name == "fewstab")
-    before, now = (one["wacc"] for one in (axis.reference_accuracy, axis.accuracy))
-    lost, of_placebo, beyond = (one["wacc"] for one in (axis.gap, axis.placebo_gap, axis.excess))
+    before, now = (axis.estimates[one]["wacc"] for one in ("reference_accuracy", "accuracy"))
+    lost, of_placebo, beyond = (axis.estimates[one]["wacc"] for one in ("gap", "placebo", "excess"))
     chance, shuffled = axis.chance["wacc"], before.mean - of_placebo.mean
-    share = axis.skill_lost["wacc"]
+    share = axis.estimates["skill_lost"]["wacc"]
     left, top, step = 92.0, 22.0, 24.0
     frame = Box(left, top, WIDTH - 10, top + 3 * step)
     scale = Scale(0, 50, frame.left, frame.right)

@@ -45,9 +45,9 @@ def test_contexts_are_measured_against_iid_tasks_and_their_placebo(card: Card) -
     assert (axis.reference.sampler, axis.axis) == ("iid", "contexts")
     assert axis.conclusion == "+"
     assert axis.verdict.startswith("It leans on the context")
-    lost = axis.reference_accuracy["acc"].mean - axis.accuracy["acc"].mean
-    assert axis.gap["acc"].mean == pytest.approx(lost)
-    assert axis.excess["acc"].mean == pytest.approx(lost - axis.placebo_gap["acc"].mean)
+    lost = axis.estimates["reference_accuracy"]["acc"].mean - axis.estimates["accuracy"]["acc"].mean
+    assert axis.estimates["gap"]["acc"].mean == pytest.approx(lost)
+    assert axis.estimates["excess"]["acc"].mean == pytest.approx(lost - axis.estimates["placebo"]["acc"].mean)
 
 
 def test_the_contexts_that_cost_most_come_with_an_example_of_missed_queries(card: Card, inputs: Inputs) -> None:

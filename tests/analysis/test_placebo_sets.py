@@ -57,7 +57,7 @@ def test_the_placebo_is_drawn_with_the_set_s_seed_and_evaluated_by_all_methods(g
 def test_a_comparison_has_it_unless_it_is_not_wanted(given: Inputs) -> None:
     beyond = compare(given, intervals="sampler").blocks[0]
     without = compare(given, intervals="sampler", placebo=False).blocks[0]
-    assert (beyond.placebos, without.placebos) == (["placebo of fewstab"], [])
+    assert (beyond.placebos, without.placebos) == ({"fewstab": "placebo of fewstab"}, {})
     (loss,), (plain,) = beyond.losses, without.losses
     assert loss.excess is not None
     assert plain.excess is None
@@ -82,7 +82,7 @@ def test_seeds_have_a_placebo_each(given: Inputs, data: tuple[Catalog, Attribute
 def test_what_is_not_there_leaves_it_out(given: Inputs, lacking: str) -> None:
     parts: dict[str, Any] = {name: getattr(given, name) for name in ("results", "tasks", "catalogs", "features")}
     comparison = compare(Inputs(**{**parts, lacking: []}), intervals="sampler")
-    assert comparison.blocks[0].placebos == []
+    assert comparison.blocks[0].placebos == {}
     assert comparison.covers == ("sampler",)
 
 
@@ -99,10 +99,10 @@ class First:
 def test_a_method_that_cannot_be_made_anew_leaves_it_out(given: Inputs) -> None:
     results = [evaluate(tasks, given.features[0], [First()]) for tasks in given.tasks]
     comparison = compare(Inputs(results, given.tasks, given.catalogs, given.features, given.attributes))
-    assert comparison.blocks[0].placebos == []
+    assert comparison.blocks[0].placebos == {}
     assert comparison.covers == ("sampler",)
     known = Inputs(results, given.tasks, given.catalogs, given.features, given.attributes, methods=[First()])
-    assert compare(known, intervals="sampler").blocks[0].placebos == ["placebo of fewstab"]
+    assert compare(known, intervals="sampler").blocks[0].placebos == {"fewstab": "placebo of fewstab"}
 
 
 def test_results_that_do_not_say_their_features_leave_it_out(given: Inputs) -> None:
@@ -111,7 +111,7 @@ def test_results_that_do_not_say_their_features_leave_it_out(given: Inputs) -> N
         for one in given.results
     ]
     comparison = compare(Inputs(bare, given.tasks, given.catalogs), intervals="sampler")
-    assert comparison.blocks[0].placebos == []
+    assert comparison.blocks[0].placebos == {}
 
 
 def test_data_too_small_for_a_placebo_is_a_note() -> None:
@@ -127,7 +127,7 @@ def test_data_too_small_for_a_placebo_is_a_note() -> None:
     sets = [sample(catalog, "random", **shape), sample(catalog, "fewstab", attributes=attributes, **shape)]
     results = [evaluate(tasks, features, ["ncc"]) for tasks in sets]
     comparison = compare(Inputs(results, sets, [catalog], [features], [attributes]), intervals="sampler")
-    assert comparison.blocks[0].placebos == []
+    assert comparison.blocks[0].placebos == {}
     (note,) = comparison.notes
     assert note.startswith("no placebo of fewstab tasks: task ")
     assert "has too few sources for a placebo" in note
@@ -151,7 +151,7 @@ def test_context_placebos_are_matched_with_their_sets() -> None:
     results = [evaluate(tasks, features_of(catalog), ["ncc"]) for tasks in sets.values()]
     comparison = compare(Inputs(results, list(sets.values()), [catalog], [features_of(catalog)]), intervals="sampler")
     (block,) = comparison.blocks
-    assert block.placebos == [f"placebo of {name}" for name in sets]
+    assert block.placebos == {name: f"placebo of {name}" for name in sets}
     for loss in block.losses:
         assert loss.reference == "iid"
         assert loss.excess is not None

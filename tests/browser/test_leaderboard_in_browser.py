@@ -17,7 +17,7 @@ from shotproof.comparison.leaderboard import Leaderboard, make_leaderboard
 from shotproof.comparison.leaderboard_rows import measured_of_card
 from shotproof.pipeline.leaderboard_files import write_site
 from tests.browser.regions import cut_regions, shaded_edges, unreachable_regions
-from tests.drawn_cards import card_number, make_card, random_axis, stress_axis
+from tests.drawn_cards import card_number, make_card, random_axis, stress_axis, with_estimates
 
 pytestmark = pytest.mark.browser
 
@@ -152,7 +152,7 @@ def many_axes(tmp_path_factory: pytest.TempPathFactory) -> str:
     measured = []
     for number, lost in enumerate((5.0, 20.0, 40.0, 600.0)):
         share = {"acc": card_number(lost, 10.0), "wacc": card_number(lost, 10.0)}
-        stresses = (replace(stress_axis(name), skill_lost=share) for name in ("fewstab", "hardest", "hard-ood"))
+        stresses = (with_estimates(stress_axis(name), skill_lost=share) for name in ("fewstab", "hardest", "hard-ood"))
         card = make_card(*(random_axis(shot, 90 - 10.0 * number) for shot in (1, 5, 10)), *stresses)
         encoder = "an-encoder-with-a-name-that-is-longer-than-its-column"
         measured += measured_of_card(replace(card, method=f"method-{number}", encoder=encoder), f"{number}.json")

@@ -13,8 +13,8 @@ from shotproof.comparison.card import CARD_FILE, FORMAT, Card
 from shotproof.comparison.card_schema import SHIPPED, card_schema, schema_text
 from shotproof.comparison.sentences import axis_sentence, card_sentences
 from shotproof.core.errors import InputError
-from shotproof.stats.needed import Needed
-from tests.drawn_cards import card_number, make_card, random_axis, stress_axis
+from shotproof.stats.intervals import Needed
+from tests.drawn_cards import card_number, make_card, random_axis, stress_axis, with_estimates
 
 
 def test_a_card_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -25,8 +25,8 @@ def test_a_card_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 def test_whole_numbers_of_other_tools_are_read_as_numbers() -> None:
     content = make_card().to_json()
-    content["axes"][0]["accuracy"]["acc"]["mean"] = 80
-    assert Card.from_json(content).axes[0].accuracy["acc"].mean == 80.0
+    content["axes"][0]["estimates"]["accuracy"]["acc"]["mean"] = 80
+    assert Card.from_json(content).axes[0].estimates["accuracy"]["acc"].mean == 80.0
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_whole_numbers_of_other_tools_are_read_as_numbers() -> None:
         (["level"], "95%", "level: expected a number, found '95%'"),
         (["axes", 0, "shot"], 1.5, r"axes\[0\].shot: expected an integer, found 1.5"),
         (["axes", 1, "conclusion"], "loses", r"axes\[1\].conclusion: expected one of \+, 0, -, found 'loses'"),
-        (["axes", 0, "accuracy", "acc", "low"], float("nan"), r"axes\[0\].accuracy.acc.low: expected a number"),
+        (["axes", 0, "estimates", "accuracy", "acc", "low"], float("nan"), r"accuracy.acc.low: expected a number"),
         (["axes", 0, "tasks", "digest"], None, r"axes\[0\].tasks.digest: expected a string, found None"),
         (["axes"], {}, "axes: expected a list"),
         (["methd"], "ncc", "methd: unknown key: did you mean 'method'"),
@@ -104,15 +104,15 @@ def test_a_loss_without_shuffled_words_is_not_called_leaning() -> None:
 
 def test_what_is_by_the_sampler_interval_is_about_these_items_only() -> None:
     axis = stress_axis(lost=10.0)
-    lost = {"acc": replace(axis.gap["acc"], covers="sampler")}
-    told = axis_sentence(replace(axis, excess=lost), "acc", "sound")
+    lost = {"acc": replace(axis.estimates["gap"]["acc"], covers="sampler")}
+    told = axis_sentence(with_estimates(axis, excess=lost), "acc", "sound")
     assert told.endswith("(sampler interval, about these recordings only).")
-    card = make_card(random_axis(), replace(axis, excess=lost), stress_axis("hardest", lost=50.0))
+    card = make_card(random_axis(), with_estimates(axis, excess=lost), stress_axis("hardest", lost=50.0))
     assert "(95% sampler and images intervals, the former about these images only)" in card_sentences(card)[2]
 
 
 def test_an_axis_without_a_placebo_is_not_said_to_lean_on_anything() -> None:
-    told = axis_sentence(replace(stress_axis("hardest", lost=50.0), excess={}), "acc")
+    told = axis_sentence(with_estimates(stress_axis("hardest", lost=50.0), excess={}), "acc")
     assert told.startswith("On hardest tasks it loses 50.0% [48.0, 52.0] of its accuracy above chance against random")
     assert "leans" not in told
 
@@ -130,4 +130,4 @@ def test_the_verdict_names_losses_by_size_and_what_was_not_measured() -> None:
 def test_a_number_without_an_interval_has_no_estimate() -> None:
     number = card_number(1.0, 1.0)
     assert number.estimate.interval("images").low == pytest.approx(number.low)
-    assert Card.from_json(make_card().to_json()).axes[0].accuracy["acc"].task_variance is not None
+    assert Card.from_json(make_card().to_json()).axes[0].estimates["accuracy"]["acc"].task_variance is not None

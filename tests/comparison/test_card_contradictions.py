@@ -11,7 +11,7 @@ from shotproof.comparison.card import Card
 from shotproof.core.errors import InputError
 from shotproof.pipeline.leaderboard_files import leaderboard
 from shotproof.pipeline.read import read
-from tests.drawn_cards import card_number, make_card, random_axis, stress_axis
+from tests.drawn_cards import card_number, make_card, random_axis, stress_axis, with_estimates
 
 
 def test_a_card_whose_means_contradict_its_tasks_is_refused_by_every_reader(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_a_card_whose_means_contradict_its_tasks_is_refused_by_every_reader(tmp_
 
 
 def test_a_gap_of_its_own_making_is_refused(tmp_path: Path) -> None:
-    make_card(replace(stress_axis(), gap={"acc": card_number(0.1, 1.0)})).write(tmp_path / "card.json")
+    make_card(with_estimates(stress_axis(), gap={"acc": card_number(0.1, 1.0)})).write(tmp_path / "card.json")
     with pytest.raises(InputError, match=r"fewstab: gap, acc: 0.1 is not the reference's accuracy minus its own"):
         Card.read(tmp_path)
 

@@ -18,7 +18,7 @@ from shotproof.comparison.compare_sets import compare_sets
 from shotproof.comparison.comparison import Comparison
 from shotproof.core.errors import InputError, Mismatch
 from shotproof.core.records import ResultsRecord
-from shotproof.results.evaluated import evaluated_sets
+from shotproof.results.evaluated import METRICS, evaluated_sets
 from shotproof.results.results import Results
 from tests.drawn_results import draw_results, draw_tasks, values_of
 
@@ -90,7 +90,7 @@ def test_holm_is_within_a_metric_and_an_interval(random: Results) -> None:
 def test_random_and_biased_tasks_give_gaps(random: Results, biased: Results) -> None:
     comparison = compared(biased, random, level=0.9)
     assert [group.name for group in comparison.groups] == ["fewstab", "random"]
-    assert comparison.references == ["random"]
+    assert {row.reference for row in comparison.rows("gap")} == {"random"}
     (gaps,) = comparison.gaps
     assert (gaps.name, gaps.paired, gaps.detector) == ("random - fewstab", False, "captions")
     for row in gaps.rows:
@@ -133,24 +133,25 @@ def test_encoders_that_are_files_are_told_by_short_names_wherever_people_read_th
 def test_rows_hold_the_reference_the_other_tasks_and_the_gap() -> None:
     results = experiment()
     comparison = compared(*results)
-    assert len(comparison.rows) == 2 * 2 * 2  # encoders, methods, designs
-    row = comparison.rows[-1]
-    assert (row.encoder, row.method, row.design.shot) == ("other encoder", "ridge", 2)
-    assert row.reference is not None
-    assert row.biased is not None
-    for measured, given_results in ((row.reference, results[5]), (row.biased, results[7])):
-        assert measured.tasks == 30
-        for interval, metric in ((measured.accuracy, "acc"), (measured.worst, "wacc")):
+    assert len(comparison.rows("gap")) == 2 * 2 * 2  # encoders, methods, designs
+    row = comparison.rows("gap", "wacc")[-1]
+    assert (*row.classifier, row.design.shot) == ("other encoder", "ridge", 2)
+    for tasks, given_results in ((row.reference, results[5]), (row.tasks, results[7])):
+        for metric in METRICS:
+            measured = comparison.beside(row, "accuracy", metric, tasks)
+            assert measured is not None
+            assert (measured.tasks, measured.task_count) == (tasks, 30)
             values = values_of(given_results, "ridge", metric)
             expected = stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values))
-            assert (interval.low, interval.high) == pytest.approx(expected)
+            assert (measured.interval.low, measured.interval.high) == pytest.approx(expected)
+    assert comparison.beside(row, "excess") is None
     # Welch's interval by its formula.
     a, b = (values_of(results[number], "ridge", "wacc") for number in (5, 7))
     va, vb = a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)
     freedom = (va + vb) ** 2 / (va**2 / (len(a) - 1) + vb**2 / (len(b) - 1))
     assert row.axis == "attributes"
-    assert row.gap["wacc"].mean == pytest.approx(a.mean() - b.mean())
-    assert row.gap["wacc"].half_width == pytest.approx(stats.t.ppf(0.975, freedom) * np.sqrt(va + vb))
+    assert row.interval.mean == pytest.approx(a.mean() - b.mean())
+    assert row.interval.half_width == pytest.approx(stats.t.ppf(0.975, freedom) * np.sqrt(va + vb))
 
 
 def test_agreement_is_over_all_classifiers_of_a_design() -> None:
@@ -172,26 +173,28 @@ def test_agreement_is_over_all_classifiers_of_a_design() -> None:
 
 def test_one_side_alone_has_no_gap() -> None:
     fewstab = draw_results(draw_tasks("fewstab"), {"ncc": 0.5})
-    first, second = compared(draw_results(draw_tasks(shot=2), {"ncc": 0.5}), fewstab).rows  # of different designs
-    assert (first.design.shot, first.reference, first.gap) == (1, None, {})
-    assert (second.design.shot, second.biased, second.gap) == (2, None, {})
-    assert second.reference is not None
+    comparison = compared(draw_results(draw_tasks(shot=2), {"ncc": 0.5}), fewstab)  # of different designs
+    assert comparison.rows("gap") == []
+    assert [(row.design.shot, row.tasks, row.reference) for row in comparison.rows()] == [
+        (1, "fewstab", None),
+        (2, "random", None),
+    ]
 
 
 def test_task_sets_without_a_classifier_in_common_have_no_gap() -> None:
     random, fewstab = draw_results(draw_tasks(), {"ncc": 0.5}), draw_results(draw_tasks("fewstab"), {"knn": 0.5})
     comparison = compared(random, fewstab)
     assert (comparison.gaps, comparison.agreements) == ([], [])
-    assert [(row.method, row.gap) for row in comparison.rows] == [("ncc", {}), ("knn", {})]
+    assert [row.classifier.method for row in comparison.rows()] == ["ncc", "knn"]
 
 
 def test_any_other_sampler_is_compared_with_random() -> None:
     spellings = ("random", "fewstab", "hardest(effort='high')", "hardest(effort='low')")
     results = [draw_results(draw_tasks(sampler), {"ncc": 0.6}, seed=i) for i, sampler in enumerate(spellings)]
     comparison = compared(*results)
-    assert comparison.biased_samplers == list(spellings[1:])
-    assert [row.reference for row in comparison.rows] == [comparison.rows[0].reference] * 3
-    assert all(row.gap for row in comparison.rows)
+    assert [(row.tasks, row.reference) for row in comparison.rows("gap")] == [
+        (label, "random") for label in spellings[1:]
+    ]
 
 
 def test_without_a_reference_task_sets_stand_side_by_side() -> None:
@@ -199,7 +202,7 @@ def test_without_a_reference_task_sets_stand_side_by_side() -> None:
     comparison = compared(*results)
     assert [group.label for group in comparison.groups] == ["fewstab", "hard-ood"]
     assert comparison.gaps == []
-    assert [row.reference for row in comparison.rows] == [None, None]
+    assert [row.reference for row in comparison.rows()] == [None, None]
 
 
 def test_different_tasks_that_claim_one_seed_are_refused() -> None:
@@ -237,9 +240,8 @@ def test_no_results_are_refused() -> None:
 
 def test_results_without_a_record_are_of_an_unknown_sampler(random: Results) -> None:
     unknown = Results(random.table)
-    row = compared(unknown).rows[0]
-    assert row.biased is not None
-    assert (row.encoder, row.biased.sampler, row.gap) == ("unknown", "unknown", {})
+    row = compared(unknown).rows()[0]
+    assert (row.classifier.encoder, row.tasks, row.sampler, row.reference) == ("unknown", "unknown", "unknown", None)
     assert (row.design.way, row.design.shot, row.design.query) == (3, None, 4)  # way and query from the counts
 
 
@@ -263,7 +265,7 @@ def test_metadata_is_refused_where_it_is_read_or_can_be_compared(meta: dict[str,
     record = None
     with contextlib.suppress(InputError):
         record = ResultsRecord.read({**meta, "format": version})
-    assert record is None or len(compared(Results(ONE, record)).rows) == 1
+    assert record is None or len(compared(Results(ONE, record)).rows()) == 1
 
 
 def test_designs_are_named_by_what_tells_them_apart() -> None:

@@ -11,7 +11,7 @@ from shotproof.comparison.leaderboard_rows import Measured, ResultsFile, measure
 from shotproof.core.arrays import FloatArray
 from shotproof.core.errors import InputError, Mismatch, UnknownName
 from shotproof.tasks.taskset import TaskSet
-from tests.drawn_cards import make_card, random_axis, stress_axis
+from tests.drawn_cards import make_card, random_axis, stress_axis, with_estimates
 from tests.drawn_results import draw_results, draw_tasks
 
 
@@ -113,8 +113,8 @@ def test_two_files_of_one_classifier_are_refused_unless_one_is_its_card() -> Non
 
     def beside(acc: float) -> list[Measured]:
         axis = random_axis(5, acc)
-        numbers = {"acc": axis.accuracy["acc"], "wacc": replace(axis.accuracy["wacc"], mean=worst)}
-        axis = replace(axis, accuracy=numbers, tasks=CardTasks("random", tasks.digest, 20, 0))
+        numbers = {"wacc": replace(axis.estimates["accuracy"]["wacc"], mean=worst)}
+        axis = replace(with_estimates(axis, accuracy=numbers), tasks=CardTasks("random", tasks.digest, 20, 0))
         return of_card(replace(make_card(axis), method="a"), "a.json")
 
     board = make_leaderboard([*results, *beside(mean)])
@@ -172,8 +172,8 @@ def test_correlations_are_between_columns_of_one_metric() -> None:
 
 def test_an_axis_that_some_lack_images_on_is_by_tasks_and_the_others_stay() -> None:
     axis = stress_axis()
-    on_few = {metric: replace(number, covers="sampler") for metric, number in axis.accuracy.items()}
-    lacking = replace(make_card(random_axis(), replace(axis, accuracy=on_few)), method="b")
+    on_few = {metric: replace(number, covers="sampler") for metric, number in axis.estimates["accuracy"].items()}
+    lacking = replace(make_card(random_axis(), with_estimates(axis, accuracy=on_few)), method="b")
     board = make_leaderboard([*of_card(card("a"), "a"), *of_card(lacking, "b")])
     assert {(board.axes[one.axis].name, one.covers) for one in board.columns} == {
         ("random-5-shot", "images"),
@@ -185,8 +185,8 @@ def card_by_task(method: str, values: FloatArray) -> Card:
     axis = random_axis(5, float(values.mean()), 1.0)
     axis = replace(axis, by_task={"acc": tuple(values.tolist())})
     # Of the variance, all but a little is over tasks.
-    number = replace(axis.accuracy["acc"], variance=0.2, uncertainty=0.000125, task_variance=0.19)
-    return replace(make_card(replace(axis, accuracy={"acc": number})), method=method)
+    number = replace(axis.estimates["accuracy"]["acc"], variance=0.2, uncertainty=0.000125, task_variance=0.19)
+    return replace(make_card(with_estimates(axis, accuracy={"acc": number})), method=method)
 
 
 def test_who_is_better_than_a_better_one_is_better_though_no_interval_tells_them_apart() -> None:
@@ -210,7 +210,7 @@ def test_accuracies_of_cards_that_have_their_tasks_are_compared_task_by_task() -
 
 def test_cards_with_impossible_variances_are_refused() -> None:
     axis = random_axis()
-    broken = replace(axis, accuracy={**axis.accuracy, "acc": replace(axis.accuracy["acc"], variance=-1.0)})
+    broken = with_estimates(axis, accuracy={"acc": replace(axis.estimates["accuracy"]["acc"], variance=-1.0)})
     with pytest.raises(
         InputError,
         match=r"x\.json: random-5-shot, accuracy, acc: variance: expected a number from 1e-20 to 1e\+20, found -1",

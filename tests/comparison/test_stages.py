@@ -8,7 +8,7 @@ import shotproof as sp
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.stages import stage_of
 from shotproof.core.errors import UnknownName
-from shotproof.report.figures.stage_figure import stage_panels
+from shotproof.report.figures.loss_curves import stage_panels
 from tests.report_files import make_catalog, make_results, make_tasks
 
 ENCODERS = ("lite0", "lite0(stage=2)", "lite0(stage=10)", "hf:a/b(pooling='cls', stage=1)")

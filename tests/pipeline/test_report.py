@@ -42,7 +42,7 @@ def test_the_page_has_every_part(tmp_path: Path) -> None:
     assert page.find("h1") == ["A & B"]
     assert comparison.to_json() == compare(results).to_json()
     assert json.loads(page.find("script", id="comparison")[0]) == json.loads(json.dumps(comparison.to_json()))
-    assert page.text.count("<tr>") > len(comparison.rows)
+    assert page.text.count("<tr>") > len(comparison.rows("gap"))
     # Skill and points by encoder, scatters by design, three heat maps per design, plans by design, and the tasks of two
     # classifiers by design and set. What attributes cost needs features.
     assert len(page.find("svg", role="img")) == 2 + 2 + 2 + 6 + 2 + 4
@@ -124,7 +124,7 @@ def test_results_of_somebody_s_own_script_make_a_page(tmp_path: Path) -> None:
     results = make_results(make_tasks(make_catalog(tmp_path)), "pixels", {"ncc": 0.5})
     bare = Results(results.table.drop_columns("missed"))
     comparison = write_report(tmp_path / "r.html", [bare])
-    assert comparison.rows[0].biased is not None
+    assert comparison.rows()[0].reference is None
     assert "tasks of an unknown sampler" in (tmp_path / "r.html").read_text()
 
 

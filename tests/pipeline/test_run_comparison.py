@@ -51,7 +51,7 @@ def test_detectors_seeds_and_encoders_stand_in_one_comparison(experiment: Path) 
     outcome = run(experiment)
     (block,) = outcome.compare().blocks
     assert [group.label for group in block.measured] == ["random", "fewstab [light]", "fewstab [both]"]
-    assert block.placebos == ["placebo of fewstab [light]", "placebo of fewstab [both]"]
+    assert list(block.placebos.values()) == ["placebo of fewstab [light]", "placebo of fewstab [both]"]
     assert all(loss.excess for loss in block.losses)
     assert all(group.seeds == [0, 5] and group.tasks == 24 for group in block.groups)
     assert outcome.compare().encoders == ["pixels(size=4)", "pixels(size=2)"]

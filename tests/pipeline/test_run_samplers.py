@@ -27,7 +27,7 @@ def test_placebos_are_made_unless_they_are_not_wanted(experiment: Path) -> None:
     experiment.write_text(EXPERIMENT.replace("tasks = 12", "tasks = 12\nplacebo = false"))
     without = run(experiment)
     assert sorted(up_to_results(without.made)) == sorted(set(FILES) - set(PLACEBOS))
-    assert [block.placebos for block in without.compare().blocks] == [[], []]
+    assert [block.placebos for block in without.compare().blocks] == [{}, {}]
     assert not any(loss.excess for block in without.compare().blocks for loss in block.losses)
     experiment.write_text(EXPERIMENT)
     again = run(experiment)
@@ -69,7 +69,7 @@ def test_context_in_an_experiment_is_its_matched_sets(experiment: Path, tmp_path
     outcome = run(experiment)
     (block,) = outcome.compare().blocks
     assert [group.label for group in block.measured] == ["iid", "ood", "hard-ood"]
-    assert block.placebos == [f"placebo of {group.label}" for group in block.measured]
+    assert block.placebos == {group.label: f"placebo of {group.label}" for group in block.measured}
     assert all(gap.paired and gap.label == "iid" for gap in block.gaps)
     assert all(loss.excess and loss.excess.paired for loss in block.losses)
 
@@ -81,8 +81,8 @@ def test_hard_tasks_of_an_encoder_like_the_random_ones_on_transformed_features(e
     experiment.write_text(text)
     outcome = run(experiment)
     assert outcome.compare().encoders == ["pixels(size=4) > l2"]
-    assert outcome.compare().references == ["random"]
-    assert all(row.axis == "difficulty" and row.gap["acc"].low > 0 for row in outcome.compare().rows)
+    assert {row.reference for row in outcome.compare().rows("gap")} == {"random"}
+    assert all(row.axis == "difficulty" and row.interval.low > 0 for row in outcome.compare().rows("gap"))
     assert run(experiment).made == []
     # The folder has the features as they were encoded; intervals that re-evaluate transform them again.
     folder = read_inputs([experiment.parent / "out"], halvings=4)

@@ -22,6 +22,7 @@ from shotproof.pipeline.verify import verify
 from shotproof.results.evaluated import Classifier
 from shotproof.stats.intervals import Estimate, Spread
 from tests.drawn_cards import make_card as drawn_card
+from tests.drawn_cards import with_estimates
 
 
 def invoke(*arguments: object) -> Result:
@@ -85,14 +86,14 @@ def test_a_card_that_does_not_follow_from_its_counts_is_wrong(folder: Path, tmp_
     """Its interval follows from its variance, which is not that of the data."""
     shutil.copytree(folder, tmp_path / "mine")
     card = sp.Card.read(folder)
-    number = card.axes[0].accuracy["acc"]
+    number = card.axes[0].estimates["accuracy"]["acc"]
     assert number.variance
     spread = Spread(number.variance / 9, (number.uncertainty or 0) / 81)
     interval = Estimate(number.mean or 0, spread).interval("images")
     narrow = replace(
         number, low=interval.low, high=interval.high, variance=spread.variance, uncertainty=spread.uncertainty, skew=0
     )
-    axis = replace(card.axes[0], accuracy={**card.axes[0].accuracy, "acc": narrow})
+    axis = with_estimates(card.axes[0], accuracy={"acc": narrow})
     replace(card, axes=(axis, *card.axes[1:])).write(tmp_path / "mine" / "card.json")
     found = verify(tmp_path / "mine")
     assert found.conclusion == "wrong"

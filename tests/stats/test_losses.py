@@ -15,7 +15,7 @@ from scipy import stats
 from shotproof.comparison.compare_sets import compare_sets
 from shotproof.comparison.comparison import Comparison
 from shotproof.core.records import Maker
-from shotproof.results.evaluated import evaluated_sets
+from shotproof.results.evaluated import METRICS, evaluated_sets
 from shotproof.results.results import Results
 from shotproof.stats.block import Loss
 from shotproof.stats.ranks import RankRange
@@ -86,7 +86,7 @@ def test_nothing_changes_or_vanishes_when_more_is_shown(kept: tuple[str, str]) -
     assert [row.intervals for row in alone.skill.rows] == [row.intervals for row in beside.skill.rows]
     assert [row.intervals for row in alone.skill.rows] == [row.intervals for row in beside.skill.rows]
     rows = [
-        [row for row in compared(*given).rows if row.biased and row.biased.sampler == kept[1]]
+        [(row.classifier, row.interval) for row in compared(*given).rows("gap") if row.tasks == kept[1]]
         for given in ([results[label] for label in kept], results.values())
     ]
     assert rows[0] == rows[1]
@@ -131,7 +131,7 @@ def test_what_is_lost_beyond_a_placebo_is_paired_with_it() -> None:
     (block,) = comparison.blocks
     (loss,) = block.losses
     assert (block.placebos, [group.label for group in block.measured]) == (
-        ["placebo of fewstab"],
+        {"fewstab": "placebo of fewstab"},
         ["random", "fewstab"],
     )
     assert loss.lost is loss.excess
@@ -147,9 +147,9 @@ def test_what_is_lost_beyond_a_placebo_is_paired_with_it() -> None:
         assert (interval.low, interval.high) == pytest.approx((bounds.low, bounds.high))
         share = loss.skill.rows[place].means["acc"]
         assert share == pytest.approx(100 * gaps[2] / (reference.mean() - ACC_CHANCE))
-    assert [row.excess for row in comparison.rows] == [
-        {metric: row.intervals[metric]["sampler"] for metric in ("acc", "wacc")} for row in loss.excess.rows
-    ]
+    for metric in METRICS:
+        intervals = [row.intervals[metric]["sampler"] for row in loss.excess.rows]
+        assert [row.interval for row in comparison.rows("excess", metric)] == intervals
 
 
 def test_the_placebo_of_a_context_is_taken_on_both_sides() -> None:
@@ -185,7 +185,7 @@ def test_a_placebo_that_some_classifiers_lack_is_left_out_and_named_and_no_class
     assert (loss.excess, loss.placebo) == (None, None)
     assert [row.classifier.method for row in loss.skill.rows] == list(METHODS)
     assert [note.split(":")[0] for note in comparison.notes] == ["placebo of fewstab"]
-    assert all(row.skill_lost for row in comparison.rows)
+    assert [row.classifier.method for row in comparison.rows("skill_lost")] == list(METHODS)
 
 
 @pytest.mark.parametrize("placebo", [False, True])

@@ -11,7 +11,6 @@ import numpy as np
 
 from shotproof.analysis.inputs import Inputs
 from shotproof.comparison.advice import advice_on_axis, advice_on_cost
-from shotproof.comparison.axis_names import SHOTS, axis_name, without_folders
 from shotproof.comparison.card import (
     BY_TASK_DIGITS,
     Card,
@@ -21,6 +20,8 @@ from shotproof.comparison.card import (
     CardExample,
     CardTasks,
     MissingAxis,
+    axis_tasks,
+    without_folders,
 )
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.sentences import axis_sentence, card_sentences
@@ -29,11 +30,10 @@ from shotproof.core.errors import InputError
 from shotproof.core.records import UNKNOWN, Source
 from shotproof.results.answers import AnsweredTasks, answers_on
 from shotproof.results.evaluated import METRICS, Classifier, Metric
-from shotproof.results.origin import RANDOM, Design
+from shotproof.results.origin import Design
 from shotproof.stats.block import Block, ClassifierRow, Group, Loss
 from shotproof.stats.costs import AttributeCost
-from shotproof.stats.intervals import Interval
-from shotproof.stats.needed import needed
+from shotproof.stats.intervals import Interval, needed
 from shotproof.stats.ranks import RankRange
 
 SHOWN_COSTS = 3
@@ -106,69 +106,53 @@ class _Making:
     def random_axes(self, block: Block) -> Iterator[CardAxis]:
         """The classifier on random tasks of one size."""
         for group in block.groups:
-            if group.label == RANDOM and group.row(self.classifier) is not None:
-                design = block.design
-                axis = CardAxis(
-                    name=axis_name(group.label, None, design.shot),
-                    axis=SHOTS,
-                    way=design.way or 0,
-                    shot=design.shot or 0,
-                    query=design.query or 0,
-                    tasks=self._tasks(group),
-                    accuracy=self._numbers(group),
-                    by_task=self._by_task(group),
-                    chance={"acc": 100 / design.way} if design.way else {},
-                    rank=self._ranks({"accuracy": group}),
-                    verdict="",
-                    baselines=self._baselines(group, None),
-                )
+            if group.is_random and group.row(self.classifier) is not None:
+                way = block.design.way
+                axis = self._axis(block, group, None, chance={"acc": 100 / way} if way else {})
                 yield replace(axis, verdict=axis_sentence(axis, self.metric, self.comparison.medium))
 
     def stress_axis(self, told: Verdict) -> CardAxis:
         """Put the classifier on tasks that stress something beside their reference and their placebo."""
         block, loss = told.block, told.loss
-        reference, group, design = block.group(loss.reference), block.group(loss.label), block.design
-        sham = None
-        if loss.placebo is not None:
-            sham = next((one for one in block.groups if one.label == f"placebo of {loss.label}"), None)
+        group = block.group(loss.label)
         covers = loss.lost.rows_by_classifier[self.classifier].first_covers(self.metric)
         concluded = loss.concluded[self.metric, covers][self.classifier]
         would = needed(concluded.interval, loss.gap.tasks)
-        costs = tuple(self._costs(design, loss, group))
-        axis = CardAxis(
-            name=axis_name(loss.label, loss.axis, design.shot),
-            axis=loss.axis,
-            way=design.way or 0,
-            shot=design.shot or 0,
-            query=design.query or 0,
-            tasks=self._tasks(group),
-            accuracy=self._numbers(group),
-            by_task=self._by_task(group),
-            chance={metric: loss.chance[metric] for metric in METRICS},
-            rank=self._ranks({"accuracy": group, "skill_lost": loss.skill}),
-            verdict="",
-            baselines=self._baselines(group, loss.skill),
-            reference=self._tasks(reference),
-            placebo=None if sham is None else self._tasks(sham),
-            reference_accuracy=self._numbers(reference),
-            gap=self._numbers(loss.gap),
-            placebo_gap={} if loss.placebo is None else self._numbers(loss.placebo),
-            excess={} if loss.excess is None else self._numbers(loss.excess),
-            skill_lost=self._numbers(loss.skill),
+        costs = tuple(self._costs(block.design, loss, group))
+        medium, context = self.comparison.medium, self.comparison.context
+        axis = self._axis(
+            block,
+            group,
+            loss,
+            chance=dict(loss.chance),
             conclusion=concluded.conclusion,
             is_shuffled=loss.is_shuffled,
             at_most=None if math.isnan(at_most := told.at_most.get(self.classifier, math.nan)) else at_most,
-            advice=advice_on_axis(
-                loss.axis, "+" if costs else concluded.conclusion, self.comparison.context, self.comparison.medium
-            ),
+            advice=advice_on_axis(loss.axis, "+" if costs else concluded.conclusion, context, medium),
             costs=costs,
         )
-        sentence = axis_sentence(axis, self.metric, self.comparison.medium, self.comparison.context, would)
-        return replace(axis, verdict=sentence)
+        return replace(axis, verdict=axis_sentence(axis, self.metric, medium, context, would))
 
-    def _numbers(self, group: Group) -> dict[str, Interval]:
-        row = group.rows_by_classifier[self.classifier]
-        return {metric: row.first(metric) for metric in METRICS}
+    def _axis(self, block: Block, group: Group, loss: Loss | None, **facts: Any) -> CardAxis:
+        """The classifier's numbers on a task set; its words come after."""
+        groups: dict[str, Group] = {"accuracy": group}
+        if loss is not None:
+            groups["reference_accuracy"] = block.group(loss.reference)
+            groups.update({one.quantity: one for one in loss.groups})
+        return CardAxis(
+            **vars(axis_tasks(block, group, loss, self._tasks)),
+            estimates=self._estimates(groups),
+            by_task=self._by_task(group),
+            rank=self._ranks({by: groups[by] for by in ("accuracy", "skill_lost") if by in groups}),
+            baselines=self._baselines(group, groups.get("skill_lost")),
+            verdict="",
+            **facts,
+        )
+
+    def _estimates(self, groups: Mapping[str, Group]) -> dict[str, dict[str, Interval]]:
+        """The classifier's numbers, by what each group has."""
+        rows = {quantity: group.rows_by_classifier[self.classifier] for quantity, group in groups.items()}
+        return {quantity: {metric: row.first(metric) for metric in METRICS} for quantity, row in rows.items()}
 
     def _by_task(self, group: Group) -> dict[str, tuple[float, ...]]:
         values = group.values[self.classifier]

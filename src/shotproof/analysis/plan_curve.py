@@ -36,7 +36,7 @@ def plan_curves(comparison: Comparison, inputs: Inputs) -> list[PlanCurve]:
     catalogs = {catalog.digest: catalog for catalog in inputs.catalogs}
     curves = []
     for block in comparison.blocks:
-        random = next((group for group in block.groups if group.label == RANDOM), None)
+        random = next((group for group in block.groups if group.is_random), None)
         catalog = catalogs.get(block.design.catalog or "")
         if random is None or catalog is None or block.design.shot is None:
             continue

@@ -137,8 +137,8 @@ def print_card(card: Card) -> None:
     rows = [
         [
             axis.name,
-            *(shown(axis.accuracy[metric]) for metric in ("acc", "wacc")),
-            *(shown(given.get(card.metric)) for given in (axis.gap, axis.skill_lost)),
+            *(shown(axis.number("accuracy", metric)) for metric in ("acc", "wacc")),
+            *(shown(axis.number(quantity, card.metric)) for quantity in ("gap", "skill_lost")),
             *(str(axis.rank[by]) if by in axis.rank else "-" for by in ("accuracy", "skill_lost")),
         ]
         for axis in card.axes

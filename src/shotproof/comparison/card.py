@@ -7,7 +7,8 @@ Accuracies are in percent, gaps in points, skill lost in percent of the accuracy
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from shotproof.core.storage.files import is_folder, is_there, read_json
 from shotproof.core.storage.whole_files import write_text
 from shotproof.core.tables import placed
 from shotproof.results.evaluated import check_metric
+from shotproof.results.origin import RANDOM
+from shotproof.stats.block import Block, Group, Loss
 from shotproof.stats.intervals import Interval
 from shotproof.stats.pairs import Conclusion
 from shotproof.stats.ranks import RankRange
@@ -28,6 +31,9 @@ from shotproof.version import __version__
 KIND, FORMAT = "card", 1
 CARD_FILE = "card.json"
 BY_TASK_DIGITS = 4  # of the accuracies of single tasks
+SHOTS = "shots"  # the axis of random tasks, which stress nothing but how few the examples are
+UNBALANCED = "unbalanced"
+_FOLDERS = re.compile(r"(?<![^:])[^:]*/(?=[^/:]+)")
 
 
 @dataclass(frozen=True)
@@ -85,17 +91,37 @@ class CardCost:
     examples: tuple[CardExample, ...] = ()
 
 
-@dataclass(frozen=True)
-class CardAxis:
-    """The classifier on one task set: alone, or against its own reference and its placebo.
+@dataclass(frozen=True, kw_only=True)
+class AxisTasks:
+    """What an axis is: a task set that stresses something, with its reference and its placebo.
 
     name: what it is called, also by a gate: `fewstab`, `hard-ood`, `hardest`, `random-5-shot`
-    axis: what the tasks stress: attributes, contexts, difficulty, classes, queries; `shots` of random tasks
+    axis: what the tasks stress: attributes, contexts, difficulty, classes, queries; `shots` of random tasks; of
+        other references it is empty
+    way, shot, query: their size; 0 where tasks differ
     tasks, reference, placebo: the task sets
-    accuracy, reference_accuracy: by metric
+    """
+
+    name: str
+    axis: str
+    way: int
+    shot: int
+    query: int
+    tasks: CardTasks
+    reference: CardTasks | None = None
+    placebo: CardTasks | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class CardAxis(AxisTasks):
+    """The classifier on one task set: alone, or against its own reference and its placebo.
+
+    name, axis, way, shot, query, tasks, reference, placebo: of `AxisTasks`
+    estimates: the rows of the classifier on this axis, by quantity and metric: `accuracy`; where there is a reference
+        also `reference_accuracy`, `gap` (the reference minus the task set, in points), `placebo` (likewise of the
+        placebo), `excess` (the gap minus the placebo's) and `skill_lost` (what is lost, beyond the placebo where there
+        is one, of the accuracy above chance)
     by_task: the accuracy on each task, in the order of the task set, by metric; rounded to BY_TASK_DIGITS digits
-    gap: the reference minus the task set, in points; placebo_gap: likewise of the placebo; excess: the gap minus the
-        placebo's; skill_lost: what is lost (beyond the placebo, where there is one) of the accuracy above chance
     rank: among all classifiers, by `accuracy` and by `skill_lost`, in the card's metric
     conclusion: whether something is lost (+), gained (-) or neither can be told (0), after Holm's correction for all
         losses of the comparison
@@ -105,30 +131,25 @@ class CardAxis:
     costs: the attributes or contexts that conclusively cost something, the costliest first
     """
 
-    name: str
-    axis: str
-    way: int
-    shot: int
-    query: int
-    tasks: CardTasks
-    accuracy: Mapping[str, Interval]
+    estimates: Mapping[str, Mapping[str, Interval]]
     chance: Mapping[str, float]
     rank: Mapping[str, RankRange]
     verdict: str
     by_task: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     baselines: tuple[CardBaseline, ...] = ()
-    reference: CardTasks | None = None
-    placebo: CardTasks | None = None
-    reference_accuracy: Mapping[str, Interval] = field(default_factory=dict)
-    gap: Mapping[str, Interval] = field(default_factory=dict)
-    placebo_gap: Mapping[str, Interval] = field(default_factory=dict)
-    excess: Mapping[str, Interval] = field(default_factory=dict)
-    skill_lost: Mapping[str, Interval] = field(default_factory=dict)
     conclusion: Conclusion | None = None
     is_shuffled: bool = False
     at_most: float | None = None
     advice: str = ""
     costs: tuple[CardCost, ...] = ()
+
+    def number(self, quantity: str, metric: str) -> Interval | None:
+        """One of the estimates; None if it is not there."""
+        return self.estimates.get(quantity, {}).get(metric)
+
+    def lost(self, metric: str) -> Interval:
+        """What statements are about, in points: the excess, or without a placebo the gap."""
+        return (self.estimates.get("excess") or self.estimates["gap"])[metric]
 
 
 @dataclass(frozen=True)
@@ -240,3 +261,42 @@ class Card:
     def write(self, path: str | Path) -> None:
         """Write card.json."""
         write_text(Path(path), json.dumps(self.to_json(), indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def axis_tasks(
+    block: Block, group: Group, loss: Loss | None, tasks_of: Callable[[Group], CardTasks], label: str | None = None
+) -> AxisTasks:
+    """Describe a task set of a comparison as an axis.
+
+    Args:
+        block: the design
+        group: the accuracies on the set
+        loss: what is lost on it; None of a set without a reference
+        tasks_of: what to say of a task set
+        label: of the set; None is the group's
+    """
+    design = block.design
+    way, shot, query = (one or 0 for one in (design.way, design.shot, design.query))
+    placebo = block.placebos.get(loss.label) if loss and loss.placebo else None
+    axis = SHOTS if group.is_random else loss.axis if loss else group.axis
+    names = {SHOTS: f"{RANDOM}-{design.shot}-shot", "queries": UNBALANCED}
+    return AxisTasks(
+        name=names.get(axis or "", label or group.label),
+        axis=axis or "",
+        way=way,
+        shot=shot,
+        query=query,
+        tasks=tasks_of(group),
+        reference=tasks_of(block.group(loss.reference)) if loss else None,
+        placebo=tasks_of(block.group(placebo)) if placebo else None,
+    )
+
+
+def without_folders(method: str) -> str:
+    """A method's spelling with a file that it names told by its name alone: folders are of one machine.
+
+    Example:
+        >>> without_folders("nets/mine.py:Mine")
+        'mine.py:Mine'
+    """
+    return _FOLDERS.sub("", method) if method.startswith("model:") or ".py:" in method else method

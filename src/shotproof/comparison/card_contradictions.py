@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from shotproof.results.evaluated import METRICS
 from shotproof.stats.intervals import Interval
 
 ROUNDING = 10.0**-BY_TASK_DIGITS  # of the accuracies of single tasks
-NUMBERS = ("accuracy", "reference_accuracy", "gap", "placebo_gap", "excess", "skill_lost")  # of an axis, by metric
-_BOUNDS = {"accuracy": (0, 100), "reference_accuracy": (0, 100), "gap": (-100, 100), "placebo_gap": (-100, 100)}
+_BOUNDS = {"accuracy": (0, 100), "reference_accuracy": (0, 100), "gap": (-100, 100), "placebo": (-100, 100)}
 
 
 def contradictions(card: Card) -> Iterator[str]:
@@ -31,17 +30,19 @@ def twice(card: Card) -> Iterator[str]:
 
 def axis_contradictions(axis: CardAxis) -> Iterator[str]:
     """Say which numbers of an axis cannot be, or contradict each other."""
-    for field in NUMBERS:
-        numbers: Mapping[str, Interval] = getattr(axis, field)
+    for quantity, numbers in axis.estimates.items():
         for metric, number in numbers.items():
-            reason = _wrong_number(number, *_BOUNDS.get(field, (-math.inf, math.inf)))
+            reason = _wrong_number(number, *_BOUNDS.get(quantity, (-math.inf, math.inf)))
             if reason:
-                yield f"{field}, {metric}: {reason}"
+                yield f"{quantity}, {metric}: {reason}"
     for metric in METRICS:
-        if metric not in axis.accuracy:
+        own, before, gap, placebo, excess = (
+            axis.number(quantity, metric) for quantity in ("accuracy", "reference_accuracy", "gap", "placebo", "excess")
+        )
+        if own is None:
             yield f"accuracy, {metric}: it is missing"
             continue
-        accuracy = axis.accuracy[metric].mean
+        accuracy = own.mean
         by_task = axis.by_task.get(metric)
         if by_task is not None:
             if len(by_task) != axis.tasks.tasks:
@@ -50,13 +51,11 @@ def axis_contradictions(axis: CardAxis) -> Iterator[str]:
                 yield f"by_task, {metric}: expected percent, from 0 to 100"
             elif not same_number(accuracy, float(np.mean(by_task))):
                 yield f"accuracy, {metric}: {accuracy} is not the mean over its tasks, {np.mean(by_task):.4f}"
-        before, gap = axis.reference_accuracy.get(metric), axis.gap.get(metric)
         if gap and (before is None or not same_number(gap.mean, before.mean - accuracy)):
             yield f"gap, {metric}: {gap.mean} is not the reference's accuracy minus its own"
-        excess, sham = axis.excess.get(metric), axis.placebo_gap.get(metric)
-        if excess and (gap is None or sham is None or not same_number(excess.mean, gap.mean - sham.mean)):
+        if excess and (gap is None or placebo is None or not same_number(excess.mean, gap.mean - placebo.mean)):
             yield f"excess, {metric}: {excess.mean} is not the gap minus the placebo's"
-    both = [axis.accuracy[metric].mean for metric in METRICS if metric in axis.accuracy]
+    both = [one.mean for metric in METRICS if (one := axis.number("accuracy", metric))]
     if len(both) == 2 and both[1] > both[0] + ROUNDING:
         yield f"the worst class, {both[1]}, does better than all classes together, {both[0]}"
     for by, rank in axis.rank.items():

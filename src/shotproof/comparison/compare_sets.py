@@ -9,12 +9,13 @@ from itertools import combinations
 from typing import Any
 
 from shotproof.comparison.comparison import CONTEXT, Comparison
-from shotproof.comparison.identical_classifiers import notes_of_identical
+from shotproof.comparison.notes import notes_on_design
+from shotproof.comparison.numbers import listed
 from shotproof.core.records import UNKNOWN
 from shotproof.results.encoder_names import short_encoder_names
 from shotproof.results.evaluated import METRICS, Classifier, Evaluated, Metric
 from shotproof.results.metrics import rank_correlation
-from shotproof.results.origin import PLACEBO, RANDOM, Design
+from shotproof.results.origin import Design
 from shotproof.stats.block import (
     NOTHING_TO_LOSE,
     Block,
@@ -36,11 +37,10 @@ from shotproof.stats.evidence import (
     Replicates,
     add_terms,
     by_design,
+    merge_identical,
     replicates_of,
 )
-from shotproof.stats.identical_sets import merge_identical, note_of
 from shotproof.stats.intervals import Covers, Estimate
-from shotproof.stats.open_means import note_of_open_means
 from shotproof.stats.pairs import Conclusion, Pair, conclude
 from shotproof.stats.rows import classifier_rows, compared_pairs
 from shotproof.stats.triples import Triple, Triples
@@ -87,14 +87,10 @@ def compare_sets(
         replicates, identical = merge_identical(replicates_of(of_design))
         evidence = Evidence(replicates, known)
         blocks.append(comparing.block(design, evidence, (detection or {}).get(design, {})))
-        notes += [note for one in evidence.replicates for note in _left_out(one, encoders)]
-        notes += _unused_placebos(blocks[-1], evidence.replicates)
         of_data = f"{design.data_set}, " if len({one.origin.design.catalog for one in sets}) > 1 else ""
         place = "" if len({one.origin.design for one in sets}) == 1 else f"{of_data}{design.shape}: "
-        notes += [f"{place}{note_of(same)}" for same in identical]
-        notes += [f"{place}{note}" for note in notes_of_identical(of_design, encoders)]
-        notes += [f"{place}{note}" for note in _notes_of_depletion(of_design, known, level)]
-        notes += [f"{place}{note}" for note in _notes_of_halves(known)]
+        notes += [f"{place}{listed(labels)} are the same tasks here" for labels in identical]
+        notes += notes_on_design(blocks[-1], evidence, of_design, encoders, level, place)
     media = {one.origin.medium for one in sets}
     contexts = {one.origin.context for one in sets if one.origin.context}
     return Comparison(
@@ -132,7 +128,8 @@ class _Comparing:
         ]
         losses = [loss for number in range(len(replicates)) if (loss := self.loss(evidence, number))]
         refused = {name: reason for name in self.covers if (reason := _refused_everywhere(groups, name))}
-        placebos = [one.label for one in replicates if one.origin.sampler == PLACEBO]
+        origins = {one.label: one.origin for one in replicates}
+        placebos = {label: sham for label, origin in origins.items() if (sham := origin.placebo(origins))}
         agreements = _detector_agreements(replicates, groups, detection)
         return Block(design, groups, losses, placebos, refused, agreements)
 
@@ -219,6 +216,7 @@ class _Comparing:
             triples={} if is_lost else self._triples(evidence, numbers[0], pairs),
             values={} if is_lost else {one: of[0].all_values(one) for one in classifiers},
             by_task=by_task,
+            axis=of[is_lost].origin.axis,
         )
 
     def _triples(
@@ -226,7 +224,11 @@ class _Comparing:
     ) -> dict[Metric, Triples]:
         """Of random tasks, where the same classifiers have an interval on tasks without replacement too."""
         of, known = evidence.replicates[number], evidence.reevaluated
-        if {"sampler", DEPLETION} - set(self.covers) or of.label != RANDOM or not isinstance(known.depletion, Mapping):
+        if (
+            {"sampler", DEPLETION} - set(self.covers)
+            or not of.origin.is_random
+            or not isinstance(known.depletion, Mapping)
+        ):
             return {}
         by_name, best = {str(one): one for one in of.classifiers}, known.at_best_query
         found = {}
@@ -316,45 +318,6 @@ def _by_seed(of: Sequence[Replicates], classifier: Classifier, metric: Metric) -
     for other in others:
         first = {seed: mean - other[seed] for seed, mean in first.items() if seed in other}
     return first
-
-
-def _left_out(replicates: Replicates, encoders: Mapping[str, str]) -> list[str]:
-    """Which classifiers are not in the table, for they were evaluated on some of the seeds alone."""
-    everywhere = replicates.classifiers
-    on_some = dict.fromkeys(one for given in replicates.sets for one in given.values if one not in everywhere)
-    names = [one._replace(encoder=encoders[one.encoder]) for one in on_some]
-    return [f"{replicates.label}: {name} is left out, it was not evaluated on all seeds" for name in names]
-
-
-def _notes_of_depletion(sets: Sequence[Evaluated], known: Reevaluated, level: float) -> list[str]:
-    """How many tasks without replacement were drawn, and why their mean may be another."""
-    if not isinstance(known.depletion, Mapping):
-        return []
-    given = any(one.origin.sampler == DEPLETION for one in sets)
-    drawn = f"depletion: {known.depletion_tasks} tasks without replacement, drawn for this interval"
-    random = next((one for one in sets if one.label == RANDOM), None)
-    differs = random and note_of_open_means(random, known.depletion, known.class_uses, level)
-    return [*([] if given else [drawn]), *([differs] if differs else [])]
-
-
-def _notes_of_halves(known: Reevaluated) -> list[str]:
-    halves = known.halves.get("images")
-    if halves is None or isinstance(halves, str) or not halves.near_duplicates:
-        return []
-    return [
-        f"images: {halves.near_duplicates:,} items are near-duplicates of others by their features, and stay together "
-        "as those of one source do; the catalog's column source would say which they are"
-    ]
-
-
-def _unused_placebos(block: Block, replicates: Sequence[Replicates]) -> list[str]:
-    """Which placebos are there and yet in no loss."""
-    origins = {one.label: one.origin for one in replicates}
-    without = [loss.label for loss in block.losses if loss.excess is None]
-    found = [label for one in without if (label := origins[one].placebo(origins))]
-    return [
-        f"{label}: left out, it needs results of all classifiers, as a placebo of the reference does" for label in found
-    ]
 
 
 def _refused_everywhere(groups: Sequence[Group], covers: Covers) -> str | None:

@@ -5,16 +5,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from shotproof.comparison.estimate_rows import EstimateRow, block_rows
 from shotproof.results.encoder_names import short_encoder_names
 from shotproof.results.evaluated import METRICS, Classifier, Metric
 from shotproof.results.metrics import average_drop, rank_correlation
-from shotproof.results.origin import RANDOM, REFERENCES, Design, design_name
-from shotproof.stats.block import Block, Group
+from shotproof.results.origin import PLACEBO, Design, design_name
+from shotproof.stats.block import Block, Group, Quantity
 from shotproof.stats.costs import AttributeCosts
 from shotproof.stats.data_sets import AcrossDataSets, across_data_sets
 from shotproof.stats.intervals import Covers, Interval
@@ -44,44 +45,6 @@ class Agreement:
     accuracy_with_worst: float
     worst_with_worst: float
     average_drop: float
-
-
-@dataclass(frozen=True)
-class Measurement:
-    """One classifier on one task set: Acc and wAcc in percent, each with its interval."""
-
-    sampler: str
-    tasks_digest: str | None
-    tasks: int
-    accuracy: Interval
-    worst: Interval
-
-
-@dataclass(frozen=True)
-class GapRow:
-    """A classifier on one design: the reference of a task set against the set; or one of them alone.
-
-    Intervals by metric; each is the first that could be given.
-
-    gap: the reference minus the other (FewSTAB: wAcc-R minus wAcc-A), in points
-    excess: the gap minus the placebo's gap, in points; empty without a placebo
-    skill_lost: the share of the accuracy above chance that is lost, in percent
-    """
-
-    encoder: str
-    method: str
-    design: Design
-    axis: Axis | None
-    reference: Measurement | None
-    biased: Measurement | None
-    gap: dict[Metric, Interval] = field(default_factory=dict)
-    excess: dict[Metric, Interval] = field(default_factory=dict)
-    skill_lost: dict[Metric, Interval] = field(default_factory=dict)
-
-    @property
-    def classifier(self) -> Classifier:
-        """The encoder and the method."""
-        return Classifier(self.encoder, self.method)
 
 
 @dataclass(frozen=True)
@@ -160,19 +123,62 @@ class Comparison:
         return list(dict.fromkeys(row.classifier.method for group in self.groups for row in group.rows))
 
     @cached_property
-    def references(self) -> list[str]:
-        """The task sets that others are measured against; `random` where there is none."""
-        return list(dict.fromkeys(loss.reference for block in self.blocks for loss in block.losses)) or [RANDOM]
+    def all_rows(self) -> list[EstimateRow]:
+        """Every number under every interval: what `estimates` has."""
+        return [row for block in self.blocks for row in block_rows(block)]
+
+    def rows(
+        self, quantity: Quantity = "accuracy", metric: Metric | None = None, axis: Axis | None = None
+    ) -> list[EstimateRow]:
+        """The rows of one quantity, each by the first interval that could be given.
+
+        Args:
+            quantity: accuracies, or what is lost; accuracies on placebos are left out
+            metric: None is the comparison's
+            axis: what the tasks stress; None is all
+        """
+        by = metric or self.metric
+        return [
+            row
+            for row in self.all_rows
+            if row.is_first and (row.quantity, row.metric) == (quantity, by) and row.sampler != PLACEBO
+            if axis is None or row.axis == axis
+        ]
+
+    def beside(
+        self,
+        row: EstimateRow,
+        quantity: Quantity | None = None,
+        metric: Metric | None = None,
+        tasks: str | None = None,
+    ) -> EstimateRow | None:
+        """Another row of the same classifier and design, by the first interval that could be given.
+
+        Args:
+            row: where to start from
+            quantity, metric: what the other row has; None is as in the row
+            tasks: the label of its task set; None is the row's
+
+        Returns:
+            None if there is none. Its rank is under the first interval that tells classifiers apart.
+        """
+        place = (row.design, tasks or row.tasks, row.classifier, quantity or row.quantity, metric or row.metric)
+        of_place = self._by_place.get(place, [])
+        rank = next((one.rank for one in of_place if one.rank is not None), None)
+        return next((replace(one, rank=rank) for one in of_place if one.is_first), None)
+
+    def number(self, row: EstimateRow, quantity: Quantity, metric: Metric, tasks: str | None = None) -> Interval | None:
+        """The number of another row, as `beside` finds it; None if there is none."""
+        other = self.beside(row, quantity, metric, tasks)
+        return None if other is None else other.interval
 
     @cached_property
-    def biased_samplers(self) -> list[str]:
-        """The samplers other than the reference."""
-        return list(dict.fromkeys(row.biased.sampler for row in self.rows if row.biased))
-
-    @cached_property
-    def rows(self) -> list[GapRow]:
-        """One row per classifier, design and task set that is measured against another; or of one alone."""
-        return [row for block in self.blocks for row in _rows(block)]
+    def _by_place(self) -> dict[tuple[object, ...], list[EstimateRow]]:
+        """All rows by their design, task set, classifier, quantity and metric."""
+        found: dict[tuple[object, ...], list[EstimateRow]] = {}
+        for row in self.all_rows:
+            found.setdefault((row.design, row.tasks, row.classifier, row.quantity, row.metric), []).append(row)
+        return found
 
     @cached_property
     def data_sets(self) -> list[AcrossDataSets]:
@@ -278,7 +284,7 @@ class Comparison:
 
     def to_html(self) -> str:
         """One HTML table per design: accuracies and gaps with half-widths, in bold as in `to_latex`."""
-        from shotproof.comparison.html import to_html
+        from shotproof.comparison.wide import to_html
 
         return to_html(self)
 
@@ -310,38 +316,6 @@ class Comparison:
             for block in self.blocks
         )
         return f"<Comparison of {', '.join(self.methods)} on {', '.join(self.encoder_names.values())}; {on}>"
-
-
-def _rows(block: Block) -> Iterator[GapRow]:
-    used = {label for loss in block.losses for label in (loss.reference, loss.label)}
-    for classifier in block.classifiers:
-        for loss in block.losses:
-            if loss.gap.row(classifier):
-                yield GapRow(
-                    *classifier,
-                    block.design,
-                    loss.axis,
-                    _measure(block.group(loss.reference), classifier),
-                    _measure(block.group(loss.label), classifier),
-                    *(_intervals(group, classifier) for group in (loss.gap, loss.excess, loss.skill)),
-                )
-        for group in block.measured:
-            if group.label not in used and group.row(classifier):
-                alone = _measure(group, classifier)
-                sides = (alone, None) if group.sampler in REFERENCES else (None, alone)
-                yield GapRow(*classifier, block.design, None, *sides)
-
-
-def _intervals(group: Group | None, classifier: Classifier) -> dict[Metric, Interval]:
-    row = group and group.row(classifier)
-    return {metric: row.first(metric) for metric in METRICS} if row else {}
-
-
-def _measure(group: Group, classifier: Classifier) -> Measurement | None:
-    row = group.row(classifier)
-    if row is None:
-        return None
-    return Measurement(group.label, group.digests[0], group.tasks, row.first("acc"), row.first("wacc"))
 
 
 def _agreements(block: Block) -> list[Agreement]:

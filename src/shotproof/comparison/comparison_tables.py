@@ -26,15 +26,16 @@ import csv
 import io
 import math
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.estimate_rows import EstimateRow, group_rows
 from shotproof.core.errors import MissingExtra, UnknownName
 from shotproof.core.json_records import as_json
-from shotproof.results.evaluated import METRICS, Classifier
+from shotproof.results.evaluated import Classifier
 from shotproof.results.origin import Design
 from shotproof.stats.block import Block, Group, Loss
 from shotproof.stats.intervals import Interval, meanings
@@ -169,24 +170,13 @@ Rows = Iterator[dict[str, Any]]
 
 
 def _estimate_rows(comparison: Comparison) -> Rows:
-    for block, group, loss in _groups(comparison):
-        yield from _of_group(comparison, group, loss, _tasks(block, group, loss))
+    return (_estimate(comparison, row) for row in comparison.all_rows)
 
 
-def _of_group(comparison: Comparison, group: Group, loss: Loss | None, tasks: dict[str, Any]) -> Rows:
-    for row in group.rows:
-        for metric in METRICS:
-            for covers, interval in row.intervals[metric].items():
-                rank, conclusion = row.ranks[metric][covers], None
-                if loss is not None and group is loss.lost:
-                    conclusion = loss.concluded[metric, covers][row.classifier].conclusion
-                yield {
-                    **_classifier(comparison, row.classifier),
-                    **{"metric": metric, "quantity": group.quantity, **_number(interval)},
-                    **({} if rank is None else {f"rank_{name}": place for name, place in asdict(rank).items()}),
-                    **{"conclusion": conclusion, "deviation": row.spread(metric)},
-                    **{"chance": None if loss is None else loss.chance[metric], **tasks},
-                }
+def _estimate(comparison: Comparison, row: EstimateRow) -> dict[str, Any]:
+    rank = {} if row.rank is None else {f"rank_{name}": place for name, place in asdict(row.rank).items()}
+    named = {**_classifier(comparison, row.classifier), **_design(row.design)}
+    return {**vars(row), **named, **_number(row.interval), **rank}
 
 
 def _pair_rows(comparison: Comparison) -> Rows:
@@ -218,10 +208,9 @@ def _triple_rows(comparison: Comparison) -> Rows:
 
 def _data_set_rows(comparison: Comparison) -> Rows:
     for across in comparison.data_sets:
-        design = _design(across.designs[0])
         for name, group in across.rows:
-            tasks = {**design, **_names(group), "data_set": name, "split": None, "task_count": group.tasks}
-            yield from _of_group(comparison, group, None, tasks)
+            design = replace(across.designs[0], data_set=name, split=None)
+            yield from (_estimate(comparison, row) for row in group_rows(design, group))
 
 
 def _seed_rows(comparison: Comparison) -> Rows:

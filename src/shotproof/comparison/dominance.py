@@ -13,13 +13,14 @@ import numpy as np
 
 from shotproof.core.arrays import BoolArray, FloatArray, IntArray
 from shotproof.stats.block import ByTask
-from shotproof.stats.intervals import Estimate, Spread
+from shotproof.stats.intervals import Estimate, Interval, Spread
 
 BLOCK = 256  # rows of pairs that are looked at together
 CONSTANT = 1e-12  # a variance below this share of both parts' squares is rounding
 
 
 NOTHING = Spread(0.0, 0.0)
+OWN_TASKS = ("the axis's own tasks",)  # all accuracies on an axis are on the same tasks
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,18 @@ class Comparable:
     estimate: Estimate
     by_task: ByTask = field(default_factory=dict)
     of_data: Spread = NOTHING
+
+    @classmethod
+    def of_axis(cls, number: Interval, tasks: int, by_task: Sequence[float] | FloatArray = ()) -> Comparable:
+        """A number of a card's axis with this many tasks, and of an accuracy the values by task."""
+        values: ByTask = {OWN_TASKS: np.array(by_task)} if len(by_task) else {}
+        if number.covers == "sampler":
+            return cls(number.estimate, values)
+        if number.variance is None or number.uncertainty is None or number.task_variance is None:
+            return cls(number.estimate)
+        of_tasks = 2 * number.task_variance**2 / max(tasks - 1, 1)
+        data = Spread(max(number.variance - number.task_variance, 0.0), max(number.uncertainty - of_tasks, 1e-300))
+        return cls(number.estimate, values, data)
 
     @property
     def can_be_ranked(self) -> bool:
@@ -90,6 +103,21 @@ def above(numbers: Sequence[Comparable], level: float = 0.95) -> BoolArray:
     higher = mean[first] > mean[second]
     found[np.where(higher, first, second), np.where(higher, second, first)] = True
     return found
+
+
+def difference(first: Comparable, second: Comparable) -> Estimate:
+    """The first number minus the second: task by task where both have values of the same tasks, else as independent.
+
+    What new data adds to either is taken as independent too, which makes the interval wide rather than narrow; and no
+    difference is known better than the worse known of its parts.
+    """
+    mean = first.estimate.mean - second.estimate.mean
+    variance, freedom, third = (
+        float(one[0, 0]) for one in _Spreads([first, second]).between(np.array([0]), np.array([1]))
+    )
+    if np.isnan(variance):
+        return Estimate(mean, None, first.estimate.refused or second.estimate.refused or "no task differs")
+    return Estimate(mean, Spread(variance, 2 * variance**2 / freedom, third))
 
 
 def _holm(p_values: FloatArray, tested: int, alpha: float) -> BoolArray:

@@ -15,14 +15,14 @@ from typing import Any, Literal
 import numpy as np
 
 from shotproof.comparison.card import Card, CardAxis
+from shotproof.comparison.dominance import Comparable, difference
 from shotproof.comparison.numbers import bounds, level, percent
-from shotproof.comparison.sentences import more_needed
+from shotproof.comparison.sentences import would_settle
 from shotproof.core.errors import InputError, Mismatch, did_you_mean
 from shotproof.core.plain_values import typed
 from shotproof.core.storage.files import read_toml
 from shotproof.core.tables import placed
-from shotproof.stats.intervals import Estimate, Interval, Spread
-from shotproof.stats.needed import needed
+from shotproof.stats.intervals import Estimate, Interval, Spread, needed
 
 Outcome = Literal["pass", "fail", "cannot tell"]
 # What a classifier may rely on. Other tasks cost every classifier something, and need limits of their own.
@@ -224,13 +224,13 @@ def _chosen(card: Card, limits: GateLimits) -> list[CardAxis]:
 
 def _checks(card: Card, axis: CardAxis, limits: Limits) -> Iterator[Check]:
     """Limits on the card's own numbers."""
-    lost, gap = axis.skill_lost.get(card.metric), axis.gap.get(card.metric)
+    lost, gap = axis.number("skill_lost", card.metric), axis.number("gap", card.metric)
     if limits.max_skill_lost is not None and lost is not None:
         yield _check(card, axis, "skill lost", "%", lost, limits.max_skill_lost)
     if limits.max_gap is not None and gap is not None:
         yield _check(card, axis, "gap", " points", gap, limits.max_gap)
     if limits.min_worst_class is not None:
-        worst = axis.accuracy["wacc"]
+        worst = axis.estimates["accuracy"]["wacc"]
         yield _check(card, axis, "worst-class accuracy", "%", worst, limits.min_worst_class, at_least=True)
 
 
@@ -244,26 +244,30 @@ def _drop(card: Card, axis: CardAxis, limits: Limits, against: Card) -> Check | 
         if axis.tasks.searched_in and axis.tasks.searched_in != old.tasks.searched_in:
             return f"{axis.name}: not compared, its tasks were searched in the features of each classifier"
         _require_same_data(card, axis, against, old)
-    before, now = old.accuracy[card.metric], axis.accuracy[card.metric]
-    both = [one.by_task.get(card.metric, ()) for one in (old, axis)]
+    before, now = (one.estimates["accuracy"][card.metric] for one in (old, axis))
     limit = MAX_DROP if limits.max_drop is None else limits.max_drop
     covers = now.covers if before.covers == now.covers else f"{now.covers}, {before.covers} before"
+    both = [np.array(one.by_task.get(card.metric, ())) for one in (old, axis)]
+    is_paired = not other_tasks and len(both[0]) == len(both[1]) > 0
+    differences = both[0] - both[1] if is_paired else np.zeros(1)
     what, unit = "drop in accuracy", " points"
-    if other_tasks or not both[0] or len(both[0]) != len(both[1]):
-        reason = "of other tasks" if other_tasks else "a card lacks the accuracies of its tasks"
-        covers = f"{covers}, not paired: {reason},"
-        drop = _independent(before.estimate, now.estimate).interval(covers, card.level)
-        if before.task_variance is not None and now.task_variance is not None:
-            drop = replace(drop, task_variance=before.task_variance + now.task_variance)
-    else:
-        differences = np.subtract(both[0], both[1])
-        if not differences.any():
-            same = Interval(0.0, 0.0, 0.0, f"{covers}, paired", card.level)
-            outcome: Outcome = "pass" if limit >= 0 else "fail"
-            return Check(axis.name, what, limit, same, outcome, f"{axis.name}: {what} 0{unit}: no task differs")
+    if is_paired and not differences.any():
+        same = Interval(0.0, 0.0, 0.0, f"{covers}, paired", card.level)
+        outcome: Outcome = "pass" if limit >= 0 else "fail"
+        return Check(axis.name, what, limit, same, outcome, f"{axis.name}: {what} 0{unit}: no task differs")
+    reason = "of other tasks" if other_tasks else "a card lacks the accuracies of its tasks"
+    first, second = (
+        # Of differences that are all the same, nothing tells how they vary.
+        Comparable.of_axis(number, one.tasks.tasks, values if np.ptp(differences) > 0 else ())
+        for number, one, values in zip((before, now), (old, axis), both, strict=True)
+    )
+    over_tasks = None
+    if is_paired:
         over_tasks = Estimate.over_tasks(differences)
-        change = _paired(over_tasks, before, now, axis.tasks.tasks)
-        drop = change.interval(f"{covers}, paired", card.level, over_tasks)
+    elif before.task_variance is not None and now.task_variance is not None:
+        over_tasks = Estimate(0.0, Spread(before.task_variance + now.task_variance, 0.0))
+    how = "paired" if is_paired else f"not paired: {reason},"
+    drop = difference(first, second).interval(f"{covers}, {how}", card.level, over_tasks)
     return _check(card, axis, what, unit, drop, limit)
 
 
@@ -276,44 +280,6 @@ def _require_same_data(card: Card, axis: CardAxis, against: Card, old: CardAxis)
             f"{axis.name}: the cards are of other tasks, {old.tasks.digest} and {axis.tasks.digest}, and of other data "
             "or sizes: profile both on the same data with the same options"
         )
-
-
-def _paired(over_tasks: Estimate, before: Interval, now: Interval, tasks: int) -> Estimate:
-    """The difference task by task, with what the data adds to either accuracy as if the two were independent: cards do
-    not say how alike they are there, which makes the interval wide rather than narrow.
-    """
-    parts = [of_data(one, tasks) for one in (before, now)]
-    if over_tasks.spread is None or None in parts:
-        return _independent(before.estimate, now.estimate)
-    spread = over_tasks.spread
-    for part in parts:
-        assert part is not None
-        spread += part
-    fewest = min((part.freedom for part in parts if part and part.variance), default=over_tasks.spread.freedom)
-    return _known_by(replace(over_tasks, spread=spread), fewest)
-
-
-def of_data(number: Interval, tasks: int) -> Spread | None:
-    """What the data adds to a number's variance, beyond its tasks."""
-    if number.variance is None or number.uncertainty is None or number.task_variance is None:
-        return None
-    of_tasks = 2 * number.task_variance**2 / max(tasks - 1, 1)
-    return Spread(max(number.variance - number.task_variance, 0.0), max(number.uncertainty - of_tasks, 1e-300))
-
-
-def _independent(first: Estimate, second: Estimate) -> Estimate:
-    """The difference of independent numbers."""
-    difference = first.minus(second)
-    if difference.spread is None or first.spread is None or second.spread is None:
-        return difference
-    return _known_by(difference, min(first.spread.freedom, second.spread.freedom))
-
-
-def _known_by(difference: Estimate, freedom: float) -> Estimate:
-    """With no more degrees of freedom: Welch's may be so many more that it seems better known than one of its parts."""
-    assert difference.spread is not None
-    uncertainty = max(difference.spread.uncertainty, 2 * difference.spread.variance**2 / freedom)
-    return replace(difference, spread=replace(difference.spread, uncertainty=uncertainty))
 
 
 def _check(
@@ -334,8 +300,8 @@ def _check(
         return Check(
             axis.name, what, limit, interval, outcome, f"{axis.name}: {number} {kept} the limit, {limited} ({by})"
         )
-    would = more_needed(needed(interval, axis.tasks.tasks, limit), card.medium, interval.covers)
-    told = f"{would} would" if would else "too near to the limit for any practicable number of tasks"
+    settled = would_settle(needed(interval, axis.tasks.tasks, limit), card.medium, interval.covers)
+    told = settled or "too near to the limit for any practicable number of tasks"
     told = f"{axis.name}: cannot tell: {told} ({number}, limit {limited}, {by})"
     return Check(axis.name, what, limit, interval, "cannot tell", told)
 

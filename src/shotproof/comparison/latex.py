@@ -6,16 +6,8 @@ import re
 from collections.abc import Sequence
 
 from shotproof.comparison.comparison import Comparison
-from shotproof.comparison.wide import (
-    METRIC_NAMES,
-    Cell,
-    WideTable,
-    best_of,
-    cell_of,
-    legend_of,
-    title_of,
-    wide_table,
-)
+from shotproof.comparison.numbers import METRIC_NAMES
+from shotproof.comparison.wide import Cell, WideTable, best_of, cell_of, legend_of, title_of, wide_table
 from shotproof.core.printable import printable
 from shotproof.results.evaluated import METRICS
 from shotproof.stats.block import Block, Group

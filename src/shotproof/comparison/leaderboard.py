@@ -11,6 +11,7 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from shotproof.comparison.card import AxisTasks
 from shotproof.comparison.dominance import Comparable, above
 from shotproof.comparison.leaderboard_rows import (
     AGREEING,
@@ -19,7 +20,6 @@ from shotproof.comparison.leaderboard_rows import (
     SAMPLER,
     Measured,
     Quantity,
-    Sets,
     Slot,
     What,
 )
@@ -42,7 +42,7 @@ class BoardAxis:
     """
 
     slot: Slot
-    sets: Sets
+    sets: AxisTasks
     name: str
     medium: str | None = None
 

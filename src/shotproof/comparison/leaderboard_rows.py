@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from typing import Literal
 
-import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from shotproof.comparison.axis_names import SHOTS, axis_name, without_folders
-from shotproof.comparison.card import Card, CardAxis, CardTasks
+from shotproof.comparison.card import AxisTasks, Card, CardAxis, CardTasks, axis_tasks, without_folders
 from shotproof.comparison.compare_sets import compare_sets
-from shotproof.comparison.dominance import Comparable
-from shotproof.comparison.gate import of_data
-from shotproof.core.errors import InputError
+from shotproof.comparison.dominance import OWN_TASKS, Comparable
+from shotproof.core import tables
+from shotproof.core.errors import InputError, Mismatch
 from shotproof.core.records import UNKNOWN, Source
 from shotproof.core.tables import placed
 from shotproof.results.evaluated import METRICS, Classifier, Metric, evaluated_sets
 from shotproof.results.origin import Origin, labels_of
 from shotproof.results.results import Results
-from shotproof.stats.block import Block, ByTask, Group, Loss
+from shotproof.stats.block import Group, Loss
 from shotproof.stats.intervals import Covers, Estimate, Spread
+from shotproof.tasks.taskset import TaskSet
 
 Quantity = Literal["accuracy", "skill_lost"]
 QUANTITIES: tuple[Quantity, ...] = ("accuracy", "skill_lost")
 What = tuple[Quantity, Metric]
 SAMPLER: Covers = "sampler"
-OWN_TASKS = ("the axis's own tasks",)
 AND = "+"  # between the digests of several seeds
 MOST_TASKS = 10**9
+COLUMNS = ["task", "slot", "label", "n_query"]  # by which task sets are told apart
 AGREEING = 0.05  # points by which two files may differ on one mean
 # What numbers of a card may be: beyond that, nobody has measured them.
 _POSSIBLE = {
@@ -59,19 +61,6 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Sets:
-    """The task sets of an axis; of several seeds, their digests together.
-
-    axis: what the tasks stress
-    """
-
-    axis: str
-    tasks: CardTasks
-    reference: CardTasks | None = None
-    placebo: CardTasks | None = None
-
-
-@dataclass(frozen=True)
 class Measured:
     """One classifier on one axis.
 
@@ -83,7 +72,7 @@ class Measured:
     classifier: Classifier
     file: str
     slot: Slot
-    sets: Sets
+    sets: AxisTasks
     numbers: Mapping[What, Mapping[str, Comparable]]
     medium: str | None = None
     told: tuple[str, str] | None = None
@@ -108,14 +97,14 @@ def measured_of_card(card: Card, file: str) -> Iterator[Measured]:
             raise InputError(f"{file}: {axis.name}, tasks: expected from 1 to {MOST_TASKS:,}")
         numbers: dict[What, Mapping[str, Comparable]] = {}
         for quantity, metric in product(QUANTITIES, METRICS):
-            if metric in getattr(axis, quantity):
+            if axis.number(quantity, metric):
                 with placed(f"{file}: {axis.name}, {quantity}, {metric}: "):
                     numbers[quantity, metric] = _of_card(axis, quantity, metric)
         yield Measured(
             Classifier(card.encoder or UNKNOWN, card.method),
             file,
-            Slot(card.name, card.split, axis.name, axis.way, axis.shot, axis.query),
-            Sets(axis.axis, axis.tasks, axis.reference, axis.placebo),
+            _slot(card.name, card.split, axis),
+            axis,
             numbers,
             card.medium,
             (axis.verdict, axis.advice),
@@ -157,12 +146,17 @@ def measured_of_results(given: Sequence[ResultsFile], names: Mapping[str, str]) 
         searched = {given.tasks_digest: given.searched for given in (one.origin for one in sets)}
         comparison = compare_sets(sets, (SAMPLER,), pairs=False)
         for block in comparison.blocks:
-            reading = _Block(block, labels, searched, data_sets)
-            for found in reading.measured():
-                encoder, method = found.classifier
-                named = Classifier(names.get(encoder, encoder), without_folders(method))
-                file = files[found.classifier, found.sets.tasks.digest.split(AND)[0]]
-                yield replace(found, classifier=named, file=file, medium=comparison.medium)
+            design, lost = block.design, {loss.label: loss for loss in block.losses}
+            for group in block.measured:
+                loss, digest = lost.get(group.label), group.digests[0]
+                axis = axis_tasks(block, group, loss, partial(_tasks, searched), labels.get(digest))
+                slot = _slot(data_sets[design.catalog], design.split, axis, design.dial)
+                for row in group.rows:
+                    encoder, method = row.classifier
+                    named = Classifier(names.get(encoder, encoder), without_folders(method))
+                    numbers = _numbers(group, loss, row.classifier)
+                    file = files[row.classifier, digest or UNKNOWN]
+                    yield Measured(named, file, slot, axis, numbers, comparison.medium)
 
 
 def _by_classifier(one: ResultsFile, origin: Origin) -> Iterator[tuple[Classifier, str | None, ResultsFile]]:
@@ -170,39 +164,16 @@ def _by_classifier(one: ResultsFile, origin: Origin) -> Iterator[tuple[Classifie
         yield Classifier(origin.encoder, part.methods[0]), origin.tasks_digest, ResultsFile(one.file, part)
 
 
-@dataclass(frozen=True)
-class _Block:
-    """How one design is read: its random and other sets without a reference, and what is lost on the others."""
+def _slot(data_set: str, split: str | None, axis: AxisTasks, dial: float | None = None) -> Slot:
+    return Slot(data_set, split, axis.name, axis.way, axis.shot, axis.query, dial)
 
-    block: Block
-    labels: Mapping[str | None, str]
-    searched: Mapping[str | None, Source | None]
-    data_sets: Mapping[str | None, str]
 
-    def measured(self) -> Iterator[Measured]:
-        lost = {loss.label: loss for loss in self.block.losses}
-        for group in self.block.measured:
-            loss = lost.get(group.label)
-            label = self.labels.get(group.digests[0], group.label)
-            axis = loss.axis if loss else SHOTS
-            sets = Sets(axis, self._tasks(group))
-            if loss is not None:
-                sham = next((one for one in self.block.groups if one.label == f"placebo of {loss.label}"), None)
-                placebo = None if loss.placebo is None or sham is None else self._tasks(sham)
-                sets = replace(sets, reference=self._tasks(self.block.group(loss.reference)), placebo=placebo)
-            design = self.block.design
-            name = axis_name(label, loss.axis if loss else None, design.shot)
-            way, shot, query = (one or 0 for one in (design.way, design.shot, design.query))
-            slot = Slot(self.data_sets[design.catalog], design.split, name, way, shot, query, design.dial)
-            for row in group.rows:
-                numbers = _numbers(group, loss, row.classifier)
-                yield Measured(row.classifier, "", slot, sets, numbers)
-
-    def _tasks(self, group: Group) -> CardTasks:
-        digest = AND.join(one or UNKNOWN for one in group.digests)
-        seed = group.seeds[0] if len(group.seeds) == 1 else None
-        searched = self.searched.get(group.digests[0])
-        return CardTasks(group.label, digest, group.tasks, seed, searched.digest if searched else None)
+def _tasks(searched: Mapping[str | None, Source | None], group: Group) -> CardTasks:
+    """Tell a task set by the digests of all seeds."""
+    digest = AND.join(one or UNKNOWN for one in group.digests)
+    seed = group.seeds[0] if len(group.seeds) == 1 else None
+    features = searched.get(group.digests[0])
+    return CardTasks(group.label, digest, group.tasks, seed, features.digest if features else None)
 
 
 def _numbers(group: Group, loss: Loss | None, classifier: Classifier) -> dict[What, dict[str, Comparable]]:
@@ -226,24 +197,49 @@ def _numbers(group: Group, loss: Loss | None, classifier: Classifier) -> dict[Wh
 
 def _of_card(axis: CardAxis, quantity: Quantity, metric: Metric) -> dict[str, Comparable]:
     """A number under the card's own interval, and under that over tasks, which every card tells too."""
-    number, tasks = getattr(axis, quantity)[metric], axis.tasks.tasks
+    number, tasks = axis.estimates[quantity][metric], axis.tasks.tasks
     for name, (least, most) in (_POSSIBLE | ({"mean": (0, 100)} if quantity == "accuracy" else {})).items():
         value = getattr(number, name)
         if value is not None and not math.isnan(value) and not least <= value <= most:
             raise InputError(f"{name}: expected a number from {least:g} to {most:g}, found {value:g}")
-    by_task = _by_task(axis, metric) if quantity == "accuracy" else {}
+    by_task = axis.by_task.get(metric, ()) if quantity == "accuracy" else ()
+    own = Comparable.of_axis(number, tasks, by_task)
     if number.covers == SAMPLER:
-        return {SAMPLER: Comparable(number.estimate, by_task)}
-    variance, data = number.task_variance, of_data(number, tasks)
+        return {SAMPLER: own}
+    variance = number.task_variance
     spread = None if variance is None or tasks < 2 else Spread(variance, 2 * variance**2 / (tasks - 1))
     refused = None if spread else number.refused or "the card has no variance over tasks"
-    return {
-        number.covers: Comparable(number.estimate) if data is None else Comparable(number.estimate, by_task, data),
-        SAMPLER: Comparable(Estimate(number.mean, spread, refused), by_task),
-    }
+    over_tasks = Estimate(number.mean, spread, refused).interval(SAMPLER)
+    return {number.covers: own, SAMPLER: Comparable.of_axis(over_tasks, tasks, by_task)}
 
 
-def _by_task(axis: CardAxis, metric: Metric) -> ByTask:
-    """The accuracies of single tasks, where the card has them."""
-    values = axis.by_task.get(metric)
-    return {OWN_TASKS: np.array(values)} if values else {}
+def require_same_rows(results: Sequence[ResultsFile], tasks: Sequence[TaskSet]) -> None:
+    """Refuse results that are not on the tasks that they claim.
+
+    Args:
+        results: on any task sets
+        tasks: those that are there; of others, the first results tell
+
+    Raises:
+        Mismatch: some are not; the message names the file and the task set.
+    """
+    known = {one.digest: ("the task file", _digest(_rows_of_tasks(one))) for one in tasks}
+    for one in results:
+        claimed = one.results.record.tasks_digest or UNKNOWN
+        for method in one.results.methods:
+            found = _digest(one.results.rows_of(method))
+            first, expected = known.setdefault(claimed, (one.file, found))
+            if found != expected:
+                raise Mismatch(
+                    f"{one.file}: method '{method}' claims the task set {claimed}, but has other tasks, classes or "
+                    f"numbers of queries than {first}"
+                )
+
+
+def _rows_of_tasks(tasks: TaskSet) -> pa.Table:
+    queries = pc.cast(pc.list_value_length(tasks.table.column("query")), pa.int32())
+    return tasks.table.select(COLUMNS[:3]).append_column("n_query", queries)
+
+
+def _digest(rows: pa.Table) -> str:
+    return tables.digest(rows.select(COLUMNS).combine_chunks(), COLUMNS)

@@ -1,10 +1,19 @@
-"""Numbers as text: percent with one decimal, intervals in brackets, times."""
+"""Numbers and metrics as text, for the terminal, pages and figures: percent with one decimal, intervals in brackets."""
 
 from __future__ import annotations
 
 import math
+import re
 
+from shotproof.results.evaluated import Metric
+from shotproof.results.origin import RANDOM
 from shotproof.stats.intervals import Interval
+
+METRIC_NAMES: dict[Metric, str] = {"acc": "Acc", "wacc": "wAcc"}
+# FewSTAB's names of the metrics: wAcc-R on random tasks, wAcc-A on tasks with biased attributes.
+SYMBOLS = {RANDOM: "R", "fewstab": "A"}
+MINUS = "\u2212"
+LEAST_P = 1e-99  # smaller p-values are rounding
 
 
 def percent(value: float) -> str:
@@ -48,3 +57,23 @@ def seconds(count: float) -> str:
     """
     whole = round(count)
     return f"{count:.1f} s" if round(count, 1) < 60 else f"{whole // 60} min {whole % 60} s"
+
+
+def p_value(value: float) -> str:
+    """A p-value in two digits, or as a power of ten; one that is as good as zero as a bound."""
+    if math.isnan(value):
+        return "n/a"
+    if value >= 1e-4:
+        return f"{value:.2g}"
+    return f"{value:.0e}" if value >= LEAST_P else f"<{LEAST_P:.0e}"
+
+
+def typeset(text: str) -> str:
+    """With minus signs instead of hyphens before numbers, as wide as a digit on the page."""
+    return re.sub(r"(?<!\w)-(?=\d)", MINUS, text)
+
+
+def metric_symbol(name: str, label: str) -> str:
+    """E.g. `wAcc-A` or `wAcc-A [captions]`: the metric with the symbol of the tasks that it was measured on."""
+    sampler = re.split(r"[( ]", label, maxsplit=1)[0]
+    return f"{name}-{SYMBOLS.get(sampler, sampler)}{label.removeprefix(sampler)}"

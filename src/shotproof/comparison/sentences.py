@@ -18,8 +18,7 @@ from shotproof.core.records import UNKNOWN
 from shotproof.results.evaluated import Classifier
 from shotproof.results.origin import REFERENCES
 from shotproof.stats.block import Group
-from shotproof.stats.intervals import Interval
-from shotproof.stats.needed import Needed
+from shotproof.stats.intervals import Interval, Needed
 from shotproof.stats.triples import CLOSED, OPEN, PAIRED, Fates, Triples, best_name
 
 MOST_SENTENCES = 5
@@ -260,30 +259,29 @@ def _cannot_tell(comparison: Comparison, one: Verdict) -> str:
         return f"nothing can be said of {one.loss.label} tasks: {next(iter(lost.values())).refused}"
     low, high = min(interval.low for interval in given), max(interval.high for interval in given)
     between = f"the loss of {_METRICS[one.metric]}{beyond} is between {percent(low)} and {percent(high)} points"
-    settled = would_settle(one.needed, comparison.medium, one.covers)
-    return f"the data does not show whether {name if alone else f'any of {several}'} {what}: {between}{settled}"
+    who = name if alone else f"any of {several}"
+    settled = _if_it_is_so(one.needed, comparison.medium, one.covers)
+    return f"the data does not show whether {who} {what}: {between}{settled}"
+
+
+def _if_it_is_so(needed: Needed | None, medium: str | None, covers: str) -> str:
+    settled = would_settle(needed, medium, covers)
+    return f"; {settled}, if the loss is as large as it looks" if settled else ""
 
 
 def would_settle(needed: Needed | None, medium: str | None, covers: str) -> str:
-    """Say how many more tasks, or how much more data, would settle a loss; nothing if none is practicable.
+    """Say how many more tasks, or how much more data, would settle a question; nothing if none is practicable.
 
     Args:
         needed: what it would take; None if the estimate is not in the direction that is asked about
         medium: what the items are
         covers: the interval
     """
-    more = more_needed(needed, medium, covers)
-    return f"; about {more} would settle it, if the loss is as large as it looks" if more else ""
-
-
-def more_needed(needed: Needed | None, medium: str | None, covers: str) -> str:
-    """Say how many more tasks, or how much more data, are needed; nothing if no practicable number is enough."""
     if needed is None or (needed.tasks is None and needed.data is None):
         return ""
-    if needed.tasks is not None:
-        return counted(needed.tasks, "more task")
     unit = "classes" if covers == "classes" else f"{nouns(medium)} per class"
-    return f"{needed.data:.1f} times the {unit}"
+    more = counted(needed.tasks, "more task") if needed.tasks is not None else f"{needed.data:.1f} times the {unit}"
+    return f"about {more} would settle it"
 
 
 def _remarks(comparison: Comparison, told: Sequence[Verdict]) -> Iterator[str]:
@@ -439,15 +437,16 @@ def axis_sentence(
     """
     if axis.reference is None:
         chance = f"; guessing gives {percent(axis.chance['acc'])}%" if "acc" in axis.chance else ""
+        accuracy = axis.estimates["accuracy"]
         return (
-            f"On random tasks of {axis.way} ways and {counted(axis.shot, 'shot')}: {_in_percent(axis.accuracy['acc'])} "
-            f"accuracy, {_in_percent(axis.accuracy['wacc'])} on the worst class{chance}."
+            f"On random tasks of {axis.way} ways and {counted(axis.shot, 'shot')}: {_in_percent(accuracy['acc'])} "
+            f"accuracy, {_in_percent(accuracy['wacc'])} on the worst class{chance}."
         )
     where = _TASKS.get(axis.name, f"{axis.name} tasks")
-    lost, share = (axis.excess or axis.gap)[metric], axis.skill_lost[metric]
+    lost, share = axis.lost(metric), axis.estimates["skill_lost"][metric]
     if not share.has_mean:
         return f"It is at chance on {axis.reference.sampler} tasks, and has nothing to lose on {where}."
-    beyond = "beyond a placebo" if axis.excess else f"against {axis.reference.sampler} tasks"
+    beyond = "beyond a placebo" if "excess" in axis.estimates else f"against {axis.reference.sampler} tasks"
     leans = _LEANS.get(axis.axis, "").format(context=context.replace("_", " ")) if axis.is_shuffled else ""
     about = f" (sampler interval, about these {nouns(medium)} only)" if lost.covers == "sampler" else ""
     if axis.conclusion == "+":
@@ -468,7 +467,7 @@ def axis_sentence(
     if _loses_little(axis):
         most = f"{percent(max(axis.at_most or 0.0, 0.0))}% of its {_METRICS[metric]} above chance"
         return f"On {where} it loses at most {most} {beyond}{about}."
-    settled = would_settle(would_tell if lost.mean > 0 else None, medium, lost.covers)
+    settled = _if_it_is_so(would_tell if lost.mean > 0 else None, medium, lost.covers)
     return f"The data does not show whether it {what}: the loss is {between}{settled}{about}."
 
 
@@ -483,10 +482,11 @@ def card_sentences(card: Card) -> list[str]:
     if usual is not None:
         told.append(f"{usual.verdict} It ranks {usual.rank['accuracy']} classifiers.")
     losing = [one for one in card.stresses if one.conclusion == "+"]
-    losing.sort(key=lambda one: -one.skill_lost[card.metric].mean)
+    share = {one.name: one.estimates["skill_lost"][card.metric] for one in losing}
+    losing.sort(key=lambda one: -share[one.name].mean)
     by = f"{level(card.level)} {_card_covers(card)}"
     if losing:
-        shares = [f"{one.name} ({_in_percent(one.skill_lost[card.metric])})" for one in losing]
+        shares = [f"{one.name} ({_in_percent(share[one.name])})" for one in losing]
         told.append(f"It conclusively loses accuracy above chance on {listed(shares)} ({by}).")
     clear = [one for one in card.stresses if one.conclusion == "-"]
     unclear = [one.name for one in card.stresses if one.conclusion == "0" and not _loses_little(one)]
@@ -513,7 +513,7 @@ def _axis_names(axes: Sequence[CardAxis]) -> str:
 
 def _card_covers(card: Card) -> str:
     """The intervals that the statements are by: where some could not be given, of several kinds."""
-    kinds = dict.fromkeys((one.excess or one.gap)[card.metric].covers for one in card.stresses)
+    kinds = dict.fromkeys(one.lost(card.metric).covers for one in card.stresses)
     about = f", {'' if len(kinds) == 1 else 'the former '}about these {nouns(card.medium)} only"
     ordered = sorted(kinds, key=lambda name: name != "sampler") or [card.covers]
     return f"{listed(ordered)} intervals{about if 'sampler' in kinds else ''}"

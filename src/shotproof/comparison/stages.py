@@ -65,12 +65,12 @@ def stage_curves(comparison: Comparison, metric: str | None = None) -> list[Stag
         raise UnknownName("metric", metric, METRICS)
     chosen: Metric = comparison.metric if metric is None else metric
     found: dict[tuple[str, str, Design, str, str], dict[int, Interval]] = {}
-    for row in comparison.rows:
-        place = stage_of(row.encoder)
-        if place is not None and row.gap and row.reference and row.biased:
+    for row in comparison.rows("gap", chosen):
+        place = stage_of(row.classifier.encoder)
+        if place is not None:
             encoder, stage = place
-            key = (encoder, row.method, row.design, row.reference.sampler, row.biased.sampler)
-            found.setdefault(key, {})[stage] = row.gap[chosen]
+            key = (encoder, row.classifier.method, row.design, str(row.reference), row.tasks)
+            found.setdefault(key, {})[stage] = row.interval
     return [StageCurve(*key, dict(sorted(gaps.items()))) for key, gaps in found.items() if len(gaps) > 1]
 
 

@@ -87,11 +87,7 @@ def _choice(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
     if len(rows) < 2:
         return
     best = rows[0].classifier
-    signs = {
-        (pair.a, pair.b): pair.conclusion
-        for one in group.pairs.get((verdict.metric, verdict.covers), [])
-        for pair in (one, one.turned())
-    }
+    signs = group.signs(verdict.metric, verdict.covers)
     tied = [row.classifier for row in rows[1:] if signs.get((str(best), str(row.classifier))) != "+"]
     high, low = (percent(rows[place].means[verdict.metric]) for place in (0, -1))
     there, several = _there(verdict), counted(len(rows), "classifier")

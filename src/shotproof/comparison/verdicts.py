@@ -28,8 +28,7 @@ import numpy as np
 from shotproof.comparison.comparison import Comparison
 from shotproof.results.evaluated import Classifier, Metric
 from shotproof.stats.block import NOTHING_TO_LOSE, Block, Loss
-from shotproof.stats.intervals import Covers, Interval
-from shotproof.stats.needed import Needed, needed
+from shotproof.stats.intervals import Covers, Interval, Needed, needed
 
 LITTLE = 5.0  # percent of the skill: that at most so much is lost is a finding
 CEILING = 98.0  # an accuracy above it leaves so few errors that every interval is too narrow
@@ -135,10 +134,7 @@ def _order(
     loss: Loss, metric: Metric, covers: Covers, known: Sequence[Classifier], losing: Sequence[Classifier]
 ) -> dict[str, Any]:
     """Who loses most and least, by conclusive pairs of the share of skill; `known` from the largest share down."""
-    signs = {}
-    for pair in loss.skill.pairs[metric, covers]:
-        for one in (pair, pair.turned()):
-            signs[one.a, one.b] = one.conclusion
+    signs = loss.skill.signs(metric, covers)
     below = {a: tuple(b for b in known if signs.get((str(a), str(b))) == "+") for a in known}
     ahead = [one for one in losing if below[one]]
     if not ahead:

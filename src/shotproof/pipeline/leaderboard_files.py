@@ -10,8 +10,13 @@ from pathlib import Path
 
 from shotproof.comparison.card import CARD_FILE, Card
 from shotproof.comparison.leaderboard import Leaderboard, make_leaderboard
-from shotproof.comparison.leaderboard_rows import Measured, ResultsFile, measured_of_card, measured_of_results
-from shotproof.comparison.same_rows import require_same_rows
+from shotproof.comparison.leaderboard_rows import (
+    Measured,
+    ResultsFile,
+    measured_of_card,
+    measured_of_results,
+    require_same_rows,
+)
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import current_runtime
 from shotproof.core.storage.files import is_folder

@@ -140,12 +140,12 @@ def pilots_of(results: Sequence[Results]) -> list[Pilot]:
     """
     if not results:
         raise InputError("no results to plan from: give the results of a first few hundred tasks")
-    groups: dict[tuple[Design, str, str], dict[int, list[Results]]] = {}
+    groups: dict[tuple[Design, str, str, str], dict[int, list[Results]]] = {}
     for given in results:
         origin = Origin.of(given)
-        of_seeds = groups.setdefault((origin.design, origin.spelling, origin.encoder), {})
+        of_seeds = groups.setdefault((origin.design, origin.sampler, origin.spelling, origin.encoder), {})
         of_seeds.setdefault(origin.seed or 0, []).append(given)
-    usual = [key for key in groups if key[1].partition("(")[0] == RANDOM] or list(groups)
+    usual = [key for key in groups if key[1] == RANDOM] or list(groups)
     return [Pilot.of(*groups[key][min(groups[key])]) for key in usual]
 
 

@@ -113,6 +113,11 @@ class Origin:
         return _sampler_class(self).axis
 
     @property
+    def is_random(self) -> bool:
+        """Return whether these are random tasks with as many queries of each class, the usual reference."""
+        return self.sampler == RANDOM and self.axis is None
+
+    @property
     def has_placebo(self) -> bool:
         """Whether attributes or contexts decide the tasks."""
         return _sampler_class(self).has_placebo

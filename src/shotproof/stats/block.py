@@ -13,7 +13,7 @@ import numpy as np
 
 from shotproof.core.arrays import FloatArray
 from shotproof.results.evaluated import METRICS, Classifier, Metric
-from shotproof.results.origin import Design
+from shotproof.results.origin import PLACEBO, RANDOM, Design
 from shotproof.stats.intervals import Covers, Estimate, Interval
 from shotproof.stats.pairs import Conclusion, Pair
 from shotproof.stats.ranks import RankRange
@@ -28,7 +28,7 @@ Estimates = dict[tuple[Metric, Covers], dict[Classifier, Estimate]]
 Differences = dict[tuple[Metric, Covers], dict[tuple[str, str], Estimate]]
 ByTask = Mapping[tuple[str, ...], FloatArray]  # values [tasks], by what the tasks are matched by
 
-_TITLES: dict[Quantity, str] = {
+TITLES: dict[Quantity, str] = {
     **{"accuracy": "", "gap": "gap, ", "placebo": "gap of the placebo, ", "excess": "gap beyond the placebo, "},
     "skill_lost": "skill lost, ",
 }
@@ -75,6 +75,7 @@ class Group:
     """All classifiers on the tasks of one sampler or, where `against` is set, what they lose from a reference to it.
 
     quantity: what the rows have
+    axis: what the tasks stress; None of a reference, and of a placebo
     label: the label of the tasks; where something is lost, that of the reference
     tasks: the number of tasks, over all seeds
     digests, seeds: one per replicate
@@ -101,6 +102,12 @@ class Group:
     triples: dict[Metric, Triples] = field(default_factory=dict)
     values: dict[Classifier, dict[Metric, FloatArray]] = field(default_factory=dict, compare=False, repr=False)
     by_task: dict[Metric, dict[Classifier, ByTask]] = field(default_factory=dict, compare=False, repr=False)
+    axis: Axis | None = None
+
+    @property
+    def is_random(self) -> bool:
+        """Return whether these are accuracies on random tasks with as many queries of each class."""
+        return self.sampler == RANDOM and self.axis is None and self.against is None
 
     @property
     def name(self) -> str:
@@ -110,7 +117,7 @@ class Group:
     @property
     def title(self) -> str:
         """The name with the quantity, e.g. `skill lost, random - fewstab`."""
-        return f"{_TITLES[self.quantity]}{self.name}"
+        return f"{TITLES[self.quantity]}{self.name}"
 
     def row(self, classifier: Classifier) -> ClassifierRow | None:
         """The row of a classifier, if it is there."""
@@ -124,6 +131,11 @@ class Group:
     def conclusive(self, metric: Metric, covers: Covers) -> int:
         """The number of conclusive pairs."""
         return sum(pair.conclusion != "0" for pair in self.pairs[metric, covers])
+
+    def signs(self, metric: Metric, covers: Covers) -> dict[tuple[str, str], Conclusion]:
+        """The conclusion on each pair of names, in both orders."""
+        pairs = self.pairs.get((metric, covers), [])
+        return {(pair.a, pair.b): pair.conclusion for one in pairs for pair in (one, one.turned())}
 
     def correlation(self, pair: Pair, metric: Metric) -> float:
         """Pearson's, between the accuracies of both classifiers of a pair on the same tasks; NaN where one is constant.
@@ -238,13 +250,13 @@ class Loss:
 class Block:
     """One design: its groups, what is lost between them, and why intervals could be given to no classifier.
 
-    placebos: the labels of the groups that are placebos
+    placebos: the label of each task set's placebo, by the set's
     """
 
     design: Design
     groups: list[Group]
     losses: list[Loss]
-    placebos: list[str] = field(default_factory=list)
+    placebos: dict[str, str] = field(default_factory=dict)
     refused: dict[Covers, str] = field(default_factory=dict)
     detectors: list[DetectorAgreement] = field(default_factory=list)
 
@@ -256,7 +268,7 @@ class Block:
     @property
     def measured(self) -> list[Group]:
         """The groups that are no placebos."""
-        return [group for group in self.groups if group.label not in self.placebos]
+        return [group for group in self.groups if group.sampler != PLACEBO]
 
     @property
     def classifiers(self) -> list[Classifier]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from shotproof.core.errors import Mismatch
 from shotproof.core.records import UNKNOWN
 from shotproof.results.evaluated import METRICS, Classifier, Evaluated, Metric
 from shotproof.results.metrics import FloatArray
-from shotproof.results.origin import PLACEBO, RANDOM, Design, Origin
+from shotproof.results.origin import PLACEBO, Design, Origin
 from shotproof.stats.halves import HalvedMeans
 from shotproof.stats.intervals import Covers, Estimate, Spread
 from shotproof.stats.shuffles import ShuffledMeans, ShuffledTasks
@@ -248,11 +248,12 @@ class Evidence:
 
     def _no_depletion(self, terms: Terms) -> str | None:
         """Why there is no such interval; None where there is one."""
-        names = {self.replicates[number].label for number, _, _ in terms}
-        others = names - {RANDOM, DEPLETION}
+        of = [self.replicates[number] for number in dict.fromkeys(number for number, _, _ in terms)]
+        drawn_anew = [one for one in of if one.origin.sampler != DEPLETION]
+        others = sorted(one.label for one in drawn_anew if not one.origin.is_random)
         if others:
-            return f"only random tasks can be drawn without replacement; these are {', '.join(sorted(others))} tasks"
-        if RANDOM not in names or isinstance(self.reevaluated.depletion, Mapping):
+            return f"only random tasks can be drawn without replacement; these are {', '.join(others)} tasks"
+        if not drawn_anew or isinstance(self.reevaluated.depletion, Mapping):
             return None
         return self.reevaluated.depletion or "no tasks without replacement were evaluated"
 
@@ -321,3 +322,38 @@ def _by_match(terms: Sequence[tuple[Mapping[str, FloatArray], float]]) -> dict[t
             parts.append(weight * len(part) / sum(map(len, values.values())) * part)
         found[tuple(keys)] = np.sum(parts, axis=0)
     return found
+
+
+def merge_identical(replicates: Sequence[Replicates]) -> tuple[list[Replicates], list[list[str]]]:
+    """Keep the first of the task sets that stress the same thing with the same tasks, seed by seed.
+
+    Args:
+        replicates: the task sets of one design
+
+    Returns:
+        Those that are left, with all classifiers that were evaluated under either name, and the labels of sets that
+        are the same, one list for each that has several.
+    """
+    alike: dict[object, list[Replicates]] = {}
+    for one in replicates:
+        digests, origin = tuple(each.origin.tasks_digest for each in one.sets), one.origin
+        is_alone = origin.axis is None or None in digests
+        alike.setdefault(id(one) if is_alone else (digests, origin.axis, origin.attributes), []).append(one)
+    kept = []
+    for same in alike.values():
+        by_seed = zip(*(each.sets for each in same), strict=True)
+        kept.append(Replicates([_merged(sets) for sets in by_seed]))
+    return kept, [[each.label for each in same] for same in alike.values() if len(same) > 1]
+
+
+def _merged(sets: Sequence[Evaluated]) -> Evaluated:
+    """The first of the sets, with the classifiers of all."""
+    first, *others = sets
+    for other in others:
+        first = replace(
+            first,
+            values=first.values | {one: other.values[one] for one in other.values if one not in first.values},
+            features=other.features | first.features,
+            by_row=other.by_row | first.by_row,
+        )
+    return first

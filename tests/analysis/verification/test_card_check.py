@@ -16,7 +16,7 @@ from shotproof.stats.ranks import RankRange
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.taskset import TaskSet
 from shotproof.worlds.gaussian import GaussianWorld
-from tests.drawn_cards import card_number, make_card, random_axis, stress_axis
+from tests.drawn_cards import card_number, make_card, random_axis, stress_axis, with_estimates
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def drawn() -> tuple[TaskSet, Features, CardAxis]:
     axis = replace(
         random_axis(),
         tasks=CardTasks("random", tasks.digest, 20, 0),
-        accuracy={metric: card_number(float(values.mean()), 1.0) for metric, values in by_task.items()},
+        estimates={"accuracy": {metric: card_number(float(of.mean()), 1.0) for metric, of in by_task.items()}},
         by_task={metric: tuple(values.tolist()) for metric, values in by_task.items()},
     )
     return tasks, features, axis
@@ -55,9 +55,8 @@ def test_the_first_task_that_comes_out_otherwise_is_named(drawn: tuple[TaskSet, 
     (told,) = card_problems(make_card(lie), [tasks], Recomputation(features))
     assert told.startswith("random-5-shot: task 5: acc ")
     assert told.endswith("; 2 of 20 tasks differ")
-    without = replace(
-        axis, by_task={}, accuracy={**axis.accuracy, "acc": card_number(1.0, 1.0), "wacc": card_number(0.5, 1.0)}
-    )
+    numbers = {"acc": card_number(1.0, 1.0), "wacc": card_number(0.5, 1.0)}
+    without = with_estimates(replace(axis, by_task={}), accuracy=numbers)
     assert "computed anew" in next(card_problems(make_card(without), [tasks], Recomputation(features)))
 
 
@@ -65,14 +64,14 @@ def test_the_first_task_that_comes_out_otherwise_is_named(drawn: tuple[TaskSet, 
     ("changes", "told"),
     [
         (
-            {"accuracy": {"acc": card_number(101.0, 1.0), "wacc": card_number(50, 1.0)}},
+            {"estimates": {"accuracy": {"acc": card_number(101.0, 1.0), "wacc": card_number(50, 1.0)}}},
             "a number from 0 to 100, found 101.0",
         ),
         (
-            {"accuracy": {"acc": card_number(50.0, 1.0), "wacc": card_number(60, 1.0)}},
+            {"estimates": {"accuracy": {"acc": card_number(50.0, 1.0), "wacc": card_number(60, 1.0)}}},
             "the worst class, 60, does better",
         ),
-        ({"accuracy": {"acc": card_number(50.0, 1.0)}}, "accuracy, wacc: it is missing"),
+        ({"estimates": {"accuracy": {"acc": card_number(50.0, 1.0)}}}, "accuracy, wacc: it is missing"),
         ({"by_task": {"acc": (80.0,)}}, "by_task, acc: expected 600 tasks, found 1"),
         ({"by_task": {"acc": (79.0,) * 600}}, "accuracy, acc: 80.0 is not the mean over its tasks, 79.0000"),
         ({"by_task": {"acc": (101.0,) * 600}}, "by_task, acc: expected percent"),
@@ -86,10 +85,11 @@ def test_numbers_that_cannot_be_are_found(changes: dict[str, Any], told: str) ->
 
 def test_numbers_that_contradict_each_other_are_found() -> None:
     axis = stress_axis()
-    assert "gap, acc: 7 is not the reference's accuracy" in problems(replace(axis, gap={"acc": card_number(7, 1)}))[0]
-    assert problems(replace(axis, placebo_gap={}))[0].endswith("excess, acc: 6.0 is not the gap minus the placebo's")
-    number = replace(axis.accuracy["acc"], low=90.0, high=95.0)
-    assert "outside of its interval" in problems(replace(axis, accuracy={**axis.accuracy, "acc": number}))[0]
+    wrong = with_estimates(axis, gap={"acc": card_number(7, 1)})
+    assert "gap, acc: 7 is not the reference's accuracy" in problems(wrong)[0]
+    assert problems(with_estimates(axis, placebo={}))[0].endswith("excess, acc: 6.0 is not the gap minus the placebo's")
+    number = replace(axis.estimates["accuracy"]["acc"], low=90.0, high=95.0)
+    assert "outside of its interval" in problems(with_estimates(axis, accuracy={"acc": number}))[0]
     assert list(card_problems(Card(axes=(random_axis(), random_axis())))) == ["random-5-shot: the axis is there twice"]
 
 
@@ -107,12 +107,10 @@ def test_task_sets_that_are_not_there_or_of_another_size_are_found(drawn: tuple[
 
 def test_an_interval_that_does_not_follow_from_its_variance_is_found() -> None:
     axis = random_axis()
-    narrow = replace(axis.accuracy["acc"], low=79.9, high=80.1)
-    (told,) = problems(replace(axis, accuracy={**axis.accuracy, "acc": narrow}))
+    narrow = replace(axis.estimates["accuracy"]["acc"], low=79.9, high=80.1)
+    (told,) = problems(with_estimates(axis, accuracy={"acc": narrow}))
     assert told == (
         "random-5-shot: accuracy, acc: the interval 79.9 to 80.1 does not follow from its variance: 78.0400 to 81.9600"
     )
-    absurd = replace(axis.accuracy["acc"], variance=1e308)
-    assert (
-        "no interval follows from the variance" in problems(replace(axis, accuracy={**axis.accuracy, "acc": absurd}))[0]
-    )
+    absurd = replace(axis.estimates["accuracy"]["acc"], variance=1e308)
+    assert "no interval follows from the variance" in problems(with_estimates(axis, accuracy={"acc": absurd}))[0]

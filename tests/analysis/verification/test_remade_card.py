@@ -51,12 +51,12 @@ def test_a_true_card_of_numbers_without_an_interval_comes_out_again() -> None:
     inputs = Inputs([results], [tasks], [catalog], [features], methods=[never_the_first_class], halvings=4)
     comparison = compare(inputs, intervals=["images", "sampler"])
     card = make_card(comparison, inputs, Classifier("features", "never_the_first_class"))
-    assert card.axes[0].accuracy["wacc"].refused  # the worst class is the first one in every task
+    assert card.axes[0].estimates["accuracy"]["wacc"].refused  # the worst class is the first one in every task
     assert list(card_differences(card, remake_card(card, inputs))) == []
 
 
 def with_a_narrow_interval(card: Any) -> None:
-    number = card["axes"][0]["accuracy"]["acc"]
+    number = card["axes"][0]["estimates"]["accuracy"]["acc"]
     number["low"] = number["mean"] - 0.1
 
 

@@ -9,8 +9,9 @@ from typer.testing import CliRunner
 
 from shotproof.analysis.compare import compare
 from shotproof.cli.results.report import report
+from shotproof.comparison.numbers import percent
 from shotproof.core.errors import InputError, Mismatch
-from shotproof.report.pages.wording import percent
+from shotproof.results.evaluated import METRICS
 from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 from tests.report_files import make_catalog, make_experiment, make_results, make_tasks
@@ -40,11 +41,13 @@ def test_prints_the_table_and_says_where_the_page_is(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     comparison = compare(make_experiment(tmp_path)[0])
     lines = result.output.splitlines()
-    for row in comparison.rows:
-        assert row.reference is not None
-        assert row.biased is not None
-        shown = [row.reference.accuracy, row.biased.accuracy, row.reference.worst, row.biased.worst, row.gap["acc"]]
-        cells = [*f"{row.method} on {row.encoder}".split(), *(percent(interval.mean) for interval in shown)]
+    for row in comparison.rows("gap", "acc"):
+        sides = [
+            comparison.number(row, "accuracy", by, tasks) for by in METRICS for tasks in (row.reference, row.tasks)
+        ]
+        shown = [interval for interval in (*sides, row.interval) if interval]
+        assert len(shown) == 5
+        cells = [*str(row.classifier).split(), *(percent(interval.mean) for interval in shown)]
         assert any(line.split()[: len(cells)] == cells for line in lines)
     assert f"report: {output}" in lines
     assert 'class="task"' in output.read_text()

@@ -116,9 +116,9 @@ def test_numbers_and_intervals_are_those_of_the_comparison(planted: Profile) -> 
     losses = [loss for block in planted.comparison.blocks for loss in block.losses]
     for axis, loss in zip(planted.card.stresses, losses, strict=True):
         row = next(row for row in loss.skill.rows if row.classifier.method == "cosine")
-        interval = axis.skill_lost["acc"]
+        interval = axis.estimates["skill_lost"]["acc"]
         assert interval == row.first("acc")
-        again = axis.skill_lost["acc"].estimate.interval(interval.covers, interval.level)
+        again = axis.estimates["skill_lost"]["acc"].estimate.interval(interval.covers, interval.level)
         assert (again.low, again.high) == pytest.approx((interval.low, interval.high))
 
 

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 from shotproof.analysis.compare import compare
+from shotproof.comparison.numbers import percent
 from shotproof.report.figures.heat_maps import best_first, heat_map, heat_maps
-from shotproof.report.pages.wording import percent
 from shotproof.stats.intervals import Interval
 from tests.report_files import make_experiment
 
@@ -14,13 +14,12 @@ def test_every_classifier_has_a_cell_in_every_task_set(tmp_path: Path) -> None:
     comparison = compare(make_experiment(tmp_path)[0])
     maps = dict(heat_maps(comparison))
     assert len(maps) == 2 * 3  # of each of two designs: random, fewstab, and what is lost
-    for row in comparison.rows:
-        assert row.biased is not None
-        design = comparison.design_name(row.design)
-        told = f"{row.method} on {row.encoder}: "
-        assert f"{told}{percent(row.biased.accuracy.mean)} " in maps[f"Acc (%), fewstab, {design}"]
+    for row in comparison.rows("gap", "acc"):
+        design, accuracy = comparison.design_name(row.design), comparison.number(row, "accuracy", "acc")
+        assert accuracy is not None
+        assert f"{row.classifier}: {percent(accuracy.mean)} " in maps[f"Acc (%), fewstab, {design}"]
         lost = maps[f"Loss of Acc (points), random - fewstab, {design}"]
-        assert f"{told}{percent(row.gap['acc'].mean)} " in lost
+        assert f"{row.classifier}: {percent(row.interval.mean)} " in lost
 
 
 def test_there_is_no_map_of_one_encoder(tmp_path: Path) -> None:

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import itertools
 import math
+from pathlib import Path
 from xml.etree import ElementTree
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shotproof.report.figures.svg import Box, Scale, element, place_labels, shortened, text
+from shotproof.report.figures.svg import Box, Scale, element, picture, place_labels, shortened, text, write_svg
 
 FRAME = Box(0, 0, 300, 300)
 inside = st.floats(10, 290)
@@ -55,3 +56,17 @@ def test_long_names_lose_their_middle() -> None:
     assert shortened("sklearn.svm.SVC(C=10)", 12) == "sklearn.…10)"
     assert len(shortened("x" * 50, 12)) == 12
     assert shortened("short", 12) == "short"
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def test_a_file_has_the_figure_below_its_title_within_its_box(tmp_path: Path) -> None:
+    write_svg(tmp_path / "a.svg", picture(360, 200, 'what "it" shows', [text(3, 199, "drawn")]), "A & B")
+    root = ElementTree.parse(tmp_path / "a.svg").getroot()
+    assert root.tag == f"{SVG}svg"
+    assert root.get("aria-label") == 'what "it" shows'
+    assert [one.text for one in root.iter(f"{SVG}text")] == ["A & B", "drawn"]
+    (moved,) = (one.get("transform") for one in root.iter(f"{SVG}g"))
+    assert moved == "translate(0 20)"
+    assert root.get("viewBox") == "-8 -8 376 236"  # 20 for the title, a margin of 8 around

@@ -65,14 +65,15 @@ def test_each_axis_has_its_sets_and_their_references(comparison: Comparison) -> 
         "contexts": (["iid"], ["hard-ood"], False),
         "difficulty": (["random"], ["hardest"], False),
     }
-    assert {one["measured"].sampler for one in alone_rows(comparison)} == {"depletion"}
+    assert {row.tasks for row in alone_rows(comparison)} == {"depletion"}
 
 
 def test_ranks_are_by_the_skill_that_is_lost(comparison: Comparison) -> None:
     section = axis_sections(comparison)[0]
-    ranks = dict(zip((row.method for row in section.rows), section.ranks, strict=True))
+    beside = [row for gap in section.rows if (row := comparison.beside(gap, "skill_lost"))]
+    ranks = {row.classifier.method: row.rank for row in beside}
     assert ranks["floor"] is None
-    lost = {row.method: row.skill_lost["acc"].mean for row in section.rows}
+    lost = {row.classifier.method: row.interval.mean for row in beside}
     assert math.isnan(lost["floor"])
     assert lost["knn"] > lost["ncc"]
     assert [str(ranks[name]) for name in ("ncc", "knn")] == ["1 of 2", "2 of 2"]
@@ -85,10 +86,9 @@ def test_the_page_has_a_section_for_each_and_says_who_has_nothing_to_lose(page: 
     assert {f"#{name}" for name in sections[:4]} <= set(links)
     # In each of three sections, of Acc and of wAcc.
     assert page.find("td", **{"class": "number none"}).count("nothing to lose") == 3 * 2
-    for row in comparison.rows:
-        if row.excess:
-            cells = page.find("td", **{"data-value": str(row.excess["wacc"].mean)})
-            assert f"{percent(row.excess['wacc'].mean)} ".replace("-", "−") in cells
+    for row in comparison.rows("excess", "wacc"):
+        cells = page.find("td", **{"data-value": str(row.interval.mean)})
+        assert f"{percent(row.interval.mean)} ".replace("-", "−") in cells
     assert "Beyond placebo, Acc" in page.find("button", **{"class": "sort"})
 
 
@@ -97,7 +97,7 @@ def test_a_section_is_the_same_whatever_else_is_on_the_page(comparison: Comparis
     alone = axis_sections(compare([given["iid"], given["hard-ood"]], intervals="sampler"))
     (beside,) = (one for one in axis_sections(comparison) if one.axis == "contexts")
     assert [one.axis for one in alone] == ["contexts"]
-    assert (alone[0].rows, alone[0].ranks) == (beside.rows, beside.ranks)
+    assert [row.interval for row in alone[0].rows] == [row.interval for row in beside.rows]
     assert [figure for _, figure in alone[0].skill.panels] == [figure for _, figure in beside.skill.panels]
 
 
@@ -119,7 +119,7 @@ def test_references_without_other_tasks_stand_alone(tmp_path: Path) -> None:
     write_page(tmp_path / "r.html", PageContent("title", comparison, Inputs([given["random"], given["iid"]])))
     page = Page(tmp_path / "r.html")
     assert page.find("h2", id="alone-heading") == ["Results"]
-    assert {one["measured"].sampler for one in alone_rows(comparison)} == {"random", "iid"}
+    assert {row.tasks for row in alone_rows(comparison)} == {"random", "iid"}
 
 
 def bar_names(panel: str) -> list[str]:
@@ -132,7 +132,7 @@ def test_one_method_on_several_encoders_has_one_panel_with_a_bar_each_in_the_ord
     sets = (draw_tasks(tasks=60), draw_tasks("fewstab", tasks=60))
     given = [draw_results(tasks, {"ncc": 0.8}, encoder) for encoder in encoders for tasks in sets]
     section = axis_sections(compare(given, intervals="sampler"))[0]
-    assert [row.encoder for row in section.rows] == list(encoders)
+    assert [row.classifier.encoder for row in section.rows] == list(encoders)
     for figure in (section.points, section.skill):
         ((name, panel),) = figure.panels
         assert (name, bar_names(panel)) == ("ncc", ["lite0", "b", "a"])

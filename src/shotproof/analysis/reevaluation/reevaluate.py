@@ -35,7 +35,7 @@ from shotproof.learners.method import Method
 from shotproof.planning.pilot import Pilot
 from shotproof.planning.plan import plan
 from shotproof.results.evaluated import Classifier, Evaluated, values_of
-from shotproof.results.origin import RANDOM, Design, Origin
+from shotproof.results.origin import Design, Origin
 from shotproof.stats.evidence import DEPLETION, Reevaluated, Replicates, Units, by_design, replicates_of
 from shotproof.stats.halves import HalvedMeans
 from shotproof.stats.intervals import Covers
@@ -53,7 +53,7 @@ def reevaluate(
     reevaluated = {}
     for design, of_design in by_design(sets).items():
         known = Reevaluated()
-        random = next((evaluated for evaluated in of_design if evaluated.label == RANDOM), None)
+        random = next((evaluated for evaluated in of_design if evaluated.origin.is_random), None)
         if random and DEPLETION in covers:
             known = _depleted(random, of_design, inputs, runtime)
         units = [name for name in get_args(Units) if name in covers]

@@ -69,15 +69,16 @@ def _other_accuracy(axis: CardAxis, tasks: TaskSet, recomputation: Recomputation
     places = np.searchsorted(numbers, chosen.task_of_row[chosen.starts[:-1]])
     for metric in METRICS:
         if metric not in axis.by_task:
-            if len(chosen) == len(tasks) and not same_number(axis.accuracy[metric].mean, float(found[metric].mean())):
-                yield f"accuracy, {metric}: {axis.accuracy[metric].mean}, computed anew {found[metric].mean():.4f}"
+            stated = axis.estimates["accuracy"][metric].mean
+            if len(chosen) == len(tasks) and not same_number(stated, float(found[metric].mean())):
+                yield f"accuracy, {metric}: {stated}, computed anew {found[metric].mean():.4f}"
             continue
-        stated = np.asarray(axis.by_task[metric])[places]
-        wrong = np.abs(stated - found[metric]) > ROUNDING
+        by_task = np.asarray(axis.by_task[metric])[places]
+        wrong = np.abs(by_task - found[metric]) > ROUNDING
         if wrong.any():
             first = int(np.argmax(wrong))
             yield (
-                f"task {numbers[places[first]]}: {metric} {stated[first]:.1f}, computed anew {found[metric][first]:.1f}"
-                f"; {int(wrong.sum()):,} of {len(chosen):,} tasks differ"
+                f"task {numbers[places[first]]}: {metric} {by_task[first]:.1f}, "
+                f"computed anew {found[metric][first]:.1f}; {int(wrong.sum()):,} of {len(chosen):,} tasks differ"
             )
             return

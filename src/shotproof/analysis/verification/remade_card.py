@@ -8,9 +8,8 @@ from typing import Any
 from shotproof.analysis.compare import compare
 from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.make_card import make_card
-from shotproof.comparison.axis_names import without_folders
-from shotproof.comparison.card import Card
-from shotproof.comparison.card_contradictions import NUMBERS, ROUNDING
+from shotproof.comparison.card import Card, without_folders
+from shotproof.comparison.card_contradictions import ROUNDING
 from shotproof.core.errors import InputError
 from shotproof.core.plain_values import shown
 from shotproof.core.runtime.runtime import Runtime
@@ -66,8 +65,8 @@ def card_differences(card: Card, remade: Card) -> Iterator[str]:
 
 
 def _plain(axis: Any, left_out: tuple[str, ...]) -> dict[str, Any]:
-    axes: list[dict[str, Any]] = Card(axes=(axis,)).to_json()["axes"]
-    return _without(axes[0], left_out)
+    (plain,) = Card(axes=(axis,)).to_json()["axes"]
+    return {**plain["estimates"], **_without(plain, ("estimates", *left_out))}
 
 
 def _without(values: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
@@ -76,8 +75,8 @@ def _without(values: dict[str, Any], keys: tuple[str, ...]) -> dict[str, Any]:
 
 def _numbers(card: Card) -> Iterator[Interval]:
     for axis in card.axes:
-        for field in NUMBERS:
-            yield from getattr(axis, field).values()
+        for numbers in axis.estimates.values():
+            yield from numbers.values()
 
 
 def _differences(stated: Any, found: Any, place: str = "") -> Iterator[str]:

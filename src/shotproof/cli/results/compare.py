@@ -145,8 +145,7 @@ def _print_group(comparison: Comparison, group: Group) -> None:
     import math
 
     from shotproof.cli.console import print_table
-    from shotproof.comparison.numbers import percent
-    from shotproof.comparison.wide import METRIC_NAMES
+    from shotproof.comparison.numbers import METRIC_NAMES, percent
 
     seeds = f" of {len(group.seeds)} seeds" if len(group.seeds) > 1 else ""
     title = f"{group.title[:1].upper()}{group.title[1:]}{seeds}"
@@ -189,7 +188,7 @@ def _print_pairs(comparison: Comparison, group: Group, what: str) -> None:
     import math
 
     from shotproof.cli.console import print_table
-    from shotproof.comparison.wide import METRIC_NAMES
+    from shotproof.comparison.numbers import METRIC_NAMES
 
     by_interval = [group.pairs[comparison.metric, name] for name in comparison.covers]
     rows = [
@@ -214,8 +213,8 @@ def _print_triples(comparison: Comparison, group: Group, what: str) -> None:
     import math
 
     from shotproof.cli.console import print_table
+    from shotproof.comparison.numbers import METRIC_NAMES
     from shotproof.comparison.sentences import fates_of
-    from shotproof.comparison.wide import METRIC_NAMES
 
     metric = comparison.metric
     triples, rows = group.triples[metric], []
@@ -236,8 +235,7 @@ def _print_triples(comparison: Comparison, group: Group, what: str) -> None:
 def _print_data_sets(comparison: Comparison, across: AcrossDataSets) -> None:
     """One row per data set, one column per classifier, the mean below."""
     from shotproof.cli.console import print_table
-    from shotproof.comparison.numbers import percent
-    from shotproof.comparison.wide import METRIC_NAMES
+    from shotproof.comparison.numbers import METRIC_NAMES, percent
 
     metric, covers = comparison.metric, comparison.first_covers
     shown = [row.classifier for row in across.mean.rows]

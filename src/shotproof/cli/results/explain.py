@@ -182,7 +182,7 @@ def _print_hardness(explanation: Explanation) -> None:
 
 def _signed(interval: Interval) -> list[str]:
     """A difference in points and its bounds."""
-    from shotproof.report.pages.wording import bounds, points
+    from shotproof.comparison.numbers import bounds, points
 
     return [points(interval.mean), bounds(interval)]
 

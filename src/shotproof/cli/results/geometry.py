@@ -143,7 +143,7 @@ def _print_change(found: FeatureChange, features: Features, level: float, names:
 
 def _print_distances(found: Distances, names: Mapping[str, str]) -> None:
     from shotproof.cli.console import print_table
-    from shotproof.report.pages.wording import p_value
+    from shotproof.comparison.numbers import p_value
 
     rows = [
         [

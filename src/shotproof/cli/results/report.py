@@ -23,10 +23,13 @@ from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, W
 
 if TYPE_CHECKING:
     from shotproof.analysis.explanation.mismatch import Pooling
-    from shotproof.comparison.comparison import Comparison, GapRow
-    from shotproof.results.evaluated import Metric
+    from shotproof.comparison.comparison import Comparison
+    from shotproof.comparison.estimate_rows import EstimateRow
     from shotproof.results.origin import Design
+    from shotproof.stats.block import Quantity
     from shotproof.stats.intervals import Interval
+
+LOSSES: tuple[Quantity, ...] = ("gap", "skill_lost")  # what the terminal tells of what is lost
 
 
 def report(
@@ -106,35 +109,33 @@ def report(
 def print_comparison(comparison: Comparison) -> None:
     """Print one table per design and task set, with one row per classifier, and what was found in a sentence or two."""
     from shotproof.cli.console import print_table
-    from shotproof.comparison.numbers import level
+    from shotproof.comparison.numbers import bounds, level, metric_symbol, percent
     from shotproof.comparison.sentences import interval_sentences
-    from shotproof.report.pages.wording import bounds, metric, percent
+    from shotproof.report.pages.axis_tables import alone_rows
+    from shotproof.results.evaluated import METRICS
 
-    def lost(given: dict[Metric, Interval]) -> list[str]:
-        """Of both metrics; a reason instead of a number that there is not."""
-        cells = []
-        for one in given.values():
-            named = "" if one.covers == comparison.first_covers or one.refused else f" {one.covers}"
-            number = (one.refused or "").split(":")[0] if one.mean != one.mean else f"{percent(one.mean)} {bounds(one)}"
-            cells.append(number + named)
-        return cells or ["-", "-"]
+    def cell(one: Interval | None) -> str:
+        """A loss; a reason instead of a number that there is not."""
+        if one is None:
+            return "-"
+        named = "" if one.covers == comparison.first_covers or one.refused else f" {one.covers}"
+        number = f"{percent(one.mean)} {bounds(one)}" if one.has_mean else (one.refused or "").split(":")[0]
+        return number + named
 
-    tables: dict[tuple[Design, str], list[GapRow]] = {}
-    for row in comparison.rows:
-        measured = row.biased or row.reference
-        assert measured is not None
-        tables.setdefault((row.design, measured.sampler), []).append(row)
+    tables: dict[tuple[Design, str], list[EstimateRow]] = {}
+    for row in [*comparison.rows("gap", "acc"), *alone_rows(comparison)]:
+        tables.setdefault((row.design, row.tasks), []).append(row)
     for (design, label), rows in tables.items():
-        first = next((row.reference.sampler for row in rows if row.reference and row.biased), None)
+        first = rows[0].reference
         labels = [label] if first is None else [first, label]
         cells = []
         for row in rows:
-            sides = [side for side in (row.reference, row.biased) if side]
-            numbers = [percent(side.accuracy.mean) for side in sides] + [percent(side.worst.mean) for side in sides]
-            losses = [*lost(row.gap), *lost(row.skill_lost)]
-            cells.append([comparison.classifier_title(row.classifier), *numbers, *(losses if first else [])])
-        losses = ["gap in Acc", "in wAcc", "skill lost in Acc", "in wAcc"] if first else []
-        columns = ["classifier", *(metric(name, side) for name in ("Acc", "wAcc") for side in labels), *losses]
+            numbers = [comparison.number(row, "accuracy", by, side) for by in METRICS for side in labels]
+            losses = [comparison.number(row, what, by) for what in LOSSES for by in METRICS] if first else []
+            means = [percent(one.mean) if one else "-" for one in numbers]
+            cells.append([comparison.classifier_title(row.classifier), *means, *map(cell, losses)])
+        headings = ["gap in Acc", "in wAcc", "skill lost in Acc", "in wAcc"] if first else []
+        columns = ["classifier", *(metric_symbol(name, side) for name in ("Acc", "wAcc") for side in labels), *headings]
         interval = f"{level(comparison.level)} {comparison.first_covers} interval"
         print_table(f"{comparison.design_name(design)} tasks: percent, {interval}", columns, cells)
         say()
@@ -164,14 +165,16 @@ def print_verdict(comparison: Comparison) -> None:
 def _print_seeds(comparison: Comparison) -> None:
     """Print how much the means vary over seeds, where there are several."""
     from shotproof.cli.console import print_table
-    from shotproof.report.pages.replicates import seeds_rows
-    from shotproof.report.pages.wording import percent
+    from shotproof.comparison.numbers import percent
+    from shotproof.report.pages.agreement_tables import seed_rows
+    from shotproof.results.evaluated import METRICS
 
-    rows = [
-        [row.set_name, row.classifier, str(row.seeds)]
-        + [f"{percent(mean)} ±{percent(row.spreads[metric])}" for metric, mean in row.means.items()]
-        for row in seeds_rows(comparison)
-    ]
+    rows = []
+    for row in seed_rows(comparison):
+        of_row = [one for by in METRICS if (one := comparison.beside(row, metric=by))]
+        spreads = [f"{percent(one.interval.mean)} ±{percent(one.deviation or 0.0)}" for one in of_row]
+        name = f"{row.title}, {comparison.design_name(row.design)}"
+        rows.append([name, comparison.classifier_name(row.classifier), str(len(row.seeds)), *spreads])
     if rows:
         columns = ["task set", "classifier", "seeds", "Acc", "wAcc"]
         print_table("percent, mean ± standard deviation over seeds", columns, rows, left=2)
@@ -182,7 +185,7 @@ def print_detectors(comparison: Comparison) -> None:
     """Print how well detectors agree, where one sampler was given the attributes of several."""
     import math
 
-    from shotproof.report.pages.wording import percent
+    from shotproof.comparison.numbers import percent
 
     for block in comparison.blocks:
         for one in block.detectors:

@@ -71,7 +71,7 @@ def transfer(
 
 def _print(table: TransferTable) -> None:
     from shotproof.cli.console import print_table
-    from shotproof.report.pages.wording import bounds, percent
+    from shotproof.comparison.numbers import bounds, percent
     from shotproof.results.encoder_names import short_encoder_names
 
     names = short_encoder_names(row.classifier.encoder for row in table.rows)

@@ -5,9 +5,21 @@ from __future__ import annotations
 from markupsafe import Markup
 
 from shotproof.comparison.card import Card, CardAxis
-from shotproof.report.figures.chart_axes import ends, whisker, x_axis
-from shotproof.report.figures.svg import Box, Scale, element, line, marker, names_width, picture, row_name, text
-from shotproof.report.pages.wording import bounds, percent, typeset
+from shotproof.comparison.numbers import bounds, percent, typeset
+from shotproof.report.figures.svg import (
+    Box,
+    Scale,
+    element,
+    ends,
+    line,
+    marker,
+    names_width,
+    picture,
+    row_name,
+    text,
+    whisker,
+    x_axis,
+)
 
 STEP = 22.0
 PANEL = 260.0
@@ -27,7 +39,7 @@ def axes_figure(card: Card, panel: float = PANEL) -> Markup:
     lost = Box(accuracy.right + 24, top, accuracy.right + 24 + panel, bottom)
     metric = card.metric
     of_accuracy = Scale(0, 100, accuracy.left, accuracy.right)
-    shares = [one.skill_lost[metric] for one in card.stresses if one.skill_lost[metric].has_mean]
+    shares = [one for axis in card.stresses if (one := axis.estimates["skill_lost"][metric]).has_mean]
     reached = [0.0, *(end for one in shares for end in ends(one))]
     of_lost = Scale.around(reached, lost.left, lost.right, 0.04)
     parts = [
@@ -51,17 +63,17 @@ def axes_figure(card: Card, panel: float = PANEL) -> Markup:
 def _accuracy_marks(card: Card, axis: CardAxis, scale: Scale, y: float) -> list[Markup]:
     parts = [_stroke(scale(one.accuracy[card.metric]), y, f"{one.method} on {one.encoder}") for one in axis.baselines]
     if axis.reference is not None:
-        before = axis.reference_accuracy[card.metric]
+        before = axis.estimates["reference_accuracy"][card.metric]
         told = f"{axis.reference.sampler}: {percent(before.mean)} {bounds(before)}"
         parts.append(marker(scale(before.mean), y, _BEFORE, told))
-    now = axis.accuracy[card.metric]
+    now = axis.estimates["accuracy"][card.metric]
     parts.append(whisker(scale, now, y, f"whisker strong c{_OWN}"))
     parts.append(marker(scale(now.mean), y, _OWN, f"{axis.name}: {percent(now.mean)} {bounds(now)}"))
     return parts
 
 
 def _lost_marks(card: Card, axis: CardAxis, scale: Scale, frame: Box, y: float) -> list[Markup]:
-    share = axis.skill_lost.get(card.metric)
+    share = axis.number("skill_lost", card.metric)
     if share is None or not share.has_mean:
         return []
     shown = [(one, one.skill_lost[card.metric]) for one in axis.baselines if card.metric in one.skill_lost]
@@ -104,6 +116,6 @@ def badge_text(card: Card) -> str:
         return "no stress measured"
     if not losing:
         return f"no loss told on {len(card.stresses)} axes"
-    worst = max(losing, key=lambda one: one.skill_lost[card.metric].mean)
-    share = worst.skill_lost[card.metric]
+    worst = max(losing, key=lambda one: one.estimates["skill_lost"][card.metric].mean)
+    share = worst.estimates["skill_lost"][card.metric]
     return typeset(f"{worst.name} loses {share.low:.0f} to {share.high:.0f}% of skill")

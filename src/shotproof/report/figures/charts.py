@@ -10,15 +10,18 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.numbers import METRIC_NAMES, bounds, percent, typeset
+from shotproof.comparison.plot import TaskScatter, task_scatters
 from shotproof.core.nouns import counted
 from shotproof.planning.plan import Plan
-from shotproof.report.figures.chart_axes import ends, whisker, x_axis, y_axis
 from shotproof.report.figures.svg import (
     COLORS,
     Box,
     Scale,
     curve,
     element,
+    ends,
     line,
     marker,
     names_width,
@@ -28,8 +31,11 @@ from shotproof.report.figures.svg import (
     row_name,
     shortened,
     text,
+    whisker,
+    x_axis,
+    y_axis,
 )
-from shotproof.report.pages.wording import bounds, percent, typeset
+from shotproof.report.pages.matrix import group_name
 from shotproof.stats.costs import AttributeCost
 from shotproof.stats.intervals import Interval
 
@@ -37,6 +43,8 @@ from shotproof.stats.intervals import Interval
 WIDTH = 360
 LABEL_LENGTH = 20
 ATTRIBUTE_LENGTH = 22
+SQUARE, TITLE_LENGTH = 300, 24  # of a scatter of tasks
+NAME_LENGTH, STEP = 22, 22.0  # of a classifier's standing
 
 
 @dataclass(frozen=True)
@@ -110,44 +118,78 @@ def gap_bars(
     return picture(WIDTH, bottom + 40, description, parts)
 
 
+@dataclass(frozen=True)
+class Mark:
+    """An interval in a row of a figure: `series` is its color, `told` its tooltip, `label` stands at its end."""
+
+    interval: Interval
+    told: str
+    series: int = 0
+    label: str = ""
+
+
+def interval_figure(
+    rows: Sequence[tuple[str, Sequence[Mark]]],
+    x_label: str,
+    description: str,
+    *,
+    step: float,
+    space: float,
+    length: int = LABEL_LENGTH,
+    zero: bool = False,
+) -> Markup:
+    """Intervals as marks with whiskers, below each other, those of one name together.
+
+    Args:
+        rows: names with their marks, from the top down
+        x_label: what the axis has
+        description: for those who do not see it
+        step: from one mark to the next
+        space: from one name to the next
+        length: of names; longer ones are shortened
+        zero: whether zero is marked
+    """
+    left = names_width([name for name, _ in rows], length)
+    marks = [mark for _, of_name in rows for mark in of_name]
+    right = 10 + 46 * any(mark.label for mark in marks)
+    frame = Box(left, 4, WIDTH - right, 4 + step * len(marks) + space * len(rows))
+    ends_of = [end for mark in marks for end in ends(mark.interval)]
+    scale = Scale.around([0.0, *ends_of] if zero else ends_of, frame.left, frame.right)
+    parts = x_axis(scale, frame, x_label)
+    if zero:
+        parts.append(line(scale(0), frame.top, scale(0), frame.bottom, "reference"))
+    top = frame.top + space / 2
+    for name, of_name in rows:
+        parts.append(row_name(name, length, left - 6, top + len(of_name) * step / 2 + 3.5))
+        for mark in of_name:
+            y = top + step / 2
+            parts.append(whisker(scale, mark.interval, y, f"whisker strong c{mark.series % COLORS}"))
+            parts.append(marker(scale(mark.interval.mean), y, mark.series, mark.told))
+            if mark.label:
+                parts.append(text(frame.right + 6, y + 3.5, mark.label))
+            top += step
+        top += space
+    return picture(WIDTH, frame.bottom + 40, description, parts)
+
+
 def attribute_dots(costs: Sequence[AttributeCost], description: str) -> Markup:
     """What each planted attribute costs, as a dot with its whisker, against nothing lost."""
-    left = names_width([cost.name for cost in costs], ATTRIBUTE_LENGTH)
-    step = 18.0
-    frame = Box(left, 18, WIDTH - 12, 18 + step * len(costs))
-    scale = Scale.around([0.0, *(end for cost in costs for end in ends(cost.cost))], frame.left, frame.right)
-    parts = x_axis(scale, frame, "cost (percentage points)")
-    parts.append(line(scale(0), frame.top, scale(0), frame.bottom, "reference"))
-    for index, cost in enumerate(costs):
-        y = frame.top + step * (index + 0.5)
-        tooltip = f"{cost.name}: {percent(cost.cost.mean)} {bounds(cost.cost)}, {counted(cost.tasks, 'task')}"
-        parts.append(row_name(cost.name, ATTRIBUTE_LENGTH, left - 6, y + 3.5))
-        parts.append(whisker(scale, cost.cost, y, "whisker strong c0"))
-        parts.append(marker(scale(cost.cost.mean), y, 0, tooltip))
-    return picture(WIDTH, frame.bottom + 40, description, parts)
+    rows = []
+    for cost in costs:
+        told = f"{cost.name}: {percent(cost.cost.mean)} {bounds(cost.cost)}, {counted(cost.tasks, 'task')}"
+        rows.append((cost.name, [Mark(cost.cost, told)]))
+    x_label = "cost (percentage points)"
+    return interval_figure(rows, x_label, description, step=18, space=0, length=ATTRIBUTE_LENGTH, zero=True)
 
 
 def interval_rows(methods: Sequence[tuple[str, Sequence[Interval]]], x_label: str, description: str) -> Markup:
     """The intervals of each method below each other, each with its name; a refused one is left out."""
-    shown = [(name, [one for one in intervals if not one.refused]) for name, intervals in methods]
-    shown = [(name, intervals) for name, intervals in shown if intervals]
-    left = names_width([name for name, _ in shown], LABEL_LENGTH)
-    step, space = 12.0, 9.0
-    bottom = 4 + sum(len(intervals) * step + space for _, intervals in shown)
-    frame = Box(left, 4, WIDTH - 56, bottom)
-    scale = Scale.around([end for _, given in shown for one in given for end in ends(one)], frame.left, frame.right)
-    parts = x_axis(scale, frame, x_label)
-    top = frame.top + space / 2
-    for name, intervals in shown:
-        parts.append(row_name(name, LABEL_LENGTH, left - 6, top + len(intervals) * step / 2 + 3.5))
-        for one in intervals:
-            y = top + step / 2
-            parts.append(whisker(scale, one, y, "whisker strong c0"))
-            parts.append(marker(scale(one.mean), y, 0, f"{name}: {percent(one.mean)} {bounds(one)} {one.covers}"))
-            parts.append(text(frame.right + 6, y + 3.5, one.covers))
-            top += step
-        top += space
-    return picture(WIDTH, bottom + 40, description, parts)
+    rows = []
+    for name, intervals in methods:
+        given = [one for one in intervals if not one.refused]
+        marks = [Mark(one, f"{name}: {percent(one.mean)} {bounds(one)} {one.covers}", 0, one.covers) for one in given]
+        rows += [(name, marks)] if marks else []
+    return interval_figure(rows, x_label, description, step=12, space=9)
 
 
 def plan_figure(plan: Plan, own_query: int, description: str) -> Markup:
@@ -194,3 +236,65 @@ def _label(x: float, y: float, label: str, box: Box, color: int) -> list[Markup]
     leader = [line(x, y, end_x, end_y, f"leader c{color}")] if math.hypot(end_x - x, end_y - y) > 7 else []
     middle = (box.left + box.right) / 2
     return [*leader, text(middle, box.bottom - 2.5, label, "middle", f"point-label c{color}")]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One classifier on one axis; the others by their least, quartiles and most."""
+
+    name: str
+    own: Interval
+    others: tuple[float, ...]
+
+
+def standing(rows: Sequence[Standing], x_label: str, description: str) -> Markup:
+    """One row per axis: a line over the range of all, a bar over their middle half, and the own interval."""
+    left = names_width([one.name for one in rows], NAME_LENGTH)
+    frame = Box(left, 4, WIDTH - 10, 4 + STEP * len(rows))
+    reached = [end for one in rows for end in (*ends(one.own), *one.others)]
+    scale = Scale.around(reached, frame.left, frame.right)
+    parts = x_axis(scale, frame, x_label)
+    for number, one in enumerate(rows):
+        y = frame.top + STEP * (number + 0.5)
+        least, low, median, high, most = map(scale, one.others)
+        tooltip = f"{one.name}: {percent(one.own.mean)} {bounds(one.own)}; half of all within "
+        tooltip += f"{percent(one.others[1])} and {percent(one.others[3])}"
+        parts += [
+            row_name(one.name, NAME_LENGTH, left - 6, y + 3.5),
+            line(least, y, most, y, "axis"),
+            element("rect", x=low, y=y - 5, width=max(high - low, 1.0), height=10, class_="t0"),
+            line(median, y - 5, median, y + 5, "axis"),
+            whisker(scale, one.own, y, "whisker strong c1"),
+            marker(scale(one.own.mean), y, 1, tooltip),
+        ]
+    return picture(WIDTH, frame.bottom + 40, description, parts)
+
+
+def task_scatter_panels(comparison: Comparison) -> list[tuple[str, Markup]]:
+    """Each task set with its figure."""
+    return [
+        (
+            f"{group_name(comparison, one.design, one.group)}: r = {one.r}",
+            _task_scatter(one, METRIC_NAMES[comparison.metric]),
+        )
+        for one in task_scatters(comparison)
+    ]
+
+
+def _task_scatter(one: TaskScatter, metric: str) -> Markup:
+    frame = Box(44, 8, SQUARE - 8, 264)
+    reached = [*one.x.tolist(), *one.y.tolist()]
+    low, high = max(min(reached) - 2, -1.0), min(max(reached) + 2, 101.0)
+    x_scale, y_scale = Scale(low, high, frame.left, frame.right), Scale(low, high, frame.bottom, frame.top)
+    parts = [
+        *x_axis(x_scale, frame, f"{metric} of {shortened(one.first, TITLE_LENGTH)} (%)"),
+        *y_axis(y_scale, frame, f"{metric} of {shortened(one.second, TITLE_LENGTH)} (%)"),
+        line(x_scale(low), y_scale(low), x_scale(high), y_scale(high), "reference"),
+    ]
+    for x, y, tasks in zip(one.x.tolist(), one.y.tolist(), one.tasks.tolist(), strict=True):
+        told = element("title", f"{x:.1f} and {y:.1f}: {tasks} {'task' if tasks == 1 else 'tasks'}")
+        radius = 1.5 * math.sqrt(tasks)  # the area says how many
+        parts.append(element("circle", told, cx=x_scale(x), cy=y_scale(y), r=radius, class_="mark c0"))
+    total = int(one.tasks.sum())
+    described = f"{metric} of {one.first} and of {one.second} on {total} tasks, Pearson's r {one.r}."
+    return picture(SQUARE, 304, described, parts)

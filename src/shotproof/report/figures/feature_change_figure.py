@@ -9,14 +9,12 @@ import numpy as np
 from markupsafe import Markup
 
 from shotproof.analysis.feature_change import Change, FeatureChange
+from shotproof.comparison.numbers import p_value
 from shotproof.core.draws import bits
 from shotproof.core.errors import InputError
 from shotproof.core.storage.whole_files import write_text
-from shotproof.report.figures.chart_axes import x_axis, y_axis
-from shotproof.report.figures.figure_file import write_svg
-from shotproof.report.figures.svg import COLORS, MARKERS, Box, Scale, element, picture, text
+from shotproof.report.figures.svg import COLORS, MARKERS, Box, Scale, element, picture, text, write_svg, x_axis, y_axis
 from shotproof.report.pages.render import render
-from shotproof.report.pages.wording import p_value
 from shotproof.stats.intervals import Interval
 
 WIDTH, HEIGHT = 480, 360

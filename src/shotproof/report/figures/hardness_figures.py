@@ -9,10 +9,23 @@ from markupsafe import Markup
 
 from shotproof.analysis.explanation.explain import Explanation
 from shotproof.analysis.explanation.hardness import Hardness, Ways
-from shotproof.report.figures.chart_axes import ends, whisker, x_axis, y_axis
+from shotproof.comparison.numbers import bounds, percent
 from shotproof.report.figures.charts import ATTRIBUTE_LENGTH, WIDTH
-from shotproof.report.figures.svg import COLORS, Box, Scale, curve, line, marker, names_width, picture, row_name
-from shotproof.report.pages.wording import bounds, percent
+from shotproof.report.figures.svg import (
+    COLORS,
+    Box,
+    Scale,
+    curve,
+    ends,
+    line,
+    marker,
+    names_width,
+    picture,
+    row_name,
+    whisker,
+    x_axis,
+    y_axis,
+)
 
 MAX_POINTS = 250  # of a set in the scatter: more would only cover each other
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.numbers import bounds, percent, typeset
 from shotproof.report.figures.svg import element, names_width, picture, row_name, shortened, text, text_width
-from shotproof.report.pages.wording import bounds, percent, typeset
 from shotproof.stats.intervals import Interval
 
 Cells = Mapping[tuple[str, str], Interval]  # by encoder and method
@@ -25,14 +25,13 @@ def heat_maps(comparison: Comparison) -> list[tuple[str, Markup]]:
         return []
     accuracies: dict[str, dict[tuple[str, str], Interval]] = {}
     losses: dict[str, dict[tuple[str, str], Interval]] = {}
-    for row in comparison.rows:
-        design, key = comparison.design_name(row.design), (comparison.encoder_names[row.encoder], row.method)
-        for measured in (row.reference, row.biased):
-            if measured:
-                accuracies.setdefault(f"Acc (%), {measured.sampler}, {design}", {})[key] = measured.accuracy
-        if row.gap and row.reference and row.biased:
-            name = f"Loss of Acc (points), {row.reference.sampler} - {row.biased.sampler}, {design}"
-            losses.setdefault(name, {})[key] = row.gap["acc"]
+    for row in [*comparison.rows("accuracy", "acc"), *comparison.rows("gap", "acc")]:
+        encoder, method = row.classifier
+        design = comparison.design_name(row.design)
+        maps, name = accuracies, f"Acc (%), {row.tasks}, {design}"
+        if row.reference is not None:
+            maps, name = losses, f"Loss of Acc (points), {row.reference} - {row.tasks}, {design}"
+        maps.setdefault(name, {})[comparison.encoder_names[encoder], method] = row.interval
     order = best_first(*accuracies.values())  # of all maps alike, so that they can be read side by side
     return [(name, heat_map(cells, name, order)) for name, cells in (accuracies | losses).items()]
 

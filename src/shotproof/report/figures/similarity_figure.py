@@ -11,8 +11,7 @@ from markupsafe import Markup
 from shotproof.analysis.similarity import Similarity
 from shotproof.core.draws import bits
 from shotproof.core.storage.whole_files import write_text
-from shotproof.report.figures.chart_axes import x_axis, y_axis
-from shotproof.report.figures.svg import Box, Scale, element, line, marker, picture
+from shotproof.report.figures.svg import Box, Scale, element, line, marker, picture, x_axis, y_axis
 from shotproof.report.pages.render import render
 
 WIDTH, HEIGHT = 360, 344

@@ -6,10 +6,16 @@ Every text and attribute is escaped. Colors come from the page's style sheet by 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from markupsafe import Markup, escape
+
+from shotproof.comparison.numbers import typeset
+from shotproof.core.storage.whole_files import write_text
+from shotproof.stats.intervals import Interval
 
 FONT_SIZE = 10
 # Mean width of a sans-serif character, generous so that real text stays inside its box.
@@ -24,6 +30,12 @@ MARKERS = (
     "M0-4.3L4.1-1.3L2.5 3.5H-2.5L-4.1-1.3Z",
 )
 COLORS = 8
+STYLE = Path(__file__).parents[1] / "pages" / "templates" / "page.css"
+TITLE_HEIGHT = 20
+MARGIN = 8
+ENLARGED = 1.5  # where the file is shown as an image, of the page's smallest size
+
+_OPENING = re.compile(r'<svg viewBox="0 0 (\S+) (\S+)"([^>]*)>')
 
 
 def element(tag: str, *content: str, **attributes: str | float) -> Markup:
@@ -199,3 +211,60 @@ def _boxes_around(point: tuple[float, float], width: float, points: Sequence[tup
 
 def _value(value: str | float) -> str:
     return str(escape(value)) if isinstance(value, str) else f"{round(value, 1):g}"
+
+
+def x_axis(scale: Scale, frame: Box, label: str, ticks: Sequence[float] | None = None) -> list[Markup]:
+    """The axis below a frame, with its grid; ticks are round values unless given."""
+    parts = [line(frame.left, frame.bottom, frame.right, frame.bottom, "axis")]
+    for value in scale.ticks() if ticks is None else ticks:
+        x = scale(value)
+        parts += [line(x, frame.top, x, frame.bottom, "grid"), text(x, frame.bottom + 14, _tick(value), "middle")]
+    parts.append(text((frame.left + frame.right) / 2, frame.bottom + 31, label, "middle", "axis-label"))
+    return parts
+
+
+def y_axis(scale: Scale, frame: Box, label: str) -> list[Markup]:
+    """The axis left of a frame, with its grid."""
+    parts = [line(frame.left, frame.top, frame.left, frame.bottom, "axis")]
+    for value in scale.ticks():
+        y = scale(value)
+        parts += [line(frame.left, y, frame.right, y, "grid"), text(frame.left - 6, y + 3.5, _tick(value), "end")]
+    x, y = FONT_SIZE, (frame.top + frame.bottom) / 2
+    turned = f"rotate(-90 {x} {y:g})"
+    parts.append(element("text", label, x=x, y=y, transform=turned, text_anchor="middle", class_="axis-label"))
+    return parts
+
+
+def whisker(scale: Scale, interval: Interval, at: float, class_: str, *, vertical: bool = False) -> Markup:
+    """An interval as a line across, at this height; or upright."""
+    low, high = map(scale, ends(interval))
+    return line(at, low, at, high, class_) if vertical else line(low, at, high, at, class_)
+
+
+def ends(interval: Interval) -> tuple[float, float]:
+    """The interval's ends; a single task gives none, and its mean stands for both."""
+    if math.isnan(interval.low):
+        return interval.mean, interval.mean
+    return interval.low, interval.high
+
+
+def _tick(value: float) -> str:
+    return typeset(f"{round(value, 6):g}")
+
+
+def write_svg(path: Path, figure: Markup, title: str) -> None:
+    """Write a figure below its title."""
+    opening = _OPENING.match(figure)
+    assert opening, "a figure by svg.picture"
+    width, height = float(opening[1]), float(opening[2])
+    parts = [
+        element("style", Markup(STYLE.read_text(encoding="utf-8"))),
+        text(0, TITLE_HEIGHT - 9, title, class_="axis-label"),
+        element("g", Markup(figure[opening.end() :].removesuffix("</svg>")), transform=f"translate(0 {TITLE_HEIGHT})"),
+    ]
+    across, down = width + 2 * MARGIN, TITLE_HEIGHT + height + 2 * MARGIN
+    size = f'viewBox="{-MARGIN} {-MARGIN} {across:g} {down:g}" width="{ENLARGED * across:g}"'
+    # Opened by itself, a transparent figure would be on the viewer's own color, which may be that of its text.
+    ground = 'style="background: var(--paper)"'
+    inner = "".join(parts)
+    write_text(path, f'<svg xmlns="http://www.w3.org/2000/svg" {size} {ground}{opening[3]}>{inner}</svg>\n')

@@ -18,12 +18,11 @@ import numpy as np
 from markupsafe import Markup
 
 from shotproof.comparison.leaderboard import BoardAxis, BoardEntry, Column, Leaderboard
-from shotproof.comparison.numbers import listed
+from shotproof.comparison.numbers import level, listed, typeset
 from shotproof.core.nouns import counted, nouns
 from shotproof.core.records import UNKNOWN
 from shotproof.report.explorer.explorer_site import STATIC as EXPLORER_STATIC
-from shotproof.report.figures.standing import Standing, standing
-from shotproof.report.pages import wording
+from shotproof.report.figures.charts import Standing, standing
 from shotproof.report.pages.axis_tables import NAMES
 from shotproof.report.pages.render import TEMPLATES, environment
 from shotproof.stats.intervals import meanings
@@ -46,7 +45,7 @@ def site_files(board: Leaderboard, title: str) -> Iterator[tuple[str, str]]:
     medium = media.pop() if len(media) == 1 else None
     shared: dict[str, Any] = {
         "version": __version__,
-        "level": wording.level(board.level),
+        "level": level(board.level),
         "meaning": meanings(medium)[board.covers],
         "mixed": len({one.covers for one in board.columns}) > 1,
     }
@@ -107,8 +106,7 @@ def _lead(board: Leaderboard) -> str:
 def _about(axis: BoardAxis) -> str:
     """What an axis is, in a sentence or two."""
     slot, sets = axis.slot, axis.sets
-    plain = "Random tasks" if sets.tasks.sampler == "random" else f"Tasks by the sampler {sets.tasks.sampler}"
-    stresses = next((name for key, name in NAMES.items() if key == sets.axis), plain)
+    stresses = NAMES.get(sets.axis, f"Tasks by the sampler {sets.tasks.sampler}")
     shots = counted(slot.shot, "shot") if slot.shot else "several shots"
     sizes = f"{counted(sets.tasks.tasks, 'task')} of {slot.way or 'several'} ways, {shots}"
     queries = f"{counted(slot.query, 'query', 'queries')} per class" if slot.query else "queries that vary"
@@ -122,7 +120,7 @@ def _data(board: Leaderboard, pages: list[str]) -> dict[str, Any]:
     places = {one.sets.tasks.digest: place for place, one in enumerate(board.axes)}
     data_sets = board.data_sets
     return {
-        "level": wording.level(board.level),
+        "level": level(board.level),
         "covers": board.covers,
         "metric": board.metric,
         "dataSets": data_sets,
@@ -177,7 +175,7 @@ def _tables(
             row[name] = column and interval and {"interval": interval, "rank": column.ranks[place]}
         if any(row.values()):
             verdict, advice = entry.told.get(number, ("", ""))
-            row |= {"name": axis.name, "verdict": wording.typeset(verdict), "advice": advice}
+            row |= {"name": axis.name, "verdict": typeset(verdict), "advice": advice}
             tables.setdefault(axis.data_set, []).append({**row, "digest": axis.sets.tasks.digest})
     return list(tables.items())
 

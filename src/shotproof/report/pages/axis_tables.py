@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from markupsafe import Markup
 
-from shotproof.comparison.comparison import Comparison, GapRow
-from shotproof.comparison.wide import METRIC_NAMES
+from shotproof.comparison.card import SHOTS
+from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.estimate_rows import EstimateRow
+from shotproof.comparison.numbers import METRIC_NAMES, metric_symbol
 from shotproof.core.records import UNKNOWN
 from shotproof.report.figures.charts import Bar, Point, gap_bars, gap_domain, scatter
-from shotproof.report.figures.context_figures import ContextPanel, context_panels
+from shotproof.report.figures.loss_curves import LossPanel, context_panels
 from shotproof.report.figures.svg import marker
-from shotproof.report.pages import wording
 from shotproof.results.origin import Design
-from shotproof.stats.intervals import Interval
-from shotproof.stats.ranks import RankRange
 from shotproof.tasks.sampler import Axis
 
 HEADINGS: dict[Axis, str] = {
@@ -28,10 +26,13 @@ HEADINGS: dict[Axis, str] = {
     "classes": "What happens when classes are alike?",
     "queries": "What happens when queries are unequal?",
 }
-NAMES: dict[Axis, str] = {
+NAMES: dict[str, str] = {
+    SHOTS: "Random tasks",
     **{"attributes": "Attributes", "contexts": "Contexts", "conditions": "Conditions", "difficulty": "Hard tasks"},
     **{"classes": "Alike classes", "queries": "Unequal queries"},
 }
+
+Names = Mapping[tuple[Design, str], str]  # what figures call the task sets of a section
 
 
 @dataclass(frozen=True)
@@ -45,24 +46,23 @@ class BarFigure:
 
 @dataclass(frozen=True)
 class AxisSection:
-    """One axis: its rows, and its figures.
+    """One axis: a row per classifier, design and task set, by the gap; and its figures.
 
-    ranks: by the share of skill lost, by row
     heading: the question that it answers
     labels: what marks of the scatters are labeled by
     points, skill: what is lost, in points (beyond the placebo where there is one) and in percent of the skill
     """
 
     axis: Axis
-    rows: list[GapRow]
-    ranks: list[RankRange | None]
+    rows: list[EstimateRow]
     scatters: list[tuple[str, Markup]]
     encoder_keys: list[tuple[Markup, str]]
     points: BarFigure
     skill: BarFigure
     labels: str
-    contexts: list[ContextPanel]
+    contexts: list[LossPanel]
     heading: str
+    has_placebo: bool
 
     @property
     def name(self) -> str:
@@ -72,125 +72,95 @@ class AxisSection:
     @property
     def sets(self) -> list[str]:
         """The task sets that are measured."""
-        return list(dict.fromkeys(row.biased.sampler for row in self.rows if row.biased))
+        return list(dict.fromkeys(row.tasks for row in self.rows))
 
     @property
     def references(self) -> list[str]:
         """What they are measured against."""
-        return list(dict.fromkeys(row.reference.sampler for row in self.rows if row.reference))
-
-    @property
-    def has_placebo(self) -> bool:
-        """Whether some gap stands beside that of a placebo."""
-        return any(row.excess for row in self.rows)
+        return list(dict.fromkeys(str(row.reference) for row in self.rows))
 
     def metric(self, name: str, labels: list[str]) -> str:
         """A metric on the only set of these, by its symbol, or on any of them."""
-        return wording.metric(name, labels[0]) if len(labels) == 1 else f"{name} on the set"
+        return metric_symbol(name, labels[0]) if len(labels) == 1 else f"{name} on the set"
 
 
 def axis_sections(comparison: Comparison) -> list[AxisSection]:
-    """One section for each axis, in the order of the axes."""
-    ranks = {
-        (block.design, loss.label, row.classifier): row.rank(comparison.metric)
-        for block in comparison.blocks
-        for loss in block.losses
-        for row in loss.skill.rows
-    }
+    """One section per axis that something was measured on, in the order of `HEADINGS`."""
     sections = []
+    metric = METRIC_NAMES[comparison.metric]
     for axis in HEADINGS:
-        rows = [row for row in comparison.rows if row.axis == axis]
+        rows = comparison.rows("gap", axis=axis)
         if not rows:
             continue
-        several = len({row.biased.sampler for row in rows if row.biased}) > 1
-        named: dict[tuple[Design, str], str] = {}
-        for row in rows:
-            assert row.biased is not None
-            design_name = comparison.design_name(row.design)
-            label = row.biased.sampler
-            named[row.design, label] = f"{label}, {design_name}" if several else design_name
-        metric = METRIC_NAMES[comparison.metric]
-        in_points = _bars(
-            comparison, rows, named, lambda row: (row.excess or row.gap)[comparison.metric], f"{metric} lost (points)"
-        )
-        in_skill = _bars(
-            comparison, rows, named, lambda row: row.skill_lost[comparison.metric], f"skill lost in {metric} (%)"
-        )
+        several = len({row.tasks for row in rows}) > 1
+        named = {
+            (row.design, row.tasks): f"{row.tasks}, " * several + comparison.design_name(row.design) for row in rows
+        }
+        excesses = comparison.rows("excess", axis=axis)
+        beyond = {(row.design, row.tasks) for row in excesses}
+        lost = [*(row for row in rows if (row.design, row.tasks) not in beyond), *excesses]
         sections.append(
             AxisSection(
                 axis,
                 rows,
-                [ranks.get((row.design, _label(row), row.classifier)) for row in rows],
                 _scatters(comparison, rows, named),
                 [(marker(5, 5, index), name) for index, name in enumerate(comparison.encoder_names.values())],
-                in_points,
-                in_skill,
+                _bars(comparison, lost, named, f"{metric} lost (points)"),
+                _bars(comparison, comparison.rows("skill_lost", axis=axis), named, f"skill lost in {metric} (%)"),
                 "encoder" if _tells_encoders(comparison) else "method",
                 context_panels(comparison) if axis == "contexts" else [],
                 HEADINGS[axis].format(context=comparison.context.replace("_", " ")),
+                bool(excesses),
             )
         )
     return sections
 
 
-def _label(row: GapRow) -> str:
-    assert row.biased is not None
-    return row.biased.sampler
-
-
-def _scatters(
-    comparison: Comparison, rows: Sequence[GapRow], named: dict[tuple[Design, str], str]
-) -> list[tuple[str, Markup]]:
+def _scatters(comparison: Comparison, rows: Sequence[EstimateRow], named: Names) -> list[tuple[str, Markup]]:
     """The reference's Acc against the wAcc on the other tasks, one panel per design and task set."""
     panels = []
     for (design, label), name in named.items():
-        chosen = [row for row in rows if (row.design, _label(row)) == (design, label)]
-        reference = next(row.reference.sampler for row in chosen if row.reference)
-        accuracy, worst = wording.metric("Acc", reference), wording.metric("wAcc", label)
-        points = [
-            Point(
-                comparison.encoder_names[row.encoder] if _tells_encoders(comparison) else row.method,
-                comparison.classifier_title(row.classifier),
-                comparison.encoders.index(row.encoder),
-                row.reference.accuracy,
-                row.biased.worst,
+        chosen = [row for row in rows if (row.design, row.tasks) == (design, label)]
+        accuracy, worst = metric_symbol("Acc", str(chosen[0].reference)), metric_symbol("wAcc", label)
+        points = []
+        for row in chosen:
+            x, y = (
+                comparison.number(row, "accuracy", "acc", row.reference),
+                comparison.number(row, "accuracy", "wacc"),
             )
-            for row in chosen
-            if row.reference and row.biased
-        ]
+            assert x is not None
+            assert y is not None
+            encoder, method = row.classifier
+            label = comparison.encoder_names[encoder] if _tells_encoders(comparison) else method
+            title = comparison.classifier_title(row.classifier)
+            points.append(Point(label, title, comparison.encoders.index(encoder), x, y))
         described = f"Scatter plot of {len(points)} classifiers on {name} tasks: {accuracy} against {worst}."
         figure = scatter(points, f"{accuracy} (%)", f"{worst} (%)", f"{described} The table has the values.")
         panels.append((name, figure))
     return panels
 
 
-def _bars(
-    comparison: Comparison,
-    rows: Sequence[GapRow],
-    named: dict[tuple[Design, str], str],
-    value: Callable[[GapRow], Interval],
-    unit: str,
-) -> BarFigure:
+def _bars(comparison: Comparison, rows: Sequence[EstimateRow], named: Names, unit: str) -> BarFigure:
     """One panel per encoder with a row per method, or of a single method one panel with a row per encoder.
 
     A row has one bar per design and task set; all are on one scale. What has no number is left out.
     """
-    shown = [(row, one) for row in rows if not _lacks_number(one := value(row))]
+    shown = [row for row in rows if row.interval.has_mean]
     tints = {key: index + (len(named) == 1) for index, key in enumerate(named)}  # the first is pale beside others
-    domain = gap_domain([one for _, one in shown])
+    domain = gap_domain([row.interval for row in shown])
     by_encoder = _tells_encoders(comparison)
     bars: dict[str, dict[str, list[Bar]]] = {}
-    for row, one in shown:
-        encoder, key = comparison.encoder_names[row.encoder], (row.design, _label(row))
-        panel, name = (row.method, encoder) if by_encoder else (encoder, row.method)
-        bars.setdefault(panel, {}).setdefault(name, []).append(Bar(tints[key], named[key], one))
+    for row in shown:
+        encoder, key = comparison.encoder_names[row.classifier.encoder], (row.design, row.tasks)
+        panel, name = (row.classifier.method, encoder) if by_encoder else (encoder, row.classifier.method)
+        bars.setdefault(panel, {}).setdefault(name, []).append(Bar(tints[key], named[key], row.interval))
     panels = []
     for panel, groups in bars.items():
         what = f"{len(groups)} encoders with {panel}" if by_encoder else f"{len(groups)} methods on encoder {panel}"
         described = f"Bars of {what}: {unit}. The table has the values."
         panels.append((panel, gap_bars(list(groups.items()), domain, unit, described)))
     keys = [(f"t{tints[key] % 6}", name) for key, name in named.items()]
-    return BarFigure(panels, keys, {row.encoder for row in rows} != {UNKNOWN})
+    return BarFigure(panels, keys, {row.classifier.encoder for row in rows} != {UNKNOWN})
 
 
 def _tells_encoders(comparison: Comparison) -> bool:
@@ -198,14 +168,8 @@ def _tells_encoders(comparison: Comparison) -> bool:
     return len(comparison.methods) == 1 and len(comparison.encoders) > 1
 
 
-def _lacks_number(interval: Interval) -> bool:
-    return interval.mean != interval.mean
-
-
-def alone_rows(comparison: Comparison) -> list[dict[str, Any]]:
-    """Classifiers on task sets that are neither measured against a reference nor one."""
-    return [
-        {"row": row, "measured": row.reference or row.biased}
-        for row in comparison.rows
-        if row.axis is None and (row.reference or row.biased)
-    ]
+def alone_rows(comparison: Comparison) -> list[EstimateRow]:
+    """Accuracies on task sets that are neither measured against a reference nor one."""
+    gaps = comparison.rows("gap")
+    used = {(row.design, label) for row in gaps for label in (row.tasks, row.reference)}
+    return [row for row in comparison.rows("accuracy", "acc") if (row.design, row.tasks) not in used]

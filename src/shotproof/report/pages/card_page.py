@@ -8,12 +8,11 @@ from typing import Any
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.card import Card, CardAxis, CardCost
+from shotproof.comparison.numbers import typeset
 from shotproof.core.errors import InputError
 from shotproof.core.storage.whole_files import write_text
 from shotproof.report.figures.card_figure import PHONE_PANEL, axes_figure, badge
-from shotproof.report.figures.figure_file import write_svg
-from shotproof.report.figures.svg import marker
-from shotproof.report.pages import wording
+from shotproof.report.figures.svg import marker, write_svg
 from shotproof.report.pages.album import CONTEXT, Album, Thumbnail
 from shotproof.report.pages.axis_tables import NAMES
 from shotproof.report.pages.render import render
@@ -47,22 +46,17 @@ def write_card_page(folder: Path, card: Card, catalog: Catalog | None = None) ->
         "title": f"How robust is {card.title}?",
         "card": card,
         "medium": card.medium,
-        "verdict": [wording.typeset(sentence) for sentence in card.verdict],
+        "verdict": [typeset(sentence) for sentence in card.verdict],
         "figure": figure,
         "phone_figure": axes_figure(card, PHONE_PANEL),
         "keys": [(marker(5, 5, 0), "on the axis"), (marker(5, 5, 6), "on its reference")],
-        "axes": [(axis, _axis_name(axis), _shown(axis, album, catalog, card)) for axis in card.axes],
+        "axes": [(axis, NAMES.get(axis.axis, "Other tasks"), _shown(axis, album, catalog, card)) for axis in card.axes],
         "album": album,
         "min_tasks": MIN_TASKS,
     }
     write_text(folder / PAGE_FILE, render("card.html", context))
-    write_svg(folder / FIGURE_FILE, figure, wording.typeset(f"{card.title}, {card.name}"))
+    write_svg(folder / FIGURE_FILE, figure, typeset(f"{card.title}, {card.name}"))
     write_text(folder / BADGE_FILE, badge(card))
-
-
-def _axis_name(axis: CardAxis) -> str:
-    """What people call what an axis stresses."""
-    return next((name for key, name in NAMES.items() if key == axis.axis), "Random tasks")
 
 
 def _shown(axis: CardAxis, album: Album, catalog: Catalog | None, card: Card) -> list[ShownCost]:

@@ -7,6 +7,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from shotproof.analysis.fooled import Fooled, FooledQuery
+from shotproof.comparison.comparison import Comparison
 from shotproof.core.runtime.runtime import current_runtime
 from shotproof.report.pages.album import CONTEXT, Album, Thumbnail
 from shotproof.report.pages.content import GalleryTask
@@ -124,3 +126,45 @@ def _rows(given: GalleryTask) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = given.chosen.answered.tasks.table.slice(rows[0], len(rows)).to_pylist()
     items = itertools.accumulate(len(row["support"]) + len(row["query"]) for row in found)
     return found[: max(2, sum(count <= SHOWN_ITEMS for count in items))]
+
+
+@dataclass(frozen=True)
+class ShownFooled:
+    """A query with its class's name for people, and the name of the class that it was called."""
+
+    found: FooledQuery
+    name: str
+    called: str
+    query: Thumbnail
+    own_support: list[Thumbnail]
+    called_support: list[Thumbnail]
+
+
+@dataclass(frozen=True)
+class FooledPart:
+    """The section: what it is about, and the examples."""
+
+    fooled: Fooled
+    classifier: str
+    set_name: str
+    examples: list[ShownFooled]
+
+
+def fooled_part(fooled: Fooled, comparison: Comparison, album: Album) -> FooledPart:
+    """The examples with their items in the album."""
+    column = fooled.column or CONTEXT
+    names = fooled.catalog.class_names
+
+    def shown(one: FooledQuery) -> ShownFooled:
+        query, own, called = (
+            album.thumbnails(items, fooled.catalog, column)
+            for items in ([one.item], one.own_support, one.called_support)
+        )
+        return ShownFooled(one, names[one.label], names[one.called], query[0], own, called)
+
+    return FooledPart(
+        fooled,
+        comparison.classifier_title(fooled.classifier),
+        f"{fooled.label} tasks ({comparison.design_name(fooled.design)})",
+        [shown(one) for one in fooled.examples],
+    )

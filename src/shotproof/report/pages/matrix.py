@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.numbers import MINUS, bounds, points, typeset
 from shotproof.comparison.sentences import fates_of
-from shotproof.report.pages.wording import MINUS, bounds, points, typeset
 from shotproof.results.origin import Design
 from shotproof.stats.block import Group
 from shotproof.stats.pairs import Pair
@@ -48,7 +48,7 @@ class Matrix:
 def matrices(comparison: Comparison) -> list[Matrix]:
     """The matrix of every task set, and of the skill lost on every one, that more than one classifier has."""
     return [
-        _matrix(comparison, group_name(comparison, block.design, group), group)
+        _pair_matrix(comparison, group_name(comparison, block.design, group), group)
         for block in comparison.blocks
         for group in [*block.measured, *(loss.skill for loss in block.losses)]
         if len(group.rows) > 1
@@ -61,20 +61,14 @@ def triple_matrices(comparison: Comparison) -> list[Matrix]:
     for block in comparison.blocks:
         for group in (one for one in block.groups if metric in one.triples):
             triples = group.triples[metric]
-            ordered = sorted(group.rows, key=lambda row: -row.means[metric])
-            names = {str(row.classifier): comparison.classifier_name(row.classifier) for row in ordered}
+            names = _best_first(comparison, group)
             cells = {
                 key: cell
                 for one, pair in zip(triples.pairs, group.pairs[metric, "sampler"], strict=True)
                 for key, cell in _triple_cells(one, names, group.correlation(pair, metric)).items()
             }
-            rows = [
-                (names[a], row.rank(metric), [cells.get((a, b)) for b in names])
-                for a, row in zip(names, ordered, strict=True)
-            ]
-            name = group_name(comparison, block.design, group)
-            note = fates_of([triples])
-            found.append(Matrix(name, False, rows, triples.conclusive, len(triples.pairs), note))
+            matrix = _matrix(comparison, group_name(comparison, block.design, group), group, names, cells)
+            found.append(replace(matrix, conclusive=triples.conclusive, note=fates_of([triples])))
     return found
 
 
@@ -83,20 +77,36 @@ def group_name(comparison: Comparison, design: Design, group: Group) -> str:
     return f"{group.title}, {comparison.design_name(design)}"
 
 
-def _matrix(comparison: Comparison, name: str, group: Group) -> Matrix:
-    metric = comparison.metric
+def _pair_matrix(comparison: Comparison, name: str, group: Group) -> Matrix:
+    """All pairs, with one sign for each interval."""
     found: dict[tuple[str, str], list[Pair]] = {}
     for covers in comparison.covers:
-        for pair in group.pairs[metric, covers]:
+        for pair in group.pairs[comparison.metric, covers]:
             for one in (pair, pair.turned()):
                 found.setdefault((one.a, one.b), []).append(one)
-    sign = 1 if group.quantity == "skill_lost" else -1  # the best first
+    names = _best_first(comparison, group)
+    cells = {(a, b): _cell(f"{names[a]} against {names[b]}", pairs) for (a, b), pairs in found.items()}
+    return _matrix(comparison, name, group, names, cells)
+
+
+def _best_first(comparison: Comparison, group: Group) -> dict[str, str]:
+    """What the page calls each classifier, by what pairs call it; of skill that is lost, the least first."""
+    metric, sign = comparison.metric, 1 if group.quantity == "skill_lost" else -1
     ordered = sorted(group.rows, key=lambda row: (math.isnan(row.means[metric]), sign * row.means[metric]))
-    names = {str(row.classifier): comparison.classifier_name(row.classifier) for row in ordered}
-    cells = [[None if a == b else _cell(f"{names[a]} against {names[b]}", found[a, b]) for b in names] for a in names]
-    rows = [(names[str(row.classifier)], row.rank(metric), of) for row, of in zip(ordered, cells, strict=True)]
-    conclusive: dict[str, int] = {covers: group.conclusive(metric, covers) for covers in comparison.covers}
-    return Matrix(name, group.against is not None, rows, conclusive, len(found) // 2)
+    return {str(row.classifier): comparison.classifier_name(row.classifier) for row in ordered}
+
+
+def _matrix(
+    comparison: Comparison,
+    name: str,
+    group: Group,
+    names: Mapping[str, str],
+    cells: Mapping[tuple[str, str], PairCell],
+) -> Matrix:
+    ranks = {str(row.classifier): row.rank(comparison.metric) for row in group.rows}
+    rows = [(names[a], ranks[a], [cells.get((a, b)) for b in names]) for a in names]
+    conclusive: dict[str, int] = {covers: group.conclusive(comparison.metric, covers) for covers in comparison.covers}
+    return Matrix(name, group.against is not None, rows, conclusive, len(cells) // 2)
 
 
 def _triple_cells(one: Triple, names: Mapping[str, str], r: float) -> dict[tuple[str, str], PairCell]:

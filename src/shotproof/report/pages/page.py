@@ -8,29 +8,25 @@ from typing import Any
 
 from shotproof.analysis.plan_curve import PlanCurve
 from shotproof.comparison.comparison import Comparison
+from shotproof.comparison.numbers import METRIC_NAMES
 from shotproof.comparison.sentences import next_steps
 from shotproof.comparison.summary import terms
 from shotproof.comparison.thinned import thinned
-from shotproof.comparison.wide import METRIC_NAMES
 from shotproof.core.storage.whole_files import write_text
-from shotproof.report.figures.charts import attribute_dots, interval_rows, plan_figure
+from shotproof.report.figures.charts import attribute_dots, interval_rows, plan_figure, task_scatter_panels
 from shotproof.report.figures.heat_maps import heat_maps
+from shotproof.report.figures.loss_curves import stage_panels
 from shotproof.report.figures.projection_figure import projection_part
 from shotproof.report.figures.similarity_figure import similarity_part
-from shotproof.report.figures.stage_figure import stage_panels
-from shotproof.report.figures.task_scatters import task_scatter_panels
-from shotproof.report.pages import wording
+from shotproof.report.pages.agreement_tables import detector_tables, seed_rows
 from shotproof.report.pages.album import Album
 from shotproof.report.pages.axis_tables import alone_rows, axis_sections
 from shotproof.report.pages.content import PageContent, SetCosts
-from shotproof.report.pages.detectors import detector_tables
-from shotproof.report.pages.fooled_pictures import fooled_part
-from shotproof.report.pages.gallery import make_gallery
+from shotproof.report.pages.gallery import fooled_part, make_gallery
 from shotproof.report.pages.matrix import group_name, matrices, triple_matrices
 from shotproof.report.pages.mismatch_examples import explanation_part
 from shotproof.report.pages.provenance import encoder_notes, notes_of, provenance
-from shotproof.report.pages.render import render
-from shotproof.report.pages.replicates import seeds_rows
+from shotproof.report.pages.render import render, with_terms
 from shotproof.results.evaluated import METRICS, Metric
 from shotproof.results.metrics import FEWEST_RANKED
 from shotproof.stats.block import Group
@@ -46,7 +42,7 @@ def write_page(path: Path, content: PageContent) -> None:
     # The gallery comes before the explanations: it may fill the page, of which their examples take little.
     shown = {row.classifier for group in comparison.groups for row in group.rows}
     gallery = make_gallery(content.gallery, album, shown) if content.gallery else None
-    in_short, *headline = wording.with_terms(
+    in_short, *headline = with_terms(
         [" ".join(content.comparison.summary()), *content.comparison.verdict()], terms(content.comparison)
     )
     context = {
@@ -59,7 +55,7 @@ def write_page(path: Path, content: PageContent) -> None:
         "fooled": fooled,
         "steps": next_steps(content.comparison, content.experiment),
         "data_sets": [one for one in comparison.data_sets if one.mean.quantity in ("accuracy", "gap", "skill_lost")],
-        "seeds": seeds_rows(comparison),
+        "seeds": seed_rows(comparison),
         "detectors": detector_tables(comparison),
         "axes": axis_sections(comparison),
         "alone": alone_rows(comparison),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from shotproof.comparison.comparison import Comparison
-from shotproof.report.figures.context_figures import context_panels
+from shotproof.report.figures.loss_curves import context_panels
 from shotproof.results.evaluated import METRICS, Classifier
 from shotproof.results.origin import Design
 from shotproof.stats.block import Block, ClassifierRow, Group, Loss, Quantity
@@ -38,7 +38,7 @@ def block(design: Design, losses: Mapping[str, Mapping[str, float]], reference: 
     others = [group(label, {name: 80 - loss for name, loss in lost.items()}) for label, lost in losses.items()]
     lost = [
         Loss(
-            "contexts",
+            "contexts" if reference == "iid" else "attributes",
             group(reference, of, label, "gap"),
             None,
             None,

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from shotproof.analysis.compare import compare
-from shotproof.report.pages.detectors import detector_tables
+from shotproof.report.pages.agreement_tables import detector_tables, seed_rows
 from tests.report_files import make_catalog, make_experiment, make_results, make_tasks
 
 
@@ -42,3 +43,27 @@ def test_variants_of_a_sampler_have_tables_of_their_own(tmp_path: Path) -> None:
 
 def test_one_detector_has_no_table(tmp_path: Path) -> None:
     assert detector_tables(compare(make_experiment(tmp_path)[0])) == []
+
+
+def test_the_mean_is_over_all_tasks_and_the_spread_over_seeds(tmp_path: Path) -> None:
+    catalog = make_catalog(tmp_path)
+    by_sampler = {
+        sampler: [
+            make_results(make_tasks(catalog, sampler, seed=seed), "pixels", {"ncc": share}, seed=3) for seed in range(3)
+        ]
+        for sampler, share in (("random", 0.8), ("fewstab", 0.4))
+    }
+    rows = seed_rows(compare([one for results in by_sampler.values() for one in results]))
+    assert [row.title for row in rows] == ["random", "fewstab", "gap, random - fewstab"]
+    accuracy = {
+        name: [one.counts("ncc").accuracy_by_task().mean() for one in results] for name, results in by_sampler.items()
+    }
+    expected = [accuracy["random"], accuracy["fewstab"], np.subtract(accuracy["random"], accuracy["fewstab"])]
+    for row, means in zip(rows, expected, strict=True):
+        assert (row.classifier.method, row.seeds) == ("ncc", [0, 1, 2])
+        assert row.interval.mean == pytest.approx(np.mean(means))
+        assert row.deviation == pytest.approx(np.std(means, ddof=1))
+
+
+def test_one_seed_has_no_spread(tmp_path: Path) -> None:
+    assert seed_rows(compare(make_experiment(tmp_path)[0])) == []
