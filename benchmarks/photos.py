@@ -26,6 +26,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import read_layout
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.features.encoders.lite0 import SIZE, Lite0, load_network
+from shotproof.features.encoders.pretrained_network import look_while_encoding
 from shotproof.features.features import Features
 from shotproof.media.images import open_image
 
@@ -57,6 +58,10 @@ def run(arguments: Sequence[str] = ()) -> None:
 def first_run(photos: Catalog) -> None:
     """Time words and features of the photos, each alone and together, and print how near the features are."""
     here = Runtime(cache=None, progress=False)
+
+    def old_way() -> tuple[list[list[str]], Features]:
+        return list(here.map(full_words, photos.paths, what=None, chunk=8)), features_of(FullLite0(), photos)
+
     old_words, new_words = timed(
         "photometric words",
         len(photos),
@@ -66,6 +71,14 @@ def first_run(photos: Catalog) -> None:
     old, new = timed(
         "lite0", len(photos), lambda: features_of(FullLite0(), photos), lambda: features_of(Lite0(), photos)
     )
+    _, (features, words) = timed(
+        "words and lite0 together",
+        len(photos),
+        old_way,
+        lambda: look_while_encoding(photos, Lite0(), PhotometricDetector().look, here),
+    )
+    assert words == new_words
+    assert features.array.tobytes() == new.array.tobytes()
     cosines = np.sum(old.array * new.array, axis=1) / np.prod(
         [np.linalg.norm(one.array, axis=1) for one in (old, new)], axis=0
     )

@@ -6,6 +6,7 @@ import contextlib
 import struct
 import warnings
 from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,9 @@ FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "GIF", "TIFF", "PPM")
 LEAST_SIDE = 448
 # How large JPEGs are decoded, for the fingerprints of what is made of images.
 REDUCED = f"jpeg>={LEAST_SIDE},2x"
+
+# What was decoded within `decoded_once`, by the path and how it was opened.
+_decoded: ContextVar[dict[tuple[Path, int, int], Image.Image] | None] = ContextVar("decoded", default=None)
 
 # What Pillow's decoders raise on broken files; the documented ones and those that slip through.
 _BROKEN = (
@@ -51,11 +55,27 @@ def open_image(path: Path, max_pixels: int = MAX_PIXELS, *, side: int | None = N
     Raises:
         UnreadableItem: the file is missing, broken or larger than `max_pixels`.
     """
+    least = 0 if side is None else max(LEAST_SIDE, 2 * side)
+    key, kept = (path, max_pixels, least), _decoded.get()
+    if kept is not None and key in kept:
+        return kept[key].copy()
     with _opened(path, max_pixels) as image:
-        if side is not None:
-            least = max(LEAST_SIDE, 2 * side)
+        if least:
             image.draft(None, (least, least))  # None: the mode of the file
-        return _to_rgb(ImageOps.exif_transpose(image))
+        rgb = _to_rgb(ImageOps.exif_transpose(image))
+    if kept is not None:
+        kept[key] = rgb
+    return rgb
+
+
+@contextlib.contextmanager
+def decoded_once() -> Iterator[None]:
+    """Decode an image once, if it is opened several times within: for whoever reads one file for several purposes."""
+    before = _decoded.set({})
+    try:
+        yield
+    finally:
+        _decoded.reset(before)
 
 
 def image_size(path: Path) -> tuple[int, int]:

@@ -17,7 +17,7 @@ from shotproof.catalog.clips import clip_digests, clips_of
 from shotproof.core.options import option
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.storage.store import OnError
-from shotproof.features.encoders.pretrained_network import Encoded
+from shotproof.features.encoders.pretrained_network import Encoded, Glance
 from shotproof.features.encoders.staged import STAGE, StagedEncoder
 from shotproof.models.model import Model
 from shotproof.models.preprocessing import Preprocessing
@@ -36,6 +36,7 @@ class ModelEncoder(StagedEncoder):
 
     about = "a model that shotproof train has written"
     example = "model:protonet.model"
+    reduces = True
 
     path: Path = option(help="the model", argument=True, path=True)
     maps: bool = option(False, "local maps in place of one vector")
@@ -110,7 +111,9 @@ class ModelEncoder(StagedEncoder):
         maps: list[torch.Tensor] = self.network.backbone.stages(self.preprocessing.prepared(batch))
         return [each.mean(dim=(2, 3)) for each in maps]
 
-    def encode_rows(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> Encoded:
+    def encode_rows(
+        self, catalog: Catalog, runtime: Runtime, on_error: OnError, glance: Glance | None = None
+    ) -> Encoded:
         """What was encoded, with the classes that the model has seen."""
-        rows = super().encode_rows(catalog, runtime, on_error)
+        rows = super().encode_rows(catalog, runtime, on_error, glance)
         return rows._replace(record=replace(rows.record, trained_on=self.model.record.seen))

@@ -16,13 +16,16 @@ import pytest
 import torch
 from PIL import Image
 
+from shotproof.attributes.detector import detect
+from shotproof.attributes.detectors.photometric import PhotometricDetector
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, UnreadableItem
 from shotproof.core.options import option
 from shotproof.core.records import FeaturesRecord, Maker, Source
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.features.encoder import encode
-from shotproof.features.encoders.pretrained_network import NetworkEncoder
+from shotproof.features.encoder import encode, recorded
+from shotproof.features.encoders.pixels import Pixels
+from shotproof.features.encoders.pretrained_network import NetworkEncoder, look_while_encoding
 from shotproof.features.features import Features, Tally
 from shotproof.media.images import open_image
 from tests.drawn_images import catalog_of, draw_catalog, draw_image
@@ -306,3 +309,49 @@ def test_a_catalog_without_a_readable_item_is_refused(tmp_path: Path) -> None:
 def test_what_to_do_about_errors_is_one_of_two(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="unknown value of on_error 'ignore'"):
         encode(draw_catalog(tmp_path, 1), Projection(), on_error="ignore")
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
+    """JPEGs that are large enough to be decoded at a part of their size, small images, a copy, and a broken one."""
+    folder = tmp_path_factory.mktemp("photos")
+    rng = np.random.default_rng(0)
+    for number in range(3):
+        coarse = Image.fromarray(rng.integers(0, 256, (4, 5, 3), dtype=np.uint8))
+        coarse.resize((1200, 960), Image.Resampling.BICUBIC).save(folder / f"{number}.jpg")
+    for number in range(3, 6):
+        draw_image(folder / f"{number}.png", number)
+    shutil.copy(folder / "1.jpg", folder / "copy.jpg")
+    (folder / "broken.jpg").write_bytes((folder / "0.jpg").read_bytes()[:3000])
+    return catalog_of(folder, sorted(path.name for path in folder.iterdir()))
+
+
+@pytest.mark.parametrize(("workers", "batch_size"), [(1, 4), (2, 1), (None, 3)])
+@pytest.mark.parametrize("known", [0, 4])
+@pytest.mark.parametrize("encoder", [Pixels(size=4), Pixels(size=250)], ids=["same-scale", "another-scale"])
+def test_words_and_features_are_the_same_made_together_or_apart(
+    photos: Catalog, tmp_path: Path, encoder: Pixels, known: int, workers: int | None, batch_size: int
+) -> None:
+    runtime = Runtime(cache=tmp_path, workers=workers, batch_size=batch_size, progress=False)
+    alone = Runtime(cache=None, workers=1, progress=False)
+    if known:
+        encode(Catalog(photos.table.slice(0, known), photos.root), encoder, runtime=runtime)
+    features, seen = look_while_encoding(photos, encoder, PhotometricDetector().look, runtime)
+    assert features is not None
+    apart = encode(photos, encoder, on_error="skip", runtime=alone)
+    assert recorded(features, encoder, photos).record == apart.record
+    assert features.table.equals(apart.table)
+    words = detect(photos, "photometric", runtime=alone).to_words()
+    together = detect(photos, "photometric", reader=lambda catalog, look: seen, runtime=alone).to_words()
+    assert together == words
+    assert words["broken.jpg"] is None
+    assert apart.record.skipped == ("broken.jpg",)
+
+
+def test_if_no_image_can_be_read_there_are_no_features_and_errors_are_seen(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"no image")
+    catalog = catalog_of(tmp_path, ["a.png", "missing.png"])
+    runtime = Runtime(cache=None, workers=1)
+    features, seen = look_while_encoding(catalog, Pixels(), PhotometricDetector().look, runtime)
+    assert features is None
+    assert [type(one) for one in seen] == [UnreadableItem, UnreadableItem]

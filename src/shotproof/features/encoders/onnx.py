@@ -87,6 +87,7 @@ class Onnx(NetworkEncoder):
 
     about = "any exported model of images or sounds in ONNX, with its preprocessing stated (extra: onnx)"
     example = "onnx:model.onnx(size=224)"
+    reduces = True
 
     path: Path = option(help="the model", argument=True, path=True)
     input: str | None = option(None, "what it takes; None: as its input's axes tell", choices=INPUTS)

@@ -8,7 +8,8 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ from shotproof.core.storage.store import OnError, Store, Writer, feature_store, 
 from shotproof.features.encoder import Encoder
 from shotproof.features.features import Features, Tally
 from shotproof.media.clip import SOUND_EXTENSIONS
-from shotproof.media.images import IMAGE_EXTENSIONS
+from shotproof.media.images import IMAGE_EXTENSIONS, decoded_once
 
 if TYPE_CHECKING:
     import torch  # imported where it is used: processes that decode files have no need of it
@@ -46,6 +47,7 @@ class NetworkEncoder(Encoder):
 
     medium: ClassVar[str] = "image"  # what its items are: `image` or `sound`
     maps: bool = False  # whether `forward` gives local maps, [b, d, h, w]
+    reduces: ClassVar[bool] = False  # whether `load` gives `open_image` a side, so that decoding photos is quick
     network: Any = None  # what `forward` uses; a module of PyTorch is moved to the device
 
     @property
@@ -98,12 +100,24 @@ class NetworkEncoder(Encoder):
 
     def encode(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> Features:
         """Encode what the cache lacks, and put the features in the order of the catalog."""
-        rows = self.encode_rows(catalog, runtime, on_error)
+        return self.features_of(self.encode_rows(catalog, runtime, on_error))
+
+    def features_of(self, rows: Encoded) -> Features:
+        """Return flat rows as features."""
         array = rows.values.reshape(len(rows.values), *rows.shape) if rows.shape else rows.values
         return Features.from_array(rows.items, array, record=rows.record, tally=rows.tally)
 
-    def encode_rows(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> Encoded:
-        """What the cache has or lacks of each item, as flat rows in the order of the catalog."""
+    def encode_rows(
+        self, catalog: Catalog, runtime: Runtime, on_error: OnError, glance: Glance | None = None
+    ) -> Encoded:
+        """Return what the cache has or lacks of each item, as flat rows in the order of the catalog.
+
+        Args:
+            catalog: the items
+            runtime: how to compute
+            on_error: what to do about an item whose file cannot be read
+            glance: looks at files that are decoded here; not on other machines
+        """
         if not len(catalog):
             raise InputError(f"encoder '{self.name}': the catalog has no items")
         self._refuse_other_media(catalog)
@@ -114,7 +128,7 @@ class NetworkEncoder(Encoder):
         # What is of no use without its shape is made anew.
         known = store.find(pc.unique(digests).drop_null() if store.shape or not self.keeps_shape else digests[:0])
         missing = _first_files(digests, files, known.column("key"))
-        encoded = self._encode_files(missing, store, runtime, on_error)
+        encoded = self._encode_files(missing, store, runtime, on_error, glance)
         table = pa.concat_tables([part for part in (known, *encoded) if len(part)] or [known])
         places = pc.index_in(digests, value_set=table.column("key"), skip_nulls=True)
         items = catalog.item_column
@@ -145,12 +159,15 @@ class NetworkEncoder(Encoder):
                 )
 
     def _encode_files(
-        self, files: Mapping[str, Any], store: Store, runtime: Runtime, on_error: OnError
+        self, files: Mapping[str, Any], store: Store, runtime: Runtime, on_error: OnError, glance: Glance | None
     ) -> list[pa.Table]:
         """Files by digest to tables of `key` (the digest) and `value` (the feature), one table per batch."""
         tables: list[pa.Table] = []
-        encode = self._encoded_elsewhere if runtime.remote else self.encoded
-        with closing(encode(files, runtime, on_error)) as encoded, Writer(store, SEGMENT_ROWS) as writer:
+        if runtime.remote:
+            batches = self._encoded_elsewhere(files, runtime, on_error)
+        else:
+            batches = self.encoded(files, runtime, on_error, glance)
+        with closing(batches) as encoded, Writer(store, SEGMENT_ROWS) as writer:
             for digests, values in encoded:
                 if self.keeps_shape and not tables:
                     store.keep_shape(self.shape_of(values))
@@ -159,7 +176,9 @@ class NetworkEncoder(Encoder):
                 writer.add(tables[-1])
         return tables
 
-    def encoded(self, files: Mapping[str, Any], runtime: Runtime, on_error: OnError) -> Generator[_Batch, None, None]:
+    def encoded(
+        self, files: Mapping[str, Any], runtime: Runtime, on_error: OnError, glance: Glance | None = None
+    ) -> Generator[_Batch, None, None]:
         """The digests and the features of files by digest, batch by batch, by the network in this process."""
         if not files:
             return
@@ -174,7 +193,7 @@ class NetworkEncoder(Encoder):
                 tensor = torch.from_numpy(self._stack([one.array for one in batch])).to(device)
                 return self._checked(self.compute(tensor), [files[one.digest] for one in batch])
 
-        decoded = runtime.map(self._decode, list(files.values()), what=f"encoding by {self}", chunk=FILES_PER_CHUNK)
+        decoded = self._decoded(list(files.values()), runtime, glance)
         # Each thread has a batch of its own. One that several threads share makes them wait for each other at every
         # layer, for long on a busy machine, and its features would depend on their number.
         with closing(decoded), _full_precision(), threads(size) as pool:
@@ -195,6 +214,20 @@ class NetworkEncoder(Encoder):
             yield from batches
             if unreadable is not None:
                 raise unreadable
+
+    def _decoded(
+        self, files: Sequence[Any], runtime: Runtime, glance: Glance | None
+    ) -> Generator[npt.NDArray[Any] | UnreadableItem, None, None]:
+        """Decode files in worker processes, in order, each once for the network and for the glance."""
+        title = f"encoding by {self}"
+        if glance is None:
+            yield from runtime.map(self._decode, files, what=title, chunk=FILES_PER_CHUNK)
+            return
+        both = _Both(glance.look, self._decode)
+        with closing(runtime.map(both, files, what=title, chunk=FILES_PER_CHUNK)) as each:
+            for file, (seen, array) in zip(files, each, strict=True):
+                glance.seen[file] = seen
+                yield array
 
     def _decode(self, path: Any) -> npt.NDArray[Any] | UnreadableItem:
         """What `load` gives; of an unreadable file its error, so that it keeps its place."""
@@ -223,6 +256,52 @@ class NetworkEncoder(Encoder):
             path = paths[int(np.argmax(broken))]
             raise InputError(f"encoder '{self.name}': the feature of {path} has a value that is not finite")
         return values
+
+
+@dataclass(frozen=True)
+class Glance:
+    """What a function says of files while they are decoded for a network, by file."""
+
+    look: Callable[[Path], Any]
+    seen: dict[Path, Any] = field(default_factory=dict)
+
+
+def look_while_encoding(
+    catalog: Catalog, encoder: NetworkEncoder, look: Callable[[Path], Any], runtime: Runtime
+) -> tuple[Features | None, list[Any]]:
+    """Encode a catalog and look at its images, decoding each once for both.
+
+    Args:
+        catalog: the images
+        encoder: one that opens images at a part of their size, as `look` does
+        look: what is asked of each image; it returns the error of one that cannot be read
+        runtime: how to compute
+
+    Returns:
+        What `encoder.encode` gives with `on_error` skip, None if no image can be read, and what was seen of each image.
+    """
+    glance = Glance(look)
+    try:
+        features = encoder.features_of(encoder.encode_rows(catalog, runtime, "skip", glance))
+    except UnreadableItem:
+        features = None
+    # Images whose features were in the cache, and copies of others, were not decoded.
+    rest = [path for path in dict.fromkeys(catalog.paths) if path not in glance.seen]
+    seen = runtime.map(look, rest, what=f"looking at {len(rest):,} more images", chunk=FILES_PER_BLOCK)
+    glance.seen.update(zip(rest, seen, strict=True))
+    return features, [glance.seen[path] for path in catalog.paths]
+
+
+@dataclass(frozen=True)
+class _Both:
+    """Look at a file and load it, decoding it once."""
+
+    look: Callable[[Path], Any]
+    load: Callable[[Path], Any]
+
+    def __call__(self, path: Path) -> tuple[Any, Any]:
+        with decoded_once():
+            return self.look(path), self.load(path)
 
 
 _Batch = tuple[list[str], npt.NDArray[Any]]  # digests, and the features of these
