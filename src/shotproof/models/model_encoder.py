@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.clips import clip_digests, clips_of
 from shotproof.core.options import option
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.storage.store import OnError
@@ -87,14 +84,6 @@ class ModelEncoder(StagedEncoder):
         empty = np.zeros((1, *self.preprocessing.stored_shape), self.preprocessing.stored_type)
         with torch.no_grad():  # weights loaded in inference mode could not be moved to a GPU
             return len(self.stages(torch.from_numpy(empty)))
-
-    def files(self, catalog: Catalog) -> Sequence[Any]:
-        """The file of each item, or the mixture that it stands for."""
-        return clips_of(catalog) if self.medium == "sound" else catalog.paths
-
-    def digests(self, files: Sequence[Any], runtime: Runtime, on_error: OnError) -> pa.Array:
-        """A digest of the content of each, [n]."""
-        return (clip_digests if self.medium == "sound" else super().digests)(files, runtime, on_error)
 
     def load(self, path: Any) -> npt.NDArray[Any]:
         """What the model keeps of an item, [height, width, channels]."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
-from shotproof.features.encoders.sound import LONGEST_CLIP, SoundEncoder
+from shotproof.features.encoders.pretrained_network import LONGEST_CLIP, SoundEncoder
 from shotproof.media.clip import SECONDS
 from shotproof.media.spectrogram import NORMS, SCALES, LogMel, log_mel
 

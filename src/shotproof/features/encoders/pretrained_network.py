@@ -18,22 +18,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.clips import clip_digests, clips_of
 from shotproof.core.errors import InputError, UnreadableItem
 from shotproof.core.records import FeaturesRecord
 from shotproof.core.runtime.devices import choose_device
 from shotproof.core.runtime.runtime import Runtime, current_runtime
 from shotproof.core.runtime.threads import threads
-from shotproof.core.storage.store import OnError, Store, Writer, feature_store, file_digests
+from shotproof.core.storage.store import OnError, Store, Writer, feature_store
 from shotproof.features.encoder import Encoder
 from shotproof.features.features import Features, Tally
-from shotproof.media.clip import SOUND_EXTENSIONS
+from shotproof.media.clip import SOUND_EXTENSIONS, read_clip
 from shotproof.media.images import IMAGE_EXTENSIONS, decoded_once
+from shotproof.media.mixture import Clip
 
 if TYPE_CHECKING:
     import torch  # imported where it is used: processes that decode files have no need of it
 
 SEGMENT_ROWS = 512
 FILES_PER_CHUNK = 8
+LONGEST_CLIP = 600  # seconds
 FILES_PER_BLOCK = 64  # that are decoded and encoded together on another machine
 EXTENSIONS = {"image": IMAGE_EXTENSIONS, "sound": SOUND_EXTENSIONS}
 EXAMPLES = {"image": "lite0 or hf:NAME", "sound": "logmel, birdnet or hf-audio:NAME"}
@@ -56,12 +59,12 @@ class NetworkEncoder(Encoder):
         """All that a feature depends on besides the file's content: name, weights' digest, preprocessing."""
 
     def files(self, catalog: Catalog) -> Sequence[Any]:
-        """What `load` takes for each item, [n]: its file."""
-        return catalog.paths
+        """What `load` takes for each item, [n]: its file, or of sounds the mixture that it stands for."""
+        return clips_of(catalog) if self.medium == "sound" else catalog.paths
 
     def digests(self, files: Sequence[Any], runtime: Runtime, on_error: OnError) -> pa.Array:
         """A digest of the content of each, [n]; with `on_error` skip, null where it cannot be read."""
-        return file_digests(files, runtime, on_error)
+        return clip_digests(files, runtime, on_error)
 
     @abstractmethod
     def load(self, path: Any) -> npt.NDArray[Any]:
@@ -98,9 +101,9 @@ class NetworkEncoder(Encoder):
         """What is cached of a batch."""
         return self.forward(batch)
 
-    def encode(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> Features:
+    def encode(self, catalog: Catalog, runtime: Runtime, on_error: OnError, glance: Glance | None = None) -> Features:
         """Encode what the cache lacks, and put the features in the order of the catalog."""
-        return self.features_of(self.encode_rows(catalog, runtime, on_error))
+        return self.features_of(self.encode_rows(catalog, runtime, on_error, glance))
 
     def features_of(self, rows: Encoded) -> Features:
         """Return flat rows as features."""
@@ -258,6 +261,29 @@ class NetworkEncoder(Encoder):
         return values
 
 
+class SoundEncoder(NetworkEncoder):
+    """An encoder of clips: the first `seconds` of each sound, a shorter one repeated, as one channel at `clip_rate`.
+
+    A mixture that is not written to disk is made on the fly, and cached by what it is made of.
+    """
+
+    medium = "sound"
+    seconds: float  # an option of each
+
+    def extras(self) -> Mapping[str, str]:
+        """What reads sounds."""
+        return {"soundfile": "sound"}
+
+    @property
+    @abstractmethod
+    def clip_rate(self) -> int:
+        """Samples per second of its clips."""
+
+    def load(self, path: Clip) -> npt.NDArray[np.float32]:
+        """The clip, [clip_rate * seconds]."""
+        return read_clip(path, self.clip_rate, self.seconds)
+
+
 @dataclass(frozen=True)
 class Glance:
     """What a function says of files while they are decoded for a network, by file."""
@@ -282,7 +308,7 @@ def look_while_encoding(
     """
     glance = Glance(look)
     try:
-        features = encoder.features_of(encoder.encode_rows(catalog, runtime, "skip", glance))
+        features = encoder.encode(catalog, runtime, "skip", glance)
     except UnreadableItem:
         features = None
     # Images whose features were in the cache, and copies of others, were not decoded.
