@@ -1,7 +1,8 @@
 """Photos of a phone: reading them for photometric words and for `lite0`, and `lite0` on images that are small already.
 
-Both ways are timed in one run, one after the other. The old way decodes every pixel and runs the network as its package
-builds it; it is kept here as a plain baseline only.
+Both ways are timed in one run, in turns of a few images, so that other work on the machine slows both down. The old way
+decodes every pixel, once for words and once for features, and runs the network as its package builds it; it is kept
+here as a plain baseline only.
 
     python -m benchmarks.photos --photos 200
 """
@@ -13,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import read_layout
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.features.encoders.lite0 import SIZE, Lite0, load_network
+from shotproof.features.encoders.pretrained_network import look_while_encoding
 from shotproof.features.features import Features
 from shotproof.media.images import open_image
 
@@ -34,6 +36,8 @@ SMALL = 128  # pixels of the shorter side of images that are small already
 CLASSES = 10
 NOISE = 7.0  # standard deviation: files of 3 to 4 MB, as phones write them
 SHAPES = 40
+TURN = 30  # images that each way takes at a time
+HERE = Runtime(cache=None, progress=False)
 
 
 def run(arguments: Sequence[str] = ()) -> None:
@@ -51,39 +55,49 @@ def run(arguments: Sequence[str] = ()) -> None:
         first_run(photos)
         small = make_photos(Path(name) / "small", options.small, (SMALL * WIDTH // HEIGHT, SMALL))
         print(f"{len(small):,} images of {SMALL} pixels on the shorter side", flush=True)
-        timed("lite0", len(small), lambda: features_of(FullLite0(), small), lambda: features_of(Lite0(), small))
+        timed("lite0", small, partial(features_of, FullLite0()), partial(features_of, Lite0()))
 
 
 def first_run(photos: Catalog) -> None:
     """Time words and features of the photos, each alone and together, and print how near the features are."""
-    here = Runtime(cache=None, progress=False)
-    old_words, new_words = timed(
-        "photometric words",
-        len(photos),
-        lambda: list(here.map(full_words, photos.paths, what=None, chunk=8)),
-        lambda: [*PhotometricDetector().detect(photos, here).values()],
+    old_words, new_words = timed("photometric words", photos, full_words, words_of)
+    old_features, new_features = timed(
+        "lite0", photos, partial(features_of, FullLite0()), partial(features_of, Lite0())
     )
-    old, new = timed(
-        "lite0", len(photos), lambda: features_of(FullLite0(), photos), lambda: features_of(Lite0(), photos)
+    encoder = FullLite0()
+    _, together = timed(
+        "words and lite0",
+        photos,
+        lambda catalog: [(full_words(catalog), features_of(encoder, catalog))],
+        lambda catalog: [look_while_encoding(catalog, Lite0(), PhotometricDetector().look, HERE)],
     )
-    cosines = np.sum(old.array * new.array, axis=1) / np.prod(
-        [np.linalg.norm(one.array, axis=1) for one in (old, new)], axis=0
+    assert [seen for _, part in together for seen in part] == new_words
+    old, new, both = (
+        np.concatenate([features.array for features in parts])
+        for parts in (old_features, new_features, [features for features, _ in together])
     )
+    assert both.tobytes() == new.tobytes()
+    cosines = np.sum(old * new, axis=1) / np.prod([np.linalg.norm(array, axis=1) for array in (old, new)], axis=0)
     print(f"cosine of a photo's features: {cosines.min():.4f} at least, {np.median(cosines):.4f} median")
-    same = np.mean([set(one) == set(other) for one, other in zip(old_words, new_words, strict=True)])
+    same = np.mean([set(words) == set(others) for words, others in zip(old_words, new_words, strict=True)])
     print(f"photos with the same words: {same:.1%}")
 
 
-def timed(what: str, count: int, old: Callable[[], Any], new: Callable[[], Any]) -> tuple[Any, Any]:
-    """Print the images per second of two ways, and their ratio; give what both made."""
-    made, seconds = [], []
-    for way in (old, new):
-        start = time.perf_counter()
-        made.append(way())
-        seconds.append(time.perf_counter() - start)
-    old_rate, new_rate = (count / one for one in seconds)
+def timed(
+    what: str, catalog: Catalog, old: Callable[[Catalog], list[Any]], new: Callable[[Catalog], list[Any]]
+) -> tuple[list[Any], list[Any]]:
+    """Print the images per second of two ways, and their ratio; give what both made, end to end."""
+    made: tuple[list[Any], list[Any]] = ([], [])
+    seconds = [0.0, 0.0]
+    for start in range(0, len(catalog), TURN):
+        part = Catalog(catalog.table.slice(start, TURN), catalog.root)
+        for place, way in enumerate((old, new)):
+            begin = time.perf_counter()
+            made[place].extend(way(part))
+            seconds[place] += time.perf_counter() - begin
+    old_rate, new_rate = (len(catalog) / elapsed for elapsed in seconds)
     print(f"{what}: {old_rate:.1f} images/s before, {new_rate:.1f} now: {new_rate / old_rate:.2f} times", flush=True)
-    return made[0], made[1]
+    return made
 
 
 class FullLite0(Lite0):
@@ -104,14 +118,24 @@ class FullLite0(Lite0):
         return features.mean(dim=(2, 3))
 
 
-def full_words(path: Path) -> list[str]:
+def full_words(catalog: Catalog) -> list[list[str]]:
+    """The words of images, all of whose pixels are decoded."""
+    return list(HERE.map(full_words_of, catalog.paths, what=None, chunk=8))
+
+
+def full_words_of(path: Path) -> list[str]:
     """The words of an image, all of whose pixels are decoded."""
     return photometric_words(open_image(path))
 
 
-def features_of(encoder: Lite0, catalog: Catalog) -> Features:
+def words_of(catalog: Catalog) -> list[Any]:
+    """The words of images, by the detector."""
+    return [*PhotometricDetector().detect(catalog, HERE).values()]
+
+
+def features_of(encoder: Lite0, catalog: Catalog) -> list[Features]:
     """Encode without a cache."""
-    return encoder.encode(catalog, Runtime(cache=None, progress=False), "raise")
+    return [encoder.encode(catalog, HERE, "raise")]
 
 
 def make_photos(folder: Path, count: int, size: tuple[int, int]) -> Catalog:

@@ -17,8 +17,7 @@ from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features import features as features_module
 from shotproof.features.encoder import encode
-from shotproof.features.encoders.two_tower import TwoTower
-from shotproof.features.encoders.two_tower_audio import TwoTowerAudio
+from shotproof.features.encoders.two_tower import TwoTower, TwoTowerAudio
 from shotproof.features.features import Features
 from shotproof.features.transforms import transform
 from shotproof.tasks.sampler import sample

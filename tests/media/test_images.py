@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from shotproof.core.errors import UnreadableItem
-from shotproof.media.images import FORMATS, IMAGE_EXTENSIONS, open_image
+from shotproof.media.images import FORMATS, IMAGE_EXTENSIONS, decoded_once, image_size, open_image
 
 PIXELS = np.random.default_rng(0).integers(0, 256, (5, 7, 3), dtype=np.uint8)
 
@@ -78,11 +78,11 @@ def test_a_bomb_is_refused_before_it_is_decoded(tmp_path: Path, side: int) -> No
 
 
 def test_the_limit_on_pixels_is_exact(tmp_path: Path) -> None:
-    path = tmp_path / "image.png"
-    Image.new("1", (30, 20)).save(path)
-    assert open_image(path, max_pixels=600).size == (30, 20)
-    with pytest.raises(UnreadableItem, match="30 x 20 pixels, more than 599"):
-        open_image(path, max_pixels=599)
+    Image.new("1", (10_000, 10_000)).save(tmp_path / "most.png")
+    assert image_size(tmp_path / "most.png") == (10_000, 10_000)
+    Image.new("1", (10_001, 10_000)).save(tmp_path / "more.png")
+    with pytest.raises(UnreadableItem, match="10001 x 10000 pixels, more than 100,000,000"):
+        image_size(tmp_path / "more.png")
 
 
 def test_formats_that_start_programs_are_refused_whatever_the_name(tmp_path: Path) -> None:
@@ -201,3 +201,17 @@ def test_the_first_picture_of_several_in_a_jpeg_is_reduced(tmp_path: Path) -> No
     first.save(tmp_path / "one.jpg", "JPEG")
     several, one = (open_image(tmp_path / name, side=224) for name in ("several.jpg", "one.jpg"))
     assert several.tobytes() == one.tobytes()
+
+
+def test_an_image_is_decoded_once_for_several_purposes_and_anew_after_that(tmp_path: Path) -> None:
+    path = tmp_path / "image.jpg"
+    Image.new("RGB", (1800, 1800), "red").save(path)
+    with decoded_once():
+        first = open_image(path, side=64)
+        Image.new("RGB", (1800, 1800), "blue").save(path)
+        again = open_image(path, side=224)  # whose least side is the same
+        whole = open_image(path)  # decoded in another way
+    assert again.tobytes() == first.tobytes()
+    assert again is not first
+    assert (first.size, whole.size) == ((450, 450), (1800, 1800))
+    assert whole.getpixel((0, 0)) == open_image(path, side=64).getpixel((0, 0)) != first.getpixel((0, 0))

@@ -1,4 +1,4 @@
-"""How often a run asks the system for the size and time of an item's file."""
+"""How often a run reads an item's file, or asks the system for its size and time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COUNT = """
 import collections, json, os, sys
 from shotproof import run
 
-counts = collections.Counter()
+counts, opened, listed = collections.Counter(), collections.Counter(), collections.Counter()
 stat = os.stat
 
 def counted(path, *args, **options):
@@ -24,19 +24,32 @@ def note(path, number):
     if isinstance(path, str | os.PathLike) and os.fspath(path).endswith(".png"):
         counts[os.path.basename(path), os.path.basename(os.path.dirname(path))] += number
 
+def audited(event, args):
+    if event == "open" and isinstance(args[0], str | os.PathLike) and os.fspath(args[0]).endswith(".png"):
+        note(args[0], -1)
+        opened[args[0]] += 1
+    if event in ("os.scandir", "os.listdir") and "world" in str(args[0]):
+        listed[str(args[0])] += 1
+
 os.stat = counted
-sys.addaudithook(lambda event, args: note(args[0], -1) if event == "open" else None)
+sys.addaudithook(audited)
 for _ in range(2):
-    counts.clear()
+    for counter in (counts, opened, listed):
+        counter.clear()
     run(sys.argv[1])
-    print(json.dumps(sorted(counts.values())))
+    print(json.dumps([sorted(counter.values()) for counter in (counts, opened, listed)]))
 """
 
 
-def test_a_run_takes_the_stamp_of_each_file_once(experiment: Path) -> None:
+def test_a_run_reads_files_and_takes_their_stamps_as_seldom_as_can_be(experiment: Path) -> None:
     done = subprocess.run([sys.executable, "-c", COUNT, str(experiment)], capture_output=True, text=True, check=True)
     first, second = (json.loads(line) for line in done.stdout.splitlines()[-2:])
     images = len(list((experiment.parent / "world").rglob("*.png")))
-    assert second == [1] * images
+    folders = 1 + len([path for path in (experiment.parent / "world").iterdir() if path.is_dir()])
+    stamps, opened, listed = first
     # The cache of digests looks at a file of its own accord, just before it is read.
-    assert first == [2] * images
+    assert stamps == [2] * images
+    # Once for its digest, once to be decoded, for words and features together; and most are shown in the report.
+    assert set(opened) == {2, 3}
+    assert listed == [1] * folders
+    assert second == [[1] * images, [], [1] * folders]

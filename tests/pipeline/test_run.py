@@ -178,6 +178,17 @@ def test_unreadable_images_end_a_run_and_are_all_named_with_the_way_to_go_on(exp
         run(experiment)
 
 
+def test_images_that_cannot_be_read_end_a_run_though_another_detector_knows_them(experiment: Path) -> None:
+    catalog = read_layout(experiment.parent / "world", "folder")
+    catalog.paths[0].write_bytes(b"no image")
+    rows = "".join(f"{item},striped\n" for item in catalog.items)
+    (experiment.parent / "words.csv").write_text(f"item,attribute\n{rows}")
+    together = """detectors = ["photometric", "table(file='words.csv')"]"""
+    experiment.write_text(EXPERIMENT.replace('detectors = ["photometric"]', together))
+    with pytest.raises(UnreadableItem, match="1 file of 50 cannot be read"):
+        run(experiment)
+
+
 def test_unreadable_images_are_left_out_when_asked(experiment: Path, caplog: pytest.LogCaptureFixture) -> None:
     image = sorted((experiment.parent / "world").rglob("*.png"))[0]
     image.write_bytes(b"no image")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
-from pathlib import PurePath
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from pathlib import Path, PurePath
 from typing import Any
 
 import pyarrow as pa
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.errors import InputError, UnreadableItem, did_you_mean
 from shotproof.core.options import Component
 from shotproof.core.records import AttributesRecord, Maker, Source, sources_of
 from shotproof.core.registry import Registry
@@ -20,6 +21,12 @@ from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.tables import conform
 
 Words = dict[str, list[str] | None]
+# Gives what a function says of each item's file, in the order of the catalog.
+Reader = Callable[[Catalog, Callable[[Path], Any]], Iterable[Any]]
+
+SHOWN = 5  # unreadable images that a warning names
+IMAGES_PER_CHUNK = 64
+logger = logging.getLogger("shotproof")
 
 
 class Detector(Component, ABC):
@@ -40,6 +47,48 @@ class Detector(Component, ABC):
         return sources_of(self)
 
 
+class ImageDetector(Detector):
+    """Says which words hold of an image by looking at it alone, so that others may look at it while it is decoded."""
+
+    @abstractmethod
+    def words_of(self, path: Path) -> list[str]:
+        """Return the words of an image, which `open_image` reads; runs in worker processes.
+
+        Raises:
+            UnreadableItem: it cannot be read.
+        """
+
+    def detect(self, catalog: Catalog, runtime: Runtime, reader: Reader | None = None) -> Words:
+        """Return the words of every image; None for one that cannot be read, with a warning."""
+        if not len(catalog):
+            raise InputError("the catalog has no items")
+        words: Words = {}
+        broken: list[str] = []
+        reason = ""
+        if reader is None:
+            each: Iterable[Any] = runtime.map(self.look, catalog.paths, what=self.name, chunk=IMAGES_PER_CHUNK)
+        else:
+            each = reader(catalog, self.look)
+        for item, seen in zip(catalog.items, each, strict=True):
+            if isinstance(seen, UnreadableItem):
+                broken.append(item)
+                reason = reason or str(seen)
+            words[item] = None if isinstance(seen, UnreadableItem) else seen
+        if len(broken) == len(catalog):
+            raise InputError(f"none of the {len(catalog)} images can be read, e.g. item '{broken[0]}': {reason}")
+        if broken:
+            named = ", ".join(broken[:SHOWN]) + (", ..." if len(broken) > SHOWN else "")
+            logger.warning("%d of %d images cannot be read, and get no words: %s", len(broken), len(catalog), named)
+        return words
+
+    def look(self, path: Path) -> list[str] | UnreadableItem:
+        """Return the words of an image, or why it cannot be read."""
+        try:
+            return self.words_of(path)
+        except UnreadableItem as error:
+            return error
+
+
 detectors: Registry[Detector] = Registry(
     "detector",
     {
@@ -52,13 +101,19 @@ detectors: Registry[Detector] = Registry(
 )
 
 
-def detect(catalog: Catalog, *chosen: str | Mapping[str, Any] | Detector, runtime: Runtime | None = None) -> Attributes:
+def detect(
+    catalog: Catalog,
+    *chosen: str | Mapping[str, Any] | Detector,
+    runtime: Runtime | None = None,
+    reader: Reader | None = None,
+) -> Attributes:
     """The words of each item of the catalog by the chosen detectors together.
 
     Args:
         catalog: the items
         chosen: spelled such as `captions(file='captions.csv')`, tables such as {"name": "captions", ...}, or detectors
         runtime: how to compute
+        reader: reads the images for detectors that look at each alone; None reads them for the words only
 
     Returns:
         Per item the union of their words; nothing is known of an item only where none of them knows anything of it.
@@ -81,7 +136,10 @@ def detect(catalog: Catalog, *chosen: str | Mapping[str, Any] | Detector, runtim
     union: dict[str, set[str] | None] = dict.fromkeys(items)
     with resolve(runtime) as current:
         for detector in made:
-            found = detector.detect(catalog, current)
+            if isinstance(detector, ImageDetector):
+                found = detector.detect(catalog, current, reader)
+            else:
+                found = detector.detect(catalog, current)
             if found.keys() != union.keys():
                 lacking = [item for item in items if item not in found]
                 example = f"lacks '{lacking[0]}'" if lacking else "has items that the catalog lacks"

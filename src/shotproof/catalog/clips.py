@@ -17,8 +17,7 @@ from shotproof.core.storage.places import joined
 from shotproof.core.storage.store import OnError, file_digests
 from shotproof.core.tables import conform
 from shotproof.media.clip import Short
-from shotproof.media.mixing import Peak
-from shotproof.media.mixture import Clip, Mixture
+from shotproof.media.mixture import Clip, Mixture, Peak
 
 MOST_GAIN_DB = 200.0  # from the quietest to the loudest that 32 bits hold
 

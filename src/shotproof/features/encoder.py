@@ -53,7 +53,7 @@ encoders: Registry[Encoder] = Registry(
         "lite0": "shotproof.features.encoders.lite0:Lite0",
         "hf": "shotproof.features.encoders.hf:HuggingFace",
         "two-tower": "shotproof.features.encoders.two_tower:TwoTower",
-        "two-tower-audio": "shotproof.features.encoders.two_tower_audio:TwoTowerAudio",
+        "two-tower-audio": "shotproof.features.encoders.two_tower:TwoTowerAudio",
         "onnx": "shotproof.features.encoders.onnx:Onnx",
         "file": "shotproof.features.encoders.file:FeatureFile",
         "logmel": "shotproof.features.encoders.logmel:LogMelStatistics",

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from shotproof.media.clip import RATE, read_clip
 from shotproof.media.images import open_image
-from shotproof.media.mixing import mix_clips
-from shotproof.media.mixture import Clip
+from shotproof.media.mixture import Clip, mix_clips
 
 
 def image_data_url(path: Path, max_side: int) -> str:

@@ -6,6 +6,7 @@ import contextlib
 import struct
 import warnings
 from collections.abc import Iterator
+from contextvars import ContextVar
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,9 @@ LEAST_SIDE = 448
 # How large JPEGs are decoded, for the fingerprints of what is made of images.
 REDUCED = f"jpeg>={LEAST_SIDE},2x"
 
+# What was decoded within `decoded_once`, by the path and the least side that was asked for, 0 for all pixels.
+_decoded: ContextVar[dict[tuple[Path, int], Image.Image] | None] = ContextVar("decoded", default=None)
+
 # What Pillow's decoders raise on broken files; the documented ones and those that slip through.
 _BROKEN = (
     OSError,
@@ -38,34 +42,49 @@ _BROKEN = (
 )
 
 
-def open_image(path: Path, max_pixels: int = MAX_PIXELS, *, side: int | None = None) -> Image.Image:
+def open_image(path: Path, *, side: int | None = None) -> Image.Image:
     """Decode an image as RGB, upright.
 
     Args:
         path: the file
-        max_pixels: the most pixels that it may have
         side: the longer side, in pixels, to which the caller scales it down; None if it needs every pixel. A large
             JPEG is then decoded at a half, a quarter or an eighth of its size, so that either side keeps at least
             LEAST_SIDE pixels and twice `side`. Any other image is decoded in full, to the same bytes as without it.
 
     Raises:
-        UnreadableItem: the file is missing, broken or larger than `max_pixels`.
+        UnreadableItem: the file is missing, broken or has more than MAX_PIXELS.
     """
-    with _opened(path, max_pixels) as image:
-        if side is not None:
-            least = max(LEAST_SIDE, 2 * side)
+    least = 0 if side is None else max(LEAST_SIDE, 2 * side)
+    key, kept = (path, least), _decoded.get()
+    if kept is not None and key in kept:
+        return kept[key].copy()
+    with _opened(path) as image:
+        if least:
             image.draft(None, (least, least))  # None: the mode of the file
-        return _to_rgb(ImageOps.exif_transpose(image))
+        rgb = _to_rgb(ImageOps.exif_transpose(image))
+    if kept is not None:
+        kept[key] = rgb
+    return rgb
+
+
+@contextlib.contextmanager
+def decoded_once() -> Iterator[None]:
+    """Decode an image once, if it is opened several times within: for whoever reads one file for several purposes."""
+    before = _decoded.set({})
+    try:
+        yield
+    finally:
+        _decoded.reset(before)
 
 
 def image_size(path: Path) -> tuple[int, int]:
     """Width and height as the file's header has them; no pixel is decoded. UnreadableItem as of `open_image`."""
-    with _opened(path, MAX_PIXELS) as image:
+    with _opened(path) as image:
         return image.size
 
 
 @contextlib.contextmanager
-def _opened(path: Path, max_pixels: int) -> Iterator[Image.Image]:
+def _opened(path: Path) -> Iterator[Image.Image]:
     try:
         check_regular(path, LARGEST_ITEM)
         # Pillow warns of large images by itself; our own limit, checked before any pixel is decoded, decides.
@@ -73,8 +92,8 @@ def _opened(path: Path, max_pixels: int) -> Iterator[Image.Image]:
             warnings.simplefilter("ignore")
             with Image.open(source_of(path), formats=FORMATS) as image:
                 width, height = image.size
-                if width * height > max_pixels:
-                    raise UnreadableItem(f"image {path} has {width} x {height} pixels, more than {max_pixels:,}")
+                if width * height > MAX_PIXELS:
+                    raise UnreadableItem(f"image {path} has {width} x {height} pixels, more than {MAX_PIXELS:,}")
                 yield image
     except FileNotFoundError as error:
         raise UnreadableItem(f"image {path} does not exist") from error

@@ -29,17 +29,17 @@ class LogMel(Checked):
     given, no more than that below the clip's loudest value.
     """
 
-    rate: int = option(16_000, least=1)
-    window: int = option(1024, least=1)
-    hop: int = option(512, least=1)
-    bands: int = option(128, least=1)
-    low_hz: float = option(0.0, least=0)
-    high_hz: float | None = option(None, "None: half the rate", above=0)
-    scale: str = option("slaney", choices=SCALES)
-    norm: str = option("slaney", choices=NORMS)
-    center: bool = True
-    floor: float = option(1e-10, above=0)
-    range_db: float | None = option(80.0, above=0)
+    rate: int = option(16_000, "samples per second", least=1)
+    window: int = option(1024, "samples per window", least=1)
+    hop: int = option(512, "samples from one window to the next", least=1)
+    bands: int = option(128, "mel bands", least=1)
+    low_hz: float = option(0.0, "where the lowest band begins", least=0)
+    high_hz: float | None = option(None, "where the highest band ends; None: half the rate", above=0)
+    scale: str = option("slaney", "where the bands lie", choices=SCALES)
+    norm: str = option("slaney", "the area of each band is one hertz, or its height one", choices=NORMS)
+    center: bool = option(True, "whether half a window of zeros is put before and after the clip")
+    floor: float = option(1e-10, "the least power", above=0)
+    range_db: float | None = option(80.0, "the least level, in decibels below the clip's loudest; None: none", above=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

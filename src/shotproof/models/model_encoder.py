@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.clips import clip_digests, clips_of
 from shotproof.core.options import option
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.storage.store import OnError
-from shotproof.features.encoders.pretrained_network import Encoded
+from shotproof.features.encoders.pretrained_network import Encoded, Glance
 from shotproof.features.encoders.staged import STAGE, StagedEncoder
 from shotproof.models.model import Model
 from shotproof.models.preprocessing import Preprocessing
@@ -36,6 +33,7 @@ class ModelEncoder(StagedEncoder):
 
     about = "a model that shotproof train has written"
     example = "model:protonet.model"
+    reduces = True
 
     path: Path = option(help="the model", argument=True, path=True)
     maps: bool = option(False, "local maps in place of one vector")
@@ -87,14 +85,6 @@ class ModelEncoder(StagedEncoder):
         with torch.no_grad():  # weights loaded in inference mode could not be moved to a GPU
             return len(self.stages(torch.from_numpy(empty)))
 
-    def files(self, catalog: Catalog) -> Sequence[Any]:
-        """The file of each item, or the mixture that it stands for."""
-        return clips_of(catalog) if self.medium == "sound" else catalog.paths
-
-    def digests(self, files: Sequence[Any], runtime: Runtime, on_error: OnError) -> pa.Array:
-        """A digest of the content of each, [n]."""
-        return (clip_digests if self.medium == "sound" else super().digests)(files, runtime, on_error)
-
     def load(self, path: Any) -> npt.NDArray[Any]:
         """What the model keeps of an item, [height, width, channels]."""
         return self.preprocessing.load(path)
@@ -110,7 +100,9 @@ class ModelEncoder(StagedEncoder):
         maps: list[torch.Tensor] = self.network.backbone.stages(self.preprocessing.prepared(batch))
         return [each.mean(dim=(2, 3)) for each in maps]
 
-    def encode_rows(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> Encoded:
+    def encode_rows(
+        self, catalog: Catalog, runtime: Runtime, on_error: OnError, glance: Glance | None = None
+    ) -> Encoded:
         """What was encoded, with the classes that the model has seen."""
-        rows = super().encode_rows(catalog, runtime, on_error)
+        rows = super().encode_rows(catalog, runtime, on_error, glance)
         return rows._replace(record=replace(rows.record, trained_on=self.model.record.seen))

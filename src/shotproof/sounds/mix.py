@@ -26,8 +26,7 @@ from shotproof.core.storage.whole_files import write_text
 from shotproof.core.tables import check_output
 from shotproof.features.encoder import Encoder, encode
 from shotproof.media.clip import Short, write_clip
-from shotproof.media.mixing import MARGIN_DB, Peak, mix_clips
-from shotproof.media.mixture import Mixture
+from shotproof.media.mixture import MARGIN_DB, Mixture, Peak, mix_clips
 from shotproof.sounds.loudness import Loudness, measure_loudness
 from shotproof.sounds.mapping import PairMapping, read_mapping
 from shotproof.sounds.quality import Separation, Thresholds, alike, separation

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.draws import bits
 from shotproof.core.errors import InputError
-from shotproof.media.mixing import background_gain_db
+from shotproof.media.mixture import background_gain_db
 from shotproof.sounds.loudness import Loudness
 from shotproof.sounds.mapping import PairMapping
 

@@ -20,7 +20,7 @@ from shotproof.core.options import Checked, option
 from shotproof.core.records import CatalogRecord
 from shotproof.core.runtime.runtime import current_runtime
 from shotproof.media.clip import RATE, SECONDS, write_clip
-from shotproof.media.mixing import mix_clips
+from shotproof.media.mixture import mix_clips
 from shotproof.sounds.mapping import PairMapping
 
 Floats = npt.NDArray[np.float64]

@@ -12,19 +12,26 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 import pytest
+import soundfile
 import torch
 from PIL import Image
 
+from shotproof.attributes.detector import detect
+from shotproof.attributes.detectors.photometric import PhotometricDetector
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, UnreadableItem
 from shotproof.core.options import option
 from shotproof.core.records import FeaturesRecord, Maker, Source
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.features.encoder import encode
-from shotproof.features.encoders.pretrained_network import NetworkEncoder
+from shotproof.features.encoder import encode, recorded
+from shotproof.features.encoders.pixels import Pixels
+from shotproof.features.encoders.pretrained_network import NetworkEncoder, look_while_encoding
 from shotproof.features.features import Features, Tally
 from shotproof.media.images import open_image
+from shotproof.media.mixture import Mixture
+from tests.drawn_clips import draw_clips
 from tests.drawn_images import catalog_of, draw_catalog, draw_image
 
 
@@ -306,3 +313,101 @@ def test_a_catalog_without_a_readable_item_is_refused(tmp_path: Path) -> None:
 def test_what_to_do_about_errors_is_one_of_two(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="unknown value of on_error 'ignore'"):
         encode(draw_catalog(tmp_path, 1), Projection(), on_error="ignore")
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
+    """JPEGs that are large enough to be decoded at a part of their size, small images, a copy, and a broken one."""
+    folder = tmp_path_factory.mktemp("photos")
+    rng = np.random.default_rng(0)
+    for number in range(3):
+        coarse = Image.fromarray(rng.integers(0, 256, (4, 5, 3), dtype=np.uint8))
+        coarse.resize((1200, 960), Image.Resampling.BICUBIC).save(folder / f"{number}.jpg")
+    for number in range(3, 6):
+        draw_image(folder / f"{number}.png", number)
+    shutil.copy(folder / "1.jpg", folder / "copy.jpg")
+    (folder / "broken.jpg").write_bytes((folder / "0.jpg").read_bytes()[:3000])
+    return catalog_of(folder, sorted(path.name for path in folder.iterdir()))
+
+
+@pytest.mark.parametrize(("workers", "batch_size"), [(1, 4), (2, 1), (None, 3)])
+@pytest.mark.parametrize("known", [0, 4])
+@pytest.mark.parametrize("encoder", [Pixels(size=4), Pixels(size=250)], ids=["same-scale", "another-scale"])
+def test_words_and_features_are_the_same_made_together_or_apart(
+    photos: Catalog, tmp_path: Path, encoder: Pixels, known: int, workers: int | None, batch_size: int
+) -> None:
+    runtime = Runtime(cache=tmp_path, workers=workers, batch_size=batch_size, progress=False)
+    alone = Runtime(cache=None, workers=1, progress=False)
+    if known:
+        encode(Catalog(photos.table.slice(0, known), photos.root), encoder, runtime=runtime)
+    features, seen = look_while_encoding(photos, encoder, PhotometricDetector().look, runtime)
+    assert features is not None
+    apart = encode(photos, encoder, on_error="skip", runtime=alone)
+    assert recorded(features, encoder, photos).record == apart.record
+    assert features.table.equals(apart.table)
+    words = detect(photos, "photometric", runtime=alone).to_words()
+    together = detect(photos, "photometric", reader=lambda catalog, look: seen, runtime=alone).to_words()
+    assert together == words
+    assert words["broken.jpg"] is None
+    assert apart.record.skipped == ("broken.jpg",)
+
+
+def test_if_no_image_can_be_read_there_are_no_features_and_errors_are_seen(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"no image")
+    catalog = catalog_of(tmp_path, ["a.png", "missing.png"])
+    runtime = Runtime(cache=None, workers=1)
+    features, seen = look_while_encoding(catalog, Pixels(), PhotometricDetector().look, runtime)
+    assert features is None
+    assert [type(one) for one in seen] == [UnreadableItem, UnreadableItem]
+
+
+def mixtures(folder: Path, gains: list[float]) -> Catalog:
+    """Mixtures of two clips that no file holds, one item per gain."""
+    draw_clips(folder, 2)
+    rows: list[dict[str, Any]] = [
+        {"item": f"{gain:g}", "path": "", "label": "a", "split": "test", "gain_db": gain}
+        | {"foreground": "000.wav", "background": "001.wav"}
+        for gain in gains
+    ]
+    return Catalog(pa.Table.from_pylist(rows), folder)
+
+
+def test_mixtures_on_the_fly_are_encoded_as_from_their_files(tmp_path: Path) -> None:
+    catalog = mixtures(tmp_path, [-8.0, 0.0])
+    names = []
+    for gain in (-8.0, 0.0):
+        names.append(f"mixed{gain:g}.wav")
+        samples = Mixture(tmp_path / "000.wav", tmp_path / "001.wav", gain).samples()
+        soundfile.write(tmp_path / names[-1], samples, 16_000, subtype="PCM_16")
+    written = Catalog(catalog.table.set_column(1, "path", pa.array(names)), tmp_path)
+    on_the_fly = encode(catalog, "logmel", runtime=Runtime(cache=None, workers=1)).array
+    np.testing.assert_array_equal(on_the_fly, encode(written, "logmel", runtime=Runtime(cache=None, workers=1)).array)
+    assert (on_the_fly[0] != on_the_fly[1]).any()
+
+
+def test_a_mixture_is_cached_by_what_it_is_made_of(tmp_path: Path) -> None:
+    tallies = []
+    cached = Runtime(cache=tmp_path / "cache", workers=1)
+
+    def encoded(gains: list[float]) -> None:
+        tallies.append(encode(mixtures(tmp_path, gains), "logmel", runtime=cached).tally)
+
+    encoded([-8.0])
+    encoded([-8.0])
+    encoded([-8.0, -4.0])
+    soundfile.write(tmp_path / "other.wav", np.linspace(-0.5, 0.5, 8_000), 16_000)
+    os.utime(tmp_path / "other.wav", (1_000_000_000, 1_000_000_000))
+    catalog = mixtures(tmp_path, [-8.0])
+    other = catalog.table.set_column(
+        catalog.table.column_names.index("background"), "background", pa.array(["other.wav"])
+    )
+    tallies.append(encode(Catalog(other, tmp_path), "logmel", runtime=cached).tally)
+    assert tallies == [Tally(1, 0), Tally(0, 1), Tally(1, 1), Tally(1, 0)]
+
+
+def test_a_mixture_of_a_missing_recording_is_left_out_where_asked(tmp_path: Path) -> None:
+    catalog = mixtures(tmp_path, [-8.0, 0.0])
+    column = catalog.table.column_names.index("background")
+    gone = Catalog(catalog.table.set_column(column, "background", pa.array(["gone.wav", "001.wav"])), tmp_path)
+    features = encode(gone, "logmel", on_error="skip", runtime=Runtime(cache=None, workers=1))
+    assert (features.table["item"].to_pylist(), features.record.skipped) == (["0"], ("-8",))

@@ -20,7 +20,6 @@ All thresholds are absolute: the words of an image never depend on the other ima
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,11 +27,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from shotproof.attributes.detector import Detector, Words
+from shotproof.attributes.detector import ImageDetector
 from shotproof.attributes.detectors.colors import TERMS, Floats, chroma, cielab, color_terms
-from shotproof.catalog.catalog import Catalog
-from shotproof.core.errors import InputError, UnreadableItem
-from shotproof.core.runtime.runtime import Runtime
 from shotproof.media.images import open_image
 
 SIDE = 64
@@ -45,36 +41,16 @@ CLUTTERED_STEP, CLUTTERED_SHARE = 8.0, 0.3
 BLURRY = 2.3
 OBLONG = 1.2
 
-SHOWN = 5  # unreadable images that a warning names
-_CHUNK = 64
-_log = logging.getLogger("shotproof")
-
 
 @dataclass(frozen=True)
-class PhotometricDetector(Detector):
+class PhotometricDetector(ImageDetector):
     """Words from light and color."""
 
     about = "light and color of the image, without a model"
 
-    def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
-        """The words of every image; None for one that cannot be read, with a warning."""
-        if not len(catalog):
-            raise InputError("the catalog has no items")
-        words: Words = {}
-        broken: list[str] = []
-        reason = ""
-        each = runtime.map(_words_of_file, catalog.paths, what="photometric", chunk=_CHUNK)
-        for item, found in zip(catalog.items, each, strict=True):
-            if isinstance(found, UnreadableItem):
-                broken.append(item)
-                reason = reason or str(found)
-            words[item] = None if isinstance(found, UnreadableItem) else found
-        if len(broken) == len(catalog):
-            raise InputError(f"none of the {len(catalog)} images can be read, e.g. item '{broken[0]}': {reason}")
-        if broken:
-            named = ", ".join(broken[:SHOWN]) + (", ..." if len(broken) > SHOWN else "")
-            _log.warning("%d of %d images cannot be read, and get no words: %s", len(broken), len(catalog), named)
-        return words
+    def words_of(self, path: Path) -> list[str]:
+        """Return the words of an image."""
+        return photometric_words(open_image(path, side=SIDE))
 
 
 def photometric_words(image: Image.Image) -> list[str]:
@@ -124,10 +100,3 @@ def _texture(lightness: Floats, upscaled: bool) -> dict[str, bool]:
         "cluttered": bool((steps > CLUTTERED_STEP).mean() > CLUTTERED_SHARE),
         "blurry": bool(not upscaled and laplacian.mean() < BLURRY * steps.mean()),
     }
-
-
-def _words_of_file(path: Path) -> list[str] | UnreadableItem:
-    try:
-        return photometric_words(open_image(path, side=SIDE))
-    except UnreadableItem as error:
-        return error

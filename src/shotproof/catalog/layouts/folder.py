@@ -11,7 +11,7 @@ from pathlib import Path
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import Layout, sorted_catalog
-from shotproof.catalog.layouts.item_paths import EXTENSIONS, folders_without_items, item_paths
+from shotproof.catalog.layouts.item_paths import EXTENSIONS, item_paths
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
 from shotproof.core.printable import printable
@@ -42,7 +42,7 @@ class FolderLayout(Layout):
     def read(self, root: Path) -> Catalog:
         """The items below `root`."""
         extensions = (self.extensions,) if isinstance(self.extensions, str) else self.extensions
-        paths, ignored = item_paths(root, extensions)
+        paths, ignored, empty = item_paths(root, extensions)
         in_folders = [path for path in paths if "/" in path]
         loose = [path for path in paths if "/" not in path] if in_folders else []  # else there are no classes at all
         paths = in_folders or paths
@@ -53,7 +53,7 @@ class FolderLayout(Layout):
             "label": [names[above_label] for names in folders],
             "split": [names[0] if above_label else "all" for names in folders],
         }
-        return sorted_catalog(columns, root, ignored_files=ignored, **_left_out(root, paths, loose))
+        return sorted_catalog(columns, root, ignored_files=ignored, **_left_out(root, empty, loose))
 
     def _has_split_folders(self, root: Path, paths: Sequence[str], folders: Sequence[list[str]]) -> bool:
         """Whether the first level is the split; a tree that can be read neither way is an error."""
@@ -74,9 +74,9 @@ class FolderLayout(Layout):
         return not high
 
 
-def _left_out(root: Path, paths: Sequence[str], loose: Sequence[str]) -> dict[str, list[str]]:
+def _left_out(root: Path, empty: list[str], loose: Sequence[str]) -> dict[str, list[str]]:
     """Folders without items, and items in no folder, if there are any; a warning names them."""
-    found = {"folders_without_items": folders_without_items(root, paths), "items_without_folder": sorted(loose)}
+    found = {"folders_without_items": empty, "items_without_folder": sorted(loose)}
     why = {"folders_without_items": "they hold no item", "items_without_folder": "they lie in no class folder"}
     for what, names in found.items():
         if names:

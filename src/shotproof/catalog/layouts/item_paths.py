@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from shotproof.core.errors import InputError
 from shotproof.core.storage.files import is_folder, names_below
@@ -18,15 +19,26 @@ EXTENSIONS = (*IMAGE_EXTENSIONS, *SOUND_EXTENSIONS)
 _SPLITS = re.compile(r"(?:^|[^a-z])(train|training|val|valid|validation|dev|test)(?=$|[^a-z])", re.IGNORECASE)
 
 
-def item_paths(root: Path, extensions: Iterable[str] = EXTENSIONS) -> tuple[list[str], int]:
+class ItemPaths(NamedTuple):
     """The items' files below a folder.
+
+    paths: relative, with `/`
+    others: how many other files there are; hidden files are others
+    without_items: the folders that hold no item at any depth, sorted; of those within each other, the outermost; none
+        of a folder at a URL or in an archive, where there are files alone
+    """
+
+    paths: list[str]
+    others: int
+    without_items: list[str]
+
+
+def item_paths(root: Path, extensions: Iterable[str] = EXTENSIONS) -> ItemPaths:
+    """Find the items' files below a folder, from one listing of each folder.
 
     Args:
         root: the folder
         extensions: how the names of items end, in any case, with or without the dot
-
-    Returns:
-        Relative paths with `/`, and how many other files there are; hidden files are others.
 
     Raises:
         InputError: there is no item, or a link leads in a circle.
@@ -34,39 +46,18 @@ def item_paths(root: Path, extensions: Iterable[str] = EXTENSIONS) -> tuple[list
     if not is_folder(root):
         raise InputError(f"{root} is not a folder")
     suffixes = tuple(f".{extension.lower().lstrip('.')}" for extension in extensions)
-    files = list(_files_below(root))
+    found = list(_below(root))
+    files = [path for path in found if not path.endswith("/")]
     paths = [path for path in files if _is_item(path, suffixes)]
     if not paths:
         raise InputError(f"{root} holds no file that ends in {', '.join(suffixes)} ({len(files)} others ignored)")
-    return paths, len(files) - len(paths)
-
-
-def folders_without_items(root: Path, paths: Iterable[str]) -> list[str]:
-    """The folders below a folder that hold no item at any depth, sorted; of those within each other, the outermost.
-
-    Args:
-        root: the folder
-        paths: of the items in it, as `item_paths` gives them
-
-    Returns:
-        Relative paths; none of a folder at a URL or in an archive, where there are files alone.
-    """
-    if url_of(root) or in_archive(root):
-        return []
     holding = {""}
     for folder in {path.rpartition("/")[0] for path in paths}:
         parts = folder.split("/")
         holding.update("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
-    empty = []
-    for folder in holding:
-        with os.scandir(root / folder) as entries:
-            below = [f"{folder}/{entry.name}".lstrip("/") for entry in entries if _is_visible_folder(entry)]
-        empty += [name for name in below if name not in holding]
-    return sorted(empty)
-
-
-def _is_visible_folder(entry: os.DirEntry[str]) -> bool:
-    return not entry.name.startswith(".") and entry.is_dir()
+    empty = (path[:-1] for path in found if path.endswith("/") and path[:-1] not in holding)
+    outermost = sorted(folder for folder in empty if folder.rpartition("/")[0] in holding)
+    return ItemPaths(paths, len(files) - len(paths), outermost)
 
 
 def split_in_name(name: str) -> str | None:
@@ -91,8 +82,11 @@ def _is_item(path: str, suffixes: tuple[str, ...]) -> bool:
     return path.lower().endswith(suffixes) and not any(name.startswith(".") for name in path.split("/"))
 
 
-def _files_below(folder: Path, prefix: str = "", above: frozenset[tuple[int, int]] = frozenset()) -> Iterator[str]:
-    """The files below a folder, as relative paths with `/`; a hidden folder is one entry, not entered."""
+def _below(folder: Path, prefix: str = "", above: frozenset[tuple[int, int]] = frozenset()) -> Iterator[str]:
+    """List what is below a folder, as relative paths with `/`, also at the end of a folder's.
+
+    A hidden folder is one entry, not entered, and counts as a file.
+    """
     if url_of(folder) or in_archive(folder):
         yield from names_below(folder)
         return
@@ -115,6 +109,7 @@ def _files_below(folder: Path, prefix: str = "", above: frozenset[tuple[int, int
         except OSError as error:
             raise unreadable_path(entry.path, error) from error
         if enter:
-            yield from _files_below(folder / entry.name, f"{relative}/", above | {here})
+            yield f"{relative}/"
+            yield from _below(folder / entry.name, f"{relative}/", above | {here})
         else:
             yield relative

@@ -36,7 +36,7 @@ class NicoLayout(Layout):
 
     def read(self, root: Path) -> Catalog:
         """The items, each with its class as label and its context."""
-        paths, ignored = item_paths(root)
+        paths, ignored, _ = item_paths(root)
         folders = [path.split("/")[:-1] for path in paths]
         version = self.version or _version(root, folders)
         # As deep as class and context are, counted from the image: what is above them differs.

@@ -49,7 +49,7 @@ class Paths:
     def read(self, root: Path) -> tuple[Columns, dict[str, Any]]:
         """Read the columns, and notes for the record."""
         folder = next((name for name in self.folders if is_folder(root / name)), self.folders[0])
-        paths, ignored = item_paths(root / folder)
+        paths, ignored, _ = item_paths(root / folder)
         pattern = re.compile(self.pattern, re.DOTALL)
         rows = []
         for path in paths:

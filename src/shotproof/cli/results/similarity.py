@@ -62,8 +62,7 @@ def similarity(
     given = given if split is None else given.in_split(split)
     column = context_column or ("context" if "context" in given.table.column_names else None)
     if model is not None:
-        from shotproof.features.encoders.text_tower import NAME
-        from shotproof.features.encoders.two_tower import TwoTower
+        from shotproof.features.encoders.two_tower import NAME, TwoTower
 
         runtime = make_runtime(workers, device, cache, progress, engine, batch_size=batch_size)
         towers = TwoTower(model, hub=hub)

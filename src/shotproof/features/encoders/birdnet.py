@@ -17,7 +17,7 @@ import numpy.typing as npt
 from shotproof.core.errors import InputError, MissingExtra
 from shotproof.core.options import option
 from shotproof.core.storage.files import file_sha256
-from shotproof.features.encoders.sound import LONGEST_CLIP, SoundEncoder
+from shotproof.features.encoders.pretrained_network import LONGEST_CLIP, SoundEncoder
 from shotproof.media.clip import SECONDS
 
 if TYPE_CHECKING:

@@ -25,20 +25,24 @@ if TYPE_CHECKING:
     import torch
 
 
-class VisionModel(NetworkEncoder):
-    """An encoder by a model of transformers, with the model's own image processor (the one of Pillow)."""
+class TransformersModel(NetworkEncoder):
+    """An encoder by a model of transformers."""
 
     model: str  # options of each
     hub: bool
 
     def extras(self) -> Mapping[str, str]:
-        """What reads the model."""
-        return {"transformers": "hf"}
+        """What reads the items, and the model."""
+        return {**super().extras(), "transformers": "hf"}
 
     def check(self, catalog: Catalog) -> None:
-        """Refuse other items than images, and a model that would have to be downloaded without leave."""
+        """Refuse items of another medium, and a model that would have to be downloaded without leave."""
         super().check(catalog)
         require_model(self.model, hub=self.hub)
+
+
+class VisionModel(TransformersModel):
+    """An encoder by a model of transformers, with the model's own image processor (the one of Pillow)."""
 
     @cached_property
     def processor(self) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -10,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from shotproof.catalog.catalog import Catalog
-from shotproof.core.clients.hugging_face import load_part, require_model
+from shotproof.core.clients.hugging_face import load_part
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
-from shotproof.features.encoders.sound import LONGEST_CLIP, SoundEncoder
+from shotproof.features.encoders.hf import TransformersModel
+from shotproof.features.encoders.pretrained_network import LONGEST_CLIP, SoundEncoder
 from shotproof.features.encoders.staged import STAGE, StagedEncoder
 from shotproof.features.encoders.tower import POOLINGS, load_tower, pooled, pooled_stages, tower_digest
 from shotproof.media.clip import SECONDS
@@ -26,20 +25,8 @@ if TYPE_CHECKING:
 INPUTS = {"input_values", "input_features"}
 
 
-class SoundModel(SoundEncoder):
+class SoundModel(TransformersModel, SoundEncoder):
     """An encoder by a model of transformers, with the model's own feature extractor, at the extractor's rate."""
-
-    model: str  # options of each
-    hub: bool
-
-    def extras(self) -> Mapping[str, str]:
-        """What reads sounds, and the model."""
-        return {**super().extras(), "transformers": "hf"}
-
-    def check(self, catalog: Catalog) -> None:
-        """Refuse other items than sounds, and a model that would have to be downloaded without leave."""
-        super().check(catalog)
-        require_model(self.model, hub=self.hub)
 
     @property
     def clip_rate(self) -> int:

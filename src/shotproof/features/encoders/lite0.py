@@ -37,6 +37,7 @@ class Lite0(StagedEncoder):
 
     about = "EfficientNet-Lite0, ImageNet weights, 1,280 dimensions (extra: lite)"
     pretrained_on = IMAGENET
+    reduces = True
 
     maps: bool = option(False, "local maps, 1,280 x 7 x 7, in place of their mean")
     stage: int | None = option(None, STAGE, least=1, most=STAGES)

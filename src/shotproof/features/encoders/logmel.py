@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
 
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
-from shotproof.features.encoders.sound import LONGEST_CLIP, SoundEncoder
+from shotproof.features.encoders.pretrained_network import LONGEST_CLIP, SoundEncoder
 from shotproof.media.clip import SECONDS
-from shotproof.media.spectrogram import NORMS, SCALES, LogMel, log_mel
+from shotproof.media.spectrogram import LogMel, log_mel
 
 if TYPE_CHECKING:
     import torch
@@ -18,7 +18,7 @@ STATISTICS = ("mean", "std")
 
 
 @dataclass(frozen=True)
-class LogMelStatistics(SoundEncoder):
+class LogMelStatistics(SoundEncoder, LogMel):
     """Mean and standard deviation over time of each log-mel band, in decibels; bands * 2 dimensions.
 
     With `maps`, the levels themselves: one channel per band at 1 x frames locations, for methods on local maps.
@@ -32,17 +32,6 @@ class LogMelStatistics(SoundEncoder):
     statistics: str | tuple[str, ...] = option(STATISTICS, "mean, std, or both, in the order of the features")
     maps: bool = option(False, "the levels over time, bands x 1 x frames, in place of their statistics")
     seconds: float = option(SECONDS, "length of the clips", above=0, most=LONGEST_CLIP)
-    rate: int = option(16_000, "samples per second", least=1)
-    window: int = option(1024, "samples per window", least=1)
-    hop: int = option(512, "samples from one window to the next", least=1)
-    bands: int = option(128, "mel bands", least=1)
-    low_hz: float = option(0.0, "where the lowest band begins", least=0)
-    high_hz: float | None = option(None, "where the highest band ends; None: half the rate", above=0)
-    scale: str = option("slaney", "where the bands lie", choices=SCALES)
-    norm: str = option("slaney", "the area of each band is one hertz, or its height one", choices=NORMS)
-    center: bool = option(True, "whether half a window of zeros is put before and after the clip")
-    floor: float = option(1e-10, "the least power", above=0)
-    range_db: float | None = option(80.0, "the least level, in decibels below the clip's loudest; None: none", above=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -52,7 +41,6 @@ class LogMelStatistics(SoundEncoder):
         if self.maps and chosen != STATISTICS:
             raise InputError("encoder 'logmel': maps have no statistics over time: leave statistics out")
         object.__setattr__(self, "statistics", chosen)
-        LogMel(**self._front_end())  # which refuses bands that do not fit the rate
 
     @property
     def clip_rate(self) -> int:
@@ -62,11 +50,9 @@ class LogMelStatistics(SoundEncoder):
     @property
     def fingerprint(self) -> str:
         """Name and options."""
-        options = {"statistics": list(self.statistics), "seconds": self.seconds, **asdict(LogMel(**self._front_end()))}
+        front_end = {each.name: getattr(self, each.name) for each in fields(LogMel)}
+        options = {"statistics": list(self.statistics), "seconds": self.seconds, **front_end}
         return f"logmel {sorted(options.items())}"
-
-    def _front_end(self) -> dict[str, Any]:
-        return {each.name: getattr(self, each.name) for each in fields(LogMel)}
 
     def move(self, device: torch.device) -> torch.device:
         """There are no weights to move."""
@@ -76,7 +62,7 @@ class LogMelStatistics(SoundEncoder):
         """Clips, [b, n], to statistics of their bands, [b, bands * statistics], or maps, [b, bands, 1, frames]."""
         import torch
 
-        levels = log_mel(batch, LogMel(**self._front_end()))
+        levels = log_mel(batch, self)
         if self.maps:
             return levels[:, :, None]
         statistics = {"mean": levels.mean(dim=-1), "std": levels.std(dim=-1, correction=0)}

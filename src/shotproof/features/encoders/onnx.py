@@ -10,16 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 from PIL import Image
 
-from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.clips import clip_digests, clips_of
 from shotproof.core.errors import InputError, MissingExtra, UnknownName, did_you_mean, first_line
 from shotproof.core.options import option
-from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.storage.files import file_sha256, is_there, read_toml, require_file
-from shotproof.core.storage.store import OnError
 from shotproof.features.encoders.onnx_sound import (
     BANDS_FIRST,
     FRONT_ENDS,
@@ -30,8 +25,7 @@ from shotproof.features.encoders.onnx_sound import (
     ClipPreparation,
     clip_preparation,
 )
-from shotproof.features.encoders.pretrained_network import NetworkEncoder
-from shotproof.features.encoders.sound import LONGEST_CLIP
+from shotproof.features.encoders.pretrained_network import LONGEST_CLIP, NetworkEncoder
 from shotproof.media.clip import RATES
 from shotproof.media.images import REDUCED, open_image
 
@@ -87,6 +81,7 @@ class Onnx(NetworkEncoder):
 
     about = "any exported model of images or sounds in ONNX, with its preprocessing stated (extra: onnx)"
     example = "onnx:model.onnx(size=224)"
+    reduces = True
 
     path: Path = option(help="the model", argument=True, path=True)
     input: str | None = option(None, "what it takes; None: as its input's axes tell", choices=INPUTS)
@@ -126,14 +121,6 @@ class Onnx(NetworkEncoder):
     def medium(self) -> str:  # type: ignore[override]
         """What its items are: `image` or `sound`."""
         return "sound" if isinstance(self.preprocessing, ClipPreparation) else "image"
-
-    def files(self, catalog: Catalog) -> Sequence[Any]:
-        """The file of each item, or the mixture that it stands for."""
-        return clips_of(catalog) if self.medium == "sound" else catalog.paths
-
-    def digests(self, files: Sequence[Any], runtime: Runtime, on_error: OnError) -> pa.Array:
-        """A digest of the content of each, [n]."""
-        return (clip_digests if self.medium == "sound" else super().digests)(files, runtime, on_error)
 
     @cached_property
     def preprocessing(self) -> Preprocessing | ClipPreparation:

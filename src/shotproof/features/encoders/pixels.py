@@ -27,6 +27,7 @@ class Pixels(NetworkEncoder):
 
     about = "down-scaled colors, the naive baseline"
     example = "pixels(size=4)"
+    reduces = True
 
     size: int = option(8, "boxes per side", least=1, most=256)
     maps: bool = option(False, "local maps, 3 x size x size, in place of one vector")

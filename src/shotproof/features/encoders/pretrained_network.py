@@ -8,7 +8,8 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -17,21 +18,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
+from shotproof.catalog.clips import clip_digests, clips_of
 from shotproof.core.errors import InputError, UnreadableItem
 from shotproof.core.records import FeaturesRecord
 from shotproof.core.runtime.devices import choose_device, threads
 from shotproof.core.runtime.runtime import Runtime, current_runtime
-from shotproof.core.storage.store import OnError, Store, Writer, feature_store, file_digests
+from shotproof.core.storage.store import OnError, Store, Writer, feature_store
 from shotproof.features.encoder import Encoder
 from shotproof.features.features import Features, Tally
-from shotproof.media.clip import SOUND_EXTENSIONS
-from shotproof.media.images import IMAGE_EXTENSIONS
+from shotproof.media.clip import SOUND_EXTENSIONS, read_clip
+from shotproof.media.images import IMAGE_EXTENSIONS, decoded_once
+from shotproof.media.mixture import Clip
 
 if TYPE_CHECKING:
     import torch  # imported where it is used: processes that decode files have no need of it
 
 SEGMENT_ROWS = 512
 FILES_PER_CHUNK = 8
+LONGEST_CLIP = 600  # seconds
 FILES_PER_BLOCK = 64  # that are decoded and encoded together on another machine
 EXTENSIONS = {"image": IMAGE_EXTENSIONS, "sound": SOUND_EXTENSIONS}
 EXAMPLES = {"image": "lite0 or hf:NAME", "sound": "logmel, birdnet or hf-audio:NAME"}
@@ -45,6 +49,7 @@ class NetworkEncoder(Encoder):
 
     medium: ClassVar[str] = "image"  # what its items are: `image` or `sound`
     maps: bool = False  # whether `forward` gives local maps, [b, d, h, w]
+    reduces: ClassVar[bool] = False  # whether `load` gives `open_image` a side, so that decoding photos is quick
     network: Any = None  # what `forward` uses; a module of PyTorch is moved to the device
 
     @property
@@ -53,12 +58,12 @@ class NetworkEncoder(Encoder):
         """All that a feature depends on besides the file's content: name, weights' digest, preprocessing."""
 
     def files(self, catalog: Catalog) -> Sequence[Any]:
-        """What `load` takes for each item, [n]: its file."""
-        return catalog.paths
+        """What `load` takes for each item, [n]: its file, or of sounds the mixture that it stands for."""
+        return clips_of(catalog) if self.medium == "sound" else catalog.paths
 
     def digests(self, files: Sequence[Any], runtime: Runtime, on_error: OnError) -> pa.Array:
         """A digest of the content of each, [n]; with `on_error` skip, null where it cannot be read."""
-        return file_digests(files, runtime, on_error)
+        return clip_digests(files, runtime, on_error)
 
     @abstractmethod
     def load(self, path: Any) -> npt.NDArray[Any]:
@@ -95,14 +100,26 @@ class NetworkEncoder(Encoder):
         """What is cached of a batch."""
         return self.forward(batch)
 
-    def encode(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> Features:
+    def encode(self, catalog: Catalog, runtime: Runtime, on_error: OnError, glance: Glance | None = None) -> Features:
         """Encode what the cache lacks, and put the features in the order of the catalog."""
-        rows = self.encode_rows(catalog, runtime, on_error)
+        return self.features_of(self.encode_rows(catalog, runtime, on_error, glance))
+
+    def features_of(self, rows: Encoded) -> Features:
+        """Return flat rows as features."""
         array = rows.values.reshape(len(rows.values), *rows.shape) if rows.shape else rows.values
         return Features.from_array(rows.items, array, record=rows.record, tally=rows.tally)
 
-    def encode_rows(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> Encoded:
-        """What the cache has or lacks of each item, as flat rows in the order of the catalog."""
+    def encode_rows(
+        self, catalog: Catalog, runtime: Runtime, on_error: OnError, glance: Glance | None = None
+    ) -> Encoded:
+        """Return what the cache has or lacks of each item, as flat rows in the order of the catalog.
+
+        Args:
+            catalog: the items
+            runtime: how to compute
+            on_error: what to do about an item whose file cannot be read
+            glance: looks at files that are decoded here; not on other machines
+        """
         if not len(catalog):
             raise InputError(f"encoder '{self.name}': the catalog has no items")
         self._refuse_other_media(catalog)
@@ -113,7 +130,7 @@ class NetworkEncoder(Encoder):
         # What is of no use without its shape is made anew.
         known = store.find(pc.unique(digests).drop_null() if store.shape or not self.keeps_shape else digests[:0])
         missing = _first_files(digests, files, known.column("key"))
-        encoded = self._encode_files(missing, store, runtime, on_error)
+        encoded = self._encode_files(missing, store, runtime, on_error, glance)
         table = pa.concat_tables([part for part in (known, *encoded) if len(part)] or [known])
         places = pc.index_in(digests, value_set=table.column("key"), skip_nulls=True)
         items = catalog.item_column
@@ -144,12 +161,15 @@ class NetworkEncoder(Encoder):
                 )
 
     def _encode_files(
-        self, files: Mapping[str, Any], store: Store, runtime: Runtime, on_error: OnError
+        self, files: Mapping[str, Any], store: Store, runtime: Runtime, on_error: OnError, glance: Glance | None
     ) -> list[pa.Table]:
         """Files by digest to tables of `key` (the digest) and `value` (the feature), one table per batch."""
         tables: list[pa.Table] = []
-        encode = self._encoded_elsewhere if runtime.remote else self.encoded
-        with closing(encode(files, runtime, on_error)) as encoded, Writer(store, SEGMENT_ROWS) as writer:
+        if runtime.remote:
+            batches = self._encoded_elsewhere(files, runtime, on_error)
+        else:
+            batches = self.encoded(files, runtime, on_error, glance)
+        with closing(batches) as encoded, Writer(store, SEGMENT_ROWS) as writer:
             for digests, values in encoded:
                 if self.keeps_shape and not tables:
                     store.keep_shape(self.shape_of(values))
@@ -158,7 +178,9 @@ class NetworkEncoder(Encoder):
                 writer.add(tables[-1])
         return tables
 
-    def encoded(self, files: Mapping[str, Any], runtime: Runtime, on_error: OnError) -> Generator[_Batch, None, None]:
+    def encoded(
+        self, files: Mapping[str, Any], runtime: Runtime, on_error: OnError, glance: Glance | None = None
+    ) -> Generator[_Batch, None, None]:
         """The digests and the features of files by digest, batch by batch, by the network in this process."""
         if not files:
             return
@@ -173,7 +195,7 @@ class NetworkEncoder(Encoder):
                 tensor = torch.from_numpy(self._stack([one.array for one in batch])).to(device)
                 return self._checked(self.compute(tensor), [files[one.digest] for one in batch])
 
-        decoded = runtime.map(self._decode, list(files.values()), what=f"encoding by {self}", chunk=FILES_PER_CHUNK)
+        decoded = self._decoded(list(files.values()), runtime, glance)
         # Each thread has a batch of its own. One that several threads share makes them wait for each other at every
         # layer, for long on a busy machine, and its features would depend on their number.
         with closing(decoded), _full_precision(), threads(size) as pool:
@@ -194,6 +216,20 @@ class NetworkEncoder(Encoder):
             yield from batches
             if unreadable is not None:
                 raise unreadable
+
+    def _decoded(
+        self, files: Sequence[Any], runtime: Runtime, glance: Glance | None
+    ) -> Generator[npt.NDArray[Any] | UnreadableItem, None, None]:
+        """Decode files in worker processes, in order, each once for the network and for the glance."""
+        title = f"encoding by {self}"
+        if glance is None:
+            yield from runtime.map(self._decode, files, what=title, chunk=FILES_PER_CHUNK)
+            return
+        both = _Both(glance.look, self._decode)
+        with closing(runtime.map(both, files, what=title, chunk=FILES_PER_CHUNK)) as each:
+            for file, (seen, array) in zip(files, each, strict=True):
+                glance.seen[file] = seen
+                yield array
 
     def _decode(self, path: Any) -> npt.NDArray[Any] | UnreadableItem:
         """What `load` gives; of an unreadable file its error, so that it keeps its place."""
@@ -222,6 +258,75 @@ class NetworkEncoder(Encoder):
             path = paths[int(np.argmax(broken))]
             raise InputError(f"encoder '{self.name}': the feature of {path} has a value that is not finite")
         return values
+
+
+class SoundEncoder(NetworkEncoder):
+    """An encoder of clips: the first `seconds` of each sound, a shorter one repeated, as one channel at `clip_rate`.
+
+    A mixture that is not written to disk is made on the fly, and cached by what it is made of.
+    """
+
+    medium = "sound"
+    seconds: float  # an option of each
+
+    def extras(self) -> Mapping[str, str]:
+        """What reads sounds."""
+        return {"soundfile": "sound"}
+
+    @property
+    @abstractmethod
+    def clip_rate(self) -> int:
+        """Samples per second of its clips."""
+
+    def load(self, path: Clip) -> npt.NDArray[np.float32]:
+        """The clip, [clip_rate * seconds]."""
+        return read_clip(path, self.clip_rate, self.seconds)
+
+
+@dataclass(frozen=True)
+class Glance:
+    """What a function says of files while they are decoded for a network, by file."""
+
+    look: Callable[[Path], Any]
+    seen: dict[Path, Any] = field(default_factory=dict)
+
+
+def look_while_encoding(
+    catalog: Catalog, encoder: NetworkEncoder, look: Callable[[Path], Any], runtime: Runtime
+) -> tuple[Features | None, list[Any]]:
+    """Encode a catalog and look at its images, decoding each once for both.
+
+    Args:
+        catalog: the images
+        encoder: one that opens images at a part of their size, as `look` does
+        look: what is asked of each image; it returns the error of one that cannot be read
+        runtime: how to compute
+
+    Returns:
+        What `encoder.encode` gives with `on_error` skip, None if no image can be read, and what was seen of each image.
+    """
+    glance = Glance(look)
+    try:
+        features = encoder.encode(catalog, runtime, "skip", glance)
+    except UnreadableItem:
+        features = None
+    # Images whose features were in the cache, and copies of others, were not decoded.
+    rest = [path for path in dict.fromkeys(catalog.paths) if path not in glance.seen]
+    seen = runtime.map(look, rest, what=f"looking at {len(rest):,} more images", chunk=FILES_PER_BLOCK)
+    glance.seen.update(zip(rest, seen, strict=True))
+    return features, [glance.seen[path] for path in catalog.paths]
+
+
+@dataclass(frozen=True)
+class _Both:
+    """Look at a file and load it, decoding it once."""
+
+    look: Callable[[Path], Any]
+    load: Callable[[Path], Any]
+
+    def __call__(self, path: Path) -> tuple[Any, Any]:
+        with decoded_once():
+            return self.look(path), self.load(path)
 
 
 _Batch = tuple[list[str], npt.NDArray[Any]]  # digests, and the features of these

@@ -16,7 +16,7 @@ from shotproof.core.errors import InputError, UnknownName, UnreadableItem
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.storage.store import OnError
 from shotproof.features.encoder import Encoder, encoders, recorded
-from shotproof.features.encoders.pretrained_network import NetworkEncoder
+from shotproof.features.encoders.pretrained_network import Encoded, NetworkEncoder
 from shotproof.features.features import Features, Tally
 
 if TYPE_CHECKING:
@@ -68,22 +68,16 @@ class StagedEncoder(NetworkEncoder):
         vars(self)["widths"] = tuple(stage.shape[1] for stage in found)  # the same for every batch
         return torch.cat([stage.float() for stage in found], dim=1)
 
-    def encode(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> Features:
-        """The features of the stage, or of the network's own output."""
+    def features_of(self, rows: Encoded) -> Features:
+        """Return the features of the stage, or of the network's own output."""
         if self.stage is None:
-            return super().encode(catalog, runtime, on_error)
-        found = self.encode_stages(catalog, runtime, on_error)
-        self._require_stage(len(found))
-        return found[self.stage - 1]
+            return super().features_of(rows)
+        self._require_stage(len(rows.shape))
+        return _stages(rows)[self.stage - 1]
 
     def encode_stages(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> list[Features]:
         """The features of every stage, the first block first, in one pass."""
-        rows = self.at(self.stage or 1).encode_rows(catalog, runtime, on_error)
-        ends = np.cumsum([0, *rows.shape])
-        return [
-            Features.from_array(rows.items, rows.values[:, start:end], record=rows.record, tally=rows.tally)
-            for start, end in pairwise(ends)
-        ]
+        return _stages(self.at(self.stage or 1).encode_rows(catalog, runtime, on_error))
 
     def at(self, stage: int) -> Self:
         """The encoder of a stage, with the network that was loaded for this one."""
@@ -151,6 +145,14 @@ def encode_stages(
         found = made.encode_stages(catalog, current, on_error)
     one_pass = [found[0], *(replace(one, tally=Tally(0, len(one))) for one in found[1:])]
     return [recorded(features, made.at(place), catalog) for place, features in enumerate(one_pass, 1)]
+
+
+def _stages(rows: Encoded) -> list[Features]:
+    """The features of every stage, from rows of all stages side by side."""
+    return [
+        Features.from_array(rows.items, rows.values[:, start:end], record=rows.record, tally=rows.tally)
+        for start, end in pairwise(np.cumsum([0, *rows.shape]))
+    ]
 
 
 def no_stages(encoder: Encoder) -> InputError:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ import pyarrow.compute as pc
 
 from shotproof.analysis.inputs import Inputs
 from shotproof.attributes.attributes import Attributes
-from shotproof.attributes.detector import detect
+from shotproof.attributes.detector import Reader, detect
 from shotproof.attributes.detectors.photometric import PhotometricDetector
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.class_files import apply_names, apply_splits
@@ -29,8 +30,8 @@ from shotproof.core.errors import InsufficientData, Mismatch, UnreadableItem
 from shotproof.core.nouns import counted
 from shotproof.core.runtime.runtime import current_runtime
 from shotproof.core.storage.files import is_there
-from shotproof.features.encoder import encode
-from shotproof.features.encoders.pretrained_network import NetworkEncoder
+from shotproof.features.encoder import encode, recorded
+from shotproof.features.encoders.pretrained_network import NetworkEncoder, look_while_encoding
 from shotproof.features.features import Features
 from shotproof.features.transforms import transform
 from shotproof.media.images import is_readable
@@ -85,6 +86,7 @@ class ExperimentSteps:
     given: Inputs = field(default_factory=Inputs)
     leave_out: bool = False
     left_out: dict[str, str] = field(default_factory=dict)
+    _encoded: dict[str, Features] = field(default_factory=dict)  # by encoder, from the pass that made words
 
     def make(self) -> Inputs | None:
         """Make everything up to the results, and return it; None in a dry run."""
@@ -252,10 +254,28 @@ class ExperimentSteps:
                 # Of images that cannot be read, the step of the features says what is done about them.
                 told_later = self._encodes and all(isinstance(one, PhotometricDetector) for one in chosen)
                 with without_warnings() if told_later else contextlib.nullcontext():
-                    return _named(detect(catalog, *chosen), name or spelled)
+                    return _named(detect(catalog, *chosen, reader=self._reader(catalog)), name or spelled)
 
             found[name] = self.steps.step(Attributes, *self._detection(catalog, name), make)
         return found
+
+    def _reader(self, catalog: Catalog) -> Reader | None:
+        """Return what decodes each image once, for words and for the first encoder that is yet to read all of them."""
+        runtime = current_runtime()
+        for encoder in self.experiment.encoders:
+            if not isinstance(encoder, NetworkEncoder) or not encoder.reduces or encoder.medium != catalog.medium:
+                continue
+            made = str(encoder) in self._encoded or self.steps.is_current(*self._encoding(catalog, encoder))
+            if not made and not runtime.remote:
+                return partial(self._read, encoder)
+        return None
+
+    def _read(self, encoder: NetworkEncoder, catalog: Catalog, look: Callable[[Path], Any]) -> list[Any]:
+        """Return what is seen of each image, and keep the features that were made meanwhile."""
+        features, seen = look_while_encoding(catalog, encoder, look, current_runtime())
+        if features is not None:
+            self._encoded[str(encoder)] = features
+        return seen
 
     def _detection(self, catalog: Catalog, name: str) -> tuple[str, list[Any], list[str]]:
         """The file of a set of attributes, what it is made from, and by what."""
@@ -265,6 +285,11 @@ class ExperimentSteps:
 
     def _features(self, catalog: Catalog, encoder: Any) -> Features | None:
         def make() -> Features:
+            encoded = self._encoded.pop(str(encoder), None)
+            if encoded is not None:
+                if encoded.record.skipped and self.experiment.on_error != "skip":
+                    raise unreadable_files(catalog, list(encoded.record.skipped))
+                return recorded(encoded, encoder, catalog)
             if self.experiment.on_error == "skip":
                 return encode(catalog, encoder, on_error="skip")
             try:

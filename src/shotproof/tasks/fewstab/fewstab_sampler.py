@@ -25,7 +25,6 @@ import pyarrow as pa
 from scipy import sparse
 
 from shotproof.attributes.attributes import HeldWords
-from shotproof.catalog.catalog import Catalog
 from shotproof.core import draws
 from shotproof.core.arrays import BoolArray, IntArray, UInt64Array
 from shotproof.core.options import option
@@ -34,7 +33,7 @@ from shotproof.tasks.fewstab.holders import Holders, unpack
 from shotproof.tasks.fewstab.insufficient import TryCounts, refuse_unusable, why_supports_lack
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import SKIP_SMALL_CLASSES, BoundSampler, Sampler, SamplerInputs
-from shotproof.tasks.taskset import TaskSet, TaskShape
+from shotproof.tasks.taskset import TaskSet
 
 CLASSES, WORDS, _SUPPORT, _TIES = 0, 1, 2, 3  # what a random number is drawn for
 _CELLS = 1 << 18  # bit-set blocks that one round of tries may look at
@@ -92,10 +91,6 @@ class FewStab(Sampler):
     )
     max_tries: int = option(50_000, "the most tries per task", least=1)
     skip_small_classes: bool = option(False, SKIP_SMALL_CLASSES)
-
-    def check_sizes(self, catalog: Catalog, shape: TaskShape) -> None:
-        """Refuse too few classes, or classes that are too small."""
-        ItemPool.of(catalog).fitting(shape, self.skip_small_classes)
 
     def bound(self, inputs: SamplerInputs) -> BoundSampler[FewStab]:
         """Tasks that plant words of these inputs."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shotproof.media.mixing import amplified, background_gain_db, from_pcm, mix_clips
+from shotproof.media.mixture import amplified, background_gain_db, from_pcm, mix_clips
 from tests.drawn_clips import tone
 
 
