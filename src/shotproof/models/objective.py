@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
@@ -15,6 +15,7 @@ from torch.nn import functional
 from shotproof.core.options import Component
 from shotproof.core.registry import Registry
 from shotproof.functional.feature_rows import cosine_scores
+from shotproof.functional.local_maps import chunks
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork, Needs, take_weights
 
@@ -202,6 +203,14 @@ class TaskObjective(Objective[TaskBatch]):
         count = batch.support.shape[1]
         both = net(torch.cat([batch.support, batch.query], 1), self.needs)
         return both[:, :count], both[:, count:]
+
+
+def in_parts(net: FewShotNetwork, query: Tensor, held: int) -> Iterable[Tensor]:
+    """Queries [B, m, ...] in parts, where a query of one task holds so many numbers.
+
+    In training mode they are one part: batch norm must see all of them at once.
+    """
+    return [query] if net.training else chunks(query, held)
 
 
 class ViewObjective(Objective[ViewBatch]):

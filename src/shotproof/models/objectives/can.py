@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from shotproof.core.options import option
 from shotproof.functional.feature_rows import class_means
-from shotproof.functional.local_maps import chunks
+from shotproof.functional.local_maps import chunks, descriptors
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork
 from shotproof.models.objective import TaskBatch, TaskObjective, trained_by
@@ -44,7 +44,7 @@ class CrossAttention(TaskObjective):
 
     def scores(self, net: FewShotNetwork, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         """Scaled cosines of the attended class and the attended query."""
-        classes, asked = _locations(class_means(support, labels, way)), _locations(query)
+        classes, asked = (descriptors(each, each.dtype) for each in (class_means(support, labels, way), query))
         scores = []
         for part in chunks(asked, held=4 * way * asked.shape[2] ** 2):
             of_class, of_query = cast("_Head", net.head)(classes, part)
@@ -56,7 +56,8 @@ class CrossAttention(TaskObjective):
         """The classification of training classes, plus that of the tasks, both at every location of a query."""
         head = cast("_Head", net.head)
         support, query = self.seen(net, batch)
-        classes, asked = _locations(class_means(support, batch.support_labels, batch.way)), _locations(query)
+        means = class_means(support, batch.support_labels, batch.way)
+        classes, asked = (descriptors(each, each.dtype) for each in (means, query))
         of_class, of_query = head(classes, asked)
         pooled = functional.normalize(_attended(of_class, classes, "way"), dim=-1)  # [B, m, way, d]
         cosines = functional.normalize(asked, dim=-1) @ pooled.mT  # [B, m, r, way]; a location's weight has no say
@@ -100,11 +101,6 @@ class _Head(nn.Module):
         agreement = (correlation @ weights.unsqueeze(-1)).squeeze(-1) / correlation.shape[-1]
         attention: Tensor = 1 + (agreement / self.temperature).softmax(-1)
         return attention
-
-
-def _locations(maps: Tensor) -> Tensor:
-    """Maps [B, n, d, h, w] to descriptors [B, n, r, d]."""
-    return maps.flatten(3).mT
 
 
 def _attended(attention: Tensor, rows: Tensor, side: str) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import cast
@@ -14,10 +13,9 @@ from torch.nn import functional
 from shotproof.core.errors import InputError
 from shotproof.core.options import option
 from shotproof.functional.feature_rows import squared_distances
-from shotproof.functional.local_maps import chunks
 from shotproof.models.backbone import BackboneNetwork, Shape
 from shotproof.models.network import FewShotNetwork
-from shotproof.models.objective import TaskBatch, TaskObjective, trained_by
+from shotproof.models.objective import TaskBatch, TaskObjective, in_parts, trained_by
 
 LAYERS = 2
 SLOPE = 0.01
@@ -60,9 +58,7 @@ class GraphNetwork(TaskObjective):
         rows = head.project(torch.cat([support, query], 1).flatten(0, 1)).unflatten(0, (len(support), -1))
         known = torch.cat([rows[:, : support.shape[1]], functional.one_hot(labels, way).to(rows.dtype)], -1)
         asked = functional.pad(rows[:, support.shape[1] :], (0, way), value=1 / way)
-        # Batch norm in training mode must see all graphs at once.
-        held = 4 * self.width * (support.shape[1] + 1) ** 2
-        parts: Iterable[Tensor] = [asked] if net.training else chunks(asked, held)
+        parts = in_parts(net, asked, held=4 * self.width * (support.shape[1] + 1) ** 2)
         return torch.cat([head(known, part) for part in parts], 1)
 
 

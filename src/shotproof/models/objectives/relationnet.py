@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import torch
@@ -11,10 +10,9 @@ from torch.nn import functional
 
 from shotproof.core.options import option
 from shotproof.functional.feature_rows import class_means
-from shotproof.functional.local_maps import chunks
 from shotproof.models.backbone import BackboneNetwork, Shape
 from shotproof.models.network import FewShotNetwork
-from shotproof.models.objective import TaskObjective, trained_by
+from shotproof.models.objective import TaskObjective, in_parts, trained_by
 
 UNPADDED = 10  # from this side on, a map is large enough for convolutions and pools without padding
 HIDDEN = 8
@@ -47,9 +45,7 @@ class RelationNet(TaskObjective):
         maps = class_means(support, labels, way)
         if self.shots == "sum":
             maps = maps * functional.one_hot(labels, way).sum(1)[..., None, None, None]
-        # Batch norm in training mode must see all pairs at once.
-        held = 2 * way * query[0, 0].numel()
-        parts: Iterable[Tensor] = [query] if net.training else chunks(query, held)
+        parts = in_parts(net, query, held=2 * way * query[0, 0].numel())
         return torch.cat([net.head(part, maps) for part in parts], 1)
 
     def task_loss(self, scores: Tensor, labels: Tensor) -> Tensor:

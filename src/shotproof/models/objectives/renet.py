@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import cast
 
@@ -12,10 +11,9 @@ from torch.nn import functional
 
 from shotproof.core.options import option
 from shotproof.functional.feature_rows import class_means
-from shotproof.functional.local_maps import chunks
 from shotproof.models.backbone import BackboneNetwork
 from shotproof.models.network import FewShotNetwork
-from shotproof.models.objective import TaskBatch, TaskObjective, trained_by
+from shotproof.models.objective import TaskBatch, TaskObjective, in_parts, trained_by
 
 WINDOW = 5  # a side of the neighborhood that self-correlation sees
 NARROW = 64  # channels in which correlations are taken
@@ -73,9 +71,7 @@ class RelationalEmbedding(TaskObjective):
     def _scores(self, net: FewShotNetwork, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         """Scores from maps after self-correlation."""
         locations = support.shape[3] * support.shape[4]
-        # Batch norm in training mode must see all pairs at once.
-        held = 2 * REFINED * support.shape[1] * locations**2
-        parts: Iterable[Tensor] = [query] if net.training else chunks(query, held)
+        parts = in_parts(net, query, held=2 * REFINED * support.shape[1] * locations**2)
         support = centered(support, 2)
         narrow = cast("_Head", net.head).narrowed(support)
         scores = [self._pair_scores(net, support, narrow, labels, centered(part, 2), way) for part in parts]
