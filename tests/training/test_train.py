@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 import shotproof as sp
 from shotproof.cli.data.train import train as train_command
 from shotproof.core.errors import InputError, InsufficientData, Interrupted, Mismatch, TrainingFailed, UnknownName
-from shotproof.core.runtime import time_costs as costs
+from shotproof.core.runtime import progress as costs
 from shotproof.models.model import Model, weights_digest
 from shotproof.models.objective import objectives
 from shotproof.models.objectives.prototypes import ProtoNet
