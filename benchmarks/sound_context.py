@@ -30,9 +30,9 @@ from shotproof.features.features import Features
 from shotproof.learners.method import DEFAULT_METHODS, make_method, methods
 from shotproof.pipeline.steps.steps import file_name
 from shotproof.pipeline.study import Study as ComparedStudy
-from shotproof.report.figures.context_figures import SETS, context_panels
-from shotproof.report.figures.figure_file import write_svg
-from shotproof.results.evaluated import Classifier, values_of
+from shotproof.report.figures.loss_curves import SETS, context_panels
+from shotproof.report.figures.svg import write_svg
+from shotproof.results.evaluated import values_of
 from shotproof.results.results import Results
 from shotproof.sounds.mix import MixSettings, mix
 from shotproof.stats.intervals import Interval, gap_interval
@@ -118,15 +118,16 @@ def accuracies(comparison: Comparison, shot: int) -> None:
     rows, kept = [], []
     for design in (design for design in comparison.designs if design.shot == shot):
         for method in comparison.methods:
-            of = {
-                row.biased.sampler: row
-                for row in comparison.rows
-                if row.biased and row.design == design and row.method == method
-            }
-            iid = of["ood"].reference
-            assert iid
-            means = [iid.accuracy.mean, *(one.accuracy.mean for name in GAPS if (one := of[name].biased))]
-            gaps = [gap for name in GAPS if (gap := of[name].gap.get("acc"))]
+            accuracy, gap = (
+                {
+                    row.tasks: row.interval
+                    for row in comparison.rows(quantity, "acc")
+                    if (row.design, row.classifier.method) == (design, method)
+                }
+                for quantity in ("accuracy", "gap")
+            )
+            means = [accuracy[name].mean for name in SETS]
+            gaps = [gap[name] for name in GAPS]
             rows.append([f"{design.dial:g}", method, *(f"{mean:.1f}" for mean in means), *map(told, gaps)])
             kept += [bool(np.all(np.diff(means) < 0))] if design.dial else []
     table(["a", "method", *SETS, *(f"iid - {name}" for name in GAPS)], rows)
@@ -252,37 +253,38 @@ def heads(study: Study) -> None:
     """Every head on vectors: what it loses from iid to hard-ood, ranked, and how far the two kinds differ."""
     names = [name for name in methods.names() if methods.get(name).needs == "vectors"]
     on = {dial: study.results(dial, 5, names, HEADS_SETS) for dial in (0.0, 1.0)}
-    losses = {dial: {row.method: row for row in compare(results).rows if row.gap} for dial, results in on.items()}
-    ranked = sorted(losses[1.0].values(), key=lambda row: row.gap["acc"].mean)
+    compared = {dial: compare(results) for dial, results in on.items()}
+    ranked = sorted(compared[1.0].rows("gap"), key=lambda row: row.interval.mean)
+    without = {row.classifier: row.interval for row in compared[0.0].rows("gap")}
     length = {name: uses_length(study, name) for name in names}
     rows = []
     for row in ranked:
-        clean = losses[0.0][row.method].gap["acc"]
-        assert row.reference
-        assert row.biased
-        measured = [told(one) for one in (row.reference.accuracy, row.biased.accuracy, row.gap["acc"], clean)]
-        of_chance = row.gap["acc"].mean / (row.reference.accuracy.mean - CHANCE)
-        kind = [make_method(row.method).family, "yes" if length[row.method] else "no"]
-        rows.append([row.method, *kind, *measured, f"{100 * of_chance:.0f}%"])
+        method = row.classifier.method
+        iid, hard = (compared[1.0].number(row, "accuracy", "acc", tasks) for tasks in (row.reference, row.tasks))
+        assert iid
+        assert hard
+        measured = [told(one) for one in (iid, hard, row.interval, without[row.classifier])]
+        of_chance = row.interval.mean / (iid.mean - CHANCE)
+        kind = [make_method(method).family, "yes" if length[method] else "no"]
+        rows.append([method, *kind, *measured, f"{100 * of_chance:.0f}%"])
     print(f"\n5 ways, 5 shots, {QUERY} queries, {TASKS} tasks, a = 1; percent, 95% sampler interval, paired")
     table(["head", "family", "uses length", "iid", "hard-ood", "loss", "loss at a = 0", "of iid - chance"], rows)
-    pairs = compare(on[1.0]).gaps[0].pairs["acc", "sampler"]
-    head = {str(Classifier(row.encoder, row.method)): row.method for row in ranked}
-    against = {(head[pair.a], head[pair.b]): pair for pair in pairs}
-    inductive = [row.method for row in ranked if make_method(row.method).family == "inductive"]
+    pairs = compared[1.0].gaps[0].pairs["acc", "sampler"]
+    against = {(pair.a.method, pair.b.method): pair for pair in pairs}
+    inductive = [name for name in (row.classifier.method for row in ranked) if make_method(name).family == "inductive"]
     long = [name for name in inductive if length[name]]
     rows = []
     for name in (name for name in inductive if not length[name]):
         cells = []
         for other in long:
             pair = against.get((name, other)) or against[other, name]
-            mean = pair.interval.mean if head[pair.a] == name else -pair.interval.mean
+            mean = pair.interval.mean if pair.a.method == name else -pair.interval.mean
             sign = "" if pair.conclusion == "0" else "*"
             cells.append(f"{mean:+.1f} ±{pair.interval.half_width:.1f}{sign}")
         rows.append([name, *cells])
     print("Inductive heads: the loss of a head that ignores length minus that of one that uses it; * conclusive (Holm)")
     table(["", *long], rows)
-    figures(compare(on[1.0]), study.work / "figures-heads")
+    figures(compared[1.0], study.work / "figures-heads")
 
 
 def main() -> None:

@@ -68,10 +68,7 @@ def test_ranks_are_behind_what_is_conclusively_better_and_before_what_is_worse(c
         group = next(one for one in comparison.groups if one.label == axis.name)
         own = next(row.classifier for row in group.rows if row.classifier.method == "cosine")
         signs = [
-            one.conclusion
-            for pair in group.pairs["acc", "sampler"]
-            for one in (pair, pair.turned())
-            if one.a == str(own)
+            one.conclusion for pair in group.pairs["acc", "sampler"] for one in (pair, pair.turned()) if one.a == own
         ]
         rank = axis.rank["accuracy"]
         assert (rank.best, rank.worst, rank.of) == (1 + signs.count("-"), 3 - signs.count("+"), 3)

@@ -59,7 +59,7 @@ def test_results_are_compared_task_by_task_as_comparisons_are() -> None:
             assert bare.pairs == {}
             for metric in ("acc", "wacc"):
                 estimates = {row.classifier: row.intervals[metric]["sampler"].estimate for row in bare.rows}
-                names = [str(one) for one in estimates]
+                names = list(estimates)
                 found = above([Comparable(estimates[one], bare.by_task[metric][one]) for one in estimates])
                 for pair in group.pairs[metric, "sampler"]:
                     a, b = names.index(pair.a), names.index(pair.b)

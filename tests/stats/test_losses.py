@@ -222,7 +222,7 @@ def test_pairs_and_ranks_of_skill_are_by_the_share_and_the_least_lost_is_first()
     }
     assert [row.rank("acc") for row in loss.gap.rows] == [None] * 3
     first = loss.skill.pairs["acc", "sampler"][0]
-    assert (first.a, first.b, first.conclusion) == ("a on pixels", "b on pixels", "-")
+    assert (str(first.a), str(first.b), first.conclusion) == ("a on pixels", "b on pixels", "-")
     assert first.interval.mean == pytest.approx(shares["a"] - shares["b"])
     values = {(label, name): values_of(one, name, "acc") for label, one in given.items() for name in ("a", "b")}
     slopes = {}
@@ -251,7 +251,7 @@ def test_who_is_at_chance_has_nothing_to_lose_and_no_rank() -> None:
         assert math.isnan(ncc.means[metric])  # type: ignore[index]
         assert ncc.rank(metric) is None  # type: ignore[arg-type]
         assert ridge.rank(metric) == RankRange(1, 2, 2)  # type: ignore[arg-type]
-    signs = {(pair.a, pair.b): pair for pair in loss.skill.pairs["acc", "sampler"]}
+    signs = {(str(pair.a), str(pair.b)): pair for pair in loss.skill.pairs["acc", "sampler"]}
     assert signs["ncc on pixels", "ridge on pixels"].conclusion == "0"
     assert signs["ncc on pixels", "ridge on pixels"].interval.refused == "nothing to lose: at chance on random tasks"
     assert signs["ridge on pixels", "knn on pixels"].interval.refused is None

@@ -65,9 +65,7 @@ def make_card(
     """
     blocks = [block for block in comparison.blocks if classifier in block.classifiers]
     if not blocks:
-        known = ", ".join(
-            str(one) for one in dict.fromkeys(c for block in comparison.blocks for c in block.classifiers)
-        )
+        known = ", ".join(map(str, comparison.classifiers))
         raise InputError(f"no results of {classifier}: expected one of {known}")
     making = _Making(comparison, inputs, classifier)
     alone = [axis for block in blocks for axis in making.random_axes(block)]

@@ -230,18 +230,18 @@ class _Comparing:
             or not isinstance(known.depletion, Mapping)
         ):
             return {}
-        by_name, best = {str(one): one for one in of.classifiers}, known.at_best_query
+        best = known.at_best_query
         found = {}
         for metric in METRICS:
             triples = []
             for closed, opened in zip(pairs[metric, "sampler"], pairs[metric, DEPLETION], strict=True):
-                a, b = by_name[closed.a], by_name[closed.b]
+                a, b = closed.a, closed.b
                 terms = add_terms((_terms({number: 1.0}, a, metric), 1.0), (_terms({number: 1.0}, b, metric), -1.0))
                 at_best = None
                 if best is not None:
                     at_best = self._paired(Estimate.over_tasks(best[a][metric] - best[b][metric]))
                 paired = self._paired(evidence.estimate(DEPLETION, terms))
-                triples.append(Triple(closed.a, closed.b, closed.direct, opened.direct, paired, at_best))
+                triples.append(Triple(a, b, closed.direct, opened.direct, paired, at_best))
             if triples:
                 found[metric] = Triples(
                     triples, known.depletion_tasks or 0, known.best_query, known.tasks_at_best_query
@@ -303,8 +303,8 @@ def _minus(first: Mapping[int, float], second: Mapping[int, float]) -> dict[int,
 
 def _differences(
     evidence: Evidence, classifiers: Sequence[Classifier], combine: Combine, metric: Metric, covers: Covers
-) -> dict[tuple[str, str], Estimate]:
-    combined = {str(one): combine(one, metric, covers) for one in classifiers}
+) -> dict[tuple[Classifier, Classifier], Estimate]:
+    combined = {one: combine(one, metric, covers) for one in classifiers}
     return {(a, b): evidence.combined(covers, combined[a].minus(combined[b])) for a, b in combinations(combined, 2)}
 
 

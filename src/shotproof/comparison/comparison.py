@@ -113,14 +113,19 @@ class Comparison:
         return [block.design for block in self.blocks]
 
     @cached_property
+    def classifiers(self) -> list[Classifier]:
+        """All classifiers, in the order of the results."""
+        return list(dict.fromkeys(classifier for block in self.blocks for classifier in block.classifiers))
+
+    @cached_property
     def encoders(self) -> list[str]:
         """The encoders, in the order of the results."""
-        return list(dict.fromkeys(row.classifier.encoder for group in self.groups for row in group.rows))
+        return list(dict.fromkeys(classifier.encoder for classifier in self.classifiers))
 
     @cached_property
     def methods(self) -> list[str]:
         """The methods, in the order of the results."""
-        return list(dict.fromkeys(row.classifier.method for group in self.groups for row in group.rows))
+        return list(dict.fromkeys(classifier.method for classifier in self.classifiers))
 
     @cached_property
     def all_rows(self) -> list[EstimateRow]:
@@ -206,13 +211,7 @@ class Comparison:
 
     def pair_names(self, pair: Pair) -> tuple[str, str]:
         """The names of both classifiers of a pair."""
-        return self._names[pair.a], self._names[pair.b]
-
-    @cached_property
-    def _names(self) -> dict[str, str]:
-        """What tables call each classifier, by what pairs call it."""
-        known = dict.fromkeys(one for block in self.blocks for one in block.classifiers)
-        return {str(one): self.classifier_name(one) for one in known}
+        return self.classifier_name(pair.a), self.classifier_name(pair.b)
 
     def design_name(self, design: Design) -> str:
         """E.g. `5-way 1-shot`, with the data set, the queries and the split where they tell designs apart."""

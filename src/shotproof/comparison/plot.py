@@ -90,9 +90,9 @@ def task_scatters(comparison: Comparison) -> Iterator[TaskScatter]:
             if len(group.rows) < 2:
                 continue
             best = sorted(group.rows, key=lambda row: -row.means[metric])[:2]
-            names = {str(row.classifier) for row in best}
+            both = {row.classifier for row in best}
             pairs = next(of for (of_metric, _), of in group.pairs.items() if of_metric == metric)
-            pair = next(one for one in pairs if {one.a, one.b} == names)
+            pair = next(one for one in pairs if {one.a, one.b} == both)
             values = np.stack([group.values[row.classifier][metric] for row in best])
             points, tasks = np.unique(values.round(9), axis=1, return_counts=True)
             first, second = (comparison.classifier_name(row.classifier) for row in best)
@@ -287,7 +287,7 @@ def _pair_panels(comparison: Comparison) -> Iterator[Panel]:
         few = len(group.rows) <= _NUMBERED
 
         def draw(axes: Axes, group: Group = group, few: bool = few) -> None:
-            keys = [str(row.classifier) for row in group.rows]
+            keys = [row.classifier for row in group.rows]
             difference = np.full((len(keys), len(keys)), np.nan)
             for pair in group.pairs[metric, covers]:
                 weight = "normal" if pair.conclusion == "0" else "bold"

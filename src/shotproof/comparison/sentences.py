@@ -339,11 +339,10 @@ def classifier_names(comparison: Comparison, some: Sequence[Classifier]) -> str:
     if len(comparison.methods) == 1:
         named = Classifier(listed([comparison.encoder_names[one.encoder] for one in some], _NAMED), some[0].method)
         return str(named)
-    known = list(dict.fromkeys(one for block in comparison.blocks for one in block.classifiers))
     whole = [
         encoder
         for encoder in dict.fromkeys(one.encoder for one in some)
-        if {one for one in known if one.encoder == encoder} <= set(some)
+        if {one for one in comparison.classifiers if one.encoder == encoder} <= set(some)
     ]
     words = [f"all methods on {listed([comparison.encoder_names[one] for one in whole], _NAMED)}"] if whole else []
     return listed([*words, *(comparison.classifier_title(one) for one in some if one.encoder not in whole)], _NAMED)
@@ -359,7 +358,7 @@ def _verb(some: Sequence[Classifier], singular: str, plural: str) -> str:
 
 
 def _measured(comparison: Comparison) -> str:
-    classifiers = len({one for block in comparison.blocks for one in block.classifiers})
+    classifiers = len(comparison.classifiers)
     encoders, methods = len(comparison.encoders), len(comparison.methods)
     kinds = f"{counted(encoders, 'encoder')} × {counted(methods, 'method')}"
     if classifiers != encoders * methods:

@@ -88,7 +88,7 @@ def _choice(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
         return
     best = rows[0].classifier
     signs = group.signs(verdict.metric, verdict.covers)
-    tied = [row.classifier for row in rows[1:] if signs.get((str(best), str(row.classifier))) != "+"]
+    tied = [row.classifier for row in rows[1:] if signs.get((best, row.classifier)) != "+"]
     high, low = (percent(rows[place].means[verdict.metric]) for place in (0, -1))
     there, several = _there(verdict), counted(len(rows), "classifier")
     chance = verdict.loss.chance[verdict.metric]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -47,12 +46,12 @@ def _lost(block: Block) -> list[Group]:
     return [group for loss in block.losses for group in loss.groups]
 
 
-def _only_block(block: Block, chosen: Collection[Classifier]) -> Block:
+def _only_block(block: Block, chosen: set[Classifier]) -> Block:
     groups = [_only(group, chosen) for group in block.groups]
     return replace(block, groups=groups, losses=[_only_loss(loss, chosen) for loss in block.losses])
 
 
-def _only_loss(loss: Loss, chosen: Collection[Classifier]) -> Loss:
+def _only_loss(loss: Loss, chosen: set[Classifier]) -> Loss:
     concluded = {
         key: {classifier: one for classifier, one in of.items() if classifier in chosen}
         for key, of in loss.concluded.items()
@@ -67,18 +66,13 @@ def _only_loss(loss: Loss, chosen: Collection[Classifier]) -> Loss:
     )
 
 
-def _only(group: Group, chosen: Collection[Classifier]) -> Group:
-    names = {str(one) for one in chosen}
-
-    def known(one: object) -> bool:
-        return getattr(one, "a", None) in names and getattr(one, "b", None) in names
-
+def _only(group: Group, chosen: set[Classifier]) -> Group:
     return replace(
         group,
         rows=[row for row in group.rows if row.classifier in chosen],
-        pairs={key: [pair for pair in pairs if known(pair)] for key, pairs in group.pairs.items()},
+        pairs={key: [pair for pair in pairs if {pair.a, pair.b} <= chosen] for key, pairs in group.pairs.items()},
         triples={
-            metric: replace(triples, pairs=[one for one in triples.pairs if known(one)])
+            metric: replace(triples, pairs=[one for one in triples.pairs if {one.a, one.b} <= chosen])
             for metric, triples in group.triples.items()
         },
         values={one: values for one, values in group.values.items() if one in chosen},

@@ -135,7 +135,7 @@ def _order(
 ) -> dict[str, Any]:
     """Who loses most and least, by conclusive pairs of the share of skill; `known` from the largest share down."""
     signs = loss.skill.signs(metric, covers)
-    below = {a: tuple(b for b in known if signs.get((str(a), str(b))) == "+") for a in known}
+    below = {a: tuple(b for b in known if signs.get((a, b)) == "+") for a in known}
     ahead = [one for one in losing if below[one]]
     if not ahead:
         return {}

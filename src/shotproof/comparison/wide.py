@@ -69,7 +69,7 @@ def best_of(group: Group, metric: Metric, covers: Covers) -> set[Classifier]:
     is_lost = group.against is not None
     beaten = {pair.b if (pair.conclusion == "+") != is_lost else pair.a for pair in pairs if pair.conclusion != "0"}
     numbered = [row for row in group.rows if not math.isnan(row.intervals[metric][covers].mean)]
-    return {row.classifier for row in numbered if str(row.classifier) not in beaten}
+    return {row.classifier for row in numbered if row.classifier not in beaten}
 
 
 def title_of(block: Block) -> str:

@@ -25,7 +25,7 @@ from shotproof.tasks.sampler import Axis
 Quantity = Literal["accuracy", "gap", "placebo", "excess", "skill_lost"]
 
 Estimates = dict[tuple[Metric, Covers], dict[Classifier, Estimate]]
-Differences = dict[tuple[Metric, Covers], dict[tuple[str, str], Estimate]]
+Differences = dict[tuple[Metric, Covers], dict[tuple[Classifier, Classifier], Estimate]]
 ByTask = Mapping[tuple[str, ...], FloatArray]  # values [tasks], by what the tasks are matched by
 
 TITLES: dict[Quantity, str] = {
@@ -132,8 +132,8 @@ class Group:
         """The number of conclusive pairs."""
         return sum(pair.conclusion != "0" for pair in self.pairs[metric, covers])
 
-    def signs(self, metric: Metric, covers: Covers) -> dict[tuple[str, str], Conclusion]:
-        """The conclusion on each pair of names, in both orders."""
+    def signs(self, metric: Metric, covers: Covers) -> dict[tuple[Classifier, Classifier], Conclusion]:
+        """The conclusion on each pair of classifiers, in both orders."""
         pairs = self.pairs.get((metric, covers), [])
         return {(pair.a, pair.b): pair.conclusion for one in pairs for pair in (one, one.turned())}
 
@@ -149,10 +149,10 @@ class Group:
         return float(standardized[places[pair.a]] @ standardized[places[pair.b]])
 
     @cached_property
-    def _standardized(self) -> dict[Metric, tuple[dict[str, int], FloatArray]]:
+    def _standardized(self) -> dict[Metric, tuple[dict[Classifier, int], FloatArray]]:
         """By metric the row of each classifier, and rows whose products are correlations; of a constant one NaN."""
-        places = {str(classifier): place for place, classifier in enumerate(self.values)}
-        found: dict[Metric, tuple[dict[str, int], FloatArray]] = {}
+        places = {classifier: place for place, classifier in enumerate(self.values)}
+        found: dict[Metric, tuple[dict[Classifier, int], FloatArray]] = {}
         for metric in METRICS:
             rows = np.array([values[metric] for values in self.values.values()])
             if len(rows):

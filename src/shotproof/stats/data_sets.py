@@ -97,12 +97,11 @@ def _mean_group(groups: Sequence[Group], shared: Sequence[Classifier], level: fl
         for metric, of_metric in first.rows[0].intervals.items()
         for covers in of_metric
     }
-    names = {str(one) for one in shared}
     differences: Differences = {
         key: {
             (pair.a, pair.b): Estimate.average([_difference(group, key, pair.a, pair.b) for group in groups])
             for pair in pairs
-            if {pair.a, pair.b} <= names
+            if {pair.a, pair.b} <= set(shared)
         }
         for key, pairs in first.pairs.items()
     }
@@ -122,7 +121,7 @@ def _mean_group(groups: Sequence[Group], shared: Sequence[Classifier], level: fl
     )
 
 
-def _difference(group: Group, key: tuple[Metric, Covers], a: str, b: str) -> Estimate:
+def _difference(group: Group, key: tuple[Metric, Covers], a: Classifier, b: Classifier) -> Estimate:
     """The difference of a pair, whichever of the two a data set's results have first."""
     pair = next(one for one in group.pairs[key] if {one.a, one.b} == {a, b})
     return (pair if pair.a == a else pair.turned()).interval.estimate

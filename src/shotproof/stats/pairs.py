@@ -1,4 +1,4 @@
-"""Pairs of methods on the same tasks: differences, and which of them are conclusive."""
+"""Pairs of classifiers on the same tasks: differences, and which of them are conclusive."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from shotproof.results.evaluated import Classifier
 from shotproof.stats.intervals import Estimate, FloatArray, Interval, check_level
 
 Conclusion = Literal["+", "0", "-"]
@@ -16,22 +17,22 @@ _OPPOSITE: dict[Conclusion, Conclusion] = {"+": "-", "0": "0", "-": "+"}
 
 @dataclass(frozen=True)
 class Pair:
-    """How far method `a` is above method `b`, and whether that is conclusive.
+    """How far classifier `a` is above classifier `b`, and whether that is conclusive.
 
     `interval` is of this pair alone; `p_value` and `conclusion` are corrected for the number of pairs where asked for,
     so a pair may be inconclusive although its own interval excludes zero. `direct` is the usual comparison, which is
     not paired: conclusive where the intervals of both methods do not meet.
     """
 
-    a: str
-    b: str
+    a: Classifier
+    b: Classifier
     interval: Interval
     p_value: float
     conclusion: Conclusion
     direct: Conclusion = "0"
 
     def turned(self) -> Pair:
-        """The same pair as method `b` sees it."""
+        """The same pair as classifier `b` sees it."""
         return replace(self.negated(), a=self.b, b=self.a)
 
     def negated(self) -> Pair:
@@ -41,11 +42,11 @@ class Pair:
 
 
 def compare_pairs(
-    differences: Mapping[tuple[str, str], Estimate],
+    differences: Mapping[tuple[Classifier, Classifier], Estimate],
     covers: str,
     level: float = 0.95,
     correct: bool = True,
-    own: Mapping[str, Estimate] | None = None,
+    own: Mapping[Classifier, Estimate] | None = None,
 ) -> list[Pair]:
     """Conclusions on all pairs under one interval; `correct` by Holm for the number of pairs that have one.
 

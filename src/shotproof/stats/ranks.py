@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shotproof.core.arrays import BoolArray, FloatArray
+from shotproof.results.evaluated import Classifier
 from shotproof.stats.pairs import Pair
 
 
@@ -34,8 +35,8 @@ class RankRange:
         return f"{among} of {self.of}"
 
 
-def rank_ranges(means: Mapping[str, float], pairs: Sequence[Pair]) -> dict[str, RankRange]:
-    """Rank each name from behind all that are conclusively better to before all that are conclusively worse.
+def rank_ranges(means: Mapping[Classifier, float], pairs: Sequence[Pair]) -> dict[Classifier, RankRange]:
+    """Rank each classifier from behind all that are conclusively better to before all that are conclusively worse.
 
     Args:
         means: of all that are ranked, the highest is best

@@ -18,9 +18,7 @@ def compared_pairs(
 ) -> dict[tuple[Metric, Covers], list[Pair]]:
     """All pairs of classifiers, by metric and interval; corrected within each. None where there are no differences."""
     return {
-        key: compare_pairs(
-            differences[key], key[1], level, correct, {str(one): estimate for one, estimate in of_key.items()}
-        )
+        key: compare_pairs(differences[key], key[1], level, correct, of_key)
         for key, of_key in estimates.items()
         if key in differences
     }
@@ -72,7 +70,7 @@ def _ranks(
     """None for those without a number, and for all where no pair has an interval: nothing tells them apart."""
     if pairs and all(pair.interval.refused for pair in pairs):
         return dict.fromkeys(means)
-    told = {str(one): -mean if lowest_first else mean for one, mean in means.items() if not math.isnan(mean)}
+    told = {one: -mean if lowest_first else mean for one, mean in means.items() if not math.isnan(mean)}
     among = [pair for pair in pairs if pair.a in told and pair.b in told]
     ranked = rank_ranges(told, [pair.negated() for pair in among] if lowest_first else among)
-    return {one: ranked.get(str(one)) for one in means}
+    return {one: ranked.get(one) for one in means}

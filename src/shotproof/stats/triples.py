@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from shotproof.results.evaluated import Classifier
 from shotproof.stats.pairs import Conclusion
 
 CLOSED, OPEN, PAIRED = "closed, direct", "open, direct", "open, paired"
@@ -20,8 +21,8 @@ class Triple:
     at_best: task by task, on tasks without replacement with the best number of queries; None where there are none
     """
 
-    a: str
-    b: str
+    a: Classifier
+    b: Classifier
     closed: Conclusion
     open: Conclusion
     paired: Conclusion

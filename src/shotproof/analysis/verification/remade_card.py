@@ -42,8 +42,7 @@ def remake_card(card: Card, inputs: Inputs, runtime: Runtime | None = None) -> C
         placebo=any(axis.placebo is not None for axis in card.axes),
         runtime=runtime,
     )
-    known = dict.fromkeys(classifier for block in comparison.blocks for classifier in block.classifiers)
-    for classifier in known:
+    for classifier in comparison.classifiers:
         named = comparison.encoder_names[classifier.encoder], without_folders(classifier.method)
         if named == (card.encoder, card.method):
             return make_card(comparison, inputs, classifier, missing=card.missing, quick=card.quick)

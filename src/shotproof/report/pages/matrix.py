@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.numbers import MINUS, bounds, points, typeset
 from shotproof.comparison.sentences import fates_of
+from shotproof.results.evaluated import Classifier
 from shotproof.results.origin import Design
 from shotproof.stats.block import Group
 from shotproof.stats.pairs import Pair
@@ -26,6 +27,9 @@ class PairCell:
     signs: list[str]
     told: str
     inverted: bool = False
+
+
+Cells = dict[tuple[Classifier, Classifier], PairCell]
 
 
 @dataclass(frozen=True)
@@ -79,7 +83,7 @@ def group_name(comparison: Comparison, design: Design, group: Group) -> str:
 
 def _pair_matrix(comparison: Comparison, name: str, group: Group) -> Matrix:
     """All pairs, with one sign for each interval."""
-    found: dict[tuple[str, str], list[Pair]] = {}
+    found: dict[tuple[Classifier, Classifier], list[Pair]] = {}
     for covers in comparison.covers:
         for pair in group.pairs[comparison.metric, covers]:
             for one in (pair, pair.turned()):
@@ -89,31 +93,33 @@ def _pair_matrix(comparison: Comparison, name: str, group: Group) -> Matrix:
     return _matrix(comparison, name, group, names, cells)
 
 
-def _best_first(comparison: Comparison, group: Group) -> dict[str, str]:
-    """What the page calls each classifier, by what pairs call it; of skill that is lost, the least first."""
+def _best_first(comparison: Comparison, group: Group) -> dict[Classifier, str]:
+    """What the page calls each classifier; of skill that is lost, the least first."""
     metric, sign = comparison.metric, 1 if group.quantity == "skill_lost" else -1
     ordered = sorted(group.rows, key=lambda row: (math.isnan(row.means[metric]), sign * row.means[metric]))
-    return {str(row.classifier): comparison.classifier_name(row.classifier) for row in ordered}
+    return {row.classifier: comparison.classifier_name(row.classifier) for row in ordered}
 
 
 def _matrix(
     comparison: Comparison,
     name: str,
     group: Group,
-    names: Mapping[str, str],
-    cells: Mapping[tuple[str, str], PairCell],
+    names: Mapping[Classifier, str],
+    cells: Cells,
 ) -> Matrix:
-    ranks = {str(row.classifier): row.rank(comparison.metric) for row in group.rows}
+    ranks = {row.classifier: row.rank(comparison.metric) for row in group.rows}
     rows = [(names[a], ranks[a], [cells.get((a, b)) for b in names]) for a in names]
     conclusive: dict[str, int] = {covers: group.conclusive(comparison.metric, covers) for covers in comparison.covers}
     return Matrix(name, group.against is not None, rows, conclusive, len(cells) // 2)
 
 
-def _triple_cells(one: Triple, names: Mapping[str, str], r: float) -> dict[tuple[str, str], PairCell]:
+def _triple_cells(
+    one: Triple, names: Mapping[Classifier, str], r: float
+) -> dict[tuple[Classifier, Classifier], PairCell]:
     """The pair as each of the two sees it."""
     told = "" if math.isnan(r) else f", r = {r:.2f}"
     flagged = "; inverted" if one.inverted else ""
-    cells = {}
+    cells: Cells = {}
     for a, b, opposite in ((one.a, one.b, {}), (one.b, one.a, {"+": MINUS, "-": "+"})):
         signs = [opposite.get(sign, MINUS if sign == "-" else sign) for sign in one.signs]
         cells[a, b] = PairCell(signs, f"{names[a]} against {names[b]}{told}{flagged}", one.inverted)

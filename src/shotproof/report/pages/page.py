@@ -40,8 +40,7 @@ def write_page(path: Path, content: PageContent) -> None:
     comparison, inputs, album = thinned(content.comparison), content.inputs, Album()
     fooled = None if content.fooled is None else fooled_part(content.fooled, comparison, album)
     # The gallery comes before the explanations: it may fill the page, of which their examples take little.
-    shown = {row.classifier for group in comparison.groups for row in group.rows}
-    gallery = make_gallery(content.gallery, album, shown) if content.gallery else None
+    gallery = make_gallery(content.gallery, album, comparison.classifiers) if content.gallery else None
     in_short, *headline = with_terms(
         [" ".join(content.comparison.summary()), *content.comparison.verdict()], terms(content.comparison)
     )
@@ -85,7 +84,7 @@ def write_page(path: Path, content: PageContent) -> None:
 
 def _left_out(shown: Comparison, whole: Comparison) -> str:
     """What a page of many classifiers lacks, in a sentence; nothing where it lacks nothing."""
-    count, of = (len({row.classifier for group in one.groups for row in group.rows}) for one in (shown, whole))
+    count, of = (len(one.classifiers) for one in (shown, whole))
     if count == of:
         return ""
     return (
