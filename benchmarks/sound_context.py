@@ -17,6 +17,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+from shotproof.report.figures.context_figures import SETS, context_panels
+from shotproof.report.figures.figure_file import write_svg
 
 from benchmarks.fixture import sounds
 from shotproof.analysis.compare import compare
@@ -30,8 +32,6 @@ from shotproof.features.features import Features
 from shotproof.learners.method import DEFAULT_METHODS, make_method, methods
 from shotproof.pipeline.steps.steps import file_name
 from shotproof.pipeline.study import Study as ComparedStudy
-from shotproof.report.figures.context_figures import SETS, context_panels
-from shotproof.report.figures.figure_file import write_svg
 from shotproof.results.evaluated import Classifier, values_of
 from shotproof.results.results import Results
 from shotproof.sounds.mix import MixSettings, mix
