@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -25,6 +26,8 @@ from shotproof.core.errors import InputError, did_you_mean, first_line
 from shotproof.core.plain_values import shown
 from shotproof.core.storage.files import LARGEST_TEXT, read_json, read_text, read_toml, require_file
 from shotproof.core.tables import conform, read_parquet
+
+Edge = tuple[str | None, str | None]  # child, parent; a root has no parent
 
 _CUB_NAMES = "classes.txt"
 
@@ -45,7 +48,7 @@ def _read(path: Path, classes: Sequence[str], sizes: Sequence[int]) -> FloatArra
     """By the kind of file."""
     what = f"class distances: file {path}"
     if path.suffix in (".json", ".toml"):
-        return tree_distances(_parents(read_nested(path, what), path), classes, sizes, path)
+        return tree_distances(read_nested(path, what), classes, sizes, f"class distances: {path}")
     if path.suffix == ".txt":
         return euclidean(_rows_of(_cub_table(path, what), classes, path))
     # Names are text, also where they look like numbers: class 007 is not class 7.
@@ -53,7 +56,8 @@ def _read(path: Path, classes: Sequence[str], sizes: Sequence[int]) -> FloatArra
     table = read_csv(path, what, lambda name: name == "parent", texts=1) if is_csv else read_parquet(path, what)
     if table.column_names == ["child", "parent"]:
         children, parents = (_texts(table, name, path) for name in ("child", "parent"))
-        return tree_distances(_parents(zip(children, parents, strict=True), path), classes, sizes, path)
+        edges = list(zip(children, parents, strict=True))
+        return tree_distances(edges, classes, sizes, f"class distances: {path}")
     named = _named_rows(table, path)
     if set(table.column_names[1:]) == set(named):
         return _matrix(table, named, classes, path)
@@ -68,64 +72,36 @@ def euclidean(points: FloatArray) -> FloatArray:
     return pairwise
 
 
-def tree_distances(
-    parent: Mapping[str, str | None], classes: Sequence[str], sizes: Sequence[int], where: object = "the hierarchy"
-) -> FloatArray:
+def tree_distances(edges: Sequence[Edge], classes: Sequence[str], sizes: Sequence[int], where: str) -> FloatArray:
     """Jiang and Conrath's distance, 2 log n(a) - log n(c) - log n(c'), of classes c, c' with lowest common ancestor a.
 
     n counts the items of the given classes at or below a node; above several roots are all items. A class that is not
     in the tree is an error.
     """
-    _require_known(classes, parent.keys(), f"class distances: {where}")
-    above = [_ancestors(name, parent, where) for name in classes]
-    count: dict[str, int] = {}
-    for ancestors, size in zip(above, sizes, strict=True):
-        for node in ancestors:
-            count[node] = count.get(node, 0) + size
-    distances = np.zeros((len(classes), len(classes)))
-    for i, first in enumerate(above):
-        rank = {node: place for place, node in enumerate(first)}
-        for j in range(i):
-            common = next((node for node in above[j] if node in rank), None)
-            shared = sum(sizes) if common is None else count[common]
-            apart = 2 * np.log(shared) - np.log(sizes[i]) - np.log(sizes[j])
-            distances[i, j] = distances[j, i] = apart
-    return distances
-
-
-def _ancestors(name: str, parent: Mapping[str, str | None], where: object) -> list[str]:
-    """A node and all above it, upwards."""
-    found: dict[str, None] = {}
-    node: str | None = name
-    while node is not None:
-        if node in found:
-            raise InputError(f"{where}: '{node}' is above itself")
-        found[node] = None
-        node = parent.get(node)
-    return list(found)
-
-
-def _parents(edges: Iterable[tuple[str | None, str | None]], where: object) -> dict[str, str | None]:
-    """Edges to the parent of each node; a node that is only ever a parent is a root."""
-    parent: dict[str, str | None] = {}
-    roots: dict[str, None] = {}
-    for child, above in edges:
+    parent_of: dict[str, str] = {}
+    for child, parent in edges:
         if not child:
             raise InputError(f"{where}: a row has no child")
-        if parent.setdefault(child, above or None) != (above or None):
-            raise InputError(f"{where}: '{child}' has two parents, '{parent[child]}' and '{above}'")
-        if above:
-            roots[above] = None
-    return {**dict.fromkeys(roots), **parent}
+        if parent_of.setdefault(child, parent or "") != (parent or ""):
+            raise InputError(f"{where}: '{child}' has two parents, '{parent_of[child]}' and '{parent}'")
+    # Of the nodes above two classes, the lowest has the fewest items.
+    items = np.asarray(sizes)
+    shared = np.full((len(classes), len(classes)), items.sum())
+    for members in spanned(edges, classes, where).values():
+        both = np.ix_(members, members)
+        shared[both] = np.minimum(shared[both], items[members].sum())
+    distances = 2 * np.log(shared) - np.log(items)[:, None] - np.log(items)
+    lower: FloatArray = np.tril(distances, -1)
+    return lower + lower.T
 
 
-def read_nested(path: Path, what: str) -> list[tuple[str, str | None]]:
+def read_nested(path: Path, what: str) -> list[Edge]:
     """The edges, (child, parent), of a JSON or TOML file that nests names."""
     nested = read_json(path, what) if path.suffix == ".json" else read_toml(path, what)
     return list(_nested_edges(nested, None, what))
 
 
-def _nested_edges(value: Any, above: str | None, what: str) -> Iterator[tuple[str, str | None]]:
+def _nested_edges(value: Any, above: str | None, what: str) -> Iterator[Edge]:
     if not isinstance(value, dict | list):
         raise InputError(f"{what}: expected nested names, found {shown(value)}")
     entries = value.items() if isinstance(value, dict) else [(name, {}) for name in value]
@@ -223,24 +199,32 @@ def _require_known(classes: Sequence[str], known: Any, where: object) -> None:
         )
 
 
-Edge = tuple[str, str]  # child, parent
-
-
 def read_hierarchy(path: Path, classes: Sequence[str]) -> dict[str, list[int]]:
     """The numbers of the classes that each node of a file spans, by its name; those that span none are left out."""
-    return spanned(_edges(path, f"hierarchy: file {path}"), classes, path)
+    return spanned(_edges(path, f"hierarchy: file {path}"), classes, f"hierarchy: {path}")
 
 
-def spanned(edges: Iterable[Edge], classes: Sequence[str], where: object) -> dict[str, list[int]]:
-    """The numbers of the classes at or below each node; InputError where a class is in no edge, or below itself."""
+def spanned(edges: Iterable[Edge], classes: Sequence[str], where: str) -> dict[str, list[int]]:
+    """The numbers of the classes at or below each node; InputError where a class is in no edge, or one below itself."""
     parents: dict[str, set[str]] = {}
     for child, parent in edges:
-        parents.setdefault(child, set()).add(parent)
-        parents.setdefault(parent, set())
-    _require_known(classes, parents, f"hierarchy: {where}")
+        parents.setdefault(child or "", set()).update([parent] if parent else [])
+        parents.setdefault(parent or child or "", set())
+    try:
+        TopologicalSorter(parents).prepare()
+    except CycleError as error:
+        circle = error.args[1]
+        first = next((name for name in classes if name in circle), circle[0])
+        raise InputError(f"{where}: '{first}' is above itself") from error
+    _require_known(classes, parents, where)
     found: dict[str, list[int]] = {}
     for number, name in enumerate(classes):
-        for node in _at_or_above(name, parents, where):
+        above, waiting = {name}, [name]
+        while waiting:
+            new = parents[waiting.pop()] - above
+            above |= new
+            waiting += new
+        for node in above:
             found.setdefault(node, []).append(number)
     return found
 
@@ -263,20 +247,7 @@ def folders_of(classes: Sequence[str], paths: Sequence[str]) -> dict[str, list[i
     return found
 
 
-def _at_or_above(name: str, parents: dict[str, set[str]], where: object) -> set[str]:
-    """A node and all above it."""
-    found, waiting = {name}, [name]
-    while waiting:
-        for parent in parents[waiting.pop()]:
-            if parent == name:
-                raise InputError(f"hierarchy: {where}: '{name}' is above itself")
-            if parent not in found:
-                found.add(parent)
-                waiting.append(parent)
-    return found
-
-
-def _edges(path: Path, what: str) -> list[Edge]:
+def _edges(path: Path, what: str) -> Sequence[Edge]:
     if path.suffix in (".json", ".toml"):
         return [(child, parent) for child, parent in read_nested(path, what) if parent is not None]
     if path.suffix == ".csv":

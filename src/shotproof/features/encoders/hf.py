@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     import torch
 
 
+@dataclass(frozen=True)
 class TransformersModel(NetworkEncoder):
     """An encoder by a model of transformers."""
 
-    model: str  # options of each
-    hub: bool
+    model: str = option(help="a folder, or a name on the Hugging Face hub", argument=True)
+    hub: bool = option(False, "whether the model may be downloaded", recorded=False, downloads=True)
 
     def extras(self) -> Mapping[str, str]:
         """What reads the items, and the model."""
@@ -70,11 +71,9 @@ class HuggingFace(StagedEncoder, VisionModel):
     about = "any vision model of transformers: DINOv2, CLIP, SigLIP, ViT, ConvNeXt, ResNet (extra: hf)"
     example = "hf:facebook/dinov2-small(hub=True)"
 
-    model: str = option(help="a folder, or a name on the Hugging Face hub", argument=True)
     pooling: str = option("auto", "how the output becomes one vector", choices=POOLINGS)
     maps: bool = option(False, "local maps in place of one vector")
     stage: int | None = option(None, STAGE, least=1)
-    hub: bool = option(False, "whether the model may be downloaded", recorded=False, downloads=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -81,11 +81,9 @@ class HuggingFaceAudio(StagedEncoder, SoundModel):
     about = "any sound model of transformers: AST, CLAP, wav2vec 2.0, HuBERT, Whisper, Qwen2-Audio (extras: hf, sound)"
     example = "hf-audio:MIT/ast-finetuned-audioset-10-10-0.4593(hub=True)"
 
-    model: str = option(help="a folder, or a name on the Hugging Face hub", argument=True)
     pooling: str = option("auto", "how the output becomes one vector", choices=POOLINGS)
     seconds: float = option(SECONDS, "length of the clips", above=0, most=LONGEST_CLIP)
     stage: int | None = option(None, STAGE, least=1)
-    hub: bool = option(False, "whether the model may be downloaded", recorded=False, downloads=True)
 
     @cached_property
     def fingerprint(self) -> str:

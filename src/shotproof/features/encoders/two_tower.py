@@ -17,9 +17,9 @@ from shotproof.core.options import option
 from shotproof.core.records import FeaturesRecord, Maker
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.storage.store import OnError
-from shotproof.features.encoders.hf import VisionModel
+from shotproof.features.encoders.hf import TransformersModel, VisionModel
 from shotproof.features.encoders.hf_audio import SoundModel
-from shotproof.features.encoders.pretrained_network import LONGEST_CLIP, Glance, NetworkEncoder
+from shotproof.features.encoders.pretrained_network import LONGEST_CLIP, Glance
 from shotproof.features.encoders.tower import tower_digest
 from shotproof.features.features import Features
 from shotproof.media.clip import SECONDS
@@ -34,7 +34,7 @@ _BATCH = 64
 
 
 @dataclass(frozen=True)
-class TextTower(NetworkEncoder):
+class TextTower(TransformersModel):
     """An encoder whose model has a tower for texts, too; with `templates`, its features carry the texts of the classes.
 
     A subclass is an encoder of images or sounds after the projection to the space of the texts.
@@ -43,9 +43,7 @@ class TextTower(NetworkEncoder):
     item_tower: ClassVar[str]  # the function of the model that embeds items
     example_model: ClassVar[str]
 
-    model: str = option(help="a folder, or a name on the Hugging Face hub", argument=True)
     templates: str | tuple[str, ...] = option((), TEMPLATES)
-    hub: bool = option(False, "whether the model may be downloaded", recorded=False, downloads=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
