@@ -26,16 +26,17 @@ from scipy import sparse
 
 from shotproof.attributes.attributes import HeldWords
 from shotproof.core import draws
-from shotproof.core.arrays import BoolArray, IntArray, UInt64Array
+from shotproof.core.arrays import BoolArray, FloatArray, IntArray, UInt64Array
 from shotproof.core.options import option
 from shotproof.core.records import Meta
-from shotproof.tasks.fewstab.holders import Holders, unpack
+from shotproof.tasks.fewstab.holders import Holders, count_bits, unpack
 from shotproof.tasks.fewstab.insufficient import TryCounts, refuse_unusable, why_supports_lack
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import SKIP_SMALL_CLASSES, BoundSampler, Sampler, SamplerInputs
 from shotproof.tasks.taskset import TaskSet
 
 CLASSES, WORDS, _SUPPORT, _TIES = 0, 1, 2, 3  # what a random number is drawn for
+Scores = IntArray | FloatArray
 _CELLS = 1 << 18  # bit-set blocks that one round of tries may look at
 _MOST_LOOKED_UP = 1 << 22  # pairs of an eligible pair and a word that a table is made of
 
@@ -291,22 +292,27 @@ class BoundFewStab(BoundSampler[FewStab]):
 
         Both flat: slot s of try n has `blocks[n, s]` blocks, one slot after the other. Also where each begins.
         """
-        way = self.shape.way
+        begin, bits = self._bits(tries)
+        own = next(bits)
+        others = np.zeros_like(own)
+        for other in bits:
+            others |= other
+        return own, others, begin
+
+    def _bits(self, tries: Tries) -> tuple[IntArray, Iterator[UInt64Array]]:
+        """Where each slot begins, and bits of the items that hold the own word, then each of the other classes'."""
         blocks = self.holders.class_blocks[tries.classes].ravel()
         begin = np.cumsum(blocks) - blocks
         within = np.arange(blocks.sum()) - np.repeat(begin, blocks)
-        own = self.holders.bits(tries.pairs.ravel(), blocks, within)
-        others = np.zeros(len(within), dtype=np.uint64)
-        for shift in range(1, way):
-            pairs = self.holders.pairs(tries.classes, np.roll(tries.words, shift, axis=1)).ravel()
-            others |= self.holders.bits(pairs, blocks, within)
-        return own, others, begin
+        words = (np.roll(tries.words, shift, axis=1) for shift in range(self.shape.way))
+        return begin, (
+            self.holders.bits(self.holders.pairs(tries.classes, word).ravel(), blocks, within) for word in words
+        )
 
     def _exclusive_counts(self, tries: Tries) -> IntArray:
         """For each try and slot, how many items hold the own word and none of the others': [n, way]."""
         own, others, begin = self._selected_bits(tries)
-        counts = np.add.reduceat(np.bitwise_count(own & ~others).astype(np.int64), begin)
-        return counts.reshape(tries.classes.shape)
+        return count_bits(own & ~others, begin).reshape(tries.classes.shape)
 
     def _items(self, tries: Tries) -> tuple[IntArray, IntArray, BoolArray, BoolArray]:
         """Support and query positions of successful tries, whether a query fell back, and which tries are complete."""
@@ -379,20 +385,28 @@ class BoundFewStab(BoundSampler[FewStab]):
                 intra &= sources != sources[support[:, shot]][:, None]
         return intra & holds_other, intra
 
-    def _scores(self, chosen: int, candidates: BoolArray, words: IntArray) -> IntArray:
-        """s(x) of Eq. 6 times the number of candidates, an integer: [m, items]; 0 where queries are drawn at random."""
+    def _scores(self, chosen: int, candidates: BoolArray, words: IntArray) -> Scores:
+        """The sum of the weights of words that are not selected: [m, items]; 0 where queries are drawn at random."""
         if self.sampler.query_selection != "lowest":
             return np.zeros(candidates.shape, dtype=np.int64)
         incidence = self.holders.incidence(chosen)
-        counts = incidence @ candidates.T.astype(np.int32)  # [words of the class, m]
+        weights = self._weights(chosen, incidence @ candidates.T.astype(np.int32), candidates)
         selected = self.holders.pairs(np.full(words.shape, chosen), words)
         column = np.broadcast_to(np.arange(len(words))[:, None], words.shape)
         occurs = selected >= 0
-        counts[selected[occurs] - self.holders.first_pair[chosen], column[occurs]] = 0
-        scores: IntArray = (incidence.T.tocsr() @ counts).T.astype(np.int64)
+        weights[selected[occurs] - self.holders.first_pair[chosen], column[occurs]] = 0
+        # Equal sums of other words must be equal numbers, or else they would be no ties.
+        scores: Scores = np.round((incidence.T.tocsr() @ weights).T, 9)
         return scores
 
-    def _lowest(self, scores: IntArray, random: UInt64Array, candidates: BoolArray) -> IntArray:
+    def _weights(self, chosen: int, counts: IntArray, candidates: BoolArray) -> Scores:
+        """How much each word counts, [words of the class, m], given how many candidates hold it.
+
+        The count itself: scores are then s(x) of Eq. 6 times the number of candidates, integers.
+        """
+        return counts
+
+    def _lowest(self, scores: Scores, random: UInt64Array, candidates: BoolArray) -> IntArray:
         """Positions of the `query` candidates with the lowest scores, ties at random, lowest first: [m, query]."""
         keys = (scores.astype(np.uint64) << np.uint64(32)) | (random >> np.uint64(32))
         keys[~candidates] = np.iinfo(np.uint64).max

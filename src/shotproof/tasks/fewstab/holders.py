@@ -102,6 +102,12 @@ class Holders:
             self._forget()
 
 
+def count_bits(bits: UInt64Array, begin: IntArray) -> IntArray:
+    """How many bits are set from each beginning to the next."""
+    counted: IntArray = np.add.reduceat(np.bitwise_count(bits).astype(np.int64), begin)
+    return counted
+
+
 def unpack(bits: UInt64Array, items: int) -> BoolArray:
     """Bit sets [m, blocks] to membership [m, items]."""
     flat = np.unpackbits(bits.astype("<u8", copy=False).view(np.uint8), axis=1, bitorder="little")

@@ -24,8 +24,8 @@ import numpy as np
 from shotproof.core import draws
 from shotproof.core.arrays import BoolArray, FloatArray, IntArray, UInt64Array
 from shotproof.core.records import Meta
-from shotproof.tasks.fewstab.fewstab_sampler import CLASSES, WORDS, BoundFewStab, FewStab, Tries
-from shotproof.tasks.fewstab.holders import unpack
+from shotproof.tasks.fewstab.fewstab_sampler import CLASSES, WORDS, BoundFewStab, FewStab, Scores, Tries
+from shotproof.tasks.fewstab.holders import count_bits, unpack
 from shotproof.tasks.fewstab.insufficient import TryCounts
 from shotproof.tasks.sampler import SamplerInputs
 from shotproof.tasks.taskset import TaskSet
@@ -155,20 +155,16 @@ class BoundPublished(BoundFewStab):
         [way, n, way], by k, and [n, way].
         """
         way, shape = self.shape.way, tries.classes.shape
-        blocks = self.holders.class_blocks[tries.classes].ravel()
-        begin = np.cumsum(blocks) - blocks
-        within = np.arange(blocks.sum()) - np.repeat(begin, blocks)
-        own = self.holders.bits(tries.pairs.ravel(), blocks, within)
+        begin, bits = self._bits(tries)
+        own = next(bits)
         # more[k]: the items that hold more than k of the others' words.
-        more = np.zeros((way, len(within)), dtype=np.uint64)
-        for shift in range(1, way):
-            pairs = self.holders.pairs(tries.classes, np.roll(tries.words, shift, axis=1)).ravel()
-            bits = self.holders.bits(pairs, blocks, within)
-            for k in range(shift - 1, 0, -1):
-                more[k] |= more[k - 1] & bits
-            more[0] |= bits
-        supports = np.stack([_count(own & ~more[k], begin).reshape(shape) for k in range(way)])
-        return supports, _count(more[0] & ~own, begin).reshape(shape)
+        more = np.zeros((way, len(own)), dtype=np.uint64)
+        for others, other in enumerate(bits):
+            for k in range(others, 0, -1):
+                more[k] |= more[k - 1] & other
+            more[0] |= other
+        supports = np.stack([count_bits(own & ~more[k], begin).reshape(shape) for k in range(way)])
+        return supports, count_bits(more[0] & ~own, begin).reshape(shape)
 
     def _first_in_order(
         self,
@@ -238,29 +234,14 @@ class BoundPublished(BoundFewStab):
         assert isinstance(tries, PublishedTries)
         return tries.falls_back[row, slot]
 
-    def _scores(self, chosen: int, candidates: BoolArray, words: IntArray) -> FloatArray:  # type: ignore[override]
-        """The sum of logarithms, less what it would be of an item without words: [m, items]."""
-        if self.sampler.query_selection != "lowest":
-            return np.zeros(candidates.shape)
-        incidence = self.holders.incidence(chosen)
-        shares = (incidence @ candidates.T.astype(np.int32)) / np.maximum(candidates.sum(axis=1), 1)
-        weights = np.log(shares + _SMALL) - np.log(_SMALL)  # [words of the class, m]
+    def _weights(self, chosen: int, counts: IntArray, candidates: BoolArray) -> FloatArray:
+        """The logarithm of a word's share of the candidates, less that of a word which nobody holds."""
+        shares = counts / np.maximum(candidates.sum(axis=1), 1)
+        weights: FloatArray = np.log(shares + _SMALL) - np.log(_SMALL)
         low, high = self.holders.first_pair[chosen : chosen + 2]
         weights[~self.in_vocabulary[self.holders.pair_word[low:high]]] = 0
-        selected = self.holders.pairs(np.full(words.shape, chosen), words)
-        column = np.broadcast_to(np.arange(len(words))[:, None], words.shape)
-        occurs = selected >= 0
-        weights[selected[occurs] - low, column[occurs]] = 0
-        # Equal sums of other words must be equal numbers, or else they would be no ties.
-        scores: FloatArray = np.round((incidence.T.tocsr() @ weights).T, 9)
-        return scores
+        return weights
 
-    def _lowest(self, scores: FloatArray, random: UInt64Array, candidates: BoolArray) -> IntArray:  # type: ignore[override]
+    def _lowest(self, scores: Scores, random: UInt64Array, candidates: BoolArray) -> IntArray:
         order: IntArray = np.lexsort((random, scores, ~candidates), axis=1)[:, : self.shape.query]
         return order
-
-
-def _count(bits: UInt64Array, begin: IntArray) -> IntArray:
-    """How many bits are set from each beginning to the next."""
-    counted: IntArray = np.add.reduceat(np.bitwise_count(bits).astype(np.int64), begin)
-    return counted
