@@ -90,7 +90,8 @@ def test_items_in_an_archive_of_the_store(bucket: str, images: Path, tmp_path: P
 
 def test_an_encoding_that_was_ended_goes_on(bucket: str, tmp_path: Path) -> None:
     import boto3
-    from shotproof.features.parts import encode_parts
+
+    from shotproof.features.feature_parts import encode_parts
 
     catalog = ShapesWorld(classes=5, items=12).write(tmp_path / "again")
     folder = f"{bucket}/features.parts"
