@@ -89,6 +89,7 @@ class Method(Component, ABC):
     needs: ClassVar[Literal["vectors", "maps", "texts", "items"]] = "vectors"
     evaluated_on: ClassVar[Literal["features", "items", "network"]] = "features"
     collapse_help: ClassVar[str] = ""  # of one that may put all queries into few classes: when, and what helps
+    task_cost: ClassVar[int] = 1  # of a task, beside a method that scores tasks in batches
     in_order: bool = False  # one batch after another: of code that may keep something between calls
     origin: CodeOrigin | None = None  # of somebody's own code
 

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from sklearn.svm import SVC
 
 from shotproof.analysis.inputs import Inputs
-from shotproof.analysis.reevaluation.halvings import means_on_halves
+from shotproof.analysis.reevaluation.halvings import affordable_halvings, means_on_halves
+from shotproof.analysis.reevaluation.repeated import RepeatedClassifiers
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, InsufficientData, Mismatch
@@ -152,3 +154,15 @@ def test_a_set_whose_features_are_not_there_is_refused_and_the_others_are_not(da
     lacking = TaskSet(searched.table, gone)
     found = means_on_halves([tasks, lacking], catalog, [("drawn", features, ["ncc"])], "images", halvings=2)
     assert found.refused[lacking.digest] == "the semantic tasks were drawn with the file gone.csv, which is not here"
+
+
+def test_halvings_are_fewer_for_an_estimator_that_is_asked_task_by_task(data: Data) -> None:
+    catalog, _ = data
+    costs = [
+        RepeatedClassifiers.of([("drawn", features_for(catalog), methods)], catalog.items, 0).task_cost
+        for methods in (["ncc", "ridge"], ["ncc", SVC(C=10)])
+    ]
+    in_batches, task_by_task = (affordable_halvings(2 * 200 * 3 * cost) for cost in costs)
+    assert in_batches == 50
+    assert task_by_task == 20
+    assert affordable_halvings(1) == 100

@@ -34,7 +34,7 @@ TASKS_PER_HALF = 200
 # Where the number of halvings is left to us, fewer are made where there are many classifiers or sets. With fewer still,
 # or with fewer tasks, the variance would be known so badly that no interval is narrow.
 HALVINGS, FEWEST_HALVINGS = 100, 20
-MOST_EVALUATIONS = 120_000  # tasks times classifiers
+MOST_EVALUATIONS = 120_000  # tasks times what each costs all classifiers together
 _BLOCK = 5  # halvings that are evaluated together, which share the items' inner products
 _SIDES, _TASKS = 0, 1  # what a random number is drawn for
 
@@ -98,6 +98,11 @@ class _Work:
         return np.ascontiguousarray(by_half), refused
 
 
+def affordable_halvings(cost: int) -> int:
+    """Return how often the data is halved if nobody has said it, by what one halving costs (`MOST_EVALUATIONS`)."""
+    return min(HALVINGS, max(FEWEST_HALVINGS, MOST_EVALUATIONS // cost))
+
+
 def means_on_halves(
     task_sets: Sequence[TaskSet],
     catalog: Catalog,
@@ -142,9 +147,7 @@ def means_on_halves(
         if drawing.shape and (reason := _too_small(pool, units, called, drawing.shape)):
             refused[digest] = reason
     drawn = _not_refused(drawings, refused)
-    if halvings is None:
-        most = MOST_EVALUATIONS // (2 * tasks * len(drawn) * len(again.names))
-        halvings = inputs.halvings or min(HALVINGS, max(FEWEST_HALVINGS, most))
+    halvings = halvings or inputs.halvings or affordable_halvings(2 * tasks * len(drawn) * again.task_cost)
     groups = None
     if units == "images" and pool.sources is None:  # nobody has said which items share a source
         features = again.encoders[0][1]

@@ -42,6 +42,11 @@ class RepeatedClassifiers:
         """All classifiers, encoder by encoder."""
         return [Classifier(encoder, method.spelling) for encoder, _, methods in self.encoders for method in methods]
 
+    @property
+    def task_cost(self) -> int:
+        """What a task costs all of them together, beside a single method that scores tasks in batches."""
+        return sum(method.task_cost for _, _, methods in self.encoders for method in methods)
+
     @cached_property
     def _prepared(self) -> list[PreparedFeatures]:
         return [

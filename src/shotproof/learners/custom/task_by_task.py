@@ -35,6 +35,7 @@ class Wrapper(SeededMethod):
     classifier: Any
 
     in_order = True
+    task_cost = 5  # measured beside heads in batches: scikit-learn's estimators take more still
 
     @abstractmethod
     def answer(self, support: Tensor, labels: Tensor, query: Tensor, seed: int) -> Any:
