@@ -22,7 +22,7 @@ def thinned(comparison: Comparison, most_pairs: int = MOST_PAIRS) -> Comparison:
         comparison: of any number of classifiers
         most_pairs: how many pairs it may have
     """
-    groups = [one for block in comparison.blocks for one in (*block.groups, *_lost(block))]
+    groups = [one for block in comparison.blocks for one in (*block.groups, *block.lost)]
     pairs = sum(len(of) for group in groups for of in group.pairs.values())
     if pairs <= most_pairs:
         return comparison
@@ -40,10 +40,6 @@ def _ranked(comparison: Comparison) -> list[Classifier]:
         for row in group.rows:
             means.setdefault(row.classifier, []).append(row.means[comparison.metric])
     return sorted(means, key=lambda one: (-float(np.mean(means[one])), one))
-
-
-def _lost(block: Block) -> list[Group]:
-    return [group for loss in block.losses for group in loss.groups]
 
 
 def _only_block(block: Block, chosen: set[Classifier]) -> Block:

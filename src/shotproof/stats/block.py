@@ -266,6 +266,11 @@ class Block:
         return [loss.gap for loss in self.losses]
 
     @property
+    def lost(self) -> list[Group]:
+        """All that is lost between groups, in points and in skill."""
+        return [group for loss in self.losses for group in loss.groups]
+
+    @property
     def measured(self) -> list[Group]:
         """The groups that are no placebos."""
         return [group for group in self.groups if group.sampler != PLACEBO]

@@ -49,7 +49,7 @@ def across_data_sets(blocks: Sequence[Block], level: float, corrected: bool) -> 
     """Every kind of tasks, and of what is lost, that more than one data set has, with its mean over these."""
     found: dict[tuple[object, ...], dict[str | None, tuple[Design, Group]]] = {}
     for block in blocks:
-        for group in [*block.groups, *(group for loss in block.losses for group in loss.groups)]:
+        for group in [*block.groups, *block.lost]:
             design = block.design
             size = (design.way, design.shot, design.query, design.dial)
             of_kind = found.setdefault((group.quantity, group.label, group.against, *size), {})

@@ -117,7 +117,7 @@ def print_intervals(comparison: Comparison) -> None:
         if len(comparison.blocks) > 1 or block.design.data_set:
             several = len(comparison.blocks) > 1
             say(comparison.design_name(block.design) if several else title_of(block), "")
-        for group in [*block.measured, *(group for loss in block.losses for group in loss.groups)]:
+        for group in [*block.measured, *block.lost]:
             _print_group(comparison, group)
             reasons += _reasons(comparison, group)
     for across in comparison.data_sets:
