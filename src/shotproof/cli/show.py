@@ -161,8 +161,7 @@ def _show_file(path: Path, as_json: bool) -> None:
     from shotproof.cli.share.bundle import print_bundle
     from shotproof.comparison.card import Card
     from shotproof.pipeline.bundle.bundle import Bundle
-    from shotproof.pipeline.read import read
-    from shotproof.pipeline.read import files_of
+    from shotproof.pipeline.read import files_of, read
     from shotproof.pipeline.study import Study
 
     content = read(path)

@@ -95,8 +95,7 @@ def print_card(card: Card, comparison: Comparison | None = None) -> None:
 
 def _print_losses(comparison: Comparison, design: str, rows: Sequence[Row]) -> None:
     """Print one table per task set that is measured against another, or stands alone: one row per classifier."""
-    from shotproof.comparison.numbers import level
-    from shotproof.comparison.numbers import METRIC_NAMES
+    from shotproof.comparison.numbers import METRIC_NAMES, level
 
     losses = dict.fromkeys((row["reference"], row["tasks"]) for row in rows if row["reference"])
     compared = {label for pair in losses for label in pair}
@@ -123,8 +122,7 @@ def _print_losses(comparison: Comparison, design: str, rows: Sequence[Row]) -> N
 
 def _print_numbers(comparison: Comparison, title: str, rows: Sequence[Row]) -> None:
     """Print every number of a design under every interval, with ranks: one row per task set, quantity, classifier."""
-    from shotproof.comparison.numbers import percent
-    from shotproof.comparison.numbers import METRIC_NAMES
+    from shotproof.comparison.numbers import METRIC_NAMES, percent
 
     deviates = any(row["deviation"] is not None for row in rows)
     lines = []
@@ -178,8 +176,8 @@ def _print_pairs(comparison: Comparison, rows: Sequence[Row], names: dict[Any, s
 def _print_triples(comparison: Comparison, names: dict[Any, str]) -> None:
     """Print direct comparisons with and without replacement, and paired ones."""
     from shotproof.comparison.comparison_tables import to_arrow
-    from shotproof.comparison.sentences import fates_of
     from shotproof.comparison.numbers import METRIC_NAMES
+    from shotproof.comparison.sentences import fates_of
 
     triples = [group.triples[comparison.metric] for group in comparison.groups if comparison.metric in group.triples]
     rows = [row for row in to_arrow(comparison, "triples").to_pylist() if row["metric"] == comparison.metric]
@@ -205,8 +203,7 @@ def _print_triples(comparison: Comparison, names: dict[Any, str]) -> None:
 def _print_data_sets(comparison: Comparison) -> None:
     """Print one table per quantity that several data sets have: a row per data set, a column per classifier."""
     from shotproof.comparison.comparison_tables import to_arrow
-    from shotproof.comparison.numbers import percent
-    from shotproof.comparison.numbers import METRIC_NAMES
+    from shotproof.comparison.numbers import METRIC_NAMES, percent
 
     metric, first = comparison.metric, comparison.first_covers
     rows = [
