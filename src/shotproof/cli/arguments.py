@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
@@ -54,14 +53,6 @@ Settings = Annotated[
     typer.Option("--set", help="Any other setting, NAME=VALUE, as in an experiment file; may be repeated."),
 ]
 
-_READERS = {
-    "catalog": "shotproof.catalog.catalog:Catalog",
-    "attributes": "shotproof.attributes.attributes:Attributes",
-    "features": "shotproof.features.features:Features",
-    "tasks": "shotproof.tasks.taskset:TaskSet",
-    "results": "shotproof.results.results:Results",
-    "similarity": "shotproof.analysis.similarity:Similarity",
-}
 _NAMES = {"catalog": "a catalog", "tasks": "a task set"}
 
 
@@ -81,7 +72,7 @@ def sort_files(
     Raises:
         InputError: a file cannot be read, is of another kind, or is one too many.
     """
-    from shotproof.pipeline.read import kind_of
+    from shotproof.pipeline.file_kinds import kind_of
 
     sorted_files: dict[str, list[Path]] = {kind: [] for kind in kinds}
     for path in paths:
@@ -97,12 +88,9 @@ def sort_files(
 
 def files_of_kind(paths: Sequence[Path], kind: str) -> list[Path]:
     """Give those of the files, beside which there may be folders of runs, that hold this."""
-    from shotproof.core.storage.files import is_folder
-    from shotproof.core.storage.parts import in_parts
-    from shotproof.pipeline.read import kind_of
+    from shotproof.pipeline.file_kinds import holds_files, kind_of
 
-    tables = [path for path in paths if in_parts(path) or not is_folder(path)]
-    return [path for path in tables if kind_of(path) == kind]
+    return [path for path in paths if not holds_files(path) and kind_of(path) == kind]
 
 
 def read_one(files: Sequence[Path], kind: str) -> Any:
@@ -112,9 +100,9 @@ def read_one(files: Sequence[Path], kind: str) -> Any:
 
 def read_all(files: Sequence[Path], kind: str) -> list[Any]:
     """Read files that all are of one kind."""
-    module, _, name = _READERS[kind].partition(":")
-    reader = getattr(importlib.import_module(module), name)
-    return [reader.read(file) for file in files]
+    from shotproof.pipeline.file_kinds import read_kind
+
+    return [read_kind(file, kind) for file in files]
 
 
 def read_settings(given: Sequence[str]) -> dict[str, Any]:

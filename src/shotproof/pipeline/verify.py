@@ -30,7 +30,8 @@ from shotproof.learners.method import Method
 from shotproof.learners.model_head import ModelHead
 from shotproof.models.model_encoder import ModelEncoder
 from shotproof.pipeline.bundle.bundle import Bundle
-from shotproof.pipeline.read import MODEL_SUFFIXES, by_role, files_of, holds_files, read_table_file
+from shotproof.pipeline.file_kinds import holds_files
+from shotproof.pipeline.read import MODEL_SUFFIXES, by_role, files_of, read_table_file
 from shotproof.pipeline.steps.steps import MANIFEST
 from shotproof.results.results import Results
 from shotproof.tasks.task_check import check_tasks

@@ -100,11 +100,9 @@ def _check_null(folders: Sequence[Path], pages: int, seed: int, trust: bool, as_
 
 def _is_table(file: Path) -> bool:
     """Return whether a file is a task set, or what task sets were drawn from."""
-    from shotproof.core.storage.files import is_folder
-    from shotproof.core.storage.parts import in_parts
-    from shotproof.pipeline.read import kind_of
+    from shotproof.pipeline.file_kinds import holds_files, kind_of
 
-    if file.suffix != ".parquet" or (is_folder(file) and not in_parts(file)):
+    if file.suffix != ".parquet" or holds_files(file):
         return False
     return kind_of(file) in ("tasks", "catalog", "attributes")
 
