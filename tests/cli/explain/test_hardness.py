@@ -1,4 +1,4 @@
-"""`shotproof explain` and `shotproof transfer` from end to end."""
+"""`shotproof explain hardness` and `explain transfer` from end to end."""
 
 from __future__ import annotations
 

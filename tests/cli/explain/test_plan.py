@@ -1,4 +1,4 @@
-"""`shotproof plan` from end to end."""
+"""`shotproof explain plan` from end to end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`shotproof check --null`: pages of shuffled words, from a folder of files."""
+"""`shotproof share verify --null`: pages of shuffled words, from a folder of files."""
 
 from __future__ import annotations
 
