@@ -36,9 +36,9 @@ PART = 2**16
 
 SAMPLERS = {
     "random": "random",
-    "fewstab": "fewstab --attributes attributes.parts",
+    "fewstab": "fewstab attributes.parts",
     "ood": "ood",
-    "hardest": "hardest --features features.parts",
+    "hardest": "hardest features.parts",
 }
 
 
@@ -131,7 +131,7 @@ def main() -> None:
 def measure(root: Path, items: int, workers: int, name: str) -> None:
     """Print what tasks of one sampler, and their evaluation, take."""
     sample = f"sample catalog.parts --sampler {SAMPLERS[name]} --tasks {TASKS} -o {name}.parquet"
-    evaluate = f"evaluate {name}.parquet -f features.parts -m ncc -m ridge -o results.parquet"
+    evaluate = f"evaluate {name}.parquet features.parts -m ncc -m ridge -o results.parquet"
     for step in (sample, evaluate):
         took = watch(f"{step} --workers {workers} --no-progress", root, _held)
         row = f"{items:>12,} {workers} {step.split()[0]:<9} {name:<8} {took.seconds:7.1f} s"

@@ -138,7 +138,7 @@ def scale() -> None:
         subprocess.run([sys.executable, "-c", code, folder], check=True)
         for name in ("fastdiffsel", "hardest", "greedy"):
             command = [sys.executable, "-m", "shotproof", "sample", "catalog.parquet", "--sampler", name]
-            command += ["--features", "features.parquet", "--tasks", "100", "--query", "10", "-o", "tasks.parquet"]
+            command += ["features.parquet", "--tasks", "100", "--query", "10", "-o", "tasks.parquet"]
             start = time.perf_counter()
             process = subprocess.Popen(command, cwd=root, stdout=subprocess.DEVNULL)
             _, status, usage = os.wait4(process.pid, 0)

@@ -22,9 +22,9 @@ from benchmarks.watched import watch
 from shotproof.features.features import Features
 
 DIMENSIONS = 16
-DATA = "--features features.parquet"
-DRAWN = "--tasks tasks.parquet --catalog catalog.parquet --features features.parquet"
-PAGE = f"report results.parquet {DRAWN} --interval sampler --no-placebo -o report.html"
+DATA = "features.parquet"
+DRAWN = "tasks.parquet catalog.parquet features.parquet"
+PAGE = f"compare results.parquet {DRAWN} --interval sampler --no-placebo -o report.html"
 
 
 @dataclass(frozen=True)
@@ -39,18 +39,18 @@ class Load:
 
 
 def _sample(way: int = 5, tasks: int = 600, query: int = 5, sampler: str = "random") -> str:
-    words = " --attributes attributes.parquet" if sampler == "fewstab" else ""
+    words = " attributes.parquet" if sampler == "fewstab" else ""
     sizes = f"--way {way} --shot 1 --query {query} --tasks {tasks}"
-    return f"sample catalog.parquet --sampler {sampler}{words} {sizes} -o tasks.parquet"
+    return f"sample catalog.parquet{words} --sampler {sampler} {sizes} -o tasks.parquet"
 
 
 def _evaluate(methods: list[str]) -> str:
     return f"evaluate tasks.parquet {DATA} {' '.join(f'-m {one}' for one in methods)} -o results.parquet"
 
 
-CHECK = "check tasks.parquet --catalog catalog.parquet --attributes attributes.parquet"
+CHECK = "share verify tasks.parquet catalog.parquet attributes.parquet"
 COMPARE = f"compare results.parquet {DRAWN} --interval sampler"
-EXPLAIN = "explain tasks.parquet --attributes attributes.parquet --features features.parquet"
+EXPLAIN = "explain hardness tasks.parquet attributes.parquet features.parquet"
 CATALOG = "catalog files -o catalog.parquet"
 LOADS = [
     Load(
@@ -180,7 +180,7 @@ def _write_drawn(root: Path, classes: int, items: int) -> None:
 
 
 def _took(line: str, root: Path) -> Measured:
-    alone = "" if line.startswith(("check", "catalog")) else " --workers 1"
+    alone = "" if line.startswith(("share", "catalog")) else " --workers 1"
     cost = watch(f"{line}{alone}", root, _peak_memory)
     return Measured(cost.processor, cost.gigabytes)
 

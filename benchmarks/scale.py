@@ -23,7 +23,7 @@ def run() -> None:
         for sampler in ("fewstab", "random"):
             command = [sys.executable, "-m", "shotproof", "sample", "catalog.parquet", "--sampler", sampler]
             command += ["--tasks", "1000", "-o", "tasks.parquet"]
-            command += ["--attributes", "attributes.parquet"] if sampler == "fewstab" else []
+            command += ["attributes.parquet"] if sampler == "fewstab" else []
             start = time.perf_counter()
             process = subprocess.Popen(command, cwd=root, stdout=subprocess.DEVNULL)
             _, status, usage = os.wait4(process.pid, 0)

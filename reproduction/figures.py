@@ -10,12 +10,10 @@ from markupsafe import Markup
 from reproduction.geometry import read_plane
 from reproduction.kept import read_kept
 from reproduction.sections import fewstab, oops, sound_cells
-from shotproof.report.figures.charts import Bar, Point, gap_bars, gap_domain, scatter
-from shotproof.report.figures.context_figures import lines_figure
-from shotproof.report.figures.figure_file import write_svg
+from shotproof.report.figures.charts import Bar, Point, gap_bars, gap_domain, scatter, task_scatter_panels
+from shotproof.report.figures.loss_curves import lines_figure
 from shotproof.report.figures.projection_figure import SIDE, projection_part
-from shotproof.report.figures.svg import element, picture, text
-from shotproof.report.figures.task_scatters import task_scatter_panels
+from shotproof.report.figures.svg import element, picture, text, write_svg
 from shotproof.stats.intervals import Estimate
 
 FOLDER = Path(__file__).parents[1] / "docs" / "figures" / "reproduction"

@@ -29,8 +29,8 @@ SOUND_SEEDS = (0, 1, 2)
 
 # A training is what `shotproof train` is told beside the catalog, the output, the shots and what it starts from.
 PARTS = "--set augment=resized-crop(area=0.35)"
-BRIEF = f"{PARTS} --epochs 10 --schedule cosine"  # after other stages: some thousand tasks, as measured
-SINGLE = "--tasks 240 --tasks-per-update 1 --optimizer sgd"
+BRIEF = f"{PARTS} --epochs 10 --set schedule=cosine"  # after other stages: some thousand tasks, as measured
+SINGLE = "--tasks 240 --set tasks_per_update=1 --set optimizer=sgd"
 OURS = "ours"  # RFS as its first stage, then Meta-Baseline: what others start from, and RFS's teacher
 FIRST_STAGE = f"{OURS}.stage1"
 
@@ -46,18 +46,19 @@ CUB_CLASSES = {
 # start have squared lengths of about 200: at temperature 32 the distances of ProtoNet are as sharp as cosines times 12.
 CUB_TASKS = {
     "can": (
-        "--objective can --recipe fewstab-cub --backbone resnet12 --epochs 15 --tasks 400 --lr 0.001 --schedule cosine"
+        "--objective can --recipe fewstab-cub --backbone resnet12 --epochs 15 --tasks 400 --lr 0.001 "
+        "--set schedule=cosine"
     ),
     "anil": "--objective anil --recipe fewstab-cub --backbone resnet12 --epochs 25 --tasks 400",
-    "boil": f"--objective boil(rate=0.3) {BRIEF} --tasks 120 --tasks-per-update 4 --lr 0.0003 --set compile=False",
-    "leo": f"--objective leo {BRIEF} --tasks 400 --tasks-per-update 4 --lr 0.0005",
+    "boil": f"--objective boil(rate=0.3) {BRIEF} --tasks 120 --set tasks_per_update=4 --lr 0.0003 --set compile=False",
+    "leo": f"--objective leo {BRIEF} --tasks 400 --set tasks_per_update=4 --lr 0.0005",
     "renet": f"--objective renet(attention_temperature=2) {BRIEF} {SINGLE} --lr 0.005",
     "protonet": f"--objective protonet(temperature=32) {BRIEF} {SINGLE} --lr 0.001",
     "dn4": f"--objective dn4 {BRIEF} {SINGLE} --lr 0.001",
     "r2d2": f"--objective r2d2 {BRIEF} {SINGLE} --lr 0.001",
 }
 # Over what stands above: at 1 shot ProtoNet and DN4 were still getting better after 2,400 tasks.
-CUB_ONE_SHOT = {"anil": "--epochs 30 --schedule cosine", "protonet": "--tasks 720", "dn4": "--tasks 720"}
+CUB_ONE_SHOT = {"anil": "--epochs 30 --set schedule=cosine", "protonet": "--tasks 720", "dn4": "--tasks 720"}
 CUB_STARTS = {
     "rfs": FIRST_STAGE,
     "leo": FIRST_STAGE,  # its backbone stays as it is
@@ -85,7 +86,7 @@ class Effort:
 
     def on_new_weights(self, objective: str, epochs: int, batch: int) -> str:
         """A training that starts from nothing."""
-        told = f"--objective {objective} {SOUND} --backbone {self.backbone} --epochs {epochs} --batch {batch}"
+        told = f"--objective {objective} {SOUND} --backbone {self.backbone} --epochs {epochs} --set batch={batch}"
         return f"{told} {self.with_new_weights} {self.always}"
 
     def on_tasks(self, method: str, sampler: str, shot: int) -> str:
@@ -104,8 +105,8 @@ SOUND_EFFORTS = {
     "resnet12": Effort("resnet12", 8, 4, 6, tasks_per_epoch=50, temperature=32),
     SECOND: Effort("conv64f", 2, 1, 2, 50, 64, 64, with_new_weights="--set seconds=1", always="--val-split none"),
 }
-SOUND = "--recipe spuraudio --schedule cosine"
-SOUND_STEPS = "--tasks-per-update 1 --optimizer adam --lr 0.0003"
+SOUND = "--recipe spuraudio --set schedule=cosine"
+SOUND_STEPS = "--set tasks_per_update=1 --set optimizer=adam --lr 0.0003"
 SOUND_CLASSES = ("baseline", "baseline++")
 SOUND_TASKS = ("meta-baseline", "protonet", "dn4", "r2d2", "anil", "maml")
 # Seed 0 alone: contrastive trainings, and ProtoNet at 5 shots on tasks that are not iid.

@@ -82,7 +82,10 @@ def command_line() -> str:
     from shotproof.cli.app import app
 
     root: Any = get_command(app)
-    sections = [_command(name, one) for name, one in root.commands.items() if not one.hidden]
+    sections = [_command("Flags of every command", root)]
+    for name, command in root.commands.items():
+        parts = getattr(command, "commands", {})
+        sections += [_command(f"{name} {part}", own) for part, own in parts.items()] or [_command(name, command)]
     return "# Command line\n\nEvery command says the same by `--help`.\n\n" + "\n".join(sections)
 
 

@@ -58,7 +58,7 @@ COMMANDS = [
         f"../inputs/catalog.parquet --encoder pixels(size=4) {QUIET} -o features.parquet",
         "features.parquet",
     ),
-    Command("mix", f"../inputs/sounds.parquet --mapping ../inputs/mapping.csv --embedding none {QUIET} -o mixed"),
+    Command("mix", f"../inputs/sounds.parquet --mapping ../inputs/mapping.csv --set embedding=none {QUIET} -o mixed"),
     Command(
         "train",
         "../inputs/catalog.parquet --objective protonet --backbone conv64f(pools=2) --way 3 --shot 1 --query 2 "
@@ -73,8 +73,7 @@ COMMANDS = [
     ),
     Command(
         "evaluate",
-        "../inputs/tasks.parquet --features ../inputs/features.parquet --method ncc --method knn --workers 1 "
-        "-o results.parquet",
+        "../inputs/tasks.parquet ../inputs/features.parquet --method ncc --method knn --workers 1 -o results.parquet",
         "results.parquet",
     ),
 ]
@@ -83,7 +82,7 @@ IN_WORKERS = [
     *(command for command in COMMANDS if command.name in ("run", "encode", "train")),
     Command(
         "evaluate",
-        "../inputs/tasks.parquet --catalog ../inputs/catalog.parquet --model ../inputs/net.model "
+        "../inputs/tasks.parquet ../inputs/catalog.parquet --model ../inputs/net.model "
         f"--method finetune(steps=1) {QUIET} -o results.parquet",
         "results.parquet",
     ),

@@ -17,7 +17,7 @@ import pytest
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
-from shotproof.cli.app import main
+from shotproof.cli.app import COMMANDS, main
 from shotproof.worlds.shapes import ShapesWorld
 
 Shotproof = Callable[..., tuple[int, str, str]]
@@ -56,7 +56,7 @@ def world(drawn: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 SAMPLE = ["sample", "catalog.parquet", "--way", 3, "--shot", 2, "--query", 4, "--tasks", 20, "-o", "tasks.parquet"]
-FEWSTAB = [*SAMPLE, "--attributes", "attributes.parquet"]
+FEWSTAB = [*SAMPLE, "attributes.parquet"]
 
 
 def test_from_a_folder_of_images_to_a_report(shotproof: Shotproof, world: Path) -> None:
@@ -67,16 +67,16 @@ def test_from_a_folder_of_images_to_a_report(shotproof: Shotproof, world: Path) 
         ["encode", "c.parquet", "--encoder", "pixels", "-o", "f.parquet", "--workers", 1],
     ]
     for sampler in ("random", "fewstab"):
-        words = ["--attributes", "a.parquet"] if sampler == "fewstab" else []
+        words = ["a.parquet"] if sampler == "fewstab" else []
         tasks = f"{sampler}.parquet"
         design = ["--way", 3, "--shot", 2, "--query", 4, "--tasks", 20]
-        flow.append(["sample", "c.parquet", "--sampler", sampler, *words, *design, "-o", tasks])
-        flow.append(["check", tasks, "--catalog", "c.parquet", *words])
-        flow.append(["evaluate", tasks, "--features", "f.parquet", "--method", "ncc", "-o", f"results-{tasks}"])
-    files = ["--tasks", "random.parquet", "--tasks", "fewstab.parquet", "--catalog", "c.parquet"]
+        flow.append(["sample", "c.parquet", *words, "--sampler", sampler, *design, "-o", tasks])
+        flow.append(["share", "verify", tasks, "c.parquet", *words])
+        flow.append(["evaluate", tasks, "f.parquet", "--method", "ncc", "-o", f"results-{tasks}"])
+    files = ["random.parquet", "fewstab.parquet", "c.parquet"]
     flow.append(["sample", "c.parquet", "--sampler", "placebo", "--like", "fewstab.parquet", "-o", "placebo.parquet"])
-    flow.append(["check", "placebo.parquet", "--catalog", "c.parquet"])
-    flow.append(["report", "results-random.parquet", "results-fewstab.parquet", *files, "-o", "report.html", "--json"])
+    flow.append(["share", "verify", "placebo.parquet", "c.parquet"])
+    flow.append(["compare", "results-random.parquet", "results-fewstab.parquet", *files, "-o", "report.html", "--json"])
     for command in flow:
         status, out, err = shotproof(*command)
         assert (status, err) == (0, ""), (command, out, err)
@@ -161,13 +161,31 @@ def test_placebos_can_be_left_out_of_a_run(shotproof: Shotproof, world: Path) ->
 
 def test_every_verb_has_help(shotproof: Shotproof) -> None:
     status, out, _ = shotproof("--help")
-    verbs = [line.split()[1] for line in out.splitlines() if line.startswith("│ ") and "--" not in line.split()[1]]
+    verbs = {line.split()[1] for line in out.splitlines() if line.startswith("│ ") and "--" not in line.split()[1]}
     assert status == 0
-    assert {"demo", "catalog", "detect", "encode", "sample", "check", "evaluate", "report", "run"} <= set(verbs)
-    for verb in ("demo", "catalog", "detect", "encode", "sample", "check", "evaluate", "report", "run"):
-        status, out, _ = shotproof(verb, "--help")
+    assert {name.split()[0] for name in COMMANDS} <= verbs
+    for name in COMMANDS:
+        status, out, _ = shotproof(*name.split(), "--help")
         assert status == 0
-        assert f"shotproof {verb}" in out
+        assert f"shotproof {name}" in out
+    assert shotproof("share")[1] == shotproof("share", "--help")[1]
+
+
+def test_there_are_few_doors() -> None:
+    doors = (
+        "demo run profile doctor catalog mix detect encode train sample evaluate compare explain view gate share show"
+    )
+    assert {name.split()[0] for name in COMMANDS} == set(doors.split())
+
+
+def test_runtime_flags_stand_anywhere(shotproof: Shotproof, world: Path) -> None:
+    encode = ["encode", "catalog.parquet", "--encoder", "pixels", "-o", "f.parquet"]
+    for number, where in enumerate(("before", "after", "joined")):
+        cache = ["--cache", where] if where != "joined" else [f"--cache={where}"]
+        typed = [*cache, "--no-progress", *encode] if number == 0 else [*encode, "--workers", 1, *cache]
+        assert shotproof(*typed)[0] == 0
+        assert (world / where).is_dir()
+    assert not (world / "cache").exists()
 
 
 @pytest.mark.parametrize(
@@ -182,22 +200,23 @@ def test_every_verb_has_help(shotproof: Shotproof) -> None:
         ([*FEWSTAB, "--way", 7], "7 ways need at least 7 classes, the data has 6"),
         ([*FEWSTAB, "--query", 15], "has 16 items, a task needs 17 of each class"),
         ([*FEWSTAB, "--sampler", "fewstab(support='exclusve')"], "did you mean 'exclusive'"),
-        ([*FEWSTAB, "--support", "attribute"], "type --sampler \"fewstab(support='attribute')\""),
-        ([*SAMPLE], "needs attributes: --attributes attributes.parquet"),
+        ([*SAMPLE], "needs attributes: give attributes.parquet beside the catalog"),
         ([*SAMPLE, "--sampler", "random(shots=5)"], "has no option 'shots': 'shot' is not set by"),
         ([*SAMPLE, "--shots", 5], "--shot"),
-        (["methods"], "type shotproof list methods"),
-        (["list", "sampler-s"], "did you mean 'samplers'"),
+        (["show", "sampler-s"], "nothing is called 'sampler-s'"),
         (["show", "hardst"], "did you mean 'hardest'"),
-        (["run"], "expected an experiment file or a folder"),
-        (["report", "catalog.parquet", "-o", "x.pdf"], "--figures"),
-        ([*SAMPLE, "--attributes", "catalog.parquet"], "is no attributes file but one of kind 'catalog'"),
+        (["run"], "Missing argument 'experiment'"),
+        (["explain", "hardnes"], "Did you mean 'hardness'"),
+        (["compare", "catalog.parquet", "--workers"], "--workers: expected a value"),
+        (["--workers", "many", "doctor"], "--workers"),
+        (["compare", "catalog.parquet", "-o", "x.pdf"], "--figures"),
+        ([*SAMPLE, "catalog.parquet"], "both hold a catalog, expected one"),
         ([*SAMPLE, "--way", "many"], "--way"),
         (["catalog", "images", "--layout", "foldr", "-o", "x.parquet"], "did you mean 'folder'"),
         (["detect", "catalog.parquet", "--detector", "fotometric", "-o", "x.parquet"], "did you mean 'photometric'"),
         (["encode", "catalog.parquet", "--encoder", "pixel", "-o", "x.parquet"], "did you mean 'pixels'"),
-        (["evaluate", "catalog.parquet", "--features", "f.parquet", "-o", "x.parquet"], "is no tasks file"),
-        (["report", "catalog.parquet", "-o", "x.html"], "no results to compare"),
+        (["evaluate", "catalog.parquet", "-o", "x.parquet"], "expected a task set"),
+        (["compare", "catalog.parquet", "-o", "x.html"], "no results to compare"),
         (["run", "experiment.toml"], "experiment file experiment.toml does not exist"),
         (["smaple"], "Did you mean 'sample'"),
         (["sample", "--no-such-option"], "No such option"),
@@ -266,7 +285,7 @@ def test_an_existing_file_survives_a_failed_command(shotproof: Shotproof, world:
 
 def test_check_tells_by_its_exit_status(shotproof: Shotproof, world: Path) -> None:
     assert shotproof(*FEWSTAB)[0] == 0
-    check = ["check", "tasks.parquet", "--catalog", "catalog.parquet", "--attributes", "attributes.parquet"]
+    check = ["share", "verify", "tasks.parquet", "catalog.parquet", "attributes.parquet"]
     status, out, _ = shotproof(*check)
     assert status == 0
     assert "every constraint holds" in out

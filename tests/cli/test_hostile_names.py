@@ -61,13 +61,15 @@ def test_commands_that_read_tables(shotproof: Shotproof, data: Path) -> None:
     for expected, *command in [
         (1, "catalog", "catalog.parquet", "--check", "--way", 3, "--shot", 1, "--query", 30),
         (0, "sample", "catalog.parquet", "--sampler", "random", *shape, "-o", tasks),
-        (0, "check", tasks, "--catalog", "catalog.parquet", "--attributes", "words.parquet"),
-        (0, "evaluate", tasks, "--features", "features.parquet", "--method", "ncc", "-o", "results.parquet"),
+        (0, "share", "verify", tasks, "catalog.parquet", "words.parquet"),
+        (0, "evaluate", tasks, "features.parquet", "--method", "ncc", "-o", "results.parquet"),
         (0, "compare", "results.parquet"),
         (0, "compare", "results.parquet", "--latex"),
-        (0, "report", "results.parquet", "--tasks", tasks, "--catalog", "catalog.parquet", "-o", "report.html"),
-        (0, "leaderboard", ".", "-o", "board"),
-        (0, "explain", tasks, "--attributes", "words.parquet"),
+        (0, "compare", "results.parquet", tasks, "catalog.parquet", "-o", "report.html"),
+        (0, "show", "results.parquet"),
+        (0, "show", "features.parquet"),
+        (0, "share", "leaderboard", ".", "-o", "board"),
+        (0, "explain", "hardness", tasks, "words.parquet"),
     ]:
         status, out = shotproof(*command)
         assert status == expected, (command, out)
@@ -78,18 +80,16 @@ def test_commands_that_read_tables(shotproof: Shotproof, data: Path) -> None:
 def test_csv_and_json_keep_their_form(shotproof: Shotproof, data: Path) -> None:
     shape = ["--way", 3, "--shot", 1, "--query", 3, "--tasks", 4]
     shotproof("sample", "catalog.parquet", "--sampler", "random", *shape, "-o", "tasks.parquet")
-    shotproof("evaluate", "tasks.parquet", "--features", "features.parquet", "--method", "ncc", "-o", "results.parquet")
+    shotproof("evaluate", "tasks.parquet", "features.parquet", "--method", "ncc", "-o", "results.parquet")
     document = json.loads(shotproof("compare", "results.parquet", "--json")[1])
     assert document["estimates"][0]["encoder"] == HOSTILE
     rows = csv.DictReader(io.StringIO(shotproof("compare", "results.parquet", "--csv")[1]))
     assert next(rows)["encoder"] == printable(HOSTILE)
     attributes = csv.DictReader(
-        io.StringIO(shotproof("explain", "tasks.parquet", "--attributes", "words.parquet", "--csv")[1])
+        io.StringIO(shotproof("explain", "hardness", "tasks.parquet", "words.parquet", "--csv")[1])
     )
     assert {row["attribute"] for row in attributes} == {printable(f"{HOSTILE}{number}") for number in range(3)}
-    assert (
-        "\\x1b[2J" in shotproof("evaluate", "tasks.parquet", "--features", f"{HOSTILE}.parquet", "-o", "x.parquet")[1]
-    )
+    assert "\\x1b[2J" in shotproof("evaluate", "tasks.parquet", f"{HOSTILE}.parquet", "-o", "x.parquet")[1]
 
 
 def test_a_card_adds_no_annotation_of_its_own(

@@ -32,7 +32,7 @@ def test_ctrl_c_ends_an_evaluation_at_once(tmp_path: Path) -> None:
     tasks.write(tmp_path / "tasks.parquet")
     features.write(tmp_path / "features.parquet")
     (tmp_path / "slow.py").write_text(SLOW)
-    command = "evaluate tasks.parquet --features features.parquet --method slow.py:Slow --workers 2 -o results.parquet"
+    command = "evaluate tasks.parquet features.parquet --method slow.py:Slow --workers 2 -o results.parquet"
     running = subprocess.Popen(
         [sys.executable, "-m", "shotproof", *command.split()],
         cwd=tmp_path,
@@ -72,7 +72,7 @@ def test_want_of_memory_is_one_line(tmp_path: Path) -> None:
     tasks.write(tmp_path / "tasks.parquet")
     features.write(tmp_path / "features.parquet")
     (tmp_path / "full.py").write_text(WITHOUT_MEMORY)
-    command = "evaluate tasks.parquet --features features.parquet --method full.py:Full -o results.parquet"
+    command = "evaluate tasks.parquet features.parquet --method full.py:Full -o results.parquet"
     done = subprocess.run(
         [sys.executable, "-m", "shotproof", *command.split()], cwd=tmp_path, capture_output=True, text=True, check=False
     )

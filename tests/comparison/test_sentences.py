@@ -128,7 +128,7 @@ def test_one_method_is_named_once_for_its_encoders() -> None:
 def test_what_to_do_next_is_a_command_or_a_setting() -> None:
     given = compared(on("random"), on("fewstab", loss=0.4))
     images, placebo, encoder = next_steps(given)
-    assert images.command.startswith("shotproof report RESULTS --tasks TASKS --catalog CATALOG --features FEATURES")
+    assert images.command.startswith("shotproof compare RESULTS TASKS CATALOG FEATURES")
     assert "--interval images" in images.command
     assert placebo.why.startswith("Without shuffled words, what is lost on fewstab tasks need not be due to shortcuts")
     assert encoder.command.startswith('shotproof encode CATALOG --encoder "')
@@ -145,7 +145,8 @@ def test_commands_to_do_next_have_only_flags_that_there_are() -> None:
     known = get_command(app).commands  # type: ignore[attr-defined]
     for step in next_steps(compared(on("random"), on("fewstab", loss=0.4))):
         _, name, *words = step.command.split()
-        flags = {flag for each in known[name].params for flag in each.opts}
+        command = known[name].commands[words[0]] if name in ("explain", "share") else known[name]
+        flags = {flag for each in command.params for flag in each.opts}
         assert {word for word in words if word.startswith("-")} <= flags
 
 

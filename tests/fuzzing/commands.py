@@ -7,104 +7,39 @@ TASKS = ("--way", "2", "--shot", "1", "--query", "2", "--tasks", "2", "--split",
 CATALOG = "catalog.parquet"
 ENCODE = ("encode", CATALOG, "-o", "out/features.parquet", *ALONE, "--cache", "none")
 DETECT = ("detect", CATALOG, "-o", "out/attributes.parquet", *ALONE, "--stats")
-EVALUATE = ("evaluate", "tasks.parquet", "-f", "features.parquet", "-m", "ncc", "-o", "out/results.parquet", *ALONE)
+EVALUATE = ("evaluate", "tasks.parquet", "features.parquet", "-m", "ncc", "-o", "out/results.parquet", *ALONE)
 SAMPLE = ("sample", CATALOG, "-o", "out/tasks.parquet", *TASKS, *ALONE)
 # What was evaluated, on which tasks of which items.
 EVALUATED = (
-    *("results.parquet", "hard-results.parquet", "--tasks", "tasks.parquet", "--tasks", "hard.parquet"),
-    *("--catalog", CATALOG, "--features", "features.parquet"),
+    *("results.parquet", "hard-results.parquet", "tasks.parquet", "hard.parquet"),
+    *(CATALOG, "features.parquet"),
 )
-COMPARE = (
-    "compare",
-    *EVALUATED,
-    "--halvings",
-    "2",
-    *ALONE,
-)
+COMPARE = ("compare", *EVALUATED, "--halvings", "2", *ALONE)
 REPORT = (
-    "report",
-    *EVALUATED,
-    "--attributes",
-    "attributes.parquet",
-    "--similarity",
-    "similarity.parquet",
-    "--projection",
-    "none",
-    "--interval",
-    "sampler",
-    "--no-placebo",
-    "-o",
-    "out/report.html",
-    *ALONE,
+    *("compare", *EVALUATED, "attributes.parquet", "similarity.parquet"),
+    *("--projection", "none", "--interval", "sampler", "--no-placebo", "-o", "out/report.html", *ALONE),
 )
 EXPLAIN = (
-    "explain",
-    "hard.parquet",
-    "--against",
-    "tasks.parquet",
-    "--attributes",
-    "attributes.parquet",
-    "-f",
-    "features.parquet",
-    "--results",
-    "hard-results.parquet",
-    "--catalog",
-    CATALOG,
-    "-o",
-    "out/explain.html",
-    *ALONE,
+    *("explain", "hardness", "hard.parquet", "attributes.parquet", "features.parquet", "hard-results.parquet", CATALOG),
+    *("--against", "tasks.parquet", "-o", "out/explain.html", *ALONE),
 )
 TRANSFER = (
-    "transfer",
-    "hard.parquet",
-    "--against",
-    "tasks.parquet",
-    "-f",
-    "features.parquet",
-    "-m",
-    "ncc",
-    "-o",
-    "out",
-    *ALONE,
+    *("explain", "transfer", "hard.parquet", "features.parquet", "--against", "tasks.parquet"),
+    *("-m", "ncc", "-o", "out", *ALONE),
 )
-CHECK = ("check", "results.parquet", "--tasks", "tasks.parquet")
-PLAN = ("plan", "results.parquet", "--catalog", CATALOG, "--split", "test")
-GEOMETRY = (
-    "geometry",
-    "features.parquet",
-    "--catalog",
-    CATALOG,
-    "--clean-value",
-    "sea",
-    "-o",
-    "out/geometry.html",
-    *ALONE,
+VERIFY = ("share", "verify", "results.parquet", "tasks.parquet")
+PLAN = ("explain", "plan", "results.parquet", CATALOG, "--split", "test")
+FEATURES = (
+    *("explain", "features", "features.parquet", CATALOG),
+    *("--clean-value", "sea", "-o", "out/geometry.html", *ALONE),
 )
 REFERENCE = (
-    "geometry",
-    "features.parquet",
-    "--catalog",
-    CATALOG,
-    "--reference",
-    "features.parquet",
-    "--reference-catalog",
-    CATALOG,
-    "--permutations",
-    "2",
-    *ALONE,
+    *("explain", "features", "features.parquet", CATALOG, "--against", "features.parquet", "--against", CATALOG),
+    *("--permutations", "2", *ALONE),
 )
 SIMILARITY = (
-    "similarity",
-    CATALOG,
-    "--features",
-    "features.parquet",
-    "--texts",
-    "texts.parquet",
-    "-o",
-    "out/similarity.html",
-    "--items",
-    "out/similarity.parquet",
-    *ALONE,
+    *("explain", "similarity", CATALOG, "features.parquet", "--texts", "texts.parquet"),
+    *("-o", "out/similarity.html", "--items", "out/similarity.parquet", *ALONE),
 )
 TRAIN = (
     "train",
@@ -131,7 +66,7 @@ TRAIN = (
     "out/x.model",
     *ALONE,
 )
-MIX = ("mix", "sounds.parquet", "--mapping", "mapping.toml", "--embedding", "none", "-o", "out/mixed", *ALONE)
+MIX = ("mix", "sounds.parquet", "--mapping", "mapping.toml", "--set", "embedding=none", "-o", "out/mixed", *ALONE)
 RUN = ("run", "experiment.toml", *ALONE)
 PROFILE = ("--encoder", "pixels(size=2)", "--way", "2", "--query", "1", "--tasks", "2", "-o", "out/profile", *ALONE)
 OWN = ("--root", "images", "--encoder", "pixels(size=2)", "-o", "out/mine", *ALONE)

@@ -21,7 +21,7 @@ from tests.fuzzing.formats import FORMATS
 LONGEST = 64  # bytes of decisions
 SECONDS = 30.0  # that a case may take
 IMPORTING = 600.0  # that a command may take to import its modules, which is no case
-SLOW = ("run", "profile", "train", "report", "explain", "view", "mix", "similarity", "geometry")
+SLOW = ("run", "profile", "train", "explain", "view", "mix")
 LEFT = 2  # the status of a command that ends its process at once after its line, as it does for want of memory
 STUCK = 3  # a process that does not even answer the watchdog is ended after so many times the seconds of a case
 

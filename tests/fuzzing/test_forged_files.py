@@ -127,7 +127,8 @@ def read_by(name: str, folder: Path) -> tuple[Path, Mapping[str, Command]]:
     """The file of a format, and the commands that read it."""
     if name not in OF_A_RUN:
         return folder / FORMATS[name].file, FORMATS[name].commands
-    return next((folder / "run").glob(OF_A_RUN[name])), FORMATS["run's record"].commands | {"check": ("check", "run")}
+    commands = FORMATS["run's record"].commands | {"verify": ("share", "verify", "run")}
+    return next((folder / "run").glob(OF_A_RUN[name])), commands
 
 
 def require_harmless(name: str, payload: str, folder: Path) -> int:

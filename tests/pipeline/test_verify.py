@@ -1,4 +1,4 @@
-"""`shotproof check` and `sp.verify` on files: results, cards, bundles and folders."""
+"""`shotproof share verify` and `sp.verify` on files: results, cards, bundles and folders."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.drawn_cards import with_estimates
 
 
 def invoke(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["check", *map(str, arguments)])
+    return CliRunner().invoke(app, ["share", "verify", *map(str, arguments)])
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +102,7 @@ def test_a_card_that_does_not_follow_from_its_counts_is_wrong(folder: Path, tmp_
 
 def test_counts_that_were_changed_are_wrong(folder: Path, tmp_path: Path) -> None:
     file = lied(folder, tmp_path / "lie.parquet")
-    given = [file, "--tasks", folder / "tasks-random.parquet", "--features", folder / "features.parquet"]
+    given = [file, folder / "tasks-random.parquet", folder / "features.parquet"]
     found = invoke(*given)
     assert found.exit_code == 1
     assert f"wrong        {file}: method 'ncc': task 3, class " in found.output
@@ -133,16 +133,16 @@ def test_a_results_file_that_names_another_sampler_is_wrong(folder: Path) -> Non
 
 def test_what_was_not_computed_again_is_not_said_to_hold(folder: Path, tmp_path: Path) -> None:
     results, tasks = folder / "results-random.parquet", folder / "tasks-random.parquet"
-    reason = "the features are not there: give --features FILE"
+    reason = "the features are not there: give them beside it"
     found = verify([results, tasks])
     assert (found.conclusion, found.open) == ("not verified", (reason,))
-    told = invoke(results, "--tasks", tasks)
+    told = invoke(results, tasks)
     assert told.output.splitlines()[-2:] == [
         f"not checked  {results}: {reason}",
         "1 verified, 0 wrong, 2 not checked",
     ]
     assert isinstance(told.exception, InputError)  # which the command tells in one line, with status 2
-    assert json.loads(invoke(results, "--tasks", tasks, "--json").output)["conclusion"] == "not verified"
+    assert json.loads(invoke(results, tasks, "--json").output)["conclusion"] == "not verified"
     shutil.copytree(folder, tmp_path / "mine")
     (tmp_path / "mine" / "features.parquet").unlink()
     assert verify(tmp_path / "mine").unchecked[reason] == tuple(
@@ -154,7 +154,7 @@ def test_results_on_other_features_are_not_computed_again(folder: Path) -> None:
     catalog = sp.Catalog.read(folder / "catalog.parquet")
     others = sp.Features.from_array(catalog.items, np.ones((len(catalog), 2)))
     (reason,) = verify([folder / "results-random.parquet", folder / "tasks-random.parquet", others]).open
-    assert reason.endswith(f"are not there: give --features FILE (there are: {others.digest})")
+    assert reason.endswith(f"are not there: give them beside it (there are: {others.digest})")
 
 
 def test_transforms_that_results_name_are_applied_again(tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_card_alone_is_not_verified_by_agreeing_with_itself(tmp_path: Path) ->
     found = verify(tmp_path / "card.json")
     assert all("excess" in problem for problem in found.problems)
     card = replace(drawn_card(), axes=drawn_card().axes[:1])
-    assert verify(card).open == ("no task sets are there to hold it against: give --tasks",)
+    assert verify(card).open == ("no task sets are there to hold it against: give them beside it",)
 
 
 def test_a_card_alone_is_computed_again_on_features(folder: Path) -> None:
@@ -188,10 +188,10 @@ def test_methods_that_adapt_a_model_are_computed_again(drawn_networks: Path) -> 
     results = sp.evaluate(tasks, methods="finetune(steps=1)", catalog=catalog, model=model, allow_seen=True)
     assert verify([results, tasks, catalog, model]).conclusion == "verified"
     assert verify([results, tasks]).open == (
-        "method 'finetune(steps=1)' adapts a model: give --model FILE and --catalog",
+        "method 'finetune(steps=1)' adapts a model: give the model and the catalog",
     )
     (reason,) = verify([results, tasks, catalog, drawn_networks / "second.model"]).open
-    assert reason.startswith(f"the model with digest {sp.Model.read(model).digest} is not there: give --model FILE")
+    assert reason.startswith(f"the model with digest {sp.Model.read(model).digest} is not there: give it beside")
 
 
 @pytest.mark.strangers
@@ -217,7 +217,7 @@ def test_no_model_is_read_because_results_name_it(folder: Path, tmp_path: Path) 
     )
     found = verify([lie, folder / "tasks-random.parquet", folder / "features.parquet"])
     assert found.open == (
-        f"method 'model:{tmp_path / 'secret'}' is a model's own head: give --model FILE and --catalog",
+        f"method 'model:{tmp_path / 'secret'}' is a model's own head: give the model and the catalog",
     )
 
 

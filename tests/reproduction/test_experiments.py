@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 from reproduction import train
 
-from shotproof.cli.data.train import _settings
+from shotproof.cli.arguments import read_settings
 from shotproof.models.backbone import backbones
 from shotproof.pipeline.experiment_schema import experiment_schema
 from shotproof.training.train import stages_of
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parents[2] / "reproduction"
 EXPERIMENTS = sorted(FOLDER.glob("*.toml"))
 TRAININGS = [*train.cub_trainings(), *train.sound_trainings()]
 SCHEMA = jsonschema.Draft202012Validator(experiment_schema())  # which tests/test_docs.py checks
-SETTINGS = ("shot", "epochs", "tasks", "tasks-per-update", "batch", "lr", "optimizer", "schedule", "train-sampler")
+SETTINGS = ("shot", "epochs", "tasks", "lr", "train-sampler")
 
 
 @pytest.mark.parametrize("path", EXPERIMENTS, ids=lambda path: path.stem)
@@ -48,7 +48,7 @@ def test_the_arguments_of_a_training_are_those_that_there_are(training: train.Tr
     numbers = {
         name: float(value) if name == "lr" else int(value) for name, value in typed.items() if value[0].isdigit()
     }
-    more = _settings([one for name, one in zip(names, values, strict=True) if name == "--set"])
+    more = read_settings([one for name, one in zip(names, values, strict=True) if name == "--set"])
     stages = stages_of(given.get("objective"), given.get("recipe"), {**typed, **numbers, **more})
     has_backbone = "backbone" in given or len(stages) > 1  # a recipe of several stages has its own
     assert has_backbone == (training.start is None)

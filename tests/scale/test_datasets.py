@@ -90,10 +90,10 @@ def test_a_saved_set_goes_through_the_whole_flow(tmp_path: Path, column: str, en
     run("encode", catalog, "--encoder", encoder, "--workers", "2", *cache, "-o", features)
     drawn = ["--split", "test", "--tasks", "20", *sizes, "-o", tasks]
     run("sample", catalog, "--sampler", "random", *drawn)
-    run("evaluate", tasks, "-f", features, "-m", "ncc", "-o", results)
+    run("evaluate", tasks, features, "-m", "ncc", "-o", results)
     assert Results.read(results).counts("ncc").accuracy_by_task().mean() > 60
     page = str(tmp_path / "report.html")
-    run("report", results, "--tasks", tasks, "--catalog", catalog, "--features", features, "-o", page, *cache)
+    run("compare", results, tasks, catalog, features, "-o", page, *cache)
     assert (tmp_path / "report.html").stat().st_size > 10_000
 
 

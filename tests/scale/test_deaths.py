@@ -56,7 +56,7 @@ def test_a_machine_dies_in_the_middle_and_the_bytes_are_the_same(data: Path, log
         return (data / name).read_bytes()
 
     def evaluate(name: str, *runtime: str) -> bytes:
-        shotproof("evaluate", tasks, "-f", data / "f.parquet", "--method", "slow-ncc", "-o", data / name, *runtime)
+        shotproof("evaluate", tasks, data / "f.parquet", "--method", "slow-ncc", "-o", data / name, *runtime)
         return (data / name).read_bytes()
 
     expected = encode("f.parquet", "--workers", "1")

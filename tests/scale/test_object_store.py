@@ -48,13 +48,12 @@ def flow(place: str, cache: Path, images: str, features: str) -> str:
     told = run("catalog", images, "-o", f"{place}/catalog.parquet", "--check", *sizes)
     encoder = ["--encoder", "pixels(size=4)", "-o", f"{place}/{features}"]
     told += run("encode", f"{place}/catalog.parquet", *encoder, *cached)
-    sampler = ["--sampler", "hardest", "--features", f"{place}/{features}", "--tasks", "20", *sizes]
-    told += run("sample", f"{place}/catalog.parquet", *sampler, "-o", f"{place}/tasks.parquet")
+    sampler = ["--sampler", "hardest", "--tasks", "20", *sizes]
+    told += run("sample", f"{place}/catalog.parquet", f"{place}/{features}", *sampler, "-o", f"{place}/tasks.parquet")
     methods = ["-m", "ncc", "-m", "ridge", "-o", f"{place}/results.parquet"]
-    told += run("evaluate", f"{place}/tasks.parquet", "-f", f"{place}/{features}", *methods)
-    drawn = ["--tasks", f"{place}/tasks.parquet", "--catalog", f"{place}/catalog.parquet"]
-    beside = ["--features", f"{place}/{features}", "-o", f"{place}/report.html"]
-    return told + run("report", f"{place}/results.parquet", *drawn, *beside, *cached)
+    told += run("evaluate", f"{place}/tasks.parquet", f"{place}/{features}", *methods)
+    made = [f"{place}/{name}" for name in ("results.parquet", "tasks.parquet", "catalog.parquet", features)]
+    return told + run("compare", *made, "-o", f"{place}/report.html", *cached)
 
 
 @pytest.mark.parametrize("features", ["features.parquet", "features.parts"])

@@ -49,23 +49,24 @@ def flow(worlds: Path, folder: Path, *runtime: str) -> dict[str, bytes | str]:
     call("detect", "detect", made["catalog"], "--detector", "photometric", "-o", made["attributes"])
     call("encode", "encode", made["catalog"], "--encoder", "pixels(size=4)", "-o", made["features"])
     mixed = folder / "mixed"
-    call("mix", "mix", worlds / "sounds.parquet", "--mapping", worlds / "mapping.toml", "-o", mixed, "--format", "wav")
+    mapping = ("--mapping", worlds / "mapping.toml", "--set", "format=wav")
+    call("mix", "mix", worlds / "sounds.parquet", *mapping, "-o", mixed)
     for sampler in ("random", "fewstab", "hardest"):
-        given = {"fewstab": ["--attributes", made["attributes"]], "hardest": ["--features", made["features"]]}
-        arguments = ["--sampler", sampler, *TASKS, *given.get(sampler, []), "-o", made[sampler]]
+        given = {"fewstab": [made["attributes"]], "hardest": [made["features"]]}
+        arguments = [*given.get(sampler, []), "--sampler", sampler, *TASKS, "-o", made[sampler]]
         call(sampler, "sample", made["catalog"], *arguments, cached=False)
     methods = ("--method", "ncc", "--method", "logistic", "--method", "pt-map")
-    call("evaluate", "evaluate", made["hardest"], "--features", made["features"], *methods, "-o", made["results"])
+    call("evaluate", "evaluate", made["hardest"], made["features"], *methods, "-o", made["results"])
     models = folder / "model-{seed}.model"
     seeds = ("--seed", "0", "--seed", "1", "--backbone", BACKBONE)
     call("train", "train", made["catalog"], "--objective", "protonet", *seeds, *TRAINING, "-o", models)
-    network = ("--catalog", made["catalog"], "--model", folder / "model-1.model", "--method", "finetune(steps=1)")
+    network = (made["catalog"], "--model", folder / "model-1.model", "--method", "finetune(steps=1)")
     call("adapt", "evaluate", made["random"], *network, "-o", made["adapted"])
-    call("ncc", "evaluate", made["random"], "--features", made["features"], "--method", "ncc", "-o", made["ncc"])
-    inputs = ("--tasks", made["random"], "--catalog", made["catalog"], "--features", made["features"])
+    call("ncc", "evaluate", made["random"], made["features"], "--method", "ncc", "-o", made["ncc"])
+    inputs = (made["random"], made["catalog"], made["features"])
     call("compare", "compare", made["ncc"], *inputs, "--halvings", "10", "--json")
-    words = ("--attributes", made["attributes"], "--features", made["features"])
-    call("explain", "explain", made["hardest"], "--against", made["random"], *words, "--json")
+    words = (made["attributes"], made["features"])
+    call("explain", "explain", "hardness", made["hardest"], "--against", made["random"], *words, "--json")
     (folder / "experiment.toml").write_text(EXPERIMENT.replace('root = "world"', f"root = '{worlds / 'shapes'}'"))
     call("run", "run", folder / "experiment.toml")
     return {**printed, **bytes_of(folder)}

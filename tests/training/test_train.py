@@ -362,8 +362,8 @@ def test_one_command_trains_both_steps(world: sp.Catalog, tmp_path: Path) -> Non
     app.command()(train_command)
     catalog, file = tmp_path / "catalog.parquet", tmp_path / "some.model"
     world.write(catalog)
-    shape = [f"--{name}={value}" for name, value in {"way": 3, "shot": 2, "query": 3, "epochs": 1, "batch": 16}.items()]
-    small = ["--set", f"size={SIDE}", "--set", "val_tasks=5"]
+    shape = [f"--{name}={value}" for name, value in {"way": 3, "shot": 2, "query": 3, "epochs": 1}.items()]
+    small = ["--set", f"size={SIDE}", "--set", "val_tasks=5", "--set", "batch=16"]
     told = CliRunner().invoke(app, [str(catalog), "--recipe", "two-steps", "-o", str(file), *shape, *small])
     assert told.exit_code == 0, told.output
     assert "some.model: protonet(temperature=2) on conv64f" in told.output

@@ -1,4 +1,4 @@
-"""The `shotproof` command: its verbs, and how errors end it."""
+"""The `shotproof` command: its verbs, the flags of the runtime, and how errors end it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+import typer.core
 import typer.main
 
-from shotproof.cli.bundle import bundle
 from shotproof.cli.console import say, tell_all_warnings
 from shotproof.cli.data.catalog import catalog
 from shotproof.cli.data.detect import detect
@@ -22,41 +22,48 @@ from shotproof.cli.data.mix import mix
 from shotproof.cli.data.train import train
 from shotproof.cli.demo import demo
 from shotproof.cli.doctor import doctor
-from shotproof.cli.gate import gate
-from shotproof.cli.list import list_components
+from shotproof.cli.explain.features import features
+from shotproof.cli.explain.hardness import hardness
+from shotproof.cli.explain.plan import plan
+from shotproof.cli.explain.similarity import similarity
+from shotproof.cli.explain.transfer import transfer
 from shotproof.cli.profile import profile
-from shotproof.cli.replaced import replacement
 from shotproof.cli.results.compare import compare
-from shotproof.cli.results.explain import explain
-from shotproof.cli.results.geometry import geometry
-from shotproof.cli.results.leaderboard import leaderboard
-from shotproof.cli.results.plan import plan
-from shotproof.cli.results.report import report
-from shotproof.cli.results.similarity import similarity
-from shotproof.cli.results.transfer import transfer
+from shotproof.cli.results.gate import gate
 from shotproof.cli.results.view import view
 from shotproof.cli.run import run
+from shotproof.cli.share.bundle import bundle
+from shotproof.cli.share.leaderboard import leaderboard
+from shotproof.cli.share.verify import verify
 from shotproof.cli.show import show
-from shotproof.cli.tasks.check import check
 from shotproof.cli.tasks.evaluate import evaluate
 from shotproof.cli.tasks.sample import sample
 from shotproof.core.errors import InputError, Interrupted, ShotproofError, is_want_of_memory, refused_by_system
+from shotproof.core.limits import WORKERS
 from shotproof.core.trust import typed_by_user
 from shotproof.version import __version__
 
-app = typer.Typer(
-    name="shotproof",
-    help="Stress-tests few-shot classifiers: builds tasks that expose what an average accuracy hides.",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-PANELS = {
+ABOUT = "Stress-tests few-shot classifiers: builds tasks that expose what an average accuracy hides."
+RUNTIME = "Runtime (changes no result; may stand anywhere)"
+RUNTIME_HINT = "Runtime flags: --workers --device --cache --progress --engine; shotproof --help explains them."
+NO_CACHE = "none"
+PANELS: dict[str, tuple[Callable[..., Any], ...]] = {
     "Start here": (demo, run, profile, doctor),
-    "Data": (catalog, mix, detect, train, encode),
-    "Tasks": (sample, check, evaluate),
-    "Results": (compare, report, leaderboard, view, gate, bundle, explain, transfer, plan, geometry, similarity),
-    "What there is": (list_components, show),
+    "Data": (catalog, mix, detect, encode, train),
+    "Tasks": (sample, evaluate),
+    "Results": (compare, view, gate),
+    "What there is": (show,),
 }
+GROUPS: dict[str, tuple[str, tuple[Callable[..., Any], ...]]] = {
+    "explain": (
+        "Explain results, by what is asked: why tasks are hard, what changes in features, how much is needed.",
+        (hardness, features, similarity, transfer, plan),
+    ),
+    "share": ("Pack a benchmark, verify what somebody hands in, rank many.", (bundle, verify, leaderboard)),
+}
+COMMANDS: dict[str, Callable[..., Any]] = {verb.__name__: verb for verbs in PANELS.values() for verb in verbs}
+COMMANDS |= {f"{name} {verb.__name__}": verb for name, (_, verbs) in GROUPS.items() for verb in verbs}
+COMPUTES_LITTLE = (doctor, view, gate, show, plan, bundle, leaderboard)
 CONTINUES = "finished parts are kept, the same command continues"
 CACHED = "what the cache has is kept, the same command continues from there"
 BEGINS_ANEW = "the same command begins anew"
@@ -69,8 +76,46 @@ class Stopped(Exception):
     """Ctrl-C ended a command; the message says what is kept."""
 
 
+class RuntimeAnywhere(typer.core.TyperGroup):
+    """A command whose runtime flags may stand before or after its verbs."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the runtime flags first, wherever they stand."""
+        return super().parse_args(ctx, self._runtime_first(args))
+
+    def _runtime_first(self, arguments: list[str]) -> list[str]:
+        options = [each for each in self.params if getattr(each, "rich_help_panel", None) == RUNTIME]
+        is_switch = {name: each.is_flag for each in options for name in (*each.opts, *each.secondary_opts)}  # type: ignore[attr-defined]
+        first: list[str] = []
+        others: list[str] = []
+        remaining = iter(arguments)
+        for argument in remaining:
+            name, equals, _ = argument.partition("=")
+            if argument == "--":
+                others += [argument, *remaining]
+            elif name not in is_switch:
+                others.append(argument)
+            elif is_switch[name] or equals:
+                first.append(argument)
+            else:
+                value = next(remaining, None)
+                if value is None:
+                    raise InputError(f"{argument}: expected a value, found nothing after it")
+                first += [argument, value]
+        return first + others
+
+
+app = typer.Typer(
+    name="shotproof",
+    help=ABOUT,
+    cls=RuntimeAnywhere,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
 def _stoppable(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """The same command, which says what is kept before Typer, which would not, makes a status of Ctrl-C."""
+    """Wrap a command: say what is kept before Typer, which would not, makes a status of Ctrl-C."""
 
     @functools.wraps(verb)
     def call(*arguments: Any, **options: Any) -> Any:
@@ -84,9 +129,19 @@ def _stoppable(verb: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _add(to: typer.Typer, verb: Callable[..., Any], panel: str | None = None) -> None:
+    hint = None if verb in COMPUTES_LITTLE else RUNTIME_HINT
+    to.command(verb.__name__, rich_help_panel=panel, epilog=hint)(_stoppable(typed_by_user(verb)))
+
+
 for panel, verbs in PANELS.items():
     for verb in verbs:
-        app.command(verb.__name__.partition("_")[0], rich_help_panel=panel)(_stoppable(typed_by_user(verb)))
+        _add(app, verb, panel)
+for name, (about, verbs) in GROUPS.items():
+    group = typer.Typer(name=name, help=about)
+    for verb in verbs:
+        _add(group, verb)
+    app.add_typer(group, rich_help_panel="Results")
 
 
 def _print_version(wanted: bool) -> None:
@@ -95,11 +150,55 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+@app.callback(help=ABOUT)
+@typed_by_user
 def options(
-    version: bool = typer.Option(False, "--version", callback=_print_version, is_eager=True, help="Print the version."),
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=WORKERS.least,
+            max=WORKERS.most,
+            help="Processes. Default: as many as pay off.",
+            rich_help_panel=RUNTIME,
+        ),
+    ] = None,
+    device: Annotated[
+        str | None,
+        typer.Option(help="cpu, cuda:0, or cuda for all GPUs. Default: GPUs if any.", rich_help_panel=RUNTIME),
+    ] = None,
+    cache: Annotated[
+        str | None,
+        typer.Option(
+            help="Folder that keeps what was computed once; none keeps nothing. Default: ~/.cache/shotproof.",
+            rich_help_panel=RUNTIME,
+        ),
+    ] = None,
+    progress: Annotated[
+        bool | None,
+        typer.Option("--progress/--no-progress", help="Bars. Default: on a terminal.", rich_help_panel=RUNTIME),
+    ] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(help="Where work is done: local, ray, ray:HOST:PORT, ray://HOST:PORT.", rich_help_panel=RUNTIME),
+    ] = None,
 ) -> None:
-    """Stress-tests few-shot classifiers: builds tasks that expose what an average accuracy hides."""
+    """Make what the runtime flags say the current runtime; `context.obj` has these, for commands that read others."""
+    given = {"workers": workers, "device": device, "cache": cache, "progress": progress, "engine": engine}
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if cache == NO_CACHE:
+        changes["cache"] = None
+    context.obj = changes
+    if changes:
+        from shotproof.core.runtime.engine import engines
+        from shotproof.core.runtime.runtime import runtime
+
+        if engine is not None:
+            changes["engine"] = engines.make(engine)  # as an object it stays trusted, though a verb has not read it
+        context.with_resource(runtime(**changes))
 
 
 # Typer builds the command anew whenever it is called, which takes longer than a small command.
@@ -109,14 +208,16 @@ command = functools.cache(lambda: typer.main.get_command(app))
 def main() -> None:
     """Run the command; bad input is one line on standard error and exit status 2."""
     arguments = sys.argv[1:] or ["--help"]
+    if len(arguments) == 1 and arguments[0] in GROUPS:
+        arguments.append("--help")
     tell_all_warnings()
     try:
         _refuse_empty(arguments)
-        status = command()(args=arguments, standalone_mode=False)
+        status = command()(args=arguments, prog_name="shotproof", standalone_mode=False)
     except ShotproofError as error:
         (_leave if is_want_of_memory(error) else _stop)(str(error), 2)
     except typer.TyperException as error:
-        _stop(replacement(arguments) or getattr(error, "format_message", error.__str__)(), 2)
+        _stop(getattr(error, "format_message", error.__str__)(), 2)
     except Stopped as stopped:
         _leave(str(stopped), INTERRUPTED)
     except (KeyboardInterrupt, typer.Abort):

@@ -6,7 +6,7 @@ import contextlib
 import logging
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import typer
@@ -69,6 +69,18 @@ def print_csv(text: str) -> None:
     rows = csv.reader(io.StringIO(text.translate(ends)))
     csv.writer(written, lineterminator="\n").writerows([printable(cell) for cell in row] for row in rows)
     say_text(written.getvalue())
+
+
+def print_records(records: Sequence[Mapping[str, Any]]) -> None:
+    """Print records that all have the same keys as CSV, under a heading."""
+    import csv
+    import io
+
+    written = io.StringIO()
+    writer = csv.DictWriter(written, list(records[0]) if records else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    print_csv(written.getvalue())
 
 
 def print_json(value: Any) -> None:

@@ -11,43 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shotproof.cli.arguments import Verbose
 from shotproof.cli.console import say
-from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Verbose, Workers, make_runtime
 
 if TYPE_CHECKING:
     from shotproof.analysis.inputs import Inputs
     from shotproof.catalog.catalog import Catalog
     from shotproof.comparison.comparison import Comparison
 
-_EXPERIMENT = """\
-# The demo's experiment. Change it and run it again: shotproof run experiment.toml
-# Only what depends on the change is made anew.
-
-[catalog]
-file = "world/catalog.parquet"
-
-[features]
-# The same small network, trained on twelve other animals: in one case in every place, in the other mostly where
-# they live, so that the background gave them away.
-encoders = ["model:everywhere.model", "model:at-home.model"]
-
-[tasks]
-way = 5
-shots = [5]
-query = 5
-tasks = 300
-seed = 0
-# Matched sets: each animal is shown on one background, and asked for on the same one (iid), on others (ood), or on
-# those on which the other animals were shown (hard-ood).
-samplers = ["context(context_column='background')"]
-
-[evaluate]
-methods = ["ncc"]
-
-[output]
-folder = "."
-title = "Shotproof demo: does it know the cow, or the meadow?"
-"""
+_DEMOS = Path(__file__).with_name("demos")
+_EXPERIMENT, _SOUND_EXPERIMENT, _TRAINED_EXPERIMENT = (
+    (_DEMOS / name).read_text(encoding="utf-8") for name in ("scenes.toml", "sounds.toml", "shortcuts.toml")
+)
 # Which share of a training animal's pictures is where it lives rather than elsewhere, and that in words.
 _NETWORKS = {"everywhere": (0.0, "in every place"), "at-home": (0.86, "mostly where they live")}
 _TESTED_WORLD: dict[str, Any] = {"items": 24}
@@ -61,69 +36,7 @@ _SCENES_TRAINING: dict[str, Any] = {
     "tasks": 36,
     "tasks_per_update": 2,
 }
-
-
-_SOUND_EXPERIMENT = """\
-# The demo's experiment on sounds. Change it and run it again: shotproof run experiment.toml
-
-[catalog]
-file = "catalog.parquet"
-
-[features]
-encoders = ["logmel"]
-
-[tasks]
-split = "test"
-way = 5
-shots = [1, 5]
-query = 10
-tasks = 600
-seed = 0
-# Matched sets (iid, ood, hard-ood, clean): the same supports in each, queries with the same or another background, or
-# with none.
-samplers = ["context(clean_value='clean')"]
-
-[evaluate]
-methods = ["ncc", "cosine", "logistic", "ridge", "knn"]
-
-[output]
-folder = "."
-title = "Shotproof demo: sounds with backgrounds at a = DIAL"
-"""
 _DIALS = (0.0, 1.0, 2.0)
-
-
-_TRAINED_EXPERIMENT = """\
-# The demo's experiment on networks that were trained on a shortcut. Change it and run it again:
-# shotproof run experiment.toml
-
-[catalog]
-file = "world/catalog.parquet"
-
-[attributes]
-detectors = ["table(file='world/attributes.parquet')"]
-
-[features]
-# The same network, trained in the same way. In 0, 33, 67 or 100% of the training classes all pictures have the
-# background of their class; all other pictures have any.
-encoders = [MODELS]
-
-[tasks]
-way = 5
-shots = [5]
-query = 5
-tasks = 600
-seed = 0
-# In the pictures of these tasks the background says nothing of the class.
-samplers = ["random", "fewstab", "context(context_column='background')"]
-
-[evaluate]
-methods = ["ncc"]
-
-[output]
-folder = "."
-title = "Shotproof demo: networks trained on a shortcut, to a set degree"
-"""
 _DEGREES = (0.0, 1 / 3, 2 / 3, 1.0)
 _TRAINED_WORLD: dict[str, Any] = {"classes": 40, "train_classes": 27, "items": 90, "size": 32, "tied": ("background",)}
 _TRAINING: dict[str, Any] = {
@@ -145,11 +58,6 @@ def demo(
     train: Annotated[
         bool, typer.Option("--train", help="Networks trained on classes with a shortcut, to four degrees.")
     ] = False,
-    workers: Workers = None,
-    device: Device = None,
-    cache: Cache = None,
-    progress: Progress = None,
-    engine: EngineName = None,
     verbose: Verbose = False,
 ) -> None:
     """Draw animals in places, train two small networks, and measure how far each leans on the background.
@@ -163,18 +71,17 @@ def demo(
 
     if sound and train:
         raise InputError("--sound and --train are two demos: choose one")
-    with make_runtime(workers, device, cache, progress, engine):
-        if train:
-            _networks(output or Path("shotproof-demo-train"), verbose)
-        elif sound:
-            _sounds(output or Path("shotproof-demo-sound"), verbose)
-        else:
-            _scenes(output or Path("shotproof-demo"), verbose)
+    if train:
+        _networks(output or Path("shotproof-demo-train"), verbose)
+    elif sound:
+        _sounds(output or Path("shotproof-demo-sound"), verbose)
+    else:
+        _scenes(output or Path("shotproof-demo"), verbose)
 
 
 def _sounds(output: Path, verbose: bool) -> None:
     """Synthesize recordings, mix them with backgrounds of three loudnesses, and run the same experiment on each."""
-    from shotproof.cli.results.report import print_comparison
+    from shotproof.cli.results.print_comparison import print_comparison
     from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
     from shotproof.pipeline.study import Study, run
     from shotproof.sounds.mix import MixSettings, mix
@@ -194,14 +101,14 @@ def _sounds(output: Path, verbose: bool) -> None:
     study = Study.of(folders)
     study.report(page, title="Shotproof demo: sounds with backgrounds")
     comparison = study.compare()
-    print_comparison(replace(comparison, blocks=[one for one in comparison.blocks if one.design.dial == 1]))
+    print_comparison(replace(comparison, blocks=[one for one in comparison.blocks if one.design.dial == 1]), brief=True)
     say(f"report, with the other backgrounds: {page}")
 
 
 def _networks(output: Path, verbose: bool) -> None:
     """Train the same network on shortcuts of four degrees, and measure how far each leans on the background."""
     from shotproof.attributes.attributes import Attributes
-    from shotproof.cli.results.report import print_comparison
+    from shotproof.cli.results.print_comparison import print_comparison
     from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
     from shotproof.pipeline.study import run
     from shotproof.worlds.shapes import ShapesWorld
@@ -223,7 +130,7 @@ def _networks(output: Path, verbose: bool) -> None:
             tied = replace(world, items=40, shortcut_classes=count)
             _train(tied.write(folder, "train"), output / name, _TRAINING)
     study = run(output / EXPERIMENT_FILE, verbose=verbose, tell=lambda line: say(line, err=True))
-    print_comparison(study.compare())
+    print_comparison(study.compare(), brief=True)
     say(f"report: {study.page}")
 
 

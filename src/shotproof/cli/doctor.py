@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
+from shotproof.cli.arguments import AsJson
 from shotproof.cli.console import say
 
 if TYPE_CHECKING:
     from shotproof.pipeline.diagnosis import Diagnosis
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False) -> None:
+def doctor(as_json: AsJson = False) -> None:
     """Tell what is installed, which extras, which devices, whether the cache can be written.
 
     The exit status is 1 if something is missing that Shotproof cannot do without.

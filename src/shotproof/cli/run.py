@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shotproof.cli.console import ask, say
-from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Verbose, Workers
+from shotproof.cli.arguments import AsJson, SkipBad, Trusted, Verbose, with_trust
+from shotproof.cli.console import print_json, say, told_notes
 from shotproof.core import limits
+from shotproof.core.errors import InputError
 
 if TYPE_CHECKING:
-    from shotproof.core.runtime.runtime import Runtime
     from shotproof.core.trust import Trust
-    from shotproof.pipeline.profile.profile import Profile
-
-T = TypeVar("T")
+    from shotproof.pipeline.experiment import Experiment
+    from shotproof.pipeline.start import StartOptions
 
 
 def run(
+    context: typer.Context,
     experiment: Annotated[
-        Path | None,
+        Path,
         typer.Argument(help="experiment.toml, a folder of images or sounds in class folders, or a bundle (.zip)."),
-    ] = None,
+    ],
     root: Annotated[Path | None, typer.Option(help="Of a bundle: the folder of the data.")] = None,
     encoder: Annotated[
         list[str] | None,
@@ -42,9 +40,7 @@ def run(
         int | None,
         typer.Option(min=2, max=limits.TASKS.most, help="Of a folder: tasks per task set. Default: 600."),
     ] = None,
-    skip_bad: Annotated[
-        bool, typer.Option("--skip-bad", help="Of a folder: leave out files that cannot be read.")
-    ] = False,
+    skip_bad: SkipBad = False,
     skip_small: Annotated[
         bool, typer.Option("--skip-small", help="Of a folder: leave out classes that are too small for the tasks.")
     ] = False,
@@ -56,17 +52,8 @@ def run(
         bool | None,
         typer.Option(help="Draw the placebos of FewSTAB and context tasks. Default: as the file says, or yes."),
     ] = None,
-    trust: Annotated[
-        bool,
-        typer.Option("--trust", help="Import code and ask servers that the file names. Default: ask at a terminal."),
-    ] = False,
-    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of experiment files.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
-    workers: Workers = None,
-    device: Device = None,
-    cache: Cache = None,
-    progress: Progress = None,
-    engine: EngineName = None,
+    trust: Trusted = False,
+    as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
     """Go from data to report as one TOML file says; a file that is up to date is not made again.
@@ -79,67 +66,39 @@ def run(
 
     Of a bundle, on your encoder: shotproof run birds.zip --root images/ --encoder lite0 -o mine
     """
-    from shotproof.cli.console import print_json, say_text, told_notes
-    from shotproof.cli.results.report import print_comparison
-    from shotproof.cli.runtime_options import make_runtime
-    from shotproof.core.errors import InputError
-    from shotproof.core.runtime.runtime import runtime as current_with
+    from shotproof.cli.results.print_comparison import print_comparison
+    from shotproof.core.runtime.runtime import runtime
     from shotproof.core.storage.files import is_folder
-    from shotproof.core.tables import check_output
     from shotproof.pipeline.checks import placed
     from shotproof.pipeline.experiment import Experiment
-    from shotproof.pipeline.experiment_schema import SHIPPED
-    from shotproof.pipeline.start import MADE_BY, StartOptions, start_experiment
-    from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
+    from shotproof.pipeline.start import MADE_BY, StartOptions
     from shotproof.pipeline.study import run as run_experiment
 
-    if schema:
-        say_text(SHIPPED.read_text(encoding="utf-8"))
-        return
-    if experiment is None:
-        raise InputError("expected an experiment file or a folder: shotproof run experiment.toml")
-    of_folder = (tasks, skip_bad, skip_small) != (None, False, False)
+    of_folder = StartOptions(tuple(encoder or ()), tuple(method or ()), tasks, skip_bad, skip_small)
     if experiment.suffix == ".zip":
-        if of_folder or dry_run or len(encoder or ()) > 1 or len(method or ()) > 1:
-            raise InputError(
-                f"{experiment} is a bundle, which has its own tasks: expected one --encoder, at most one --method, and "
-                "no --tasks, --skip-bad, --skip-small and --dry-run"
-            )
-        runtime = make_runtime(workers, device, cache, progress, engine)
-        of_user = (next(iter(encoder or ()), None), next(iter(method or ()), None))
-        _run_bundle(experiment, root, *of_user, output, trust, as_json, verbose, runtime)
+        _run_bundle(experiment, root, of_folder, output, dry_run, trust, as_json, verbose)
         return
     if root is not None:
         raise InputError(
             "--root is of a bundle: of a folder it is the folder itself, else it is in the experiment file"
         )
-    file, made_by = experiment, ""
     if is_folder(experiment):
-        folder, made_by = experiment, MADE_BY
-        output = output or Path(f"{experiment.resolve().name}-results")
-        file = output / EXPERIMENT_FILE
-        check_output(output, folder=True)
-        options = StartOptions(tuple(encoder or ()), tuple(method or ()), tasks, skip_bad, skip_small)
-        into = output
-        read, trusted = with_trust(
-            file, trust, lambda agreed: start_experiment(folder, into, options, dry_run=dry_run, trust=agreed)
+        made_by = MADE_BY
+        read, trusted = _start(experiment, output, of_folder, dry_run, trust)
+    elif of_folder != StartOptions():
+        raise InputError(
+            "--encoder, --method, --tasks, --skip-bad and --skip-small are of a folder: write them into the "
+            "experiment file"
         )
-        if not dry_run:
-            say(f"the experiment: {file}", err=True)
     else:
-        if of_folder or encoder or method:
-            raise InputError(
-                "--encoder, --method, --tasks, --skip-bad and --skip-small are of a folder: write them into the "
-                "experiment file"
-            )
-        read, trusted = with_trust(file, trust, lambda agreed: (Experiment.read(file, agreed), agreed))
+        made_by = ""
+        read, trusted = with_trust(experiment, trust, lambda agreed: (Experiment.read(experiment, agreed), agreed))
         read = read if output is None else replace(read, folder=output)
     if placebo is not None:
         read = replace(read, placebo=placebo)
     with placed(read, "[runtime]"):
-        base = current_with(**read.runtime)
-    runtime = make_runtime(workers, device, cache, progress, engine, base)
-    with runtime, told_notes():
+        chosen = runtime(**{**read.runtime, **(context.obj or {})})
+    with chosen, told_notes():
         study = run_experiment(
             read,
             dry_run=dry_run,
@@ -147,77 +106,78 @@ def run(
             made_by=made_by,
             verbose=verbose,
             tell=lambda line: say(line, err=True),
-            runtime=runtime,
         )
     if dry_run:
         return
     if as_json:
         print_json(study.compare().to_json())
     else:
-        print_comparison(study.compare())
+        print_comparison(study.compare(), brief=True)
         say(f"report: {study.page}")
+
+
+def _start(
+    folder: Path, output: Path | None, options: StartOptions, dry_run: bool, trust: bool
+) -> tuple[Experiment, Trust]:
+    """Write the experiment of a data folder, or read the one that was written before."""
+    from shotproof.core.tables import check_output
+    from shotproof.pipeline.start import start_experiment
+    from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
+
+    into = output or Path(f"{folder.resolve().name}-results")
+    file = into / EXPERIMENT_FILE
+    check_output(into, folder=True)
+    started = with_trust(
+        file, trust, lambda agreed: start_experiment(folder, into, options, dry_run=dry_run, trust=agreed)
+    )
+    if not dry_run:
+        say(f"the experiment: {file}", err=True)
+    return started
 
 
 def _run_bundle(
     file: Path,
     root: Path | None,
-    encoder: str | None,
-    method: str | None,
+    options: StartOptions,
     output: Path | None,
+    dry_run: bool,
     trust: bool,
     as_json: bool,
     verbose: bool,
-    runtime: Runtime,
 ) -> None:
-    from shotproof.cli.console import print_json, told_notes
-    from shotproof.cli.profile import print_card
-    from shotproof.comparison.sentences import interval_sentences
-    from shotproof.core.errors import InputError
+    """Evaluate one classifier on the tasks of a bundle, and print its card."""
+    from shotproof.cli.results.print_comparison import print_card
     from shotproof.pipeline.bundle.bundle_run import run_bundle
     from shotproof.pipeline.bundle.hub import HUB, download_bundle
+    from shotproof.pipeline.start import StartOptions
 
-    if encoder is None:
+    encoders, methods = options.encoders, options.methods
+    if dry_run or len(encoders) > 1 or len(methods) > 1 or options != StartOptions(encoders, methods):
+        raise InputError(
+            f"{file} is a bundle, which has its own tasks: expected one --encoder, at most one --method, and "
+            "no --tasks, --skip-bad, --skip-small and --dry-run"
+        )
+    if not encoders:
         raise InputError(f"expected your encoder: shotproof run {file} --root DATA --encoder lite0")
     folder = output or Path(f"{file.stem}-results")
-    there = download_bundle(str(file)) if str(file).startswith(HUB) else file
-
-    def act(agreed: Trust) -> Profile:
-        return run_bundle(
-            there,
-            root,
-            encoder=encoder,
-            output=folder,
-            method=method,
-            trust=agreed,
-            verbose=verbose,
-            tell=lambda line: say(line, err=True),
-            runtime=runtime,
+    downloaded = download_bundle(str(file)) if str(file).startswith(HUB) else file
+    with told_notes():
+        made = with_trust(
+            file,
+            trust,
+            lambda agreed: run_bundle(
+                downloaded,
+                root,
+                encoder=encoders[0],
+                output=folder,
+                method=next(iter(methods), None),
+                trust=agreed,
+                verbose=verbose,
+                tell=lambda line: say(line, err=True),
+            ),
         )
-
-    with runtime, told_notes():
-        found = with_trust(file, trust, act)
     if as_json:
-        print_json(found.card.to_json())
+        print_json(made.card.to_json())
     else:
-        print_card(found.card)
-        for sentence in interval_sentences(found.comparison):
-            say(sentence)
-        say(f"card: {found.page}")
-
-
-def with_trust(file: Path, trust: bool, act: Callable[[Trust], T]) -> T:
-    """Do something with what a user at a terminal agrees to of the code and servers that a file names, one by one.
-
-    Raises:
-        NotTrusted: the answer is no, or nobody can be asked.
-    """
-    from shotproof.core.trust import NotTrusted
-
-    agreed: list[str] = []
-    while True:
-        try:
-            return act(trust or agreed)
-        except NotTrusted as refused:
-            if not sys.stdin.isatty() or not ask(f"{file}: {refused.what}. Go on?"):
-                raise
-            agreed.append(refused.what)
+        print_card(made.card, made.comparison)
+        say(f"card: {made.page}")

@@ -1,56 +1,197 @@
-"""`shotproof show`: one thing that can be picked by name, with its options."""
+"""`shotproof show`: what there is, what a name takes, what a file holds."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shotproof.cli.console import say
+from shotproof.cli.arguments import AsJson
+from shotproof.cli.console import print_json, print_table, say, say_text
+
+if TYPE_CHECKING:
+    from shotproof.core.options import Component
+    from shotproof.core.registry import Registry
+
+RECIPES = "recipes"
+_ROLES = {"attributes": "attributes.parquet", "features": "features.parquet", "like": "--like TASKS"}
 
 
 def show(
-    name: Annotated[str, typer.Argument(help="E.g. hardest, ridge, lite0, photometric, folder, l2, fewstab-cub.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the options as a JSON Schema.")] = False,
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            help="A kind, e.g. methods or samplers; a name, e.g. ridge, fewstab or lite0; experiment or card, for "
+            "their JSON Schemas; or a file. Default: the names of every kind."
+        ),
+    ] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Show the options of anything that is picked by name, with an example.
+    """Show what can be picked by name, what one of these takes, or what a file holds.
+
+    Example: shotproof show samplers
 
     Example: shotproof show hardest
+
+    Example: shotproof show features.parquet
     """
-    import inspect
+    from shotproof.comparison import card_schema
+    from shotproof.core.storage.files import is_there
+    from shotproof.pipeline import experiment_schema
+    from shotproof.pipeline.components import all_registries
 
-    from shotproof.cli.console import print_json, print_table, say_text
-    from shotproof.pipeline.components import find_components, option_rows, recipe_rows, usage
-    from shotproof.training.training_recipes import RECIPES
+    kinds = all_registries()
+    schemas = {"experiment": experiment_schema.SHIPPED, "card": card_schema.SHIPPED}
+    plural = what if what in (*kinds, RECIPES) else f"{what}s"
+    if what is None:
+        _show_kinds(kinds, as_json)
+    elif plural in (*kinds, RECIPES):
+        _show_kind(plural, kinds.get(plural), as_json)
+    elif what in schemas:
+        say_text(schemas[what].read_text(encoding="utf-8"))
+    elif _is_file_name(what) or is_there(Path(what)):
+        _show_file(Path(what), as_json)
+    else:
+        _show_name(what, as_json)
 
-    found = find_components(name)
-    if name in RECIPES and as_json:
-        print_json(dict(recipe_rows(RECIPES[name])))
+
+def _is_file_name(text: str) -> bool:
+    from shotproof.pipeline.read import MODEL_SUFFIXES
+
+    return Path(text).suffix in (".parquet", ".parts", ".toml", ".json", ".zip", *MODEL_SUFFIXES)
+
+
+def _show_kinds(kinds: dict[str, Registry[Any]], as_json: bool) -> None:
+    """Show the names of every kind."""
+    from shotproof.training.training_recipes import RECIPES as RECIPES_BY_NAME
+
+    if as_json:
+        print_json({plural: _entries(registry) for plural, registry in {RECIPES: None, **kinds}.items()})
         return
-    if name in RECIPES:
-        recipe = RECIPES[name]
+    names = {**{plural: list(registry) for plural, registry in kinds.items()}, RECIPES: list(RECIPES_BY_NAME)}
+    for plural, of_kind in names.items():
+        say(f"{plural}: {', '.join(of_kind)}", "")
+    say("shotproof show KIND tells what each does, shotproof show NAME its options, shotproof show FILE what it holds.")
+
+
+def _show_kind(plural: str, registry: Registry[Any] | None, as_json: bool) -> None:
+    """Show all of one kind, with one line each."""
+    if as_json:
+        print_json({plural: _entries(registry)})
+        return
+    columns = ["name", "about"]
+    rows = [[entry["name"], entry["about"]] for entry in _entries(registry)]
+    if registry is not None and registry.kind == "method":
+        columns = ["name", "family", "needs", "balanced", "about"]
+        rows = [_method_row(name, registry.get(name)) for name in registry]
+    print_table("", columns, rows, left=len(columns))
+    say("", "shotproof show NAME tells the options of one.")
+
+
+def _entries(registry: Registry[Any] | None) -> list[dict[str, Any]]:
+    """Give name, description and options of all of one kind; None is recipes, which have no options."""
+    from shotproof.training.training_recipes import RECIPES as RECIPES_BY_NAME
+
+    if registry is None:
+        return [{"name": name, "about": recipe.about} for name, recipe in RECIPES_BY_NAME.items()]
+    return [
+        {"name": name, "about": registry.get(name).about, "options": _schema(registry.get(name))} for name in registry
+    ]
+
+
+def _schema(component: type[Component]) -> dict[str, Any]:
+    return {option.name: option.json_schema() for option in component.options()}
+
+
+def _method_row(name: str, method: type) -> list[str]:
+    values = (getattr(method, key, "") for key in ("family", "needs", "balanced"))
+    family, needs, balanced = ("by its options" if isinstance(value, property) else value for value in values)
+    return [name, str(family), str(needs), "yes" if balanced is True else "", str(getattr(method, "about", ""))]
+
+
+def _show_name(name: str, as_json: bool) -> None:
+    """Show everything of this name, with its options and an example."""
+    from shotproof.pipeline.components import find_components, recipe_rows
+    from shotproof.training.training_recipes import RECIPES as RECIPES_BY_NAME
+
+    components, recipe = find_components(name), RECIPES_BY_NAME.get(name)
+    if as_json:
+        schemas: dict[str, Any] = {kind: _schema(component) for kind, component in components}
+        if recipe is not None:
+            schemas["recipe"] = dict(recipe_rows(recipe))
+        print_json(schemas if len(schemas) > 1 else next(iter(schemas.values())))
+        return
+    if recipe is not None:
         say(f"recipe {name}: {recipe.about}", "")
         print_table("", ["for", "settings"], [list(row) for row in recipe_rows(recipe)], left=2)
         objective = "" if recipe.steps else f" --objective {next(iter(recipe.by_objective))}"
         say("", f"Example: shotproof train catalog.parquet --recipe {name}{objective} -o some.model", "")
-    if as_json:
-        schemas = {kind: {each.name: each.json_schema() for each in of.options()} for kind, of in found}
-        print_json(schemas if len(found) > 1 else next(iter(schemas.values())))
-        return
-    for kind, component in found:
-        say(f"{kind} {name}: {component.about}", "")
-        say_text(f"{inspect.getdoc(component)}\n")
-        if component.paper:
-            say(f"Paper: {component.paper}", "")
-        for what in ("license", "citation"):  # of a layout's data set
-            if told := getattr(component, what, None):
-                say_text(f"{what.capitalize()}: {told}\n")
-        rows = [list(row) for row in option_rows(component)]
-        if rows:
-            print_table("", ["option", "values", "default", "what it does"], rows, left=4)
+    for kind, component in components:
+        _print_component(kind, name, component)
+
+
+def _print_component(kind: str, name: str, component: type[Component]) -> None:
+    import inspect
+
+    from shotproof.pipeline.components import option_rows, usage
+
+    say(f"{kind} {name}: {component.about}", "")
+    say_text(f"{inspect.getdoc(component)}\n")
+    if component.paper:
+        say(f"Paper: {component.paper}", "")
+    for what in ("license", "citation"):  # of a layout's data set
+        if told := getattr(component, what, None):
+            say_text(f"{what.capitalize()}: {told}\n")
+    rows = [list(row) for row in option_rows(component)]
+    if rows:
+        print_table("", ["option", "values", "default", "what it does"], rows, left=4)
+    else:
+        say("It has no options.")
+    if kind == "sampler":
+        for what in ("needs", "takes"):
+            if roles := getattr(component, what, ()):
+                say(f"{what.capitalize()}: {', '.join(_ROLES[role] for role in roles)}")
+    say("", f"Example: {usage(name, component)}", "")
+
+
+def _show_file(path: Path, as_json: bool) -> None:
+    """Show what a file or a run's folder holds, and what it says of how it was made."""
+    from shotproof.cli.results.print_comparison import print_card
+    from shotproof.cli.share.bundle import print_bundle
+    from shotproof.comparison.card import Card
+    from shotproof.pipeline.bundle.bundle import Bundle
+    from shotproof.pipeline.read import files_of, read
+    from shotproof.pipeline.study import Study
+
+    content = read(path)
+    if isinstance(content, Card | Bundle):
+        if as_json:
+            print_json(content.to_json())
+        elif isinstance(content, Bundle):
+            print_bundle(path, content)
         else:
-            say("It has no options.")
-        for what, roles in (("Needs", getattr(component, "needs", ())), ("Takes", getattr(component, "takes", ()))):
-            if kind == "sampler" and roles:
-                say(f"{what}: {', '.join(f'--{role}' for role in roles)}")
-        say("", f"Example: {usage(name, component)}", "")
+            print_card(content)
+        return
+    facts: dict[str, Any] = {}
+    if isinstance(content, Study):
+        facts["files"] = [str(file.relative_to(path)) for file in files_of(path)]
+    elif record := getattr(content, "record", None):
+        table = getattr(content, "table", None)
+        facts = {"digest": content.digest} if hasattr(content, "digest") else {}
+        facts |= {} if table is None else {"rows": table.num_rows, "columns": table.column_names}
+        facts |= record.to_meta()
+    if as_json:
+        print_json({"file": str(path), "holds": repr(content), **facts})
+        return
+    say(f"{path}: {repr(content).strip('<>')}")
+    width = max(map(len, facts), default=0)
+    for name, value in facts.items():
+        say(f"  {name.replace('_', ' '):{width}}  {_text(value)}")
+
+
+def _text(value: Any) -> str:
+    """A value of a record in one line: components as they are spelled."""
+    if isinstance(value, dict):
+        return str(value.get("spelling") or ", ".join(f"{name} {_text(each)}" for name, each in value.items()))
+    return ", ".join(map(_text, value)) if isinstance(value, list) else str(value)

@@ -74,7 +74,7 @@ def next_steps(comparison: Comparison, experiment: str | None = None) -> list[St
         steps.append(
             Step(
                 "These intervals are about new tasks on the same items. For new items of the same classes:",
-                f"{again or 'shotproof report RESULTS --tasks TASKS --catalog CATALOG --features FEATURES'}"
+                f"{again or 'shotproof compare RESULTS TASKS CATALOG FEATURES'}"
                 f"{', with images among the intervals of [output]' if again else ' --interval images -o report.html'}",
             )
         )
@@ -83,8 +83,7 @@ def next_steps(comparison: Comparison, experiment: str | None = None) -> list[St
             steps.append(
                 Step(
                     f"Without shuffled words, what is lost on {one.loss.label} tasks need not be due to shortcuts:",
-                    "shotproof report RESULTS --tasks TASKS --catalog CATALOG --features FEATURES "
-                    "--attributes ATTRIBUTES -o report.html",
+                    "shotproof compare RESULTS TASKS CATALOG FEATURES ATTRIBUTES -o report.html",
                 )
             )
         elif one.needed and one.needed.tasks:
@@ -105,7 +104,7 @@ def next_steps(comparison: Comparison, experiment: str | None = None) -> list[St
             steps.append(
                 Step(
                     "Which attributes cost most is on the page; how supports and queries differ in them:",
-                    "shotproof explain TASKS --attributes ATTRIBUTES",
+                    "shotproof explain hardness TASKS ATTRIBUTES",
                 )
             )
     if any(one.losing for one in found) and len(comparison.encoders) == 1:

@@ -43,7 +43,7 @@ def find_components(name: str) -> list[tuple[str, type[Component]]]:
     found = [(registry.kind, registry.get(name)) for registry in known.values() if _kebab(name, registry)]
     if not found and name not in RECIPES:
         names = sorted({*RECIPES, *(name for registry in known.values() for name in registry)})
-        raise InputError(f"nothing is called '{name}'{did_you_mean(name, names)}; shotproof list KIND shows all names")
+        raise InputError(f"nothing is called '{name}'{did_you_mean(name, names)}; shotproof show lists all names")
     return found
 
 

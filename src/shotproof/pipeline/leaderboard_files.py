@@ -22,7 +22,8 @@ from shotproof.core.runtime.runtime import current_runtime
 from shotproof.core.storage.files import is_folder
 from shotproof.core.storage.whole_files import whole_folder
 from shotproof.core.tables import check_replaceable
-from shotproof.pipeline.read import files_of, kind_of
+from shotproof.pipeline.file_kinds import kind_of
+from shotproof.pipeline.read import files_of
 from shotproof.pipeline.steps.steps import MANIFEST
 from shotproof.report.leaderboard.leaderboard_site import DATA, INDEX, site_files
 from shotproof.results.encoder_names import short_encoder_names

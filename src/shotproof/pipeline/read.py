@@ -12,16 +12,14 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.card import Card
 from shotproof.core.errors import InputError
-from shotproof.core.plain_values import typed
-from shotproof.core.records import Header
 from shotproof.core.storage.files import is_folder, names_below
-from shotproof.core.storage.parts import in_parts, own_name
+from shotproof.core.storage.parts import own_name
 from shotproof.core.storage.places import absolute
-from shotproof.core.tables import placed, read_meta, read_parquet_schema
 from shotproof.core.trust import Trust
 from shotproof.features.features import Features
 from shotproof.pipeline.bundle.bundle import Bundle
 from shotproof.pipeline.experiment import Experiment
+from shotproof.pipeline.file_kinds import holds_files, kind_of, read_kind
 from shotproof.pipeline.steps.steps import Steps
 from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
@@ -35,43 +33,7 @@ Readable = Union[
 ]
 
 MODEL_SUFFIXES = (".model", ".safetensors")
-_KINDS: dict[str, Any] = {
-    "catalog": Catalog,
-    "attributes": Attributes,
-    "features": Features,
-    "tasks": TaskSet,
-    "results": Results,
-    "similarity": Similarity,
-}
 _ROLES = {"results": Results, "tasks": TaskSet, "catalogs": Catalog, "features": Features, "attributes": Attributes}
-# What tells files apart that somebody made with a script of their own.
-_COLUMNS = {
-    "results": {"method", "task", "slot", "n_correct"},
-    "tasks": {"task", "slot", "support", "query"},
-    "features": {"item", "feature"},
-    "catalog": {"item", "path", "label"},
-    "attributes": {"item", "attributes"},
-    "similarity": {"item", "m_ce", "m_te"},
-}
-
-
-def kind_of(path: Path) -> str:
-    """What a file holds: by its metadata, or else by its columns."""
-    schema = read_parquet_schema(path, str(path))
-    with placed(f"{path}, metadata, "):
-        header: Header = typed(read_meta(schema, str(path)), Header)
-    if header.kind in _COLUMNS:
-        return header.kind
-    for name, columns in _COLUMNS.items():
-        if columns <= set(schema.names):
-            return name
-    listed = ", ".join(schema.names[:8])
-    raise InputError(f"{path} is none of our files: expected {', '.join(_COLUMNS)}; it has the columns {listed}")
-
-
-def holds_files(path: Path) -> bool:
-    """Return whether this is a folder of files, and not a table in parts."""
-    return is_folder(path) and not in_parts(path)
 
 
 def files_of(path: Path, run: Steps | None = None) -> list[Path]:
@@ -136,7 +98,7 @@ def read(path: str | Path, *, trust: Trust = False) -> Readable:
 
 def read_table_file(path: Path) -> Readable:
     """Read a Parquet file of any kind."""
-    made: Readable = _KINDS[kind_of(path)].read(path)
+    made: Readable = read_kind(path, kind_of(path))
     return made
 
 
@@ -162,7 +124,7 @@ def read_inputs(parts: Sequence[Part], *, halvings: int | None = None, trust: Tr
     runs = {path: Steps(path) for path in paths if holds_files(path)}
     files = {f"{absolute(file)}": file for path in paths for file in files_of(path, runs.get(path))}
     made: list[Any] = [part for part in parts if not isinstance(part, str | Path)]
-    strange = next((part for part in made if not isinstance(part, tuple(_KINDS.values()))), None)
+    strange = next((part for part in made if not isinstance(part, (*_ROLES.values(), Similarity))), None)
     if strange is not None:
         expected = "results, task sets, catalogs, features, attributes, files of these, or folders of runs"
         raise InputError(f"expected {expected}, found {type(strange).__name__}")

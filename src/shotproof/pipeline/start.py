@@ -27,7 +27,7 @@ TASKS = 600
 SKIP_SMALL = "skip_small_classes=True"
 _START = """\
 # Made for {root}. Change it and run it again: shotproof run experiment.toml
-# Only what depends on the change is made anew. shotproof list and shotproof show tell what there is.
+# Only what depends on the change is made anew. shotproof show tells what there is.
 
 [catalog]
 root = {root}

@@ -30,7 +30,8 @@ from shotproof.learners.method import Method
 from shotproof.learners.model_head import ModelHead
 from shotproof.models.model_encoder import ModelEncoder
 from shotproof.pipeline.bundle.bundle import Bundle
-from shotproof.pipeline.read import MODEL_SUFFIXES, by_role, files_of, holds_files, read_table_file
+from shotproof.pipeline.file_kinds import holds_files
+from shotproof.pipeline.read import MODEL_SUFFIXES, by_role, files_of, read_table_file
 from shotproof.pipeline.steps.steps import MANIFEST
 from shotproof.results.results import Results
 from shotproof.tasks.task_check import check_tasks
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 Part = str | Path | Results | Card | TaskSet | Features | Catalog | Attributes
 
 CHECKABLE = "expected task sets, results, a card (.json), a bundle (.zip), or the folder of a run"
-NO_TASKS = "no task sets are there to hold it against: give --tasks"
+NO_TASKS = "no task sets are there to hold it against: give them beside it"
 OWN_CODE = "runs code of your own; give --trust (in Python, trust=True)"
 ARRAYS = (".npy", ".npz")
 _SHOWN = 20  # digests of features in a reason
@@ -214,7 +215,7 @@ class _Checking:
         catalog = _by_digest(self.catalogs, tasks.record.source("catalog"))
         attributes = _by_digest(self.attributes, tasks.record.source("attributes"))
         if catalog is None:
-            self.findings.leave(name, "the sampler's definition: the catalog of the tasks is not there: give --catalog")
+            self.findings.leave(name, "the sampler's definition: the catalog of the tasks is not there")
             return
         try:
             violations = check_tasks(tasks, catalog, attributes)
@@ -251,7 +252,7 @@ class _Checking:
             return again
         adapted = results.record.source("model")
         if again.model is not None and adapted not in (None, again.model.digest):
-            return f"the model with digest {adapted} is not there: give --model FILE (given: {again.model.digest})"
+            return f"the model with digest {adapted} is not there: give it beside (given: {again.model.digest})"
         try:
             self.findings.refuse(name, list(results_problems(results, self.tasks, again, {spelled: method})))
         except InputError as error:
@@ -314,7 +315,7 @@ class _Checking:
         """Make a method that a file names, or say why that is not done."""
         is_head = spelled.startswith("model:")
         if is_head and self.model is None:  # no file is read because a result names it
-            return f"method '{spelled}' is a model's own head: give --model FILE and --catalog"
+            return f"method '{spelled}' is a model's own head: give the model and the catalog"
         try:
             named = Inputs([results for _, results in self.results], folders=self.folders)
             method = ModelHead(self.model) if is_head and self.model is not None else named.method(spelled)
@@ -330,10 +331,10 @@ class _Checking:
         """Say how answers are computed again: on features of this digest, or of the same weights; else why not."""
         if isinstance(method, Adaptation):
             if self.network is None:
-                return f"method '{method.spelling}' adapts a model: give --model FILE and --catalog"
+                return f"method '{method.spelling}' adapts a model: give the model and the catalog"
             return replace(self.how, model=self.network, catalog=self._catalog())
         if not self.features:
-            return "the features are not there: give --features FILE"
+            return "the features are not there: give them beside it"
         if digest is None:
             return replace(self.how, features=self.features[-1])
         candidates = list(self.features)
@@ -352,7 +353,7 @@ class _Checking:
         if self.model is not None and record.fingerprint is None:
             return replace(self.how, features=self.features[-1])
         known = ", ".join(dict.fromkeys(features.digest for features in self.features[:_SHOWN]))
-        return f"the features with digest {digest} are not there: give --features FILE (there are: {known})"
+        return f"the features with digest {digest} are not there: give them beside it (there are: {known})"
 
     def _needs_features_of_model(self) -> bool:
         """Return whether anything that is checked is of features, and not of methods that adapt a model."""

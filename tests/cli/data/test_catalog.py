@@ -5,22 +5,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 from click.testing import Result
 from PIL import Image
 from typer.testing import CliRunner
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.cli.data.catalog import SHOWN_PER_KIND, catalog
+from shotproof.cli.app import app
+from shotproof.cli.data.catalog import SHOWN_PER_KIND
 from shotproof.core.errors import InputError, UnknownName, WriteFailed
-
-app = typer.Typer()
-app.command()(catalog)
 
 
 def call(*arguments: object) -> Result:
     """Run the verb; an error of ours comes through as it would reach the command's own handler."""
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    return CliRunner().invoke(app, ["catalog", *map(str, arguments)], catch_exceptions=False)
 
 
 @pytest.fixture

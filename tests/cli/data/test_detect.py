@@ -8,25 +8,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import typer
 from PIL import Image
 from typer.testing import CliRunner, Result
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.attributes.detector import Detector, Words, detectors
 from shotproof.catalog.catalog import Catalog
-from shotproof.cli.data.detect import detect
+from shotproof.cli.app import app
 from shotproof.core.errors import InputError, UnknownName
 from shotproof.core.options import option
 from shotproof.core.runtime.runtime import Runtime
 
-app = typer.Typer()
-app.command()(detect)
-
 
 def run(*arguments: object) -> Result:
     """Run the verb; errors come through as they are raised."""
-    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
+    return CliRunner().invoke(app, ["detect", *map(str, arguments)], catch_exceptions=False)
 
 
 @pytest.fixture
@@ -81,7 +77,7 @@ def test_statistics_and_accuracy_as_json_are_the_same_while_detecting_and_after(
     Attributes.from_words({"owl/0": ["wet", "dark"], "owl/1": [], "tit/2": ["wet"]}).write(first)
     extra = ["--stats", "--against", first, "--json"]
     while_detecting = json.loads(run(birds / "catalog.parquet", "--detector", "table", "-o", second, *extra).stdout)
-    after = json.loads(run(second, "--catalog", birds / "catalog.parquet", *extra).stdout)
+    after = json.loads(run(second, birds / "catalog.parquet", *extra).stdout)
     assert after == while_detecting
     assert after["statistics"] == {
         "items": 6,
@@ -104,7 +100,7 @@ def test_tables_for_people(birds: Path) -> None:
     result = run(words, "--against", words)
     assert "100.00%" in result.stdout
     Attributes.from_words({f"tit/{n}": [f"word{w}" for w in range(60)] for n in range(3)}).write(words)
-    result = run(words, "--catalog", birds / "catalog.parquet", "--split", "test", "--stats")
+    result = run(words, birds / "catalog.parquet", "--split", "test", "--stats")
     assert "60 distinct attributes; 60.00 per class" in result.stdout
     assert "word0" in result.stdout
     assert "more (--json)" in result.stdout
@@ -156,10 +152,6 @@ def test_a_detector_of_ones_own_gets_its_options_and_the_runtime(birds: Path) ->
         (["-o", "x.parquet", "--detector", "captions"], "detector 'captions' needs file"),
         (["-o", "x.parquet", "--detector", "vlm"], "detector 'vlm' needs model"),
         (["-o", "x.parquet", "--detector", "endpoint"], "detector 'endpoint' needs model"),
-        (
-            ["-o", "x.parquet", "--detector", "table", "--catalog", "c.parquet"],
-            "--catalog goes with an attributes file",
-        ),
         (["-o", "x.parquet", "--detector", "table", "--against", "none.parquet"], "none.parquet does not exist"),
         (["-o", "catalog.parquet", "--detector", "table"], "is the catalog itself"),
     ],
@@ -178,11 +170,11 @@ def test_an_attributes_file_is_described_not_detected(birds: Path) -> None:
     words = birds / "words.parquet"
     Attributes.from_words({"owl/0": ["a"]}).write(words)
     assert "1 item, 1 word;" in run(words).stdout
-    with pytest.raises(InputError, match="is an attributes file: detecting needs a catalog"):
+    with pytest.raises(InputError, match="holds attributes: detecting needs a catalog"):
         run(words, "--detector", "table", "-o", birds / "x.parquet")
-    with pytest.raises(InputError, match="need its catalog"):
+    with pytest.raises(InputError, match="need their catalog"):
         run(words, "--stats")
-    with pytest.raises(InputError, match=r"catalog file .* does not exist"):
+    with pytest.raises(InputError, match="does not exist"):
         run(birds / "none.parquet", "--detector", "table", "-o", birds / "x.parquet")
 
 

@@ -6,20 +6,16 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.cli.data.encode import encode
+from shotproof.cli.app import app
 from shotproof.core.errors import InputError, UnknownName, UnreadableItem
 from shotproof.core.records import Maker
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.features.encoder import encode as encode_items
 from shotproof.features.features import Features
 from tests.drawn_images import draw_catalog
-
-app = typer.Typer()
-app.command()(encode)
 
 
 @pytest.fixture
@@ -33,7 +29,7 @@ def catalog(tmp_path: Path) -> Path:
 
 def run(catalog: Path, *arguments: str) -> str:
     output, cache = str(catalog.parent / "features.parquet"), str(catalog.parent / "cache")
-    typed = [str(catalog), "-o", output, "--cache", cache, "--workers", "1", *arguments]
+    typed = ["encode", str(catalog), "-o", output, "--cache", cache, "--workers", "1", *arguments]
     return CliRunner().invoke(app, typed, catch_exceptions=False).stdout
 
 
@@ -88,7 +84,7 @@ def test_items_that_cannot_be_read_are_named_and_skipped_when_asked(catalog: Pat
     with pytest.raises(UnreadableItem, match=r"00[24]\.png cannot be read"):
         run(catalog, "--encoder", "pixels")
     output = catalog.parent / "features.parquet"
-    typed = [str(catalog), "-o", str(output), "--cache", "none", "--encoder", "pixels", "--on-error", "skip"]
+    typed = ["encode", str(catalog), "-o", str(output), "--cache", "none", "--encoder", "pixels", "--skip-bad"]
     said = CliRunner().invoke(app, typed, catch_exceptions=False)
     assert "4 items" in said.stdout
     assert "2 skipped" in said.stdout

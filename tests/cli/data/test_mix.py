@@ -6,16 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
-import typer
 from typer.testing import CliRunner, Result
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.cli.data.mix import mix
+from shotproof.cli.app import app
 from shotproof.core.errors import InputError
 from tests.sounds.test_mix import draw_recordings
-
-app = typer.Typer()
-app.command()(mix)
 
 MAPPING = '[pairs]\ndog = ["rain"]\ncat = ["wind"]\n[splits]\ntest = ["cat", "dog"]\n'
 
@@ -30,8 +26,8 @@ def data(tmp_path: Path) -> Path:
 
 
 def run(data: Path, *arguments: str) -> Result:
-    paths = [str(data / "catalog.parquet"), "--mapping", str(data / "mapping.toml"), "-o", str(data / "out")]
-    typed = [*paths, "--cache", str(data / "cache"), "--workers", "1", "--embedding", "none", *arguments]
+    paths = ["mix", str(data / "catalog.parquet"), "--mapping", str(data / "mapping.toml"), "-o", str(data / "out")]
+    typed = [*paths, "--cache", str(data / "cache"), "--workers", "1", "--set", "embedding=none", *arguments]
     return CliRunner().invoke(app, typed, catch_exceptions=False)
 
 
@@ -56,19 +52,21 @@ def test_json_has_the_same(data: Path) -> None:
 def test_a_csv_mapping_and_another_manner(data: Path) -> None:
     (data / "mapping.toml").unlink()
     (data / "mapping.csv").write_text("foreground,background,split\ndog,rain,test\ncat,wind,test\n")
-    paths = [str(data / "catalog.parquet"), "--mapping", str(data / "mapping.csv"), "-o", str(data / "out")]
-    manner = ["--peak", "always", "--short", "pad", "--embedding", "none", "--workers", "1"]
+    paths = ["mix", str(data / "catalog.parquet"), "--mapping", str(data / "mapping.csv"), "-o", str(data / "out")]
+    manner = ["--set", "peak=always", "--set", "short=pad", "--set", "embedding=none", "--workers", "1"]
     said = CliRunner().invoke(app, [*paths, *manner, "--cache", str(data / "cache")], catch_exceptions=False)
     assert "5 sounds" in said.stdout
     mixed = Catalog.read(data / "out" / "catalog.parquet")
     assert (mixed.record.mix["peak"], mixed.record.mix["short"]) == ("always", "pad")
     with pytest.raises(InputError, match="peak: expected clipping or always, found 'never'"):
-        CliRunner().invoke(app, [*paths, "--peak", "never"], catch_exceptions=False)
+        CliRunner().invoke(app, [*paths, "--set", "peak=never"], catch_exceptions=False)
 
 
 def test_what_was_asked_wrongly_is_one_clear_error(data: Path) -> None:
     with pytest.raises(InputError, match="dial: expected a number of at least 0, found -2"):
         run(data, "--dial", "-2")
+    with pytest.raises(InputError, match="unknown setting 'peek': did you mean 'peak'"):
+        run(data, "--set", "peek=always")
     (data / "mapping.toml").write_text('[pairs]\ndogg = ["rain"]\n')
     with pytest.raises(InputError, match="no recording has the foreground 'dogg': did you mean 'dog'"):
         run(data)

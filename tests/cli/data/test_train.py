@@ -16,9 +16,8 @@ from shotproof.cli.app import Stopped, app
 from shotproof.models.objectives.prototypes import ProtoNet
 from tests.small_networks import BACKBONE, SIDE, write_world
 
-SMALL = (
-    f"--way 3 --shot 2 --query 3 --epochs 2 --tasks 4 --tasks-per-update 2 --set size={SIDE} --set val_tasks=5".split()
-)
+SETTINGS = "--set tasks_per_update=2 --set val_tasks=5"
+SMALL = f"--way 3 --shot 2 --query 3 --epochs 2 --tasks 4 {SETTINGS} --set size={SIDE}".split()
 
 
 @pytest.fixture(scope="module")

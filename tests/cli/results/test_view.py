@@ -6,20 +6,16 @@ import sys
 import urllib.request
 from pathlib import Path
 
-import typer
 from typer.testing import CliRunner
 
-from shotproof.cli.results.view import view
+from shotproof.cli.app import app
 from tests.explored_run import write_run
-
-app = typer.Typer()
-app.command()(view)
 
 
 def test_an_export_is_told(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     write_run(tmp_path / "run")
-    result = CliRunner().invoke(app, [str(tmp_path / "run"), "--export", str(tmp_path / "out")])
+    result = CliRunner().invoke(app, ["view", str(tmp_path / "run"), "--export", str(tmp_path / "out")])
     assert result.exit_code == 0, result.output
     assert "files for any web server" in result.output
     assert (tmp_path / "out" / "index.html").is_file()

@@ -6,11 +6,10 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.cli.tasks.evaluate import evaluate as verb
+from shotproof.cli.app import app
 from shotproof.core.errors import ShotproofError
 from shotproof.core.runtime.runtime import runtime as current_with
 from shotproof.evaluation.evaluate import evaluate
@@ -26,22 +25,14 @@ from tests.chat_servers import chat_server
 from tests.drawn_tasks import draw_task_set
 from tests.small_networks import SMALL, write_world
 
-app = typer.Typer()
-app.command()(verb)
-
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[str]:
     tasks, features = draw_task_set()
     tasks.write(tmp_path / "tasks.parquet")
     features.write(tmp_path / "features.parquet")
-    return [
-        str(tmp_path / "tasks.parquet"),
-        "--features",
-        str(tmp_path / "features.parquet"),
-        "-o",
-        str(tmp_path / "r"),
-    ]
+    named = [str(tmp_path / "tasks.parquet"), str(tmp_path / "features.parquet")]
+    return ["evaluate", *named, "-o", str(tmp_path / "r")]
 
 
 def test_the_table_names_methods_and_interval(files: list[str], tmp_path: Path) -> None:
@@ -87,7 +78,7 @@ def test_warnings_are_one_line_each_on_standard_error(files: list[str]) -> None:
 
 
 def test_bad_input_writes_nothing(files: list[str], tmp_path: Path) -> None:
-    for extra in (["--method", "nccc"], ["--device", "nowhere"], ["--features", str(tmp_path / "missing.parquet")]):
+    for extra in (["--method", "nccc"], ["--device", "nowhere"], [str(tmp_path / "missing.parquet")]):
         outcome = CliRunner().invoke(app, [*files, *extra])
         assert isinstance(outcome.exception, ShotproofError)
     assert not (tmp_path / "r").exists()
@@ -100,7 +91,7 @@ def test_several_features_go_into_a_folder_and_all_stands_for_every_head(files: 
     _, features = draw_task_set()
     scaled_up = Features.from_array(features.table.column("item"), 2 * features.array, name="hf:other/net")
     scaled_up.write(tmp_path / "other")
-    more = ["--features", str(tmp_path / "other")]
+    more = [str(tmp_path / "other")]
     outcome = CliRunner().invoke(app, [*files, *more, "-m", "ncc", "-m", "cosine"])
     assert outcome.exit_code == 0, outcome.output
     assert sorted(path.name for path in (tmp_path / "r").iterdir()) == ["drawn.parquet", OTHER]
@@ -110,17 +101,17 @@ def test_several_features_go_into_a_folder_and_all_stands_for_every_head(files: 
     with pytest.raises(ShotproofError, match="go into a folder"):
         CliRunner().invoke(app, [*files[:-1], "r.parquet", *more], catch_exceptions=False)
     with pytest.raises(ShotproofError, match="same name"):
-        CliRunner().invoke(app, [*files, "--features", files[2]], catch_exceptions=False)
+        CliRunner().invoke(app, [*files, files[2]], catch_exceptions=False)
 
 
 def test_a_method_on_items_takes_the_catalog(tmp_path: Path) -> None:
     catalog = ShapesWorld(classes=3, items=4, size=16).write(tmp_path)
     catalog.write(tmp_path / "catalog.parquet")
     sample(catalog, "random", way=2, shot=1, query=1, tasks=3).write(tmp_path / "tasks.parquet")
-    given = [str(tmp_path / "tasks.parquet"), "-o", str(tmp_path / "r")]
+    given = ["evaluate", str(tmp_path / "tasks.parquet"), "-o", str(tmp_path / "r")]
     with chat_server() as server:
         method = f"chat(model='tiny', url='{server.url}')"
-        on_items = [*given, "--catalog", str(tmp_path / "catalog.parquet"), "--cache", "none", "-m", method]
+        on_items = [*given, str(tmp_path / "catalog.parquet"), "--cache", "none", "-m", method]
         outcome = CliRunner().invoke(app, on_items)
     assert outcome.exit_code == 0, outcome.output
     assert "method 'chat(model='tiny')': 6 requests with 18 images or sounds, about " in outcome.stderr
@@ -139,26 +130,40 @@ def test_a_method_that_adapts_a_network_takes_the_model_and_a_rate_from_validati
             catalog.table.filter(pc.is_in(catalog.table.column("label"), pa.array(some))), catalog.root, catalog.record
         )
         sample(part, "random", way=3, shot=2, query=3, tasks=4).write(tmp_path / f"{file}.parquet")
-    given = [str(tmp_path / "tasks.parquet"), "-o", str(tmp_path / "r"), "--model", str(tmp_path / "anil.model")]
-    on_items = [*given, "--catalog", str(tmp_path / "catalog.parquet"), "--cache", "none", "--device", "cpu"]
+    given = [
+        "evaluate",
+        str(tmp_path / "tasks.parquet"),
+        "-o",
+        str(tmp_path / "r"),
+        "--model",
+        str(tmp_path / "anil.model"),
+    ]
+    on_items = [*given, str(tmp_path / "catalog.parquet"), "--cache", "none", "--device", "cpu"]
     tuned = ["-m", "anil", "--tune-on", str(tmp_path / "val.parquet"), "--rate", "0.1"]
     outcome = CliRunner().invoke(app, [*on_items, *tuned])
     assert outcome.exit_code == 0, outcome.output
     assert Results.read(tmp_path / "r").methods == ["anil(rate=0.1)"]
     assert "r: anil on conv64f" in outcome.stdout
-    refused = CliRunner().invoke(app, [*given, "--features", "f.parquet", "-m", "anil"])
-    assert "--model goes with --catalog" in str(refused.exception)
+    draw_task_set()[1].write(tmp_path / "f.parquet")
+    refused = CliRunner().invoke(app, [*given, str(tmp_path / "f.parquet"), "-m", "anil"])
+    assert "--model goes with the catalog" in str(refused.exception)
 
 
 @pytest.mark.parametrize(
     ("added", "message"),
     [
-        ([], "give either --features, or --catalog"),
-        (["--catalog", "c.parquet", "--features", "f.parquet"], "give either --features, or --catalog"),
-        (["--catalog", "c.parquet", "--transform", "l2"], "--transform goes with --features"),
+        (["tasks.parquet"], "give either features, or the catalog"),
+        (["tasks.parquet", "c.parquet", "features.parquet"], "give either features, or the catalog"),
+        (["tasks.parquet", "c.parquet", "--transform", "l2"], "--transform goes with features"),
+        (["features.parquet"], "expected a task set"),
+        (["tasks.parquet", "tasks.parquet", "features.parquet"], "both hold a task set, expected one"),
+        (["tasks.parquet", "r.parquet"], "r.parquet holds results, expected a task set, features, a catalog"),
     ],
 )
-def test_features_or_a_catalog_not_both(added: list[str], message: str) -> None:
-    outcome = CliRunner().invoke(app, ["tasks.parquet", "-o", "r", *added])
+def test_features_or_a_catalog_not_both(files: list[str], tmp_path: Path, added: list[str], message: str) -> None:
+    ShapesWorld(classes=2, items=2).catalog().write(tmp_path / "c.parquet")
+    evaluate(*draw_task_set(), "ncc").write(tmp_path / "r.parquet")
+    given = [str(tmp_path / name) if name.endswith(".parquet") else name for name in added]
+    outcome = CliRunner().invoke(app, ["evaluate", *given, "-o", "r"])
     assert isinstance(outcome.exception, ShotproofError)
     assert message in str(outcome.exception)

@@ -158,12 +158,12 @@ def test_a_card_of_other_tasks_is_refused(bundled: Path, tmp_path: Path) -> None
 
 def test_the_command_writes_and_verifies(profiled: Profile, bundled: Path, tmp_path: Path) -> None:
     file = tmp_path / "shapes.zip"
-    made = CliRunner().invoke(app, ["bundle", str(profiled.folder), "-o", str(file), "--trust"])
+    made = CliRunner().invoke(app, ["share", "bundle", str(profiled.folder), "-o", str(file), "--trust"])
     assert made.exit_code == 0, made.output
     assert file.read_bytes() == bundled.read_bytes()
-    verified = CliRunner().invoke(app, ["bundle", "--verify", str(file)])
-    assert "every digest holds" in verified.output
-    printed = CliRunner().invoke(app, ["bundle", "--verify", str(file), "--json"])
+    verified = CliRunner().invoke(app, ["share", "verify", str(file)])
+    assert "all files are there and as the manifest says" in verified.output
+    printed = CliRunner().invoke(app, ["show", str(file), "--json"])
     assert Bundle.from_json(json.loads(printed.output)) == Bundle.read(file)
 
 
@@ -228,8 +228,6 @@ def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
         bundle(tmp_path, tmp_path / "x.zip")
     with pytest.raises(InputError, match="is no folder"):
         bundle(tmp_path / "none", tmp_path / "x.zip")
-    for given, told in (
-        (["--verify", "x"], "expected a file that ends in .zip"),
-        (["x.zip", "-o", "y"], "a bundle already"),
-    ):
-        assert told in str(CliRunner().invoke(app, ["bundle", *given]).exception)
+    for given in (["x.zip"], ["x.zip", "-o", "y"], ["x.zip", "--upload", "me/birds", "--root", "y"]):
+        refused = CliRunner().invoke(app, ["share", "bundle", *given]).exception
+        assert "a bundle already: expected --upload alone" in str(refused)

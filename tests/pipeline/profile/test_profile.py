@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
-from shotproof.cli.gate import gate as gate_verb
-from shotproof.cli.profile import profile as profile_verb
+from shotproof.cli.app import app
 from shotproof.comparison.card import Card
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import runtime
@@ -25,9 +23,6 @@ from shotproof.worlds.shapes import ShapesWorld
 
 pytestmark = pytest.mark.slow
 
-app = typer.Typer()
-app.command()(profile_verb)
-app.command()(gate_verb)
 RUNNER = CliRunner()
 
 
@@ -57,7 +52,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def sound(folder: Path) -> Printed:
     """An encoder that sees nothing of the planted attributes."""
-    given = ["--features", str(folder / "sound.parquet"), "-a", str(folder / "attributes.parquet")]
+    given = [str(folder / "sound.parquet"), str(folder / "attributes.parquet")]
     flags = [
         "--way",
         "3",
@@ -186,5 +181,5 @@ def test_the_ways_that_would_do_are_named_where_words_are_too_few(folder: Path, 
 
 
 def test_the_schema_is_printed() -> None:
-    result = RUNNER.invoke(app, ["profile", "--schema"])
+    result = RUNNER.invoke(app, ["show", "card"])
     assert json.loads(result.output)["title"] == "Shotproof robustness card"

@@ -40,7 +40,7 @@ def test_what_the_data_cannot_give_is_named_with_the_reason(tmp_path: Path) -> N
     plan = plan_profile(ProfileOptions(write_catalog(tmp_path), encoder="pixels"), tmp_path)
     assert names(plan) == ["random", "hardest", "random"]
     assert set(reasons(plan)) == {"fewstab", "contexts", "semantic"}
-    assert "--attributes FILE" in reasons(plan)["fewstab"]
+    assert "give attributes.parquet" in reasons(plan)["fewstab"]
     assert "--context-column" in reasons(plan)["contexts"]
     assert "--class-distances FILE" in reasons(plan)["semantic"]
 

@@ -1,1 +1,1 @@
-"""Commands that make data: catalogs, mixtures, attributes, features."""
+"""Commands that make data: catalogs, mixtures, attributes, features, models."""

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shotproof.cli.arguments import QUERY, SHOT, WAY, AsJson, ContextColumn
 from shotproof.cli.console import print_json, print_table, say
-from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Workers, make_runtime
-from shotproof.core import limits
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from shotproof.catalog.catalog import Catalog
     from shotproof.catalog.catalog_check import Problem
+    from shotproof.catalog.contexts import ContextStatistics
 
 SHOWN_PER_KIND = 10
+SHOWN_CONTEXTS = 20
+SHOWN_OF_A_CONCEPT = 4
 
 
 def catalog(
@@ -33,7 +36,7 @@ def catalog(
     layout: Annotated[
         str,
         typer.Option(
-            help="How the data lies, e.g. folder, cub, \"table(label='species')\"; shotproof list layouts has all."
+            help="How the data lies, e.g. folder, cub, \"table(label='species')\"; shotproof show layouts has all."
         ),
     ] = "folder",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The catalog file to write.")] = None,
@@ -46,25 +49,16 @@ def catalog(
     name: Annotated[str | None, typer.Option(help="The data set's name. Default: its own, or the folder's.")] = None,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Report what would go wrong later; exit status 1 if anything would."),
+        typer.Option("--check", help="Report what would go wrong with such tasks; exit status 1 if anything would."),
     ] = False,
     stats: Annotated[
         bool, typer.Option("--stats", help="Print how many items of which class are in which context.")
     ] = False,
-    context_column: Annotated[str, typer.Option(help="The column with the contexts, for --stats.")] = "context",
-    way: Annotated[int, typer.Option(min=1, max=limits.WAY.most, help="Check for tasks of so many classes.")] = 5,
-    shot: Annotated[
-        int, typer.Option(min=1, max=limits.SHOT.most, help="Check for so many support items per class.")
-    ] = 5,
-    query: Annotated[
-        int, typer.Option(min=1, max=limits.QUERY.most, help="Check for so many query items per class.")
-    ] = 15,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
-    workers: Workers = None,
-    device: Device = None,
-    cache: Cache = None,
-    progress: Progress = None,
-    engine: EngineName = None,
+    context_column: ContextColumn = "context",
+    way: Annotated[int, WAY] = 5,
+    shot: Annotated[int, SHOT] = 5,
+    query: Annotated[int, QUERY] = 15,
+    as_json: AsJson = False,
 ) -> None:
     """Make the table of items: what exists, with its label and split.
 
@@ -75,7 +69,6 @@ def catalog(
     from shotproof.catalog.class_files import apply_names, apply_splits
     from shotproof.catalog.contexts import context_statistics
     from shotproof.catalog.layout import read_layout
-    from shotproof.cli.data.context_tables import print_context_statistics
     from shotproof.core.storage.files import is_regular
     from shotproof.core.storage.places import ARCHIVES
 
@@ -89,8 +82,7 @@ def catalog(
         made = made if name is None else replace(made, record=replace(made.record, name=name))
     else:
         made = read_layout(root, layout, splits=splits, names=names, name=name)
-    runtime = make_runtime(workers, device, cache, progress, engine)
-    problems = check_catalog(made, way=way, shot=shot, query=query, runtime=runtime) if check else []
+    problems = check_catalog(made, way=way, shot=shot, query=query) if check else []
     if stats and context_column not in made.table.column_names:
         raise InputError(
             f"--stats counts contexts, and the catalog has no column '{context_column}': name the one that holds them "
@@ -99,13 +91,13 @@ def catalog(
     found = context_statistics(made, context_column) if stats else None
     if output is not None:
         made.write(output)
-    if json:
+    if as_json:
         told = {} if found is None else {"contexts": found.to_json()}
         print_json(_as_json(made, problems if check else None) | told)
     else:
         _print_summary(made)
         if found is not None:
-            print_context_statistics(found, made.class_names)
+            _print_contexts(found, made.class_names)
         if check:
             _print_problems(problems)
     if problems:
@@ -149,6 +141,38 @@ def _print_summary(made: Catalog) -> None:
         for size in _split_sizes(made)
     ]
     print_table(counted(len(made), "item"), ["split", "classes", "items", "smallest class"], rows)
+
+
+def _print_contexts(found: ContextStatistics, names: Mapping[str, str]) -> None:
+    """Print sizes, concepts with their largest contexts, and contexts with how many concepts share them."""
+    sizes = [
+        [row["split"], *(f"{row[name]:,}" for name in ("concepts", "contexts", "items"))]
+        for row in found.sizes.to_pylist()
+    ]
+    print_table("Sizes", ["split", "concepts", "contexts", "items"], sizes)
+    of_concept: dict[str, list[str]] = {}
+    for cell in found.cells.to_pylist():
+        of_concept.setdefault(cell["concept"], []).append(f"{cell['context']} {cell['items']}")
+    rows = []
+    for row in found.concepts.to_pylist():
+        largest = of_concept.get(row["concept"], [])
+        listed = ", ".join(largest[:SHOWN_OF_A_CONCEPT]) + (", ..." if len(largest) > SHOWN_OF_A_CONCEPT else "")
+        rows.append(
+            [
+                f"{row['split']}  {names.get(row['concept'], row['concept'])}",
+                f"{row['items']:,}",
+                f"{row['contexts']:,}",
+                listed,
+            ]
+        )
+    print_table("Concepts", ["concept", "items", "contexts", "largest contexts"], rows)
+    contexts = found.contexts.to_pylist()
+    shared = [[row["context"], f"{row['concepts']:,}", f"{row['items']:,}"] for row in contexts[:SHOWN_CONTEXTS]]
+    print_table("Contexts", ["context", "concepts", "items"], shared)
+    if len(contexts) > SHOWN_CONTEXTS:
+        say(f"... and {len(contexts) - SHOWN_CONTEXTS:,} more (--json)")
+    if found.without_context:
+        say(f"{counted(found.without_context, 'item')} without a context")
 
 
 def _print_problems(problems: list[Problem]) -> None:

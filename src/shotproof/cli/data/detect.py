@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shotproof.cli.arguments import AsJson, BatchSize, Split, read_one, sort_files
 from shotproof.cli.console import print_json, print_table, say
-from shotproof.cli.runtime_options import BatchSize, Cache, Device, EngineName, Progress, Workers, make_runtime
 from shotproof.core.errors import InputError
 from shotproof.core.nouns import counted
 
@@ -23,65 +23,55 @@ SHOWN_ITEMS = 5
 
 
 def detect(
-    source: Annotated[
-        Path, typer.Argument(metavar="CATALOG", help="catalog.parquet; or attributes.parquet, to describe it.")
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILES", help="A catalog; or attributes, to describe them, and their catalog."),
     ],
     detector: Annotated[
         list[str] | None,
         typer.Option(
-            help="E.g. photometric, \"captions(file='captions.csv')\", vlm:MODEL; may be repeated. shotproof list "
+            help="E.g. photometric, \"captions(file='captions.csv')\", vlm:MODEL; may be repeated. shotproof show "
             "detectors has all."
         ),
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="The attributes file to write.")] = None,
-    split: Annotated[str | None, typer.Option(help="Only the items of this split.")] = None,
+    split: Split = None,
     stats: Annotated[bool, typer.Option("--stats", help="Print how many words there are, and the words.")] = False,
-    catalog: Annotated[
-        Path | None, typer.Option(help="The catalog of an attributes file, for its --stats and --split.")
-    ] = None,
     against: Annotated[
-        Path | None, typer.Option(help="Another attributes file: print the detection accuracy both ways.")
+        Path | None, typer.Option(help="Other attributes: print the detection accuracy both ways.")
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
+    as_json: AsJson = False,
     batch_size: BatchSize = None,
-    workers: Workers = None,
-    device: Device = None,
-    cache: Cache = None,
-    progress: Progress = None,
-    engine: EngineName = None,
 ) -> None:
     """Find the words that hold of each item; several detectors give the union of their words.
 
     Example: shotproof detect catalog.parquet --detector photometric --detector table -o attributes.parquet --stats
 
-    Of a file that exists: shotproof detect attributes.parquet --catalog catalog.parquet --stats --against other.parquet
+    Of a file that exists: shotproof detect attributes.parquet catalog.parquet --stats --against other.parquet
     """
-    from shotproof.attributes.attributes import Attributes
     from shotproof.attributes.detector import detect as detect_words
     from shotproof.attributes.detector import detectors
-    from shotproof.catalog.catalog import Catalog
+    from shotproof.core.runtime.runtime import runtime
 
-    other = Attributes.read(against) if against is not None else None
-    items: Catalog | None
-    if _is_attributes(source):
+    given = sort_files(files, ("catalog", "attributes"))
+    other = read_one([against] if against else [], "attributes")
+    items = read_one(given["catalog"], "catalog")
+    items = items if split is None or items is None else items.in_split(split)
+    if given["attributes"]:
+        file = given["attributes"][0]
         if detector or output:
-            raise InputError(f"{source} is an attributes file: detecting needs a catalog, --stats and --against do not")
-        if catalog is None and (stats or split is not None):
-            raise InputError("--stats and --split of an attributes file need its catalog: --catalog catalog.parquet")
-        items = _items(Catalog.read(catalog), split) if catalog is not None else None
-        file, found = source, _only(Attributes.read(source), items)
+            raise InputError(f"{file} holds attributes: detecting needs a catalog alone, --stats and --against do not")
+        if items is None and (stats or split is not None):
+            raise InputError("--stats and --split of attributes need their catalog, catalog.parquet")
+        words = _only(read_one([file], "attributes"), items)
     else:
-        if catalog is not None:
-            raise InputError(f"--catalog goes with an attributes file, and {source} is none")
-        items = _items(Catalog.read(source), split)
-        file = _output(output, source)
+        file = _output(output, given["catalog"][0])
         if not detector:
             raise InputError(f"choose one or more with --detector: {', '.join(detectors.names())}")
-        runtime = make_runtime(workers, device, cache, progress, engine, batch_size=batch_size)
-        found = detect_words(items, *detector, runtime=runtime)
-        found = replace(found, record=replace(found.record, split=split))
-        found.write(file)
-    _report(file, found, items if stats else None, (against, other) if against and other else None, json)
+        words = detect_words(items, *detector, runtime=runtime(batch_size=batch_size))
+        words = replace(words, record=replace(words.record, split=split))
+        words.write(file)
+    _report(file, words, items if stats else None, (against, other) if against and other else None, as_json)
 
 
 def _output(output: Path | None, source: Path) -> Path:
@@ -94,19 +84,6 @@ def _output(output: Path | None, source: Path) -> Path:
     if absolute(output) == absolute(source):
         raise InputError(f"--output {output} is the catalog itself")
     return output
-
-
-def _is_attributes(path: Path) -> bool:
-    from shotproof.pipeline.read import kind_of
-
-    try:
-        return kind_of(path) == "attributes"
-    except InputError:
-        return False  # whoever reads it as a catalog says what is wrong with it
-
-
-def _items(catalog: Catalog, split: str | None) -> Catalog:
-    return catalog if split is None else catalog.in_split(split)
 
 
 def _only(attributes: Attributes, catalog: Catalog | None) -> Attributes:

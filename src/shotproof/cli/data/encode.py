@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shotproof.cli.arguments import BatchSize, SkipBad, Split
 from shotproof.cli.console import say
-from shotproof.cli.runtime_options import BatchSize, Cache, Device, EngineName, Progress, Workers, make_runtime
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def encode(
         str,
         typer.Option(
             help='Images: lite0, hf:NAME_OR_FOLDER, onnx:FILE, "pixels(size=4)". Sounds: logmel, '
-            "hf-audio:NAME_OR_FOLDER, birdnet. Either: file:FILE. shotproof list encoders has all."
+            "hf-audio:NAME_OR_FOLDER, birdnet. Either: file:FILE. shotproof show encoders has all."
         ),
     ] = "lite0",
     stage: Annotated[
@@ -34,16 +34,9 @@ def encode(
             "For lite0, hf:, hf-audio: and model:."
         ),
     ] = None,
-    split: Annotated[str | None, typer.Option(help="Only the items of one split; otherwise all.")] = None,
-    on_error: Annotated[
-        Literal["raise", "skip"], typer.Option(help="An item that cannot be read: ends the command, or is skipped.")
-    ] = "raise",
+    split: Split = None,
+    skip_bad: SkipBad = False,
     batch_size: BatchSize = None,
-    workers: Workers = None,
-    device: Device = None,
-    cache: Cache = None,
-    progress: Progress = None,
-    engine: EngineName = None,
 ) -> None:
     """Turn every item into a feature; what was encoded before comes from the cache.
 
@@ -53,6 +46,7 @@ def encode(
 
     from shotproof.catalog.catalog import Catalog
     from shotproof.core.errors import InputError
+    from shotproof.core.runtime.runtime import runtime
     from shotproof.core.storage.parts import in_parts
     from shotproof.core.tables import check_output
     from shotproof.features.encoder import encode as encode_items
@@ -69,11 +63,11 @@ def encode(
         if not stage.isdecimal():
             raise InputError(f"--stage: expected a number or all, found '{stage}'")
         chosen = encoders.make(encoder, stage=int(stage))
-    runtime = make_runtime(workers, device, cache, progress, engine, batch_size=batch_size)
+    how: dict[str, Any] = {"on_error": "skip" if skip_bad else "raise", "runtime": runtime(batch_size=batch_size)}
     items = Catalog.read(catalog)
     items = items if split is None else items.in_split(split)
     if in_parts(output) and stage != ALL:
-        parts = encode_parts(items, chosen, output, on_error=on_error, runtime=runtime)
+        parts = encode_parts(items, chosen, output, **how)
         for item in parts.record.skipped:
             say(f"skipped  {item}: cannot be read", err=True)
         done = f"{parts.tally.encoded:,} encoded, {parts.tally.reused:,} from the cache"
@@ -82,11 +76,11 @@ def encode(
         say(f"{output}: {counted(parts.items, 'item')}, {size}; {done}, {time.perf_counter() - started:.1f} s")
         return
     if stage == ALL:
-        made = encode_stages(items, chosen, on_error=on_error, runtime=runtime)
+        made = encode_stages(items, chosen, **how)
         width = len(str(len(made)))
         written = {output / f"stage-{place:0{width}}.parquet": one for place, one in enumerate(made, 1)}
     else:
-        written = {output: encode_items(items, chosen, on_error=on_error, runtime=runtime)}
+        written = {output: encode_items(items, chosen, **how)}
     for path, features in written.items():
         features.write(path)
     features = next(iter(written.values()))

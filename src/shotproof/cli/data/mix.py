@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shotproof.cli.arguments import AsJson, Seed, Settings, read_settings
 from shotproof.cli.console import print_json, print_table, say
-from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Workers, make_runtime
 from shotproof.core import limits
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from shotproof.catalog.catalog import Catalog
+    from shotproof.sounds.mix import MixSettings
 
 SHOWN = 10
 NO_EMBEDDING = "none"
@@ -28,14 +29,7 @@ def mix(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The folder to write: catalog.parquet and the mixtures.")
     ],
-    seed: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=limits.SEED.most,
-            help="Decides which recordings meet, and splits that the mapping leaves open.",
-        ),
-    ] = 0,
+    seed: Seed = 0,
     dial: Annotated[float, typer.Option(help="a: the background's amplitude, 0 for none, 1 as in SpurAudio.")] = 1.0,
     gain: Annotated[float, typer.Option(help="g: decibels by which the foreground is louder, at a dial of 1.")] = 8.0,
     per_background: Annotated[
@@ -48,68 +42,53 @@ def mix(
     on_the_fly: Annotated[
         bool, typer.Option("--on-the-fly", help="Write the catalog only: the sounds are mixed when they are read.")
     ] = False,
-    format: Annotated[str, typer.Option(help="flac or wav; the samples are the same.")] = "flac",
-    embedding: Annotated[
-        str, typer.Option(help="Encoder that says how alike two recordings are: logmel, file:FILE, ...; or none.")
-    ] = "logmel",
-    peak: Annotated[
-        str, typer.Option(help="clipping: scale sums that would clip to full scale; always: scale all of them.")
-    ] = "clipping",
-    short: Annotated[
-        str, typer.Option(help="repeat: recordings of less than 5 s are repeated; pad: silence follows them.")
-    ] = "repeat",
-    min_audible: Annotated[
-        float | None, typer.Option(help="Drop mixtures whose background is heard in a smaller share of the time.")
-    ] = None,
-    max_overwhelmed: Annotated[
-        float | None,
-        typer.Option(help="Drop those in which it is the stronger in a larger share of the foreground's time."),
-    ] = None,
-    max_alike: Annotated[
-        float | None, typer.Option(help="Drop those whose foreground and background have a higher cosine.")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
-    workers: Workers = None,
-    device: Device = None,
-    cache: Cache = None,
-    progress: Progress = None,
-    engine: EngineName = None,
+    setting: Settings = None,
+    as_json: AsJson = False,
 ) -> None:
     """Mix sounds with backgrounds at a set loudness: one catalog with contexts.
 
-    Recordings without a loudness are left out by name. The same command continues interrupted work.
+    Recordings without a loudness are left out by name. The same command continues interrupted work. By --set:
+    embedding, format, peak, short, min_audible, max_overwhelmed, max_alike.
 
     shotproof mix catalog.parquet --mapping esc50 --seed 0 -o mixed/
     """
     import time
 
     from shotproof.catalog.catalog import Catalog
-    from shotproof.sounds.mix import MixSettings
     from shotproof.sounds.mix import mix as mix_sounds
-    from shotproof.sounds.quality import Thresholds
 
     started = time.perf_counter()
-    runtime = make_runtime(workers, device, cache, progress, engine)
-    settings = MixSettings(
-        seed=seed,
-        dial=dial,
-        margin_db=gain,
-        per_background=per_background,
-        clean=clean,
-        on_the_fly=on_the_fly,
-        format=format,
-        embedding=None if embedding == NO_EMBEDDING else embedding,
-        peak=peak,  # type: ignore[arg-type]
-        short=short,  # type: ignore[arg-type]
-        thresholds=Thresholds(min_audible, max_overwhelmed, max_alike),
+    settings = _settings(
+        {
+            **read_settings(setting or []),
+            **{"seed": seed, "dial": dial, "margin_db": gain, "per_background": per_background},
+            **{"clean": clean, "on_the_fly": on_the_fly},
+        }
     )
-    mixed = mix_sounds(Catalog.read(catalog), mapping, output, settings, runtime=runtime)
-    if json:
+    mixed = mix_sounds(Catalog.read(catalog), mapping, output, settings)
+    if as_json:
         print_json(_as_json(mixed))
         return
     _print_quality(mixed)
     _print_left_out(mixed)
     say(f"{output}: {counted(len(mixed), 'sound')}, {time.perf_counter() - started:.1f} s")
+
+
+def _settings(values: dict[str, Any]) -> MixSettings:
+    """Make settings of flags and of what --set names."""
+    from shotproof.core.errors import UnknownName
+    from shotproof.sounds.mix import MixSettings
+    from shotproof.sounds.quality import Thresholds
+
+    limits_of_quality = [option.name for option in Thresholds.options()]
+    known = [*(each.name for each in MixSettings.options() if each.name != "thresholds"), *limits_of_quality]
+    for name in values:
+        if name not in known:
+            raise UnknownName("setting", name, known)
+    if values.get("embedding") == NO_EMBEDDING:
+        values["embedding"] = None
+    thresholds = Thresholds(**{name: values.pop(name) for name in limits_of_quality if name in values})
+    return MixSettings(**values, thresholds=thresholds)
 
 
 def _as_json(mixed: Catalog) -> dict[str, Any]:

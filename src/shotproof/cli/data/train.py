@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shotproof.cli.arguments import QUERY, SHOT, WAY, Settings, read_one, read_settings, sort_files
 from shotproof.cli.console import say, told_notes
-from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Workers
 from shotproof.core import limits
+from shotproof.core.errors import InputError
 
 if TYPE_CHECKING:
     from shotproof.models.objective import Objective
     from shotproof.training.train import Trial
 
 NO_SPLIT = "none"
-UNLESS = "Default: the recipe's, or else the objective's."
 
 
 def train(
-    catalog: Annotated[Path, typer.Argument(help="catalog.parquet")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILES", help="A catalog; attributes and features, for samplers that take them."),
+    ],
     output: Annotated[
         Path,
         typer.Option(
@@ -30,14 +33,14 @@ def train(
     objective: Annotated[
         list[str] | None,
         typer.Option(
-            help="What training minimizes, NAME or NAME(option=value); see shotproof list objectives. "
+            help="What training minimizes, NAME or NAME(option=value); see shotproof show objectives. "
             "A recipe that has objectives of its own goes without. May be repeated: one model each."
         ),
     ] = None,
     backbone: Annotated[
         str | None,
         typer.Option(
-            help="The network; see shotproof list backbones. Default: that of --from, or the recipe's, or resnet12."
+            help="The network; see shotproof show backbones. Default: that of --from, or the recipe's, or resnet12."
         ),
     ] = None,
     split: Annotated[str, typer.Option(help="The split to train on.")] = "train",
@@ -51,30 +54,16 @@ def train(
     train_sampler: Annotated[
         str | None, typer.Option(help="What draws the training tasks: any sampler. Default: random.")
     ] = None,
-    attributes: Annotated[Path | None, typer.Option(help="attributes.parquet, for samplers that take it.")] = None,
-    features: Annotated[Path | None, typer.Option(help="features.parquet, for samplers that take it.")] = None,
-    way: Annotated[int | None, typer.Option(min=2, max=limits.WAY.most, help="Classes per task.")] = None,
-    shot: Annotated[int | None, typer.Option(min=1, max=limits.SHOT.most, help="Support items per class.")] = None,
-    query: Annotated[int | None, typer.Option(min=1, max=limits.QUERY.most, help="Query items per class.")] = None,
+    way: Annotated[int | None, WAY] = None,
+    shot: Annotated[int | None, SHOT] = None,
+    query: Annotated[int | None, QUERY] = None,
     epochs: Annotated[
         int | None,
         typer.Option(min=1, max=limits.EPOCHS.most, help="Rounds, each with a validation and a checkpoint."),
     ] = None,
     tasks: Annotated[int | None, typer.Option(min=1, max=limits.TASKS.most, help="Tasks per epoch.")] = None,
-    tasks_per_update: Annotated[
-        int | None, typer.Option(min=1, max=limits.MOST, help="Tasks of which an update has the mean loss.")
-    ] = None,
-    batch: Annotated[
-        int | None,
-        typer.Option(min=2, max=limits.BATCH.most, help="Items per update, of objectives on classes or views."),
-    ] = None,
-    optimizer: Annotated[Literal["sgd", "adam", "adamw"] | None, typer.Option(help=UNLESS)] = None,
     lr: Annotated[float | None, typer.Option(help="The learning rate at the start.")] = None,
-    schedule: Annotated[Literal["constant", "cosine", "step"] | None, typer.Option(help=UNLESS)] = None,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Any other setting, NAME=VALUE, e.g. weight_decay=0.001; may be repeated."),
-    ] = None,
+    setting: Settings = None,
     seed: Annotated[
         list[int] | None,
         typer.Option(
@@ -87,11 +76,6 @@ def train(
     replace: Annotated[
         bool, typer.Option("--replace", help="Begin anew if another training has left its model or checkpoint there.")
     ] = False,
-    workers: Workers = None,
-    device: Device = None,
-    cache: Cache = None,
-    progress: Progress = None,
-    engine: EngineName = None,
 ) -> None:
     """Train a network for few shots into a model, which is an encoder (model:FILE) and a method (model:FILE).
 
@@ -104,11 +88,7 @@ def train(
     """
     import time
 
-    from shotproof.attributes.attributes import Attributes
-    from shotproof.catalog.catalog import Catalog
-    from shotproof.cli.runtime_options import make_runtime
     from shotproof.core.tables import check_output
-    from shotproof.features.features import Features
     from shotproof.models.objective import objectives
     from shotproof.training.train import train as train_model
     from shotproof.training.train import train_trials
@@ -116,10 +96,12 @@ def train(
     started = time.monotonic()
     made = [objectives.make(one) for one in objective or []]  # misspelled: told before any file is read
     check_output(output)
+    given = sort_files(files, ("catalog", "attributes", "features"))
+    if not given["catalog"]:
+        raise InputError("expected catalog.parquet, whose items the network is trained on")
     trials = _trials(made, seed or [0], output)
     named: dict[str, Any] = {"way": way, "shot": shot, "query": query, "epochs": epochs, "tasks": tasks}
-    named |= {"tasks_per_update": tasks_per_update, "batch": batch, "optimizer": optimizer, "lr": lr}
-    named |= {"schedule": schedule, "train_sampler": train_sampler}
+    named |= {"lr": lr, "train_sampler": train_sampler}
     options = {
         "backbone": backbone,
         "split": split,
@@ -127,13 +109,11 @@ def train(
         "recipe": recipe,
         "from_model": start,
         "replace": replace,
-        "attributes": None if attributes is None else Attributes.read(attributes),
-        "features": None if features is None else Features.read(features),
-        "runtime": make_runtime(workers, device, cache, progress, engine),
-        **_settings(setting or []),
+        **{kind: read_one(given[kind], kind) for kind in ("attributes", "features")},
+        **read_settings(setting or []),
         **{name: value for name, value in named.items() if value is not None},
     }
-    items = Catalog.read(catalog)
+    items = read_one(given["catalog"], "catalog")
     with told_notes():
         if len(trials) == 1:
             only = trials[0]
@@ -152,7 +132,6 @@ def train(
 
 def _trials(made: list[Objective[Any]], seeds: list[int], output: Path) -> list[Trial]:
     """One for each objective and seed, whose names take the places of `{objective}` and `{seed}` in the output."""
-    from shotproof.core.errors import InputError
     from shotproof.pipeline.steps.steps import file_name
     from shotproof.training.train import Trial
 
@@ -166,20 +145,3 @@ def _trials(made: list[Objective[Any]], seeds: list[int], output: Path) -> list[
 
     chosen: list[Objective[Any] | None] = [*made] or [None]
     return [Trial(one, seed, written(one, seed)) for one in chosen for seed in seeds]
-
-
-def _settings(given: list[str]) -> dict[str, Any]:
-    """`NAME=VALUE` each, with values as in a spelling."""
-    from shotproof.core.errors import InputError
-    from shotproof.core.spelling import parse_call
-
-    found: dict[str, Any] = {}
-    for one in given:
-        name, equals, value = one.partition("=")
-        if not equals or not name.strip().isidentifier():
-            raise InputError(f"--set {one}: expected NAME=VALUE, e.g. weight_decay=0.001")
-        try:
-            found |= parse_call(f"set({one})")[1]
-        except InputError:
-            found[name.strip()] = value  # text without quotes
-    return found

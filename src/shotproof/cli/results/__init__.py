@@ -1,1 +1,1 @@
-"""Commands on results: compare, explain, plan, report."""
+"""Commands on results: compare, view, gate."""

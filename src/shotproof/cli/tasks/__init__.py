@@ -1,1 +1,1 @@
-"""Commands on tasks: sample, check, evaluate."""
+"""Commands on tasks: sample, evaluate."""

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shotproof.cli.arguments import AsJson, Seed, read_all, read_one, sort_files
 from shotproof.cli.console import say
-from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Workers
-from shotproof.core import limits
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
@@ -21,18 +20,17 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    tasks: Annotated[Path, typer.Argument(help="The task set, tasks.parquet.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILES",
+            help="A task set, and the features of one or more encoders; or, for methods that need the items (chat, "
+            "finetune), a task set and the catalog.",
+        ),
+    ],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="Where to write the results; of several features, a folder.")
     ],
-    features: Annotated[
-        list[Path] | None,
-        typer.Option("--features", "-f", help="An encoder's features, features.parquet; may be repeated."),
-    ] = None,
-    catalog: Annotated[
-        Path | None,
-        typer.Option(help="catalog.parquet in place of features, for methods that need the items: chat, finetune."),
-    ] = None,
     model: Annotated[
         str | None,
         typer.Option(
@@ -58,7 +56,7 @@ def evaluate(
             "-m",
             help="NAME(option=value), sklearn:CLASS(...), FILE.py:NAME(...), python:MODULE:NAME(...), model:FILE (a "
             "trained model's head), or all (those on vectors); may be repeated. Default: ncc, cosine, logistic, ridge, "
-            "knn. See shotproof list methods.",
+            "knn. See shotproof show methods.",
         ),
     ] = None,
     step: Annotated[
@@ -67,55 +65,49 @@ def evaluate(
             "--transform",
             "-t",
             help="A step of preprocessing, e.g. l2 or center(base='base.parquet'); may be repeated, applied in order. "
-            "See shotproof list transforms.",
+            "See shotproof show transforms.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=limits.SEED.most, help="For methods that draw random numbers.")] = 0,
+    seed: Seed = 0,
     allow_seen: Annotated[
         bool, typer.Option("--allow-seen", help="Tasks may have classes that the encoder, a model, was trained on.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,
-    workers: Workers = None,
-    device: Device = None,
-    cache: Cache = None,
-    progress: Progress = None,
-    engine: EngineName = None,
+    as_json: AsJson = False,
 ) -> None:
     """Count how many queries of each class of each task each method labels correctly.
 
-    Example: shotproof evaluate tasks.parquet --features features.parquet --method ncc --method "ridge(penalty=1)"
+    Example: shotproof evaluate tasks.parquet features.parquet --method ncc --method "ridge(penalty=1)"
     -o results.parquet
-    Example: shotproof evaluate tasks.parquet --catalog catalog.parquet --method "chat(model='qwen2.5-vl',
+    Example: shotproof evaluate tasks.parquet catalog.parquet --method "chat(model='qwen2.5-vl',
     url='http://localhost:8000/v1')" -o results.parquet
-    Example: shotproof evaluate tasks.parquet --catalog catalog.parquet --model rfs.model --method finetune
+    Example: shotproof evaluate tasks.parquet catalog.parquet --model rfs.model --method finetune
     --tune-on val.parquet -o results.parquet
     """
     import time
 
-    from shotproof.catalog.catalog import Catalog
     from shotproof.cli.console import print_json, print_table, told_notes, told_warnings
-    from shotproof.cli.runtime_options import make_runtime
     from shotproof.core.errors import InputError
     from shotproof.core.tables import check_output
     from shotproof.evaluation.evaluate import evaluate as evaluate_tasks
-    from shotproof.features.features import Features
     from shotproof.features.transforms import transform, transforms
     from shotproof.learners.method import DEFAULT_METHODS
-    from shotproof.tasks.taskset import TaskSet
 
-    if (catalog is None) == (not features):
-        raise InputError("give either --features, or --catalog for methods that need the items, such as chat")
-    if model is not None and catalog is None:
-        raise InputError("--model goes with --catalog: methods that adapt a network need the items")
-    if catalog is not None and step:
-        raise InputError("--transform goes with --features: methods that need the items take them as they are")
-    runtime = make_runtime(workers, device, cache, progress, engine)
     # What is misspelled, or cannot be written, is told before any file is read.
-    methods, steps = _methods(method or DEFAULT_METHODS), [transforms.make(one) for one in step or ()]
-    check_output(output, folder=len(features or ()) > 1)
-    items = None if catalog is None else Catalog.read(catalog)
+    methods, steps = _methods(method or DEFAULT_METHODS), [transforms.make(spelling) for spelling in step or ()]
+    check_output(output, folder=len(files) > 2)
+    given = sort_files(files, ("tasks", "features", "catalog"), several=("features",))
+    if not given["tasks"]:
+        raise InputError("expected a task set, tasks.parquet, beside the features or the catalog")
+    if bool(given["catalog"]) == bool(given["features"]):
+        raise InputError("give either features, or the catalog for methods that need the items, such as chat")
+    if model is not None and not given["catalog"]:
+        raise InputError("--model goes with the catalog: methods that adapt a network need the items")
+    if given["catalog"] and step:
+        raise InputError("--transform goes with features: methods that need the items take them as they are")
+    items = read_one(given["catalog"], "catalog")
     with told_warnings():
-        task_set, encoded = TaskSet.read(tasks), [transform(Features.read(path), steps) for path in features or []]
+        task_set = read_one(given["tasks"], "tasks")
+        encoded = [transform(features, steps) for features in read_all(given["features"], "features")]
     written, summaries = _outputs(output, encoded), []
     on: Sequence[Features | None] = encoded or [None]
     for of_encoder, path in zip(on, written, strict=True):
@@ -127,11 +119,10 @@ def evaluate(
                 methods,
                 catalog=items,
                 model=model,
-                tune_on=None if tune_on is None else TaskSet.read(tune_on),
+                tune_on=read_one([tune_on] if tune_on else [], "tasks"),
                 rates=rate or (),
                 seed=seed,
                 allow_seen=allow_seen,
-                runtime=runtime,
             )
         results.write(path)
         seconds = time.monotonic() - started

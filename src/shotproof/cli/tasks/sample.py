@@ -7,69 +7,63 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shotproof.cli.arguments import QUERY, SHOT, WAY, AsJson, Seed, read_one, sort_files
 from shotproof.cli.console import say
-from shotproof.cli.runtime_options import Device, EngineName, Progress, Workers
 from shotproof.core import limits
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
     from shotproof.tasks.taskset import TaskSet
 
+_NEEDED = {
+    "attributes": "give attributes.parquet beside the catalog",
+    "features": "give features.parquet beside the catalog",
+    "like": "--like tasks.parquet",
+}
+
 
 def sample(
     context: typer.Context,
-    catalog: Annotated[Path, typer.Argument(help="catalog.parquet")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILES", help="A catalog; attributes and features, for samplers that take them."),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The task set to write; of context, a folder.")],
     sampler: Annotated[
-        str, typer.Option(help="NAME or NAME(option=value); see shotproof list samplers, shotproof show NAME.")
+        str, typer.Option(help="NAME or NAME(option=value); see shotproof show samplers, shotproof show NAME.")
     ] = "fewstab",
-    attributes: Annotated[Path | None, typer.Option(help="attributes.parquet, for samplers that take it.")] = None,
-    features: Annotated[Path | None, typer.Option(help="features.parquet, for samplers that take it.")] = None,
     like: Annotated[Path | None, typer.Option(help="A task set whose classes and queries are taken over.")] = None,
     split: Annotated[str | None, typer.Option(help="The split to draw from, where there are several.")] = None,
-    way: Annotated[int, typer.Option(min=2, max=limits.WAY.most, help="Classes per task.")] = 5,
-    shot: Annotated[int, typer.Option(min=1, max=limits.SHOT.most, help="Support items per class.")] = 5,
-    query: Annotated[int, typer.Option(min=1, max=limits.QUERY.most, help="Query items per class.")] = 15,
+    way: Annotated[int, WAY] = 5,
+    shot: Annotated[int, SHOT] = 5,
+    query: Annotated[int, QUERY] = 15,
     tasks: Annotated[
         int | None, typer.Option(min=1, max=limits.TASKS.most, help="Number of tasks: 600, or all of depletion.")
     ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=limits.SEED.most, help="Task t depends on the seed and on t alone.")
-    ] = 0,
+    seed: Seed = 0,
     name: Annotated[str | None, typer.Option(help="What pages call the task set.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
-    workers: Workers = None,
-    device: Device = None,
-    progress: Progress = None,
-    engine: EngineName = None,
+    as_json: AsJson = False,
 ) -> None:
     """Draw few-shot tasks into a file that anybody can evaluate later.
 
-    shotproof sample catalog.parquet --sampler fewstab --attributes attributes.parquet --split test
-    --way 5 --shot 5 --query 15 --tasks 3000 --seed 0 -o tasks.parquet
+    shotproof sample catalog.parquet attributes.parquet --sampler fewstab --split test --way 5 --shot 5 --query 15
+    --tasks 3000 --seed 0 -o tasks.parquet
     """
-    from shotproof.attributes.attributes import Attributes
-    from shotproof.catalog.catalog import Catalog
     from shotproof.cli.console import print_json, told_warnings
-    from shotproof.cli.runtime_options import make_runtime
     from shotproof.core.errors import InputError
     from shotproof.core.tables import check_output
-    from shotproof.features.features import Features
     from shotproof.tasks.sampler import sample as draw_tasks
     from shotproof.tasks.sampler import samplers
-    from shotproof.tasks.taskset import TaskSet
 
     chosen = samplers.make(sampler)  # a misspelled name is told before any file is read
-    for role, path in (("attributes", attributes), ("features", features), ("like", like)):
-        if role in chosen.needs and path is None:
-            raise InputError(f"sampler '{chosen}' needs {role}: --{role} {role}.parquet")
     together = chosen.name == "context"
     check_output(output, folder=together)
-    files: dict[str, tuple[Path | None, Any]] = {
-        "attributes": (attributes, Attributes.read),
-        "features": (features, Features.read),
-        "like": (like, TaskSet.read),
-    }
+    given = {**sort_files(files, ("catalog", "attributes", "features")), "like": [like] if like else []}
+    if not given["catalog"]:
+        raise InputError("expected catalog.parquet, whose items the tasks are drawn from")
+    for role in chosen.needs:
+        if not given[role]:
+            raise InputError(f"sampler '{chosen}' needs {role}: {_NEEDED[role]}")
     shape: dict[str, Any] = {
         "split": split,
         "way": way,
@@ -79,11 +73,12 @@ def sample(
         "seed": seed,
         "name": name,
     }
-    with make_runtime(workers, device, None, progress, engine), told_warnings():
-        data = {role: read(path) for role, (path, read) in files.items() if path is not None}
-        given = Catalog.read(catalog)
-        sets = chosen.sets(given)
-        drawn = {label: draw_tasks(given, one, **shape, **data) for label, one in sets.items()}
+    with told_warnings():
+        kinds = {"attributes": "attributes", "features": "features", "like": "tasks"}
+        data = {role: read_one(given[role], kind) for role, kind in kinds.items() if given[role]}
+        catalog = read_one(given["catalog"], "catalog")
+        sets = chosen.sets(catalog)
+        drawn = {label: draw_tasks(catalog, one, **shape, **data) for label, one in sets.items()}
     _note_own_rules(context, sampler, drawn)
     for label, taskset in drawn.items():
         path = output / f"{label}.parquet" if together else output

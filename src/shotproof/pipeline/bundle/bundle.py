@@ -92,7 +92,7 @@ class Bundle:
             folder = Path(temporary)
             with open_archive(Path(path), what) as archive:
                 if MANIFEST not in archive.members:
-                    raise InputError(f"{what} has no {MANIFEST}: expected a file that shotproof bundle has written")
+                    raise InputError(f"{what} has no {MANIFEST}: expected one that shotproof share bundle has written")
                 content = parse_json(archive.read(MANIFEST, LARGEST_MANIFEST), f"{what}, {MANIFEST}")
                 with placed(f"{what}, {MANIFEST}: "):
                     bundle = cls.from_json(content)

@@ -42,7 +42,7 @@ _TEXT = """\
 
 {sets} task sets of {items:,} items. The data itself is not in here.
 
-    shotproof bundle --verify FILE.zip
+    shotproof share verify FILE.zip
     shotproof run FILE.zip --root DATA --encoder NAME
 
 DATA is the folder{folder} that has e.g. `{example}`.

@@ -172,7 +172,7 @@ class _Planning:
         if self.attributes:
             found.append({"name": "fewstab"})
         else:
-            reason = "the data has no attributes, and no pictures to see light and color in: give --attributes FILE"
+            reason = "the data has no attributes, and no pictures to see light and color in: give attributes.parquet"
             missing.append(MissingAxis("fewstab", reason))
         contexts = self._contexts()
         found += [] if isinstance(contexts, MissingAxis) else [contexts]

@@ -1,4 +1,4 @@
-"""`shotproof leaderboard`: cards and results of many classifiers as a static site."""
+"""`shotproof share leaderboard`: cards and results of many classifiers as a static site."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from shotproof.cli.console import say
+from shotproof.cli.arguments import Level, MetricName
+from shotproof.cli.console import print_table, say
 
 SHOWN = 10
 
@@ -24,17 +25,16 @@ def leaderboard(
         str | None,
         typer.Option(help="What ranks are by: images or sampler. Default: on each axis images where all have it."),
     ] = None,
-    level: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
-    metric: Annotated[str, typer.Option(help="What is shown first: acc or wacc.")] = "acc",
+    level: Level = 0.95,
+    metric: MetricName = "acc",
     title: Annotated[str, typer.Option(help="Of the site.")] = "Leaderboard",
 ) -> None:
     """Rank all classifiers of a folder on the same task sets, and write a site that opens as a file.
 
     Submitting is adding a file. One on other task sets is refused by name.
 
-    Example: shotproof leaderboard submissions/ -o site
+    Example: shotproof share leaderboard submissions/ -o site
     """
-    from shotproof.cli.console import print_table
     from shotproof.comparison.numbers import bounds, percent
     from shotproof.pipeline.leaderboard_files import leaderboard as rank
 

@@ -1,4 +1,4 @@
-"""`shotproof explain`: why the tasks of a set are hard."""
+"""`shotproof explain hardness`: why the tasks of a set are hard."""
 
 from __future__ import annotations
 
@@ -8,104 +8,87 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from shotproof.cli.console import say
-from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Workers, make_runtime
-from shotproof.core import limits
+from shotproof.cli.arguments import AsCsv, AsJson, Level, OutputPage, files_of_kind
+from shotproof.cli.console import print_table, say
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from shotproof.analysis.explanation.explain import Explanation
     from shotproof.analysis.explanation.mismatch import Pooling
     from shotproof.stats.intervals import Interval
     from shotproof.tasks.taskset import TaskSet
 
+SHOWN = 15  # attributes
 
-def explain(
-    tasks: Annotated[
+
+def hardness(
+    files: Annotated[
         list[Path],
-        typer.Argument(help="The task set to explain, tasks.parquet; or a run's folder: its hardest set(s)."),
+        typer.Argument(
+            metavar="FILES",
+            help="A run's folder: its hardest task sets. Or a task set and the attributes of its items, with features "
+            "for the query loss, results for other methods than ncc, the catalog for examples on the page.",
+        ),
     ],
     against: Annotated[
         list[Path] | None,
         typer.Option(help="A task set to hold it against, best random tasks with the same queries; may be repeated."),
     ] = None,
-    attributes: Annotated[
-        list[Path] | None, typer.Option(help="The words of each item, attributes.parquet, where no folder has them.")
-    ] = None,
-    features: Annotated[
-        list[Path] | None,
-        typer.Option("--features", "-f", help="The items' features, for accuracy against inverse loss."),
-    ] = None,
-    results: Annotated[
-        list[Path] | None,
-        typer.Option(help="Results on these tasks, whose accuracy to take instead of ncc's; may be repeated."),
-    ] = None,
-    catalog: Annotated[Path | None, typer.Option(help="The catalog, for example images in the page.")] = None,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A page to write, with figures and examples.")
-    ] = None,
+    output: OutputPage = None,
     mismatch: Annotated[
         str, typer.Option(help="Between support and query: class, class by class, or pooled over a task.")
     ] = "class",
-    top: Annotated[int, typer.Option(min=1, max=limits.MOST, help="Attributes to print.")] = 15,
-    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, in points.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print all attributes as CSV, in points.")] = False,
-    workers: Workers = None,
-    device: Device = None,
-    cache: Cache = None,
-    progress: Progress = None,
-    engine: EngineName = None,
+    level: Level = 0.95,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
 ) -> None:
     """Say why tasks are hard: attributes whose share differs most between a class's support and its query.
 
-    Example: shotproof explain hard.parquet --attributes attributes.parquet --against random.parquet
-    --features features.parquet --catalog catalog.parquet -o explain.html
+    Example: shotproof explain hardness hard.parquet attributes.parquet features.parquet catalog.parquet
+    --against random.parquet -o explain.html
 
-    Of a run: shotproof explain my-run/
+    Of a run: shotproof explain hardness my-run/
     """
     from shotproof.analysis.explanation.explain import check_mismatch, explain_by_material, explain_hardest
-    from shotproof.cli.console import print_csv, print_json
+    from shotproof.cli.console import print_json, print_records
     from shotproof.core.errors import InputError
-    from shotproof.core.storage.files import is_folder
     from shotproof.pipeline.read import read_inputs
     from shotproof.pipeline.report import write_explanations
     from shotproof.tasks.taskset import TaskSet
 
     check_mismatch(mismatch)
     kind = cast("Pooling", mismatch)
-    runtime = make_runtime(workers, device, cache, progress, engine)
-    files = [path for path in tasks if not is_folder(path)]
-    folders = [path for path in tasks if is_folder(path)]
-    beside = [*([catalog] if catalog else []), *(features or []), *(attributes or [])]
-    inputs = read_inputs([*folders, *(results or []), *beside])
+    explained_sets = files_of_kind(files, "tasks")
+    inputs = read_inputs([path for path in files if path not in explained_sets])
     if not inputs.attributes:
-        raise InputError("nothing says which words hold of which item: give --attributes attributes.parquet")
-    if files:
-        sets = [TaskSet.read(path) for path in (*files, *(against or []))]
-        explained = [explain_by_material(sets[0], sets[1:], inputs, mismatch=kind, level=level, runtime=runtime)]
+        raise InputError("nothing says which words hold of which item: give attributes.parquet beside the task set")
+    if len(explained_sets) > 1:
+        raise InputError("expected one task set to explain: give those to hold it against with --against")
+    if explained_sets:
+        hard, *others = [TaskSet.read(path) for path in (*explained_sets, *(against or []))]
+        explained = [explain_by_material(hard, others, inputs, mismatch=kind, level=level)]
     else:
-        explained = explain_hardest(inputs, mismatch=kind, level=level, runtime=runtime)
+        explained = explain_hardest(inputs, mismatch=kind, level=level)
         if not explained:
             raise InputError("the run has no tasks to explain: random tasks alone are not hard for a reason")
     explanations = [explanation for explanation, _ in explained]
     if output:
         write_explanations(output, explained, inputs.catalogs)
     if as_json:
-        documents = [one.to_json() for one in explanations]
+        documents = [explanation.to_json() for explanation in explanations]
         print_json(documents[0] if len(documents) == 1 else documents)
     elif as_csv:
-        print_csv(_csv(explanations))
+        print_records(list(_records(explanations)))
     else:
         for explanation in explanations:
-            _print(explanation, top)
+            _print(explanation)
         if output:
             say(f"page: {output}")
 
 
-def _print(explanation: Explanation, top: int) -> None:
-    from shotproof.cli.console import print_table
-
+def _print(explanation: Explanation) -> None:
     explained, *others = explanation.sets
     whose = "the support of a task, all classes together," if explanation.pooled else "a class's support"
     say(
@@ -121,7 +104,7 @@ def _print(explanation: Explanation, top: int) -> None:
     columns = ["attribute", "in support", "in query", "mismatch", "by chance", *names]
     columns += [f"more than {explanation.reference_name}", "interval"]
     rows = []
-    for one in explanation.attributes[:top]:
+    for one in explanation.attributes[:SHOWN]:
         own, excess = one.sets[0], explanation.excess(one)
         shares = [
             own.support,
@@ -132,8 +115,8 @@ def _print(explanation: Explanation, top: int) -> None:
         ]
         rows.append([one.attribute, *(f"{share:.1f}" for share in shares), *_signed(excess)])
     print_table("", columns, rows)
-    if len(explanation.attributes) > top:
-        say(f"  and {counted(len(explanation.attributes) - top, 'more attribute')} (--top, --json, --csv)")
+    if len(explanation.attributes) > SHOWN:
+        say(f"  and {counted(len(explanation.attributes) - SHOWN, 'more attribute')} (--json, --csv)")
     say()
     _print_hardness(explanation)
 
@@ -147,8 +130,6 @@ def _shape(tasks: TaskSet) -> str:
 
 def _print_sets(explanation: Explanation) -> None:
     """The mean over all attributes, and the ways, of each set."""
-    from shotproof.cli.console import print_table
-
     rows = []
     for one in explanation.sets:
         difference = ["", ""] if one.difference is None else _signed(one.difference)
@@ -167,8 +148,6 @@ def _print_sets(explanation: Explanation) -> None:
 
 
 def _print_hardness(explanation: Explanation) -> None:
-    from shotproof.cli.console import print_table
-
     rows = []
     for classifier in explanation.hardness():
         for name, one in classifier:
@@ -187,22 +166,13 @@ def _signed(interval: Interval) -> list[str]:
     return [points(interval.mean), bounds(interval)]
 
 
-def _csv(explanations: list[Explanation]) -> str:
-    """One row per attribute and task set."""
-    import csv
-    import io
-
-    written = io.StringIO()
-    writer = csv.writer(written, lineterminator="\n")
-    for content in (one.to_json() for one in explanations):
-        for one in content["attributes"]:
-            for name, shares in one["sets"].items():
-                compared = one["differences"].get(name, {"difference": None, "difference_interval": None})
-                row = {"attribute": one["attribute"], "tasks": name, **_flat(shares), **_flat(compared)}
-                if not written.tell():
-                    writer.writerow(row)
-                writer.writerow(row.values())
-    return written.getvalue()
+def _records(explanations: list[Explanation]) -> Iterator[dict[str, object]]:
+    """Give one record per attribute and task set."""
+    for content in (explanation.to_json() for explanation in explanations):
+        for attribute in content["attributes"]:
+            for name, shares in attribute["sets"].items():
+                compared = attribute["differences"].get(name, {"difference": None, "difference_interval": None})
+                yield {"attribute": attribute["attribute"], "tasks": name, **_flat(shares), **_flat(compared)}
 
 
 def _flat(values: dict[str, object]) -> dict[str, object]:

@@ -1,14 +1,15 @@
+"""`shotproof compare` with a page, and what it prints."""
+
 from __future__ import annotations
 
 import json
 from dataclasses import replace
 from pathlib import Path
 
-import typer
 from typer.testing import CliRunner
 
 from shotproof.analysis.compare import compare
-from shotproof.cli.results.report import report
+from shotproof.cli.app import app
 from shotproof.comparison.numbers import percent
 from shotproof.core.errors import InputError, Mismatch
 from shotproof.results.evaluated import METRICS
@@ -16,28 +17,25 @@ from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 from tests.report_files import make_catalog, make_experiment, make_results, make_tasks
 
-app = typer.Typer()
-app.command()(report)
-
 
 def write_files(folder: Path) -> tuple[list[str], list[str]]:
     """Arguments for all results, and for all tasks and the catalog."""
     results, tasks, catalog = make_experiment(folder)
-    names, options = [], ["--catalog", str(folder / "catalog.parquet")]
+    names, options = [], [str(folder / "catalog.parquet")]
     for number, given in enumerate(results):
         names.append(str(folder / f"results{number}.parquet"))
         given.write(names[-1])
     for number, task_set in enumerate(tasks):
-        options += ["--tasks", str(folder / f"tasks{number}.parquet")]
+        options += [str(folder / f"tasks{number}.parquet")]
         task_set.write(options[-1])
-    catalog.write(options[1])
+    catalog.write(options[0])
     return names, options
 
 
 def test_prints_the_table_and_says_where_the_page_is(tmp_path: Path) -> None:
     names, options = write_files(tmp_path)
     output = tmp_path / "report.html"
-    result = CliRunner().invoke(app, [*names, *options, "-o", str(output)], env={"COLUMNS": "100"})
+    result = CliRunner().invoke(app, ["compare", *names, *options, "-o", str(output)], env={"COLUMNS": "100"})
     assert result.exit_code == 0, result.output
     comparison = compare(make_experiment(tmp_path)[0])
     lines = result.output.splitlines()
@@ -55,26 +53,26 @@ def test_prints_the_table_and_says_where_the_page_is(tmp_path: Path) -> None:
 
 def test_json_is_the_comparison_alone(tmp_path: Path) -> None:
     names, _ = write_files(tmp_path)
-    result = CliRunner().invoke(app, [*names, "-o", str(tmp_path / "r.html"), "--json"])
+    result = CliRunner().invoke(app, ["compare", *names, "-o", str(tmp_path / "r.html"), "--json"])
     assert json.loads(result.output) == json.loads(json.dumps(compare(make_experiment(tmp_path)[0]).to_json()))
 
 
 def test_bad_input_is_an_error_of_our_own(tmp_path: Path) -> None:
     names, options = write_files(tmp_path)
-    missing = CliRunner().invoke(app, [str(tmp_path / "result0.parquet"), "-o", str(tmp_path / "r.html")])
+    missing = CliRunner().invoke(app, ["compare", str(tmp_path / "result0.parquet"), "-o", str(tmp_path / "r.html")])
     assert isinstance(missing.exception, InputError)
     assert "did you mean 'results0.parquet'?" in str(missing.exception)
-    without = CliRunner().invoke(app, [options[3], "-o", str(tmp_path / "r.html")])
+    without = CliRunner().invoke(app, ["compare", options[1], "-o", str(tmp_path / "r.html")])
     assert isinstance(without.exception, InputError)
     assert "no results to compare" in str(without.exception)
-    unmatched = CliRunner().invoke(app, [names[0], *options, "-o", str(tmp_path / "r.html")])
+    unmatched = CliRunner().invoke(app, ["compare", names[0], *options, "-o", str(tmp_path / "r.html")])
     assert isinstance(unmatched.exception, Mismatch)
     assert not (tmp_path / "r.html").exists()
 
 
 def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
     write_files(tmp_path)
-    result = CliRunner().invoke(app, [str(tmp_path), "-o", str(tmp_path / "r.html")])
+    result = CliRunner().invoke(app, ["compare", str(tmp_path), "-o", str(tmp_path / "r.html")])
     assert result.exit_code == 0, result.output
     assert 'class="task"' in (tmp_path / "r.html").read_text()
 
@@ -82,14 +80,14 @@ def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
 def test_figures_go_into_their_folder(tmp_path: Path) -> None:
     names, _ = write_files(tmp_path)
     folder = tmp_path / "figures"
-    result = CliRunner().invoke(app, [names[0], "-o", str(tmp_path / "r.html"), "--figures", str(folder)])
+    result = CliRunner().invoke(app, ["compare", names[0], "-o", str(tmp_path / "r.html"), "--figures", str(folder)])
     assert f"figures: {folder}" in result.output.splitlines()
     assert {path.suffix for path in folder.iterdir()} == {".svg", ".pdf", ".png"}
 
 
 def test_a_page_by_another_name_is_refused(tmp_path: Path) -> None:
     names, _ = write_files(tmp_path)
-    result = CliRunner().invoke(app, [*names, "-o", str(tmp_path / "report.pdf")])
+    result = CliRunner().invoke(app, ["compare", *names, "-o", str(tmp_path / "report.pdf")])
     assert isinstance(result.exception, InputError)
     assert "give --figures FOLDER" in str(result.exception)
     assert not (tmp_path / "report.pdf").exists()
@@ -104,13 +102,12 @@ def test_seeds_and_detectors_are_printed(tmp_path: Path) -> None:
             tasks = TaskSet(tasks.table, replace(tasks.record, seed=seed))
             names.append(str(tmp_path / f"{detector}{seed}.parquet"))
             make_results(tasks, "pixels", {"ncc": 0.9, "svm": 0.75, "ridge": 0.6, "knn": 0.3}).write(names[-1])
-    result = CliRunner().invoke(app, [*names, "-o", str(tmp_path / "r.html")])
+    result = CliRunner().invoke(app, ["compare", *names, "-o", str(tmp_path / "r.html")])
     assert result.exit_code == 0, result.output
     comparison = compare([Results.read(name) for name in names])
     row = comparison.groups[0].rows[0]
-    told = f"{row.means['acc']:.1f} ±{row.spread('acc'):.1f}"
-    assert any(
-        line.startswith("fewstab [captions], 3-way 1-shot") and told in line for line in result.output.split("\n")
-    )
+    told = f"{row.means['acc']:.1f} {row.spread('acc'):.1f}"
+    lines = [" ".join(line.split()) for line in result.output.splitlines()]
+    assert any(line.startswith("fewstab [captions] ") and told in line for line in lines)
     agreement = "fewstab with captions and with photometric: Spearman's correlation 1.00 over 4 classifiers."
     assert f"3-way 1-shot tasks, {agreement}" in result.output

@@ -1,4 +1,4 @@
-"""`shotproof geometry`: what a context does to features, and how far features are from a reference set."""
+"""`shotproof explain features`: what a context does to features, and how far features are from other ones."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shotproof.cli.console import say
-from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Workers, make_runtime
+from shotproof.cli.arguments import AsJson, ContextColumn, Level, Split, read_one, sort_files
+from shotproof.cli.console import print_table, say
 from shotproof.core import limits
+from shotproof.core.errors import InputError
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
@@ -17,30 +18,28 @@ if TYPE_CHECKING:
 
     from shotproof.analysis.feature_change import FeatureChange
     from shotproof.analysis.feature_distances import Distances
-    from shotproof.catalog.catalog import Catalog
     from shotproof.features.features import Features
 
 
-def geometry(
-    features: Annotated[Path, typer.Argument(help="features.parquet")],
-    catalog: Annotated[Path | None, typer.Option(help="The catalog of these items.")] = None,
+def features(
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILES", help="Features, and the catalog of their items, in any order.")
+    ],
     clean_value: Annotated[
         str | None, typer.Option(help="The context that means none; of a catalog by `shotproof mix`, known.")
     ] = None,
-    context_column: Annotated[str, typer.Option(help="The column of contexts.")] = "context",
-    split: Annotated[str | None, typer.Option(help="Only the items of one split; otherwise all.")] = None,
+    context_column: ContextColumn = "context",
+    split: Split = None,
     leave_out: Annotated[
         bool, typer.Option("--leave-out", help="Leave an item's own recording out of the clean mean.")
     ] = False,
     center: Annotated[
         bool, typer.Option("--center", help="Take the mean of all clean features from every feature first.")
     ] = False,
-    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
-    reference: Annotated[
-        Path | None, typer.Option(help="Features of a reference set, by the same encoder: compare distributions.")
-    ] = None,
-    reference_catalog: Annotated[
-        Path | None, typer.Option(help="Its catalog: compare class by class, by label.")
+    level: Level = 0.95,
+    against: Annotated[
+        list[Path] | None,
+        typer.Option(help="Other features by the same encoder, and their catalog, to compare class by class."),
     ] = None,
     permutations: Annotated[
         int,
@@ -48,56 +47,47 @@ def geometry(
             min=0, max=limits.PERMUTATIONS.most, help="Permutations for the test of equal distributions; 0 for none."
         ),
     ] = 200,
-    seed: Annotated[int, typer.Option(min=0, max=limits.SEED.most, help="The seed of the permutations.")] = 0,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Length against direction, .svg or .html (with the table).")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all values as JSON.")] = False,
-    workers: Workers = None,
-    device: Device = None,
-    cache: Cache = None,
-    progress: Progress = None,
-    engine: EngineName = None,
+    as_json: AsJson = False,
 ) -> None:
     """Say how a context changes the features' length and direction, and how far they are from a reference set.
 
-    Example: shotproof geometry features.parquet --catalog catalog.parquet --clean-value clean -o geometry.svg
+    Example: shotproof explain features features.parquet catalog.parquet --clean-value clean -o geometry.svg
     """
     from shotproof.analysis.feature_change import feature_change
     from shotproof.analysis.feature_distances import feature_distances
-    from shotproof.catalog.catalog import Catalog
     from shotproof.catalog.contexts import clean_context
     from shotproof.cli.console import print_json
-    from shotproof.core.errors import InputError
-    from shotproof.features.features import Features
     from shotproof.report.figures.feature_change_figure import write_geometry
 
-    if catalog is None and (clean_value is not None or reference_catalog is not None or split is not None):
-        raise InputError("--clean-value, --reference-catalog and --split need --catalog")
-    items = None if catalog is None else _in_split(Catalog.read(catalog), split)
-    if clean_value is None and reference is None and items is not None:
+    own, others = (sort_files(paths, ("features", "catalog")) for paths in (files, against or []))
+    if not own["features"] or bool(against) > bool(others["features"]):
+        raise InputError("expected features.parquet, beside its catalog, and likewise with --against")
+    if not own["catalog"] and (clean_value is not None or others["catalog"] or split is not None):
+        raise InputError("--clean-value, --split and a catalog of --against need the catalog of the features")
+    items = read_one(own["catalog"], "catalog")
+    items = items if split is None else items.in_split(split)
+    if clean_value is None and not against and items is not None:
         clean_value = clean_context(items, context_column)
-    if clean_value is None and reference is None:
-        raise InputError("nothing to compare: give --catalog and --clean-value, or --reference, or all of them")
+    if clean_value is None and not against:
+        raise InputError("nothing to compare: give the catalog and --clean-value, or --against, or all of them")
     if output is not None and clean_value is None:
-        raise InputError("--output draws clean against mixed items: give --catalog and --clean-value")
-    runtime = make_runtime(workers, device, cache, progress, engine)
-    given = Features.read(features)
+        raise InputError("--output draws clean against mixed items: give the catalog and --clean-value")
+    given = read_one(own["features"], "features")
     change = away = None
-    if clean_value is not None and items is not None:
+    if clean_value is not None:
         change = feature_change(
             given, items, clean_value, context_column=context_column, leave_out=leave_out, center=center, level=level
         )
-    if reference is not None:
-        others = None if reference_catalog is None else Catalog.read(reference_catalog)
+    if against:
         away = feature_distances(
             given,
-            Features.read(reference),
+            read_one(others["features"], "features"),
             catalog=items,
-            reference_catalog=others,
+            reference_catalog=read_one(others["catalog"], "catalog"),
             permutations=permutations,
-            seed=seed,
-            runtime=runtime,
         )
     names = {} if items is None else items.class_names
     if output is not None and change is not None:
@@ -114,13 +104,8 @@ def geometry(
         say(f"figure: {output}")
 
 
-def _in_split(catalog: Catalog, split: str | None) -> Catalog:
-    return catalog if split is None else catalog.in_split(split)
-
-
 def _print_change(found: FeatureChange, features: Features, level: float, names: Mapping[str, str]) -> None:
     """Tables 7 and 8, and what was found in a sentence."""
-    from shotproof.cli.console import print_table
     from shotproof.report.figures.feature_change_figure import COLUMNS, table_rows
 
     print_table(
@@ -142,7 +127,6 @@ def _print_change(found: FeatureChange, features: Features, level: float, names:
 
 
 def _print_distances(found: Distances, names: Mapping[str, str]) -> None:
-    from shotproof.cli.console import print_table
     from shotproof.comparison.numbers import p_value
 
     rows = [

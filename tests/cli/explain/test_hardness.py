@@ -1,23 +1,20 @@
-"""`shotproof explain` and `shotproof transfer` from end to end."""
+"""`shotproof explain hardness` and `explain transfer` from end to end."""
 
 from __future__ import annotations
 
 import csv
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from shotproof.analysis.compare import compare
 from shotproof.analysis.explanation.explain import explain
 from shotproof.attributes.attributes import Attributes
-from shotproof.cli.results.explain import explain as explain_verb
-from shotproof.cli.results.transfer import transfer as transfer_verb
+from shotproof.cli.app import app
 from shotproof.core.errors import InputError, ShotproofError
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
@@ -43,33 +40,31 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(verb: Callable[..., None], folder: Path, *options: str) -> str:
+def run(verb: str, folder: Path, *options: str) -> str:
     """What the command prints; what it refuses is raised."""
-    app = typer.Typer()
-    app.command()(verb)
     given = [str(folder / option) if option.endswith((".parquet", ".html", "/")) else option for option in options]
-    outcome = CliRunner().invoke(app, given, standalone_mode=False)
+    outcome = CliRunner().invoke(app, ["explain", verb, *given], standalone_mode=False)
     if outcome.exception is not None:
         raise outcome.exception
     assert "nan" not in outcome.stdout.lower()
     return outcome.stdout
 
 
-EXPLAIN = ["moved.parquet", "--attributes", "attributes.parquet", "--against", "random.parquet"]
+EXPLAIN = ["moved.parquet", "attributes.parquet", "--against", "random.parquet"]
 POOLED = [*EXPLAIN, "--mismatch", "pooled"]
-TRANSFER = ["moved.parquet", "--against", "random.parquet", "--features", "first.parquet", "-f", "second.parquet"]
+TRANSFER = ["moved.parquet", "first.parquet", "second.parquet", "--against", "random.parquet"]
 
 
 def test_the_mismatch_may_be_pooled_over_a_task(folder: Path) -> None:
-    assert "all classes together" in run(explain_verb, folder, *POOLED)
-    by_class, pooled = (json.loads(run(explain_verb, folder, *given, "--json")) for given in (EXPLAIN, POOLED))
+    assert "all classes together" in run("hardness", folder, *POOLED)
+    by_class, pooled = (json.loads(run("hardness", folder, *given, "--json")) for given in (EXPLAIN, POOLED))
     assert pooled["sets"][0]["mismatch"] < by_class["sets"][0]["mismatch"]
     with pytest.raises(InputError, match="mismatch: expected class or pooled, found 'task'"):
-        run(explain_verb, folder, *EXPLAIN, "--mismatch", "task")
+        run("hardness", folder, *EXPLAIN, "--mismatch", "task")
 
 
 def test_attributes_are_printed_the_most_mismatched_first(folder: Path) -> None:
-    shown = run(explain_verb, folder, *EXPLAIN, "--top", "3", "-f", "first.parquet", "--results", "results.parquet")
+    shown = run("hardness", folder, *EXPLAIN, "first.parquet", "results.parquet")
     explanation = explain(
         TaskSet.read(folder / "moved.parquet"),
         Attributes.read(folder / "attributes.parquet"),
@@ -87,8 +82,8 @@ def test_attributes_are_printed_the_most_mismatched_first(folder: Path) -> None:
 
 
 def test_json_and_csv_have_every_attribute(folder: Path) -> None:
-    content = json.loads(run(explain_verb, folder, *EXPLAIN, "--json"))
-    rows = list(csv.DictReader(run(explain_verb, folder, *EXPLAIN, "--csv").splitlines()))
+    content = json.loads(run("hardness", folder, *EXPLAIN, "--json"))
+    rows = list(csv.DictReader(run("hardness", folder, *EXPLAIN, "--csv").splitlines()))
     assert len(rows) == 2 * len(content["attributes"])
     first = content["attributes"][0]
     assert (rows[0]["attribute"], rows[0]["tasks"]) == (first["attribute"], "moved")
@@ -97,54 +92,54 @@ def test_json_and_csv_have_every_attribute(folder: Path) -> None:
 
 
 def test_the_page_shows_examples(folder: Path) -> None:
-    options = ["--catalog", "catalog.parquet", "-f", "first.parquet", "-o", "page.html"]
-    assert "page: " in run(explain_verb, folder, *EXPLAIN, *options)
+    options = ["catalog.parquet", "first.parquet", "-o", "page.html"]
+    assert "page: " in run("hardness", folder, *EXPLAIN, *options)
     page = (folder / "page.html").read_text()
     assert page.count('class="class"') == 4
     assert page.count('role="img"') == 2
     assert "data:image/jpeg" in page
-    run(explain_verb, folder, *EXPLAIN, "-o", "bare.html")
+    run("hardness", folder, *EXPLAIN, "-o", "bare.html")
     assert 'class="class"' not in (folder / "bare.html").read_text()
 
 
 def test_a_runs_folder_stands_for_the_files(folder: Path, tmp_path: Path) -> None:
     for name in ("random", "moved", "attributes", "first", "results"):
         shutil.copy(folder / f"{name}.parquet", tmp_path)
-    by_files = run(explain_verb, folder, *EXPLAIN, "-f", "first.parquet", "--results", "results.parquet", "--json")
-    assert run(explain_verb, folder, str(tmp_path), "--json") == by_files
-    assert run(explain_verb, folder, str(tmp_path)).count("Accuracy against inverse query loss") == 1
+    by_files = run("hardness", folder, *EXPLAIN, "first.parquet", "results.parquet", "--json")
+    assert run("hardness", folder, str(tmp_path), "--json") == by_files
+    assert run("hardness", folder, str(tmp_path)).count("Accuracy against inverse query loss") == 1
     (tmp_path / "moved.parquet").unlink()
     with pytest.raises(InputError, match="random tasks alone are not hard for a reason"):
-        run(explain_verb, folder, str(tmp_path))
+        run("hardness", folder, str(tmp_path))
     (tmp_path / "attributes.parquet").unlink()
-    with pytest.raises(InputError, match="give --attributes"):
-        run(explain_verb, folder, str(tmp_path))
+    with pytest.raises(InputError, match=r"give attributes\.parquet"):
+        run("hardness", folder, str(tmp_path))
 
 
 def test_drops_are_printed_and_the_results_can_be_compared(folder: Path) -> None:
-    shown = run(transfer_verb, folder, *TRANSFER, "-m", "ncc", "-o", "results/")
+    shown = run("transfer", folder, *TRANSFER, "-m", "ncc", "-o", "results/")
     results = [Results.read(path) for path in sorted((folder / "results").iterdir())]
     assert len(results) == 4
     (gap,) = compare(results).gaps
-    content = json.loads(run(transfer_verb, folder, *TRANSFER, "-m", "ncc", "--json"))
+    content = json.loads(run("transfer", folder, *TRANSFER, "-m", "ncc", "--json"))
     for row, told, encoder in zip(gap.rows, content[0]["rows"], ("first", "second"), strict=True):
         assert told["acc_drop"] == pytest.approx(row.means["acc"])
         line = next(line for line in shown.splitlines() if line.startswith(encoder))
         assert f"{told['acc_drop']:.1f}" in line.split()
-    rows = list(csv.DictReader(run(transfer_verb, folder, *TRANSFER, "-m", "ncc", "--csv").splitlines()))
+    rows = list(csv.DictReader(run("transfer", folder, *TRANSFER, "-m", "ncc", "--csv").splitlines()))
     assert [float(row["acc_drop"]) for row in rows] == [row["acc_drop"] for row in content[0]["rows"]]
 
 
 @pytest.mark.parametrize(
     ("verb", "options", "message"),
     [
-        (explain_verb, ["random.parquet", "--attributes", "first.parquet"], "which words hold of which item"),
-        (explain_verb, ["missing.parquet", "--attributes", "attributes.parquet"], "does not exist"),
-        (transfer_verb, [*TRANSFER, "-m", "nc"], "did you mean 'ncc'"),
-        (transfer_verb, [*TRANSFER, "-f", "first.parquet"], "two features are of an encoder named 'first'"),
+        ("hardness", ["random.parquet", "first.parquet"], "which words hold of which item"),
+        ("hardness", ["missing.parquet", "attributes.parquet"], "does not exist"),
+        ("transfer", [*TRANSFER, "-m", "nc"], "did you mean 'ncc'"),
+        ("transfer", [*TRANSFER, "first.parquet"], "two features are of an encoder named 'first'"),
     ],
 )
-def test_bad_input_is_one_line(folder: Path, verb: Callable[..., None], options: list[str], message: str) -> None:
+def test_bad_input_is_one_line(folder: Path, verb: str, options: list[str], message: str) -> None:
     with pytest.raises(ShotproofError, match=message) as caught:
         run(verb, folder, *options)
     assert isinstance(caught.value, InputError)

@@ -1,4 +1,4 @@
-"""`shotproof plan` from end to end."""
+"""`shotproof explain plan` from end to end."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-import typer
 from benchmarks.task_size import gaussian_world
 from typer.testing import CliRunner
 
-from shotproof.cli.results.plan import plan as verb
+from shotproof.cli.app import app
 from shotproof.core.errors import ShotproofError
 from shotproof.core.records import ResultsRecord, TasksRecord
 from shotproof.evaluation.evaluate import evaluate
@@ -23,9 +22,6 @@ from shotproof.planning.plan import plan
 from shotproof.results.results import Results
 from shotproof.tasks.sampler import sample
 from tests.drawn_results import draw_results, draw_tasks
-
-app = typer.Typer()
-app.command()(verb)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(folder: Path, *options: str, pilot: str = "pilot.parquet") -> str:
     """What the command prints; what it refuses is raised."""
     given = [str(folder / option) if option.endswith(".parquet") else option for option in (pilot, *options)]
-    outcome = CliRunner().invoke(app, given, standalone_mode=False)
+    outcome = CliRunner().invoke(app, ["explain", "plan", *given], standalone_mode=False)
     if outcome.exception is not None:
         assert outcome.stdout == ""
         raise outcome.exception
@@ -61,7 +57,7 @@ def written(folder: Path, correct: Any, query: int, shot: int | None = 5) -> str
 
 
 def test_the_plan_as_json(folder: Path) -> None:
-    shown = json.loads(run(folder, "--catalog", "catalog.parquet", "--method", "cosine", "--json"))
+    shown = json.loads(run(folder, "catalog.parquet", "--method", "cosine", "--json"))
     pilot = Pilot.of(Results.read(folder / "pilot.parquet"))
     made = plan(pilot.moments("cosine"), shot=3, way=5, classes=10, items=60, queries=[1, 2, 5, 8, 10, 15, 30])
     assert shown["pilot"] == {
@@ -82,7 +78,7 @@ def test_the_plan_as_json(folder: Path) -> None:
 
 
 def test_the_plan_on_the_terminal(folder: Path) -> None:
-    same = ["--catalog", "catalog.parquet", "--query", "4", "--query", "100", "--level", "0.9"]
+    same = ["catalog.parquet", "--query", "4", "--query", "100", "--level", "0.9"]
     shown = run(folder, *same)
     assert "ncc on 100 tasks (random) of 5 ways, 3 shots, 8 queries" in shown
     assert "90% interval of the mean over tasks without replacement" in shown
@@ -90,25 +86,25 @@ def test_the_plan_on_the_terminal(folder: Path) -> None:
     assert {4, 8} <= set(bars)
     assert min(bars.values()) < max(bars.values()) == 40
     assert "needs at least 2 tasks" in next(line for line in shown.splitlines() if line.startswith("    100"))
-    assert run(folder, *same[2:], "--classes", "10", "--items", "60") == shown
+    assert run(folder, *same[1:], "--classes", "10", "--items", "60") == shown
 
 
 def test_without_data_the_plan_says_what_is_known(folder: Path) -> None:
     shown = run(folder)
-    assert "Give the data (--catalog, or --classes and --items)" in shown
+    assert "Give the data (a catalog, or --classes and --items)" in shown
     assert "sqrt(beta / alpha)" in shown
     assert "nan" not in shown
     assert json.loads(run(folder, "--json"))["curve"] == []
 
 
 def test_the_plan_says_why_best_numbers_differ(folder: Path, tmp_path: Path) -> None:
-    shown = json.loads(run(folder, "--catalog", "catalog.parquet", "--json"))
+    shown = json.loads(run(folder, "catalog.parquet", "--json"))
     moments = Pilot.of(Results.read(folder / "pilot.parquet")).moments("ncc")
     every = plan(moments, shot=3, way=5, classes=10, items=60, queries=range(1, 57)).curve
     widths = {point.query: point.half_width for point in every if point.half_width is not None}
     near = [query for query, width in widths.items() if width <= 1.05 * min(widths.values())]
     assert shown["near"] == [min(near), max(near)]
-    told = run(folder, "--catalog", "catalog.parquet")
+    told = run(folder, "catalog.parquet")
     assert f"From {min(near)} to {max(near)} queries there are intervals at most 5% wider" in told
     low, high = shown["best_query_interval"]
     assert f"= {shown['best_query']:.1f} [{low:.1f}, {high:.1f}] by this pilot" in told
@@ -139,10 +135,10 @@ def test_methods_that_never_differ(folder: Path) -> None:
         (["--difference", "0"], "difference: expected more than 0 and at most 100 points, found 0"),
         (["--difference", "nan"], "found nan"),
         (["--method", "nccc"], "did you mean 'ncc'"),
-        (["--classes", "10"], "expected --catalog, or --classes and --items together"),
-        (["--catalog", "catalog.parquet", "--classes", "10", "--items", "9"], "expected --catalog, or --classes"),
+        (["--classes", "10"], "expected a catalog, or --classes and --items together"),
+        (["catalog.parquet", "--classes", "10", "--items", "9"], "expected a catalog, or --classes"),
         (["--classes", "3", "--items", "900"], "do not give two tasks of 5 ways"),
-        (["--catalog", "catalog.parquet", "--split", "tset"], "did you mean 'test'"),
+        (["catalog.parquet", "--split", "tset"], "did you mean 'test'"),
         (["--shot", "9"], "no pilot has 9 shots: there are some of 3"),
     ],
 )

@@ -18,20 +18,20 @@ def run(*arguments: str) -> str:
 
 @pytest.mark.parametrize("kind", all_registries())
 def test_every_kind_is_listed_with_what_each_is(kind: str) -> None:
-    shown = run("list", kind)
+    shown = run("show", kind)
     registry = all_registries()[kind]
     for name in registry:
         assert name in shown
         assert registry.get(name).about.split()[0] in shown
-    assert run("list", registry.kind) == shown  # the singular does as well
+    assert run("show", registry.kind) == shown  # the singular does as well
 
 
 def test_recipes_are_listed_and_shown_with_their_steps_and_settings() -> None:
-    shown = run("list", "recipes")
+    shown = run("show", "recipes")
     assert all(name in shown for name in RECIPES)
-    assert run("list", "recipe") == shown
-    assert {one["name"] for one in json.loads(run("list", "recipes", "--json"))["recipes"]} == set(RECIPES)
-    assert "recipes:" in run("list")
+    assert run("show", "recipe") == shown
+    assert {one["name"] for one in json.loads(run("show", "recipes", "--json"))["recipes"]} == set(RECIPES)
+    assert "recipes:" in run("show")
     ours = " ".join(run("show", "shotproof").split())
     assert "recipe shotproof: ours" in ours
     assert ours.index("step 1: rfs") < ours.index("step 2: meta-baseline")
@@ -44,9 +44,9 @@ def test_recipes_are_listed_and_shown_with_their_steps_and_settings() -> None:
 
 
 def test_all_kinds_at_once_and_as_json() -> None:
-    shown = run("list")
+    shown = run("show")
     assert all(f"{kind}:" in shown for kind in all_registries())
-    printed = json.loads(run("list", "samplers", "--json"))
+    printed = json.loads(run("show", "samplers", "--json"))
     (hardest,) = [one for one in printed["samplers"] if one["name"] == "hardest"]
     assert hardest["options"]["effort"]["enum"] == ["low", "medium", "high"]
     (greedy,) = [one for one in printed["samplers"] if one["name"] == "greedy"]
@@ -61,7 +61,7 @@ def test_one_is_shown_with_its_options_what_it_needs_and_an_example() -> None:
     shown = run("show", "hardest")
     assert "effort" in shown
     assert "low or medium or high" in shown
-    assert "Needs: --features" in shown
+    assert "Needs: features.parquet" in shown
     assert "Example: hardest(effort='high')" in shown
     assert json.loads(run("show", "hardest", "--json"))["mode"]["enum"] == ["hard", "easy"]
 

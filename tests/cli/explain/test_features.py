@@ -1,4 +1,4 @@
-"""`shotproof geometry` from end to end."""
+"""`shotproof explain features` from end to end."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
 from typer.testing import CliRunner
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.cli.results.geometry import geometry as verb
+from shotproof.cli.app import app
 from shotproof.core.errors import ShotproofError
 from shotproof.core.records import CatalogRecord
 from shotproof.features.features import Features
 from tests.analysis.test_feature_change import drawn, is_mixed
-
-app = typer.Typer()
-app.command()(verb)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(folder: Path, *options: str) -> str:
     """What the command prints; what it refuses is raised."""
     given = [str(folder / option) if Path(option).suffix else option for option in ("features.parquet", *options)]
-    outcome = CliRunner().invoke(app, given, standalone_mode=False)
+    outcome = CliRunner().invoke(app, ["explain", "features", *given], standalone_mode=False)
     if outcome.exception is not None:
         assert outcome.stdout == ""
         raise outcome.exception
@@ -45,7 +41,7 @@ def run(folder: Path, *options: str) -> str:
 
 
 def test_the_table_the_sentence_and_the_figure(folder: Path) -> None:
-    printed = run(folder, "--catalog", "catalog.parquet", "--clean-value", "clean", "-o", "out.svg")
+    printed = run(folder, "catalog.parquet", "--clean-value", "clean", "-o", "out.svg")
     assert "features by logmel" in printed
     rows = [line.split()[0] for line in printed.splitlines() if line.startswith(("class", "all"))]
     assert rows == ["class", "class0", "class1", "class2", "all"]
@@ -56,13 +52,13 @@ def test_the_table_the_sentence_and_the_figure(folder: Path) -> None:
 def test_a_catalog_of_mixtures_says_what_is_clean(folder: Path) -> None:
     catalog = Catalog.read(folder / "catalog.parquet")
     Catalog(catalog.table, catalog.root, CatalogRecord(clean_value="clean")).write(folder / "mixed.parquet")
-    printed = run(folder, "--catalog", "mixed.parquet", "--json")
-    assert printed == run(folder, "--catalog", "catalog.parquet", "--clean-value", "clean", "--json")
+    printed = run(folder, "mixed.parquet", "--json")
+    assert printed == run(folder, "catalog.parquet", "--clean-value", "clean", "--json")
 
 
 def test_json_has_every_value(folder: Path) -> None:
-    both = ["--catalog", "catalog.parquet", "--clean-value", "clean", "--reference", "reference.parquet"]
-    found = json.loads(run(folder, *both, "--reference-catalog", "catalog.parquet", "--permutations", "19", "--json"))
+    both = ["catalog.parquet", "--clean-value", "clean", "--against", "reference.parquet"]
+    found = json.loads(run(folder, *both, "--against", "catalog.parquet", "--permutations", "19", "--json"))
     assert found["features"] == "logmel"
     assert found["change"]["overall"]["ratio"]["mean"] == pytest.approx(0.5)
     assert [row["label"] for row in found["distance"]["classes"]] == ["class0", "class1", "class2"]
@@ -71,7 +67,7 @@ def test_json_has_every_value(folder: Path) -> None:
 
 
 def test_a_reference_alone_needs_no_catalog(folder: Path) -> None:
-    printed = run(folder, "--reference", "reference.parquet", "--permutations", "0")
+    printed = run(folder, "--against", "reference.parquet", "--permutations", "0")
     assert "centroid cosine" in printed
     assert printed.splitlines()[-1].split()[:3] == ["all", "54", "54"]
 
@@ -80,14 +76,14 @@ def test_a_reference_alone_needs_no_catalog(folder: Path) -> None:
     ("options", "message"),
     [
         ([], "nothing to compare"),
-        (["--catalog", "catalog.parquet"], "nothing to compare"),
-        (["--clean-value", "clean"], "need --catalog"),
-        (["--reference", "reference.parquet", "-o", "x.svg"], "--output draws clean against mixed"),
-        (["--catalog", "catalog.parquet", "--clean-value", "rein"], "did you mean 'rain'"),
-        (["--catalog", "catalog.parquet", "--clean-value", "clean", "--split", "tset"], "did you mean 'test'"),
-        (["--catalog", "catalog.parquet", "--clean-value", "clean", "--level", "95"], r"did you mean 0\.95"),
-        (["--catalog", "catalog.parquet", "--clean-value", "clean", "-o", "x.pdf"], r"ends in \.svg or \.html"),
-        (["--reference", "narrow.parquet"], "8 dimensions, the reference has 2"),
+        (["catalog.parquet"], "nothing to compare"),
+        (["--clean-value", "clean"], "need the catalog"),
+        (["--against", "reference.parquet", "-o", "x.svg"], "--output draws clean against mixed"),
+        (["catalog.parquet", "--clean-value", "rein"], "did you mean 'rain'"),
+        (["catalog.parquet", "--clean-value", "clean", "--split", "tset"], "did you mean 'test'"),
+        (["catalog.parquet", "--clean-value", "clean", "--level", "95"], r"did you mean 0\.95"),
+        (["catalog.parquet", "--clean-value", "clean", "-o", "x.pdf"], r"ends in \.svg or \.html"),
+        (["--against", "narrow.parquet"], "8 dimensions, the reference has 2"),
     ],
 )
 def test_bad_input_is_one_line(folder: Path, options: list[str], message: str) -> None:

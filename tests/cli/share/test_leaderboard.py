@@ -2,19 +2,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
 from typer.testing import CliRunner
 
-from shotproof.cli.results.leaderboard import leaderboard
+from shotproof.cli.app import app
 from tests.drawn_results import draw_results, draw_tasks
-
-app = typer.Typer()
-app.command()(leaderboard)
 
 
 def test_the_first_are_printed_with_their_ranks_and_the_site_is_told(tmp_path: Path) -> None:
     draw_results(draw_tasks("random", tasks=40), {"ncc": 0.5, "knn": 0.9, "ridge": 0.5}).write(tmp_path / "all.parquet")
-    result = CliRunner().invoke(app, [str(tmp_path), "--metric", "wacc"])
+    result = CliRunner().invoke(app, ["share", "leaderboard", str(tmp_path), "--metric", "wacc"])
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     assert lines[0] == "random-1-shot, birds (test): the first 3 of 3"

@@ -1,4 +1,4 @@
-"""`shotproof plan`: from a pilot to the number of queries and tasks."""
+"""`shotproof explain plan`: from a pilot to the number of queries and tasks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shotproof.cli.console import say
+from shotproof.cli.arguments import AsJson, Level, files_of_kind
+from shotproof.cli.console import print_table, say
 from shotproof.core import limits
 from shotproof.core.nouns import counted
 from shotproof.core.records import UNKNOWN
@@ -23,14 +24,15 @@ BAR = 40  # characters of the longest bar
 
 
 def plan(
-    pilot: Annotated[
+    files: Annotated[
         list[Path],
-        typer.Argument(help="Results of a pilot (a few hundred tasks, 2 queries or more), or a run's folder."),
+        typer.Argument(
+            metavar="FILES",
+            help="A run's folder; or results of a pilot (a few hundred tasks, 2 queries or more) and the catalog of "
+            "the data to plan for.",
+        ),
     ],
-    catalog: Annotated[
-        Path | None, typer.Option(help="The data to plan for: catalog.parquet. Default: that of the run's folder.")
-    ] = None,
-    split: Annotated[str | None, typer.Option(help="Its split; the pilot's unless given.")] = None,
+    split: Annotated[str | None, typer.Option(help="Of the catalog. Default: the pilot's.")] = None,
     classes: Annotated[
         int | None, typer.Option(min=1, max=limits.MOST, help="Without a catalog: the number of classes of the data.")
     ] = None,
@@ -53,12 +55,12 @@ def plan(
     ] = None,
     difference: Annotated[float, typer.Option(help="The difference to tell apart, in points.")] = 2.0,
     power: Annotated[float, typer.Option(help="With what probability to tell it apart.")] = 0.8,
-    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON, in points.")] = False,
+    level: Level = 0.95,
+    as_json: AsJson = False,
 ) -> None:
     """Say from a pilot how many queries and tasks are needed, and how many tasks the data has without replacement.
 
-    Example: shotproof plan pilot.parquet --catalog catalog.parquet --split test --difference 2
+    Example: shotproof explain plan pilot.parquet catalog.parquet --split test --difference 2
     """
     from shotproof.cli.console import print_json
     from shotproof.core.errors import InputError
@@ -70,13 +72,14 @@ def plan(
 
     check_level(level)
     check_power(power)
-    if (classes is None) != (items is None) or (catalog is not None and classes is not None):
-        raise InputError("the data's size: expected --catalog, or --classes and --items together")
-    inputs = read_inputs([*pilot, *([] if catalog is None else [catalog])])
+    catalogs = files_of_kind(files, "catalog")
+    if (classes is None) != (items is None) or (catalogs and classes is not None):
+        raise InputError("the data's size: expected a catalog, or --classes and --items together")
+    inputs = read_inputs([*(file for file in files if file not in catalogs), *catalogs])
     planned = []
     for read in _chosen(pilots_of(inputs.results), encoder, shot):
-        given = [one for one in inputs.catalogs if catalog or one.digest == read.origin.design.catalog]
-        sizes = _sizes(read, given[-1] if given else None, split, classes, items)
+        of_data = [own for own in inputs.catalogs if catalogs or own.digest == read.origin.design.catalog]
+        sizes = _sizes(read, of_data[-1] if of_data else None, split, classes, items)
         planned.append(_Planned.of(read, method, shot, sizes, query, level))
     documents = [one.to_json(difference, power) for one in planned]
     if as_json:
@@ -152,8 +155,6 @@ class _Planned:
         return self.pilot.best_query_interval(self.method, self.plan.shot, self.plan.level)
 
     def print(self, comparisons: list[dict[str, Any]], difference: float, power: float, encoder: str) -> None:
-        from shotproof.cli.console import print_table
-
         read, made, origin = self.pilot, self.plan, self.pilot.origin
         on = "" if encoder == UNKNOWN else f", encoder {encoder}"
         say(
@@ -219,7 +220,7 @@ def _print_plan(made: Plan, interval: tuple[float, float] | None) -> None:
         say(f"  best number of queries: sqrt(beta / alpha) = {made.best_query:.1f}{known}")
     say()
     if not made.curve:
-        say("Give the data (--catalog, or --classes and --items) to see its tasks and half-widths.")
+        say("Give the data (a catalog, or --classes and --items) to see its tasks and half-widths.")
         say(*made.reasons(), "")
         return
     say(f"{100 * made.level:g}% interval of the mean over tasks without replacement: half-width in points")

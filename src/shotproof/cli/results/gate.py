@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from shotproof.cli.arguments import AsJson
 from shotproof.cli.console import say
 
 FAILED = 1
@@ -41,7 +42,7 @@ def gate(
         bool | None,
         typer.Option("--github/--no-github", help="Print annotations. Default: within GitHub's workflows."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all checks as JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Fail (exit status 1) where a card is worse than a limit, conclusively under its interval.
 

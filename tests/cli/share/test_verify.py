@@ -1,4 +1,4 @@
-"""`shotproof check --null`: pages of shuffled words, from a folder of files."""
+"""`shotproof share verify --null`: pages of shuffled words, from a folder of files."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def run_folder(tmp_path: Path) -> Path:
 
 
 def test_the_number_of_pages_that_claim_something_is_told(run_folder: Path) -> None:
-    done = CliRunner().invoke(app, ["check", str(run_folder), "--null", "6"])
+    done = CliRunner().invoke(app, ["share", "verify", str(run_folder), "--null", "6"])
     assert done.exit_code == 0, done.output
     assert "of 6 pages with shuffled words claimed something; about 0.3 may by chance" in done.stdout
-    told = json.loads(CliRunner().invoke(app, ["check", str(run_folder), "--null", "6", "--json"]).stdout)
+    told = json.loads(CliRunner().invoke(app, ["share", "verify", str(run_folder), "--null", "6", "--json"]).stdout)
     assert (told["pages"], told["is_sound"]) == (6, True)
 
 
 def test_a_folder_without_features_is_an_error_that_says_so(run_folder: Path) -> None:
     (run_folder / "features.parquet").unlink()
-    done = CliRunner().invoke(app, ["check", str(run_folder), "--null", "6"])
+    done = CliRunner().invoke(app, ["share", "verify", str(run_folder), "--null", "6"])
     assert isinstance(done.exception, InputError)  # which the program ends with status 2 for
     assert str(done.exception).startswith("words cannot be shuffled: it re-evaluates the methods")

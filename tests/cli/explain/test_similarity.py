@@ -1,4 +1,4 @@
-"""`shotproof similarity` from end to end, and its section of the report."""
+"""`shotproof explain similarity` from end to end, and its section of the report."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def test_the_table_the_page_and_the_file(catalog: Catalog, embedded: tuple[Featu
     catalog.write(tmp_path / "catalog.parquet")
     for name, given in zip(("images", "texts"), embedded, strict=True):
         given.write(tmp_path / f"{name}.parquet")
-    command = ["similarity", str(tmp_path / "catalog.parquet")]
-    brought = ["--features", str(tmp_path / "images.parquet"), "--texts", str(tmp_path / "texts.parquet")]
+    command = ["explain", "similarity", str(tmp_path / "catalog.parquet")]
+    brought = [str(tmp_path / "images.parquet"), "--texts", str(tmp_path / "texts.parquet")]
     written = ["-o", str(tmp_path / "page.html"), "--items", str(tmp_path / "similarity.parquet")]
     shown = CliRunner().invoke(app, [*command, *brought, *written])
     assert shown.exit_code == 0
@@ -35,8 +35,8 @@ def test_the_table_the_page_and_the_file(catalog: Catalog, embedded: tuple[Featu
     page = (tmp_path / "page.html").read_text()
     assert page.count("h0") == 60 - measure_similarity(catalog, *embedded).table.column("m_te").null_count
     assert "nearer to its concept" in page
-    for wrong in ([], ["--features", "f"], [*brought, "--model", "m"], [*brought, "--template", "a {}"]):
-        with pytest.raises(InputError, match=r"--features and --texts|go with --model"):
+    for wrong in ([], [brought[0]], [*brought, "--model", "m"], [*brought, "--template", "a {}"]):
+        with pytest.raises(InputError, match=r"features.parquet and --texts|go with --model"):
             CliRunner().invoke(app, [*command, *wrong], catch_exceptions=False)
 
 
@@ -44,9 +44,9 @@ def test_the_report_has_a_section_for_it(catalog: Catalog, embedded: tuple[Featu
     results, _, _ = make_experiment(tmp_path)
     results[0].write(tmp_path / "results.parquet")
     measure_similarity(catalog, *embedded).write(tmp_path / "similarity.parquet")
-    command = ["report", str(tmp_path / "results.parquet"), "-o", str(tmp_path / "report.html")]
+    command = ["compare", str(tmp_path / "results.parquet"), "-o", str(tmp_path / "report.html")]
     assert 'id="similarity"' not in _page(tmp_path, command)
-    assert 'id="similarity"' in _page(tmp_path, [*command, "--similarity", str(tmp_path / "similarity.parquet")])
+    assert 'id="similarity"' in _page(tmp_path, [*command, str(tmp_path / "similarity.parquet")])
 
 
 def _page(folder: Path, command: list[str]) -> str:

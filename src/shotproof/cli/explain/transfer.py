@@ -1,15 +1,15 @@
-"""`shotproof transfer`: are tasks that are hard for one encoder hard for others too?"""
+"""`shotproof explain transfer`: are tasks that are hard for one encoder hard for others too?"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shotproof.cli.console import say
-from shotproof.cli.runtime_options import Cache, Device, EngineName, Progress, Workers, make_runtime
-from shotproof.core import limits
+from shotproof.cli.arguments import AsCsv, AsJson, Level, Seed, read_all, sort_files
+from shotproof.cli.console import print_table, say
+from shotproof.core.errors import InputError
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
@@ -17,51 +17,49 @@ if TYPE_CHECKING:
 
 
 def transfer(
-    tasks: Annotated[list[Path], typer.Argument(help="Task sets that were extracted with an encoder.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILES", help="Task sets that were extracted with an encoder, and the features of all encoders."
+        ),
+    ],
     against: Annotated[Path, typer.Option(help="The set with the same queries to measure the drop from, e.g. random.")],
-    features: Annotated[list[Path], typer.Option("--features", "-f", help="An encoder's features; may be repeated.")],
     method: Annotated[
         list[str] | None,
         typer.Option("--method", "-m", help="NAME or NAME(option=value); may be repeated. Default: as of evaluate."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A folder for the results, to compare and report from.")
+        Path | None, typer.Option("--output", "-o", help="A folder for the results, to compare them.")
     ] = None,
-    level: Annotated[float, typer.Option(help="The level of the intervals.")] = 0.95,
-    seed: Annotated[int, typer.Option(min=0, max=limits.SEED.most, help="For methods that draw random numbers.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON, in points.")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print the tables as CSV, in points.")] = False,
-    workers: Workers = None,
-    device: Device = None,
-    cache: Cache = None,
-    progress: Progress = None,
-    engine: EngineName = None,
+    level: Level = 0.95,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    as_csv: AsCsv = False,
 ) -> None:
     """Evaluate tasks that were extracted with one encoder with others, and say how far each drops.
 
-    Example: shotproof transfer hard.parquet --against random.parquet --features lite0.parquet
-    --features pixels.parquet --method ncc --method logistic
+    Example: shotproof explain transfer hard.parquet lite0.parquet pixels.parquet --against random.parquet
+    --method ncc --method logistic
     """
     from shotproof.analysis.transfer import transfer as evaluate_transfer
-    from shotproof.cli.console import print_csv, print_json
-    from shotproof.features.features import Features
+    from shotproof.cli.console import print_json, print_records
     from shotproof.learners.method import DEFAULT_METHODS
-    from shotproof.tasks.taskset import TaskSet
 
-    runtime = make_runtime(workers, device, cache, progress, engine)
-    sets, reference = [TaskSet.read(path) for path in tasks], TaskSet.read(against)
-    encoders = [Features.read(path) for path in features]
-    tables, results = evaluate_transfer(
-        sets, reference, encoders, method or DEFAULT_METHODS, level=level, seed=seed, runtime=runtime
-    )
+    kinds = ("tasks", "features")
+    given = sort_files(files, kinds, several=kinds)
+    if not all(given.values()):
+        raise InputError("expected a task set or more, and the features of an encoder or more")
+    sets, encoders = (read_all(given[kind], kind) for kind in kinds)
+    (reference,) = read_all([against], "tasks")
+    tables, results = evaluate_transfer(sets, reference, encoders, method or DEFAULT_METHODS, level=level, seed=seed)
     if output:
-        pairs = [(path, encoder) for path in (against, *tasks) for encoder in features]
-        for (path, encoder), given in zip(pairs, results, strict=True):
-            given.write(output / f"{path.stem}-{encoder.stem}.parquet")
+        pairs = [(path, encoder) for path in (against, *given["tasks"]) for encoder in given["features"]]
+        for (path, encoder), evaluated in zip(pairs, results, strict=True):
+            evaluated.write(output / f"{path.stem}-{encoder.stem}.parquet")
     if as_json:
         print_json([table.to_json() for table in tables])
     elif as_csv:
-        print_csv(_csv(tables))
+        print_records(_records(tables))
     else:
         for table in tables:
             _print(table)
@@ -70,7 +68,6 @@ def transfer(
 
 
 def _print(table: TransferTable) -> None:
-    from shotproof.cli.console import print_table
     from shotproof.comparison.numbers import bounds, percent
     from shotproof.results.encoder_names import short_encoder_names
 
@@ -108,18 +105,10 @@ def _print(table: TransferTable) -> None:
     say()
 
 
-def _csv(tables: list[TransferTable]) -> str:
-    """One row per classifier and set of hard tasks."""
-    import csv
-    import io
-
-    rows = [
+def _records(tables: list[TransferTable]) -> list[dict[str, Any]]:
+    """Give one record per classifier and set of hard tasks."""
+    return [
         {name: table[name] for name in ("sampler", "reference", "tasks", "extracted_with", "paired")} | row
-        for table in (one.to_json() for one in tables)
+        for table in (table.to_json() for table in tables)
         for row in table["rows"]
     ]
-    written = io.StringIO()
-    writer = csv.DictWriter(written, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return written.getvalue()

@@ -1,0 +1,1 @@
+"""`shotproof explain`: commands by what is asked about tasks, features and pilots."""

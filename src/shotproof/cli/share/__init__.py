@@ -1,0 +1,1 @@
+"""`shotproof share`: commands on what goes from one hand to another."""
