@@ -10,7 +10,7 @@ from tools.option_tables import DOCS, pages
 from tools.site_pages import command_line
 
 from shotproof.pipeline.components import all_registries
-from shotproof.pipeline.experiment_schema import experiment_schema
+from shotproof.pipeline.experiment_file import ExperimentFile
 
 
 @pytest.mark.parametrize("path", pages(), ids=lambda path: path.name)
@@ -19,10 +19,12 @@ def test_what_is_generated_has_not_drifted(path: Path) -> None:
     assert path.read_text(encoding="utf-8") == expected, "python -m tools.option_tables writes it anew"
 
 
-def test_every_kind_has_its_table() -> None:
+def test_every_kind_and_every_section_has_its_table() -> None:
     told = "".join(path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md"))
     for kind in all_registries():
         assert f"<!-- options:{kind} -->" in told, kind
+    for section in ExperimentFile.options():
+        assert f"<!-- keys:{section.name} -->" in told, section.name
 
 
 def test_examples_of_commands_are_code() -> None:
@@ -34,4 +36,4 @@ def test_examples_of_commands_are_code() -> None:
 
 
 def test_the_schema_is_one() -> None:
-    jsonschema.Draft202012Validator.check_schema(experiment_schema())
+    jsonschema.Draft202012Validator.check_schema(ExperimentFile.json_schema())

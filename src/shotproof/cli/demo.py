@@ -36,7 +36,7 @@ way = 5
 shots = [5]
 query = 5
 tasks = 300
-seed = 0
+seeds = [0]
 # Matched sets: each animal is shown on one background, and asked for on the same one (iid), on others (ood), or on
 # those on which the other animals were shown (hard-ood).
 samplers = ["context(context_column='background')"]
@@ -78,7 +78,7 @@ way = 5
 shots = [1, 5]
 query = 10
 tasks = 600
-seed = 0
+seeds = [0]
 # Matched sets (iid, ood, hard-ood, clean): the same supports in each, queries with the same or another background, or
 # with none.
 samplers = ["context(clean_value='clean')"]
@@ -113,7 +113,7 @@ way = 5
 shots = [5]
 query = 5
 tasks = 600
-seed = 0
+seeds = [0]
 # In the pictures of these tasks the background says nothing of the class.
 samplers = ["random", "fewstab", "context(context_column='background')"]
 

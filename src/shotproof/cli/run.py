@@ -88,7 +88,7 @@ def run(
     from shotproof.core.tables import check_output
     from shotproof.pipeline.checks import placed
     from shotproof.pipeline.experiment import Experiment
-    from shotproof.pipeline.experiment_schema import SHIPPED
+    from shotproof.pipeline.experiment_file import SHIPPED
     from shotproof.pipeline.start import MADE_BY, StartOptions, start_experiment
     from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
     from shotproof.pipeline.study import run as run_experiment

@@ -11,13 +11,13 @@ from shotproof.analysis.similarity import Similarity
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.card import Card
-from shotproof.core.errors import InputError
+from shotproof.core.errors import InputError, placed
 from shotproof.core.plain_values import typed
 from shotproof.core.records import Header
 from shotproof.core.storage.files import is_folder, names_below
 from shotproof.core.storage.parts import in_parts, own_name
 from shotproof.core.storage.places import absolute
-from shotproof.core.tables import placed, read_meta, read_parquet_schema
+from shotproof.core.tables import read_meta, read_parquet_schema
 from shotproof.core.trust import Trust
 from shotproof.features.features import Features
 from shotproof.pipeline.bundle.bundle import Bundle
