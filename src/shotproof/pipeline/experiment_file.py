@@ -43,7 +43,7 @@ SHIPPED = Path(__file__).parent / "experiment.schema.json"
 
 @dataclass(frozen=True)
 class CatalogSection(Section):
-    """The data. Further keys are options of the layout."""
+    """The data."""
 
     root: Path | None = option(None, "the data's folder or table; with file, where the paths of the catalog start")
     file: Path | None = option(None, "a catalog; its paths start from its own folder unless root is given")
@@ -59,23 +59,6 @@ class CatalogSection(Section):
             raise InputError("expected root (a data folder) or file (a catalog)")
         if self.file is not None and self.layout is not None:
             raise InputError("expected no layout beside file, which is a catalog already")
-
-    @classmethod
-    def read(cls, table: Any, place: Place) -> Self:
-        """Read the section, with options of the layout among its keys."""
-        if isinstance(table, Mapping) and "root" in table and "file" not in table:
-            known = {each.name for each in cls.options()}
-            own = {key: value for key, value in table.items() if key not in known}
-            if own:
-                layout = table.get("layout", "folder")
-                own = {**(layout if isinstance(layout, Mapping) else {"name": layout}), **own}
-                table = {**{key: value for key, value in table.items() if key in known}, "layout": own}
-        return super().read(table, place)
-
-    @classmethod
-    def json_schema(cls) -> dict[str, Any]:
-        """Return the JSON Schema, which admits options of the layout."""
-        return super().json_schema() | {"additionalProperties": True}
 
 
 @dataclass(frozen=True)
@@ -238,8 +221,8 @@ class ExperimentFile(Section):
         computing = {each.name for each in RuntimeSection.options()}
         for each in cls.options():
             known = {key.name for key in kinds_of(each.kind)[0].options()}
-            given = table.get(each.name, {})
-            for key in given if isinstance(given, Mapping) and each.kind is not CatalogSection else ():
+            given = table.get(each.name)
+            for key in given if isinstance(given, Mapping) else ():
                 if key in computing - known:
                     raise InputError(f", [{each.name}]: unknown key '{key}': it is {key} in [runtime]")
         return super().read(table, place)
