@@ -134,7 +134,8 @@ class Registry(Generic[T]):
                 f"expected a {self.kind}: a spelling such as '{self.names()[0]}', a table with a name, or an object "
                 f"of a class derived from {self.kind.title()}; found {type(given).__name__}"
             )
-        spelled = given if isinstance(given, str) and not options else table_text({"name": name, **own, **options})
+        table = given if isinstance(given, Mapping) else {"name": name, **own}
+        spelled = given if isinstance(given, str) and not options else table_text({**table, **options})
         component = self.get(name, spelled)
         if argument is not None:
             option = next((each for each in component.options() if each.argument), None)
