@@ -16,7 +16,6 @@ from pathlib import Path
 
 from shotproof.core.arrays import FloatArray
 from shotproof.pipeline.experiment import Experiment
-from shotproof.pipeline.models import read_models
 from shotproof.pipeline.steps.steps import file_name
 from shotproof.results.results import Results
 from shotproof.stats.intervals import Estimate
@@ -92,7 +91,7 @@ def keep(experiment_file: Path, folder: Path = KEPT) -> list[Path]:
         The files written.
     """
     experiment = Experiment.read(experiment_file)
-    adapted = {name: Path(given).stem for given, name in zip(experiment.models, read_models(experiment), strict=True)}
+    adapted = {name: Path(given).stem for given, name in zip(experiment.models, experiment.read_models(), strict=True)}
     written = []
     for file in sorted((experiment.folder / "results").glob("*/*/*.parquet")):
         results = Results.read(file)

@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from shotproof.cli.app import COMMANDS, app
 from shotproof.pipeline.components import all_registries
-from shotproof.pipeline.experiment_schema import experiment_schema
+from shotproof.pipeline.experiment_file import ExperimentFile
 
 
 @pytest.mark.parametrize("path", pages(), ids=lambda path: path.name)
@@ -23,10 +23,12 @@ def test_what_is_generated_has_not_drifted(path: Path) -> None:
     assert path.read_text(encoding="utf-8") == expected, "python -m tools.option_tables writes it anew"
 
 
-def test_every_kind_has_its_table() -> None:
+def test_every_kind_and_every_section_has_its_table() -> None:
     told = "".join(path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md"))
     for kind in all_registries():
         assert f"<!-- options:{kind} -->" in told, kind
+    for section in ExperimentFile.options():
+        assert f"<!-- keys:{section.name} -->" in told, section.name
 
 
 def test_examples_of_commands_are_code() -> None:
@@ -63,4 +65,4 @@ def test_commands_on_pages_have_only_flags_that_there_are() -> None:
 
 
 def test_the_schema_is_one() -> None:
-    jsonschema.Draft202012Validator.check_schema(experiment_schema())
+    jsonschema.Draft202012Validator.check_schema(ExperimentFile.json_schema())

@@ -1,4 +1,4 @@
-"""The option tables of the docs, and the experiment file's schema, from the records of components.
+"""The option tables of the docs, and the experiment file's schema, from the records of components and sections.
 
 python -m tools.option_tables    # writes them; a test fails where they have drifted
 """
@@ -6,32 +6,60 @@ python -m tools.option_tables    # writes them; a test fails where they have dri
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from shotproof.core.options import Option
+from shotproof.core.plain_values import kinds_of
 from shotproof.pipeline.components import option_rows, registry_of
-from shotproof.pipeline.experiment_schema import SHIPPED, schema_text
+from shotproof.pipeline.draw_entries import Draw
+from shotproof.pipeline.experiment_file import SHIPPED, ExperimentFile, TuneOn, schema_text
+from shotproof.pipeline.experiment_text import toml_value
+from shotproof.pipeline.method_uses import MethodUse
 
 DOCS = Path(__file__).parents[1] / "docs"
-_MARKED = re.compile(r"(<!-- options:(\w+) -->\n).*?(<!-- /options:\2 -->)", re.DOTALL)
+ENTRIES = {"sampler": Draw.beside(), "method": MethodUse.beside(), "tune_on": TuneOn.options()}
+_MARKED = re.compile(r"(<!-- (options|keys):(\w+) -->\n).*?(<!-- /\2:\3 -->)", re.DOTALL)
 
 
 def with_tables(text: str) -> str:
-    """A page with the table of each kind between its marks."""
-    return _MARKED.sub(lambda found: f"{found[1]}{option_table(found[2])}{found[3]}", text)
+    """A page with the table of each kind, and of each section of an experiment file, between its marks."""
+    made = {"options": option_table, "keys": key_table}
+    return _MARKED.sub(lambda found: f"{found[1]}{made[found[2]](found[3])}{found[4]}", text)
 
 
 def option_table(kind: str) -> str:
     """One row per option of each component, and one for a component that has none."""
-    lines = ["| name | what it is | option | values | default | what it does |", "|---|---|---|---|---|---|"]
     registry = registry_of(kind)
+    rows = []
     for name in registry:
         component = registry.get(name)
-        rows = option_rows(component) or [("", "", "", "")]
-        for place, (option, values, default, told) in enumerate(rows):
+        for place, (option, values, default, told) in enumerate(option_rows(component) or [("", "", "", "")]):
             first = [f"`{name}`", component.about] if place == 0 else ["", ""]
-            cells = [*first, f"`{option}`" if option else "", values, f"`{default}`" if option else "", told]
-            lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
-    return "\n".join(lines) + "\n"
+            rows.append([*first, f"`{option}`" if option else "", values, f"`{default}`" if option else "", told])
+    return _table(["name", "what it is", "option", "values", "default", "what it does"], rows)
+
+
+def key_table(section: str) -> str:
+    """One row per key of a section of an experiment file, or of a table within one."""
+    sections = {each.name: kinds_of(each.kind)[0].options() for each in ExperimentFile.options()}
+    rows = [
+        [f"`{each.name}`", each.without_none().values, _default(each), each.help]
+        for each in {**sections, **ENTRIES}[section]
+    ]
+    return _table(["key", "values", "default", "what it does"], rows)
+
+
+def _default(option: Option) -> str:
+    if option.required:
+        return "required"
+    return f"`{toml_value(option.default)}`" if option.json_schema().get("default") not in (None, []) else ""
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    cells = [head, *([cell.replace("|", r"\|") for cell in row] for row in rows)]
+    first, *others = [f"| {' | '.join(row)} |\n" for row in cells]
+    return "".join([first, "|---" * len(head), "|\n", *others])
 
 
 def pages() -> dict[Path, str]:

@@ -196,7 +196,7 @@ def test_a_gate_that_looks_at_nothing_is_an_error(limits: GateLimits, told: str)
         ("max_gap = nan", "max_gap: expected a number, found nan"),
         ("min_worst_class = 140", "min_worst_class: expected percent"),
         ("axes = 3", r"axes: expected a table, found 3"),
-        ("only = 3", "only: expected a list, found 3"),
+        ("only = 3", "only: expected a list of text, found 3"),
         ("max_gap = ", "limits.toml"),
     ],
 )

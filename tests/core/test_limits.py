@@ -108,10 +108,18 @@ def test_in_python(call: Callable[[sp.Catalog], Any], message: str) -> None:
     [
         ("tasks = 3", f"tasks = {2**63 - 1}", "[tasks], tasks: expected a whole number from 1 to 10,000,000, found 9"),
         ("way = 2", f"way = {HUGE}", "[tasks], way: expected a whole number from 2 to 10,000, found 1"),
-        ("shots = [1]", f"shots = [{HUGE}]", "[tasks], shots: expected a whole number from 1 to 1,000,000, found 1"),
-        ("seeds = [0]", f"seeds = [{HUGE}]", "[tasks], seeds: expected a whole number from 0 to 9,223,372,036,854"),
+        (
+            "shots = [1]",
+            f"shots = [{HUGE}]",
+            "[tasks], shots: expected a list of whole numbers from 1 to 1,000,000, at least one, found",
+        ),
+        (
+            "seeds = [0]",
+            f"seeds = [{HUGE}]",
+            "[tasks], seeds: expected a list of whole numbers from 0 to 9,223,372,036,854",
+        ),
         ("seed = 0", f"seed = {HUGE}", "[evaluate], seed: expected a whole number from 0 to 9,223,372,036,854"),
-        ("workers = 1", f"workers = {HUGE}", "[runtime]: workers: expected a whole number from 1 to 10,000 or None"),
+        ("workers = 1", f"workers = {HUGE}", "[runtime], workers: expected a whole number from 1 to 10,000, found"),
     ],
 )
 def test_in_an_experiment_file(tmp_path: Path, line: str, value: str, place: str) -> None:

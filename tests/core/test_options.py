@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import FrozenInstanceError, dataclass
+from dataclasses import FrozenInstanceError, dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -55,6 +55,7 @@ def test_a_spelling_gives_the_same_component_again(**options: Any) -> None:
     tea = Tea(**options)
     assert DRINKS.make(tea.spelling) == tea
     assert DRINKS.make({"name": "tea", **tea.parameters()}) == tea
+    assert DRINKS.make({"name": tea.spelling, "cups": 7}) == replace(tea, cups=7)
 
 
 def test_only_what_differs_from_the_defaults_is_spelled() -> None:

@@ -68,7 +68,7 @@ def test_what_somebody_else_wrote_may_lack_and_add_fields_but_not_change_their_t
     assert TasksRecord.read(newer).way == 5
     for odd, message in (
         ({"way": True}, "way: expected a whole number, found True"),
-        ({"sampler": {"spelling": "no name"}}, "sampler.name: expected text, found None"),
+        ({"sampler": {"spelling": "no name"}}, "sampler.name: expected text, found nothing"),
         ({"sources": {"like": {"digest": 5}}}, "sources.like.digest: expected text, found 5"),
         ({"seed": "zero"}, "seed: expected a whole number, found 'zero'"),
     ):
@@ -91,7 +91,7 @@ def test_no_class_is_left_out_where_a_summary_names_none(summary: dict[str, Any]
 @pytest.mark.parametrize(
     ("summary", "message"),
     [
-        ({"classes_left_out": 5}, "summary.classes_left_out: expected a list, found 5"),
+        ({"classes_left_out": 5}, "summary.classes_left_out: expected a list of text, found 5"),
         ({"classes_left_out": [1]}, r"summary.classes_left_out\[0\]: expected text, found 1"),
         ({"tasks_in_all": "x"}, "summary.tasks_in_all: expected a whole number, found 'x'"),
     ],

@@ -142,4 +142,4 @@ def test_what_it_has_learned_is_in_the_file(name: str, tmp_path: Path) -> None:
 def test_its_own_settings_are_settings(name: str) -> None:
     objective = made(name)
     settings = TrainingSettings().with_values(objective.settings, name)
-    assert dict(settings.told()).items() >= dict(objective.settings).items()
+    assert settings.parameters().items() >= dict(objective.settings).items()

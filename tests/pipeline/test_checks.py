@@ -69,7 +69,8 @@ def refusal(world: Path, *changes: tuple[str, str], dry_run: bool = True) -> str
     [
         (
             [('folder = "out"', 'intervals = ["sampler", "image"]')],
-            "[output], intervals: unknown interval 'image': did you mean 'images'?",
+            "[output], intervals: expected a list of sampler or depletion or images or classes, at least one, found "
+            "['sampler', 'image']: did you mean 'images'?",
         ),
         (
             [('folder = "out"', 'intervals = ["images", "images"]')],
@@ -80,19 +81,20 @@ def refusal(world: Path, *changes: tuple[str, str], dry_run: bool = True) -> str
         ([("tasks = 12", "tasks = 0")], "[tasks], tasks: expected a whole number from 1 to 10,000,000, found 0"),
         (
             [("tasks = 12", "tasks = 12\nseeds = [0, -1]")],
-            "[tasks], seeds: expected a whole number from 0 to 9,223,372,036,854,775,807, found -1",
+            "[tasks], seeds: expected a list of whole numbers from 0 to 9,223,372,036,854,775,807, at least one, found "
+            "[0, -1]",
         ),
         ([("tasks = 12", "tasks = 12\nseeds = [1, 1]")], "[tasks], seeds: expected each once, found 1 twice"),
         (
-            [("tasks = 12", "tasks = 12\nseed = -1")],
-            "[tasks], seed: expected a whole number from 0 to 9,223,372,036,854,775,807, found -1",
+            [("tasks = 12", "tasks = 12\nseed = 1")],
+            "[tasks]: unknown key 'seed': did you mean 'seeds'?",
         ),
-        ([("shots = [1, 2]", "shots = [0]")], "[tasks], shots: expected a whole number from 1 to 1,000,000, found 0"),
+        ([("shots = [1, 2]", "shots = [0]")], "[tasks], shots: expected a list of whole numbers from 1 to 1,000,000"),
         ([("query = 4", "query = 0")], "[tasks], query: expected a whole number from 1 to 1,000,000, found 0"),
         ([("way = 3", "way = 1")], "[tasks], way: expected a whole number from 2 to 10,000, found 1"),
         (
             [('"random"', '{ name = "random", shots = [0] }')],
-            "[tasks], sampler 'random', shots: expected a whole number",
+            "[tasks], sampler 'random', shots: expected a list of whole numbers",
         ),
         ([("way = 3", "way = 6")], "[tasks], sampler 'random': 6 ways need at least 6 classes, the data has 5"),
         ([("way = 3", "way = 6"), ('"random", ', "")], "[tasks], sampler 'fewstab': 6 ways need at least 6 classes"),
@@ -148,9 +150,12 @@ def refusal(world: Path, *changes: tuple[str, str], dry_run: bool = True) -> str
             "[evaluate], seed: expected a whole number from 0 to 9,223,372,036,854,775,807, found -1",
         ),
         ([("workers = 1", 'workers = 1\ndevice = "gpu"')], "[runtime], device: device 'gpu' cannot be used"),
-        ([("workers = 1", "workers = 0")], "[runtime]: "),
+        ([("workers = 1", "workers = 0")], "[runtime], workers: "),
         ([('root = "world"', 'root = "wrld"')], "[catalog]: "),
-        ([('root = "world"', 'file = "contexts.parquet"\nlayout = "folder"')], "[catalog], layout: "),
+        (
+            [('root = "world"', 'file = "contexts.parquet"\nlayout = "folder"')],
+            "[catalog]: expected no layout beside file",
+        ),
     ],
 )
 def test_a_request_that_cannot_be_honoured_is_refused_by_its_place(

@@ -10,7 +10,7 @@ import pytest
 from shotproof.core.errors import InputError
 from shotproof.features.encoders.pixels import Pixels
 from shotproof.pipeline.experiment import Experiment
-from shotproof.pipeline.experiment_schema import experiment_schema
+from shotproof.pipeline.experiment_file import ExperimentFile
 from shotproof.tasks.fewstab.fewstab_sampler import FewStab
 
 WHOLE = """
@@ -78,7 +78,7 @@ def test_a_sampler_may_have_its_own_shape(tmp_path: Path) -> None:
 
 
 def test_the_schema_admits_the_file(tmp_path: Path) -> None:
-    schema = experiment_schema()
+    schema = ExperimentFile.json_schema()
     content = tomllib.loads(WHOLE)
     jsonschema.validate(content, schema)
     wrong: dict[str, Any] = tomllib.loads(WHOLE)
@@ -95,22 +95,22 @@ START = '[catalog]\nroot = "a"\n'
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", r"experiment.toml: expected a section \[catalog\]"),
+        ("", "experiment.toml: expected the section catalog"),
         ("[catalog]\n", r"experiment.toml, \[catalog\]: expected root"),
-        ('[catalog]\nroot = "a"\nfile = "b"\nlayout = "folder"\n', "layout: expected none beside file"),
+        ('[catalog]\nroot = "a"\nfile = "b"\nlayout = "folder"\n', "expected no layout beside file"),
         (
             f'{START}[tasks]\nfiles = ["a.parquet", "b/a.parquet"]\n',
             "files: expected each once, found 'a.parquet' twice",
         ),
-        (f"{START}[tasks]\nfiles = 3\n", "files must be list, not 3"),
+        (f"{START}[tasks]\nfiles = 3\n", r"\[tasks\], files: expected a list of paths, at least one, found 3"),
         ('[catalog]\nfile = "a"\nlable = "b"\n', "unknown key 'lable'"),
-        (f"{START}[task]\n", r"unknown section \[task\]: did you mean 'tasks'"),
-        (f"{START}[tasks]\nshot = [1]\n", "unknown key 'shot': it is shots, a list of numbers"),
+        (f"{START}[task]\n", "experiment.toml: unknown section 'task': did you mean 'tasks'"),
+        (f"{START}[tasks]\nshot = [1]\n", "unknown key 'shot': did you mean 'shots'"),
         (f"{START}[tasks]\nworkers = 2\n", r"unknown key 'workers': it is workers in \[runtime\]"),
         (f'{START}[features]\ndevice = "cpu"\n', r"it is device in \[runtime\]"),
         (
             f'{START}[features]\nstages = "some"\n[tasks]\nsamplers = ["random"]\n',
-            r'\[features\], stages: expected "all" or a list of numbers',
+            r"\[features\], stages: expected all or a list of whole numbers from 1 to .*, at least one, found 'some'",
         ),
         (
             f'{START}[features]\nencoders = ["pixels"]\nstages = "all"\n[tasks]\nsamplers = ["random"]\n',
@@ -118,22 +118,25 @@ START = '[catalog]\nroot = "a"\n'
         ),
         (
             f'{START}[output]\nprojection = "umap"\n[tasks]\nsamplers = ["random"]\n',
-            "projection must be pca or tsne or none, not 'umap'",
+            "projection: expected pca or tsne or none, found 'umap'",
         ),
-        (f"{START}[tasks]\nseeds = [0]\nseed = 1\n", "either seed or seeds"),
+        (f"{START}[tasks]\nseeds = [0]\nseed = 1\n", "unknown key 'seed': did you mean 'seeds'"),
         (
             f'{START}[tasks]\nsamplers = ["random"]\n[output]\nmismatch = "pool"\n',
-            "mismatch must be class or pooled, not 'pool': did you mean 'pooled'",
+            "mismatch: expected class or pooled, found 'pool': did you mean 'pooled'",
         ),
-        (f'{START}[tasks]\nway = "5"\n', "way must be a whole number, not '5'"),
-        (f"{START}[tasks]\nway = true\n", "way must be a whole number, not True"),
-        (f"{START}[tasks]\nshots = []\n", "shots must be a list of a whole number, at least one"),
-        (f'{START}[tasks]\nshots = ["1"]\n', "shots must be a list"),
-        (f"{START}[tasks]\nsamplers = [1]\n", "samplers must be a list of text or a table"),
+        (f'{START}[tasks]\nway = "5"\n', "way: expected a whole number from 2 to 10,000, found '5'"),
+        (f"{START}[tasks]\nway = true\n", "way: expected a whole number from 2 to 10,000, found True"),
+        (
+            f"{START}[tasks]\nshots = []\n",
+            r"shots: expected a list of whole numbers from 1 .*, at least one, found \[\]",
+        ),
+        (f'{START}[tasks]\nshots = ["1"]\n', "shots: expected a list of whole numbers"),
+        (f"{START}[tasks]\nsamplers = [1]\n", 'samplers: expected "NAME'),
         (f"{START}[tasks]\nsamplers = [{{ rounds = 1 }}]\n", 'expected "NAME'),
         (f'{START}[tasks]\nsamplers = ["fewstabb"]\n', "unknown sampler 'fewstabb': did you mean 'fewstab'"),
-        (f'{START}[tasks]\nsamplers = ["random", "random"]\n', "'random' is there twice"),
-        (f'{START}[tasks]\nsamplers = [{{ name = "random", shot = 1 }}]\n', "did you mean 'shots' instead of 'shot'"),
+        (f'{START}[tasks]\nsamplers = ["random", "random"]\n', "samplers: expected each once, found 'random' twice"),
+        (f'{START}[tasks]\nsamplers = [{{ name = "random", shot = 1 }}]\n', "unknown key 'shot': did you mean 'shots'"),
         (f'{START}[tasks]\nsamplers = [{{ name = "fewstab", suport = 1 }}]\n', "no option 'suport': did you mean"),
         (f'{START}[tasks]\nsamplers = ["random", {{ name = "hardest", like = "randm" }}]\n', "no like 'randm'"),
         (f'{START}[tasks]\nsamplers = [{{ name = "hardest", encoder = "lite" }}]\n', "no encoder 'lite'"),
@@ -144,11 +147,14 @@ START = '[catalog]\nroot = "a"\n'
         ),
         (f'{START}[features]\nencoders = ["pixels(size=0)"]\n', "size: expected a whole number"),
         (f'{START}[features]\nencoders = ["pixels", "pixels(size=8)", "pixels"]\n', "'pixels' twice"),
-        (f'{START}[features]\non_error = "skp"\n', "on_error must be raise or skip, not 'skp': did you mean 'skip'"),
+        (
+            f'{START}[features]\non_error = "skp"\n',
+            "expected raise or skip, found 'skp': did you mean 'skip'",
+        ),
         (f'{START}[evaluate]\nmethods = ["knnn"]\n', r"\[evaluate\], methods: unknown method 'knnn': did you"),
         (f'{START}[evaluate]\nmethods = ["ridge(penalty=-1)"]\n', "penalty: expected a number above 0, found -1"),
         (f'{START}[attributes]\nfile = "a"\ndetectors = ["photometric"]\n', "not several"),
-        ("catalog = 1\n", "catalog must be a section"),
+        ("catalog = 1\n", r"\[catalog\]: expected a table, found 1"),
         ("[catalog\n", "experiment.toml is not readable as TOML: "),
     ],
 )

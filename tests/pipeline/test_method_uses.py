@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 import shotproof as sp
-from shotproof.pipeline.experiment_schema import experiment_schema
+from shotproof.pipeline.experiment_file import ExperimentFile
 from shotproof.pipeline.steps.steps import file_name
 from shotproof.pipeline.study import Study, run
 from tests.experiment_files import assert_refused, up_to_results, write_experiment
@@ -98,16 +98,19 @@ def test_the_scores_are_those_of_evaluating_by_hand(done: tuple[Path, Study]) ->
     ("change", "expected"),
     [
         (('on = ["pixels"]', 'on = "pixel"'), "[evaluate], method 'ncc', on: 'pixel' is none of the encoders of [fea"),
-        (('on = ["pixels"]', "on = 1"), "[evaluate], method 'ncc': on must be text or list, not 1"),
+        (('on = ["pixels"]', "on = 1"), "[evaluate], method 'ncc', on: expected a list of text or"),
         (('on = ["pixels"]', "shots = [3]"), "[evaluate], method 'ncc', shots: there are no tasks of 3 shots: expec"),
         (
             ('on = ["pixels"]', "shots = [0]"),
-            "[evaluate], method 'ncc', shots: expected a whole number from 1 to 1,000,000",
+            "[evaluate], method 'ncc', shots: expected a list of whole numbers from 1 to 1,000,000",
         ),
         (('on = "nets/anil-1.model"', 'on = "anil-1.model"'), "[evaluate], method 'anil', on: 'anil-1.model' is none"),
         (('"model:nets/dn4.model", ', '"model:nets/dn4.model", on = "pixels", '), "[evaluate], method 'model:"),
         (('on = ["pixels"]', 'on = ["pixels", "pixels"]'), "[evaluate], method 'ncc', on: expected each once"),
-        (('nets/anil-2.model", shots', 'nets/anil-1.model", shots'), "[evaluate]: methods has 'anil' twice"),
+        (
+            ('nets/anil-2.model", shots', 'nets/anil-1.model", shots'),
+            "[evaluate], methods: expected each once, found 'anil' twice",
+        ),
         (('{ name = "ncc", on = ["pixels"] }', '"dn4"'), "[evaluate], methods: method 'dn4' needs local maps, but en"),
         (("nets/dn4.model", "nets/none.model"), "[evaluate], methods: model "),
     ],
@@ -128,4 +131,4 @@ def test_tasks_that_no_method_is_evaluated_on_are_refused(folder: Path) -> None:
 
 
 def test_the_schema_admits_the_file() -> None:
-    jsonschema.validate(tomllib.loads(EXPERIMENT), experiment_schema())
+    jsonschema.validate(tomllib.loads(EXPERIMENT), ExperimentFile.json_schema())

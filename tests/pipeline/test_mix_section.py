@@ -129,13 +129,13 @@ def test_interrupted_mixing_goes_on_where_it_stopped(world: Path) -> None:
     ("changes", "message"),
     [
         ((("gain = 6", "gian = 6"),), "[mix]: unknown key 'gian': did you mean 'gain'"),
-        ((("gain = 6", "margin_db = 6"),), "[mix]: unknown key 'margin_db': it is gain"),
+        ((("gain = 6", "margin_db = 6"),), "[mix]: unknown key 'margin_db': did you mean 'gain'"),
         ((("gain = 6", "dial = -1"),), "[mix], dial: expected a number of at least 0, found -1"),
         ((("gain = 6", 'peak = "alway"'),), "[mix], peak: expected clipping or always, found 'alway': did you mean"),
         ((("gain = 6", 'gain = "loud"'),), "[mix], gain: expected a number from -200 to 200, found 'loud'"),
         ((("gain = 6", "max_alike = 0.9"),), "[mix]: max_alike needs an embedding"),
         ((('embedding = "none"', 'embedding = "logmell"'),), "[mix]: unknown encoder 'logmell': did you mean 'logmel'"),
-        ((('mapping = "mapping.csv"', ""),), "[mix]: expected mapping, a TOML or CSV file or one of esc50"),
+        ((('mapping = "mapping.csv"', ""),), "[mix]: expected the key mapping: a TOML or CSV file, or one of esc50"),
         (
             (('"mapping.csv"', '"esc5"'),),
             "[mix], mapping: mapping esc5 is no file, nor one that comes with Shotproof: did",

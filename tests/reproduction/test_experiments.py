@@ -12,13 +12,13 @@ from reproduction import train
 
 from shotproof.cli.arguments import read_settings
 from shotproof.models.backbone import backbones
-from shotproof.pipeline.experiment_schema import experiment_schema
+from shotproof.pipeline.experiment_file import ExperimentFile
 from shotproof.training.train import stages_of
 
 FOLDER = Path(__file__).parents[2] / "reproduction"
 EXPERIMENTS = sorted(FOLDER.glob("*.toml"))
 TRAININGS = [*train.cub_trainings(), *train.sound_trainings()]
-SCHEMA = jsonschema.Draft202012Validator(experiment_schema())  # which tests/test_docs.py checks
+SCHEMA = jsonschema.Draft202012Validator(ExperimentFile.json_schema())  # which tests/test_docs.py checks
 SETTINGS = ("shot", "epochs", "tasks", "lr", "train-sampler")
 
 

@@ -18,7 +18,7 @@ import shotproof as sp
 from shotproof.pipeline.study import run
 from shotproof.results.results import Results
 from tests.experiment_files import write_experiment
-from tests.pipeline.test_models import write_model
+from tests.pipeline.model_files import write_model
 from tests.small_networks import write_world
 
 EXPERIMENT = """

@@ -17,13 +17,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from shotproof.core.errors import InputError, UnknownName, first_line
+from shotproof.core.errors import InputError, UnknownName, first_line, placed
 from shotproof.core.nouns import Medium, counted
 from shotproof.core.printable import NO_SECRETS, SECRET
 from shotproof.core.records import CatalogRecord
 from shotproof.core.storage.files import find_all
 from shotproof.core.storage.places import absolute, joined, shown, store_of, url_of
-from shotproof.core.tables import Tabular, conform, digest, find_rows, placed, read_table, require_unique, write_table
+from shotproof.core.tables import Tabular, conform, digest, find_rows, read_table, require_unique, write_table
 from shotproof.media.clip import SOUND_EXTENSIONS
 from shotproof.media.images import IMAGE_EXTENSIONS
 

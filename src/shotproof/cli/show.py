@@ -38,11 +38,11 @@ def show(
     """
     from shotproof.comparison import card_schema
     from shotproof.core.storage.files import is_there
-    from shotproof.pipeline import experiment_schema
+    from shotproof.pipeline import experiment_file
     from shotproof.pipeline.components import all_registries
 
     kinds = all_registries()
-    schemas = {"experiment": experiment_schema.SHIPPED, "card": card_schema.SHIPPED}
+    schemas = {"experiment": experiment_file.SHIPPED, "card": card_schema.SHIPPED}
     plural = what if what in (*kinds, RECIPES) else f"{what}s"
     if what is None:
         _show_kinds(kinds, as_json)

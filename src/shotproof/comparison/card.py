@@ -13,13 +13,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shotproof.core.errors import InputError
-from shotproof.core.json_records import as_json, from_json
+from shotproof.core.errors import InputError, placed
 from shotproof.core.nouns import counted
+from shotproof.core.plain_values import plain, typed
 from shotproof.core.records import Source
 from shotproof.core.storage.files import is_folder, is_there, read_json
 from shotproof.core.storage.whole_files import write_text
-from shotproof.core.tables import placed
 from shotproof.results.evaluated import check_metric
 from shotproof.results.origin import RANDOM
 from shotproof.stats.block import Block, Group, Loss
@@ -214,7 +213,7 @@ class Card:
 
     def to_json(self) -> dict[str, Any]:
         """As plain values, by the JSON Schema of cards; every field is there, null where there is no value."""
-        return {"kind": KIND, "format": FORMAT, **as_json(self)}
+        return {"kind": KIND, "format": FORMAT, **plain(self, whole=True)}
 
     @classmethod
     def from_json(cls, content: Any) -> Card:
@@ -228,7 +227,7 @@ class Card:
         if content.get("format") != FORMAT:
             raise InputError(f"format: expected {FORMAT}, found {content.get('format')!r}: made by another version")
         given = {key: value for key, value in content.items() if key not in ("kind", "format")}
-        read: Card = from_json(given, cls)
+        read: Card = typed(given, cls, strict=True)
         return read
 
     @classmethod

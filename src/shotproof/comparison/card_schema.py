@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from shotproof.comparison.card import FORMAT, KIND, Card
-from shotproof.core.json_records import json_schema
+from shotproof.core.plain_values import json_schema
 from shotproof.core.storage.whole_files import write_text
 
 SHIPPED = Path(__file__).parent / "card.schema.json"

@@ -34,7 +34,7 @@ import pyarrow as pa
 from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.estimate_rows import EstimateRow, group_rows
 from shotproof.core.errors import MissingExtra, UnknownName
-from shotproof.core.json_records import as_json
+from shotproof.core.plain_values import plain
 from shotproof.results.evaluated import Classifier
 from shotproof.results.origin import Design
 from shotproof.stats.block import Block, Group, Loss
@@ -99,7 +99,7 @@ def to_arrow(comparison: Comparison, table: str) -> pa.Table:
     if table not in _COLUMNS:
         raise UnknownName("table", table, _COLUMNS)
     schema = pa.schema([(name, _TYPES.get(name, pa.string())) for name in _COLUMNS[table]])
-    return pa.Table.from_pylist([as_json(row) for row in _ROWS[table](comparison)], schema)
+    return pa.Table.from_pylist([plain(row, whole=True) for row in _ROWS[table](comparison)], schema)
 
 
 def to_pandas(comparison: Comparison, table: str = "estimates") -> pd.DataFrame:

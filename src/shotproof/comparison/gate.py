@@ -18,10 +18,9 @@ from shotproof.comparison.card import Card, CardAxis
 from shotproof.comparison.dominance import Comparable, difference
 from shotproof.comparison.numbers import bounds, level, percent
 from shotproof.comparison.sentences import would_settle
-from shotproof.core.errors import InputError, Mismatch, did_you_mean
+from shotproof.core.errors import InputError, Mismatch, did_you_mean, placed
 from shotproof.core.plain_values import typed
 from shotproof.core.storage.files import read_toml
-from shotproof.core.tables import placed
 from shotproof.stats.intervals import Estimate, Interval, Spread, needed
 
 Outcome = Literal["pass", "fail", "cannot tell"]

@@ -16,9 +16,8 @@ from shotproof.comparison.card import AxisTasks, Card, CardAxis, CardTasks, axis
 from shotproof.comparison.compare_sets import compare_sets
 from shotproof.comparison.dominance import OWN_TASKS, Comparable
 from shotproof.core import tables
-from shotproof.core.errors import InputError, Mismatch
+from shotproof.core.errors import InputError, Mismatch, placed
 from shotproof.core.records import UNKNOWN, Source
-from shotproof.core.tables import placed
 from shotproof.results.evaluated import METRICS, Classifier, Metric, evaluated_sets
 from shotproof.results.origin import Origin, labels_of
 from shotproof.results.results import Results

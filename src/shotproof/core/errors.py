@@ -17,10 +17,11 @@ An InputError is a ValueError too, so that code which knows nothing of Shotproof
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import difflib
 import errno
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Self, TypeVar
 
 from shotproof.core.printable import told
@@ -84,6 +85,15 @@ class WriteFailed(ShotproofError):
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C ended work; the message says what is kept, and what the same command does next."""
+
+
+@contextlib.contextmanager
+def placed(place: str) -> Iterator[None]:
+    """Tell errors within it with this before their message."""
+    try:
+        yield
+    except InputError as error:
+        raise error.placed(place) from error
 
 
 def _restored(kind: type[E], message: str) -> E:

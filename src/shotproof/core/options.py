@@ -12,29 +12,26 @@ keys, the listings of the command line, the tables of the docs and the JSON Sche
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import importlib.util
 import math
-import numbers
-import types
+import operator
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Union, get_args, get_origin
+from typing import Any, ClassVar, Literal, Self, get_args, get_origin
 
 from shotproof.core.errors import InputError, MissingExtra, did_you_mean
-from shotproof.core.limits import MOST
-from shotproof.core.plain_values import shown
+from shotproof.core.limits import MOST, Limits
+from shotproof.core.plain_values import in_words, is_optional, json_schema, kinds_of, shown, typed
 from shotproof.core.spelling import write_call
-from shotproof.core.storage.files import check_path
+from shotproof.core.storage.files import check_path, is_there
 from shotproof.core.storage.places import absolute
-from shotproof.core.text import is_storable
 from shotproof.core.trust import Reach
 
 _RULE = "shotproof.option"
-_WORDS = {int: "a whole number", float: "a number", bool: "True or False", str: "text", Path: "a path"}
-_JSON_TYPES = {int: "integer", float: "number", bool: "boolean", str: "string", Path: "string"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +46,9 @@ class Option:
     path: its values name files, which an experiment file gives relative to itself
     recorded: it decides what comes out; one that does not (a server's address, say) is neither spelled nor recorded
     downloads: if true, something may be downloaded
+    distinct: a list of it has at least one value, and none of them twice
+    single: a value alone is a list of one, in a file
+    also: other names that people look for it by
     """
 
     name: str
@@ -64,40 +64,64 @@ class Option:
     path: bool = False
     recorded: bool = True
     downloads: bool = False
+    distinct: bool = False
+    single: bool = False
+    also: tuple[str, ...] = ()
 
     @property
     def values(self) -> str:
         """What may be given, in words: `a whole number of at least 1`, `hard or easy`."""
-        named = " or ".join(map(str, self.choices)) or " or ".join(_in_words(kind, self) for kind in _kinds(self.kind))
-        return f"{named} or None" if _optional(self.kind) else named
+        if self.choices:
+            return " or ".join(map(str, self.choices)) + " or None" * is_optional(self.kind)
+        return in_words(self.kind, self._bounds) + ", at least one" * self.distinct
 
     def check(self, value: Any) -> Any:
-        """The value, in the option's own type; InputError where it cannot be one.
+        """Return the value in the option's own type.
+
+        Raises:
+            InputError: it cannot be one; the message has what was expected, what was found, and the nearest choice.
 
         Example:
             >>> Option("rounds", int, 1, "rounds of swaps", least=1).check(0)
             Traceback (most recent call last):
             shotproof.core.errors.InputError: rounds: expected a whole number of at least 1, found 0
         """
-        if value is None and _optional(self.kind):
+        if value is None and is_optional(self.kind):
             return None
-        if self.choices:
-            if value in self.choices and not isinstance(value, bool):
-                return value
-            near = did_you_mean(str(value), map(str, self.choices)) if isinstance(value, str) else ""
-            raise InputError(f"{self.name}: expected {' or '.join(map(str, self.choices))}, found {shown(value)}{near}")
-        for kind in _kinds(self.kind):
-            fits, cast = _fitting(value, kind)
-            if fits and self._in_range(cast):
-                self._check_path(cast)
-                return cast
-        raise InputError(f"{self.name}: expected {self.values}, found {shown(value)}")
+        cast: Any = None
+        with contextlib.suppress(InputError):
+            cast = typed(value, Literal[self.choices] if self.choices else self.kind, self.name)
+        is_empty = self.distinct and cast == () != self.default
+        if (cast is None and self.kind is not Any) or is_empty or not self._in_range(cast):
+            raise InputError(f"{self.name}: expected {self.values}, found {shown(value)}{self._near(value)}")
+        if self.distinct and isinstance(cast, tuple):
+            require_distinct(self.name, cast)
+        self._check_path(cast)
+        return cast
+
+    def without_none(self) -> Option:
+        """Return the option as a file has it, which has no None: what is not given is left out."""
+        return dataclasses.replace(self, kind=functools.reduce(operator.or_, kinds_of(self.kind)))
+
+    def _near(self, value: Any) -> str:
+        """Return the choice that is nearest to the first value that is none."""
+        choices = self.choices or [
+            choice
+            for kind in kinds_of(self.kind)
+            for one in (kind, *get_args(kind))
+            if get_origin(one) is Literal
+            for choice in get_args(one)
+        ]
+        listed = value if isinstance(value, list | tuple) else [value]
+        wrong = [one for one in listed if isinstance(one, str) and one not in choices]
+        return did_you_mean(wrong[0], map(str, choices)) if choices and wrong else ""
 
     def _check_path(self, value: Any) -> None:
         """Refuse a path that no file can have, so that whoever looks for it need not."""
         try:
-            if isinstance(value, Path) or (self.path and isinstance(value, str)):
-                check_path(value)
+            for one in value if isinstance(value, tuple) else [value]:
+                if isinstance(one, Path) or (self.path and isinstance(one, str)):
+                    check_path(one)
         except OSError as error:
             raise InputError(f"{self.name}: expected a path, found {shown(str(value))}: {error.strerror}") from error
 
@@ -114,16 +138,29 @@ class Option:
             or (self.above is not None and value <= self.above)
         )
 
+    @property
+    def _bounds(self) -> str:
+        """Return the bounds of a number in words."""
+        if self.above is not None:
+            return f" above {_grouped(self.above)}" + ("" if self.most is None else f", at most {_grouped(self.most)}")
+        if self.least is not None and self.most is not None:
+            return f" from {_grouped(self.least)} to {_grouped(self.most)}"
+        if self.least is not None:
+            return f" of at least {_grouped(self.least)}"
+        return "" if self.most is None else f" of at most {_grouped(self.most)}"
+
     def json_schema(self) -> dict[str, Any]:
-        """The option as a property of a JSON Schema."""
+        """Return the option as a property of a JSON Schema."""
         schema: dict[str, Any] = {"description": self.help}
         if self.choices:
-            schema["enum"] = [*self.choices, *([None] if _optional(self.kind) else [])]
+            schema["enum"] = [*self.choices, *([None] if is_optional(self.kind) else [])]
         else:
             bounds = {"minimum": self.least, "maximum": self.most, "exclusiveMinimum": self.above}
             limits = {key: bound for key, bound in bounds.items() if bound is not None}
-            kinds = [_json_kind(kind, limits) for kind in _kinds(self.kind)]
-            schema |= kinds[0] if len(kinds) == 1 else {"anyOf": kinds}
+            of_value = json_schema(self.without_none().kind, limits)
+            schema |= {"anyOf": [of_value, of_value["items"]]} if self.single else of_value
+        if self.distinct:
+            schema |= {"minItems": 1, "uniqueItems": True}
         if not self.required and isinstance(self.default, bool | int | float | str | list | tuple):
             schema["default"] = list(self.default) if isinstance(self.default, tuple) else self.default
         return schema
@@ -136,24 +173,32 @@ def option(
     least: float | None = None,
     most: float | None = None,
     above: float | None = None,
+    within: Limits | None = None,
     choices: Sequence[Any] = (),
     argument: bool = False,
     path: bool = False,
     recorded: bool = True,
     downloads: bool = False,
+    distinct: bool = False,
+    single: bool = False,
+    also: Sequence[str] = (),
 ) -> Any:
     """A field of a component's record, with what its values may be; without a default it must be given.
 
     Args:
-        default: the value where none is given
+        default: the value if none is given, or a function that gives it
         help: one line on what it does
         least, most, above: bounds of numbers; `above` itself is not allowed; whole numbers are at most 10,000,000 where
             `most` says nothing else
+        within: both bounds of a whole number
         choices: the only values
         argument: spelled after a colon, as in `hf:MODEL`
         path: values name files
         recorded: False for what has no say in what comes out: components that differ in it alone are equal
         downloads: a value of True allows a download
+        distinct: a list has at least one value, and none of them twice
+        single: in a file, a value alone is a list of one
+        also: other names that people look for it by; messages name the right one
 
     Returns:
         The dataclass field.
@@ -169,9 +214,12 @@ def option(
         Traceback (most recent call last):
         shotproof.core.errors.InputError: transform 'Halved': times: expected a whole number from 1 to 8, found 9
     """
+    least, most = (within.least, within.most) if within else (least, most)
     rule = {"help": help, "least": least, "most": most, "above": above, "choices": tuple(choices)}
     rule |= {"argument": argument, "path": path, "recorded": recorded, "downloads": downloads}
-    return dataclasses.field(default=default, compare=recorded, metadata={_RULE: rule})
+    rule |= {"distinct": distinct, "single": single, "also": tuple(also)}
+    given: dict[str, Any] = {"default_factory" if callable(default) else "default": default}
+    return dataclasses.field(**given, compare=recorded, metadata={_RULE: rule})
 
 
 class Checked:
@@ -189,6 +237,18 @@ class Checked:
         """Its options, in the order of the record."""
         of: Any = cls
         return _options(of)
+
+    @classmethod
+    def require_known(cls, names: Iterable[str], problem: str) -> None:
+        """Refuse, with InputError that has the nearest name, names that none of its options has."""
+        known = [each.name for each in cls.options()]
+        for name in names:
+            if name not in known:
+                raise InputError(f"{problem} '{name}'{did_you_mean(name, known)}")
+
+    def parameters(self) -> dict[str, Any]:
+        """Every option with its value, for the record."""
+        return {each.name: getattr(self, each.name) for each in self.options() if each.recorded}
 
     @property
     def _title(self) -> str:
@@ -208,21 +268,34 @@ class Component(Checked):
     example: ClassVar[str] = ""
 
     @classmethod
-    def with_options(cls, name: str, given: Mapping[str, Any]) -> typing.Self:
+    def with_options(cls, name: str, given: Mapping[str, Any]) -> Self:
         """One with these options; InputError with the nearest name for one that there is not.
 
         Args:
             name: what the user called it, for messages
             given: values by option
         """
-        known = {each.name: each for each in cls.options()}
-        for key in given:
-            if key not in known:
-                raise InputError(f"{cls.kind} '{name}' has no option '{key}'{did_you_mean(key, known)}")
-        missing = [each.name for each in known.values() if each.required and each.name not in given]
+        cls.require_known(given, f"{cls.kind} '{name}' has no option")
+        missing = [each.name for each in cls.options() if each.required and each.name not in given]
         if missing:
             raise InputError(f"{cls.kind} '{name}' needs {', '.join(missing)}: {_spelled_example(name, cls, missing)}")
         return cls(**given)
+
+    @classmethod
+    def json_schema(cls) -> dict[str, Any]:
+        """Return the JSON Schema of what names a component of its kind."""
+        from shotproof.core.registry import registries
+
+        return registries[cls.kind].json_schema()
+
+    def found_from(self, folder: Path) -> Self:
+        """Return the component with files that its options name, and that lie in a folder, as paths from there."""
+        moved = {}
+        for each in self.options():
+            value = getattr(self, each.name)
+            if each.path and isinstance(value, str | Path) and is_there(folder / value):
+                moved[each.name] = type(value)(folder / value)
+        return dataclasses.replace(self, **moved) if moved else self  # type: ignore[type-var]
 
     @property
     def name(self) -> str:
@@ -242,10 +315,6 @@ class Component(Checked):
         arguments = [getattr(self, each.name) for each in self.options() if each.argument]
         argument = "".join(f":{value}" for value in arguments if value != "")
         return write_call(f"{self.name}{argument}", differing)
-
-    def parameters(self) -> dict[str, Any]:
-        """Every option with its value, for the record."""
-        return {each.name: getattr(self, each.name) for each in self.options() if each.recorded}
 
     def reaches(self) -> Iterator[Reach]:
         """Give what it touches beside the data: files that its options name, and downloads that they allow."""
@@ -302,7 +371,7 @@ def _options(cls: type[Any]) -> tuple[Option, ...]:
 def _rule(each: dataclasses.Field[Any], annotated: Any) -> dict[str, Any]:
     """What `option` says of a field, with the bound of whole numbers."""
     rule = dict(each.metadata.get(_RULE, {}))
-    kinds = _kinds(annotated)
+    kinds = kinds_of(annotated)
     if rule.get("most") is None and int in (*kinds, *(of for kind in kinds for of in get_args(kind))):
         rule["most"] = MOST
     return rule
@@ -310,88 +379,26 @@ def _rule(each: dataclasses.Field[Any], annotated: Any) -> dict[str, Any]:
 
 def _literals(annotated: Any) -> dict[str, Any]:
     """The choices of an option whose type names all of its values."""
-    literals = [kind for kind in _kinds(annotated) if get_origin(kind) is Literal]
-    return {"choices": get_args(literals[0])} if literals and literals == _kinds(annotated) else {}
+    literals = [kind for kind in kinds_of(annotated) if get_origin(kind) is Literal]
+    return {"choices": get_args(literals[0])} if literals and literals == kinds_of(annotated) else {}
 
 
-def _kinds(annotated: Any) -> list[Any]:
-    """The types of a union, without None."""
-    if get_origin(annotated) in (Union, types.UnionType):
-        return [kind for kind in get_args(annotated) if kind is not type(None)]
-    return [annotated]
+def require_distinct(name: str, values: Sequence[Any]) -> None:
+    """Refuse a list that has something twice."""
+    for index, value in enumerate(values):
+        if value in values[:index]:
+            found = value if isinstance(value, int | float) else f"'{value}'"
+            raise InputError(f"{name}: expected each once, found {found} twice")
 
 
-def _optional(annotated: Any) -> bool:
-    return get_origin(annotated) in (Union, types.UnionType) and type(None) in get_args(annotated)
-
-
-def _fitting(value: Any, kind: Any) -> tuple[bool, Any]:
-    """Whether a value is of the kind, and the value in that kind: a list becomes a tuple, an int a float."""
-    if kind is Any:
-        return True, value
-    if get_origin(kind) is Literal:
-        return value in get_args(kind), value
-    if get_origin(kind) in (tuple, list):
-        return _fitting_list(value, kind)
-    if kind is bool or isinstance(value, bool):
-        return kind is bool and isinstance(value, bool), value
-    if kind is str:
-        return isinstance(value, str) and is_storable(value), value
-    # NumPy's numbers are taken too, and become Python's.
-    casts = {int: numbers.Integral, float: numbers.Real, Path: str | Path}
-    if kind in casts:
-        fits = isinstance(value, casts[kind])
-        try:
-            return fits, kind(value) if fits else value
-        except OverflowError:  # a whole number that is too large for a float
-            return False, value
-    return isinstance(value, get_origin(kind) or kind), value
-
-
-def _fitting_list(value: Any, kind: Any) -> tuple[bool, Any]:
-    if isinstance(value, str) or not isinstance(value, Sequence):
-        return False, value
-    of = get_args(kind)
-    open_ended = get_origin(kind) is list or of[1:] == (...,)
-    if not open_ended and len(of) != len(value):
-        return False, value
-    pairs = [_fitting(one, of[0] if open_ended else of[place]) for place, one in enumerate(value)]
-    return all(fits for fits, _ in pairs), tuple(cast for _, cast in pairs)
-
-
-def _in_words(kind: Any, rule: Option) -> str:
-    if get_origin(kind) is Literal:
-        return " or ".join(map(str, get_args(kind)))
-    if get_origin(kind) in (tuple, list):
-        of = get_args(kind)
-        count = "a list of" if get_origin(kind) is list or of[1:] == (...,) else f"{len(of)}"
-        return f"{count} {_in_words(of[0], rule).removeprefix('a ').replace('number', 'numbers', 1)}"
-    words = _WORDS.get(kind, getattr(kind, "__name__", str(kind)))
-    if kind not in (int, float):
-        return words
-    if rule.above is not None:
-        words = f"{words} above {_grouped(rule.above)}"
-        return words if rule.most is None else f"{words}, at most {_grouped(rule.most)}"
-    if rule.least is not None and rule.most is not None:
-        return f"{words} from {_grouped(rule.least)} to {_grouped(rule.most)}"
-    if rule.least is not None:
-        return f"{words} of at least {_grouped(rule.least)}"
-    return words if rule.most is None else f"{words} of at most {_grouped(rule.most)}"
+def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of a table that has these keys and no others."""
+    return {"type": "object", "properties": dict(properties), "additionalProperties": False}
 
 
 def _grouped(bound: float) -> str:
     """A bound in words: 10,000,000, 0.5."""
     return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
-
-
-def _json_kind(kind: Any, limits: dict[str, Any]) -> dict[str, Any]:
-    if get_origin(kind) is Literal:
-        return {"enum": list(get_args(kind))}
-    if get_origin(kind) in (tuple, list):
-        return {"type": "array", "items": _json_kind(get_args(kind)[0], limits)}
-    if kind not in _JSON_TYPES:
-        return {}
-    return {"type": _JSON_TYPES[kind], **(limits if kind in (int, float) else {})}
 
 
 def _spelled_example(name: str, cls: type[Component], missing: Sequence[str]) -> str:

@@ -13,11 +13,12 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pkgutil import resolve_name
+from types import MappingProxyType
 from typing import Any, Generic, Self, TypeVar
 
 from shotproof.core.declared import declared
 from shotproof.core.errors import InputError, UnknownName
-from shotproof.core.options import Component
+from shotproof.core.options import Component, object_schema
 from shotproof.core.runtime.carried import carry
 from shotproof.core.spelling import parse_spelling
 from shotproof.core.trust import Reach, require_trust, table_text, trusting
@@ -126,13 +127,15 @@ class Registry(Generic[T]):
         if isinstance(given, str):
             name, argument, own = parse_spelling(given, self.kind)
         elif isinstance(given, Mapping) and isinstance(given.get("name"), str):
-            name, argument, own = given["name"], None, {key: value for key, value in given.items() if key != "name"}
+            name, argument, own = parse_spelling(given["name"], self.kind)
+            own = {**own, **{key: value for key, value in given.items() if key != "name"}}
         else:
             raise InputError(
                 f"expected a {self.kind}: a spelling such as '{self.names()[0]}', a table with a name, or an object "
                 f"of a class derived from {self.kind.title()}; found {type(given).__name__}"
             )
-        spelled = given if isinstance(given, str) and not options else table_text({"name": name, **own, **options})
+        table = given if isinstance(given, Mapping) else {"name": name, **own}
+        spelled = given if isinstance(given, str) and not options else table_text({**table, **options})
         component = self.get(name, spelled)
         if argument is not None:
             option = next((each for each in component.options() if each.argument), None)
@@ -143,6 +146,24 @@ class Registry(Generic[T]):
         for reach in made.reaches():
             require_trust(reach, spelled)
         return made
+
+    def json_schema(self, further: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+        """Return the JSON Schema of what names a component: a spelling, or a table of a name and options.
+
+        Args:
+            further: keys of the table beside the component's options, each with its schema
+        """
+        tables = [
+            object_schema({"name": {"const": name}, **self._option_schemas(name), **further})
+            | {"title": name, "description": self.get(name).about, "required": ["name"]}
+            for name in self.names()
+        ]
+        spelled = {"type": "string", "pattern": r"[(:]"}
+        any_spelled = object_schema({"name": spelled, **further}) | {"required": ["name"]}
+        return {"anyOf": [{"enum": self.names()}, spelled, *tables, any_spelled]}
+
+    def _option_schemas(self, name: str) -> dict[str, Any]:
+        return {each.name: each.json_schema() for each in self.get(name).options()}
 
     def name_of(self, component: type[Component]) -> str:
         """The name under which a class is registered; the name of the class where it is not."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from shotproof.core.errors import InputError, Mismatch, MissingExtra, did_you_mean, first_line
+from shotproof.core.errors import InputError, Mismatch, MissingExtra, did_you_mean, first_line, placed
 from shotproof.core.nouns import counted
 from shotproof.core.plain_values import plain, typed
 from shotproof.core.records import Header, Meta, Record
@@ -306,15 +306,6 @@ def read_parquet_schema(path: Path, what: str) -> pa.Schema:
     if rows > MOST_ROWS:
         raise InputError(f"{what}: expected at most {MOST_ROWS:,} rows, found {rows:,}")
     return schema
-
-
-@contextlib.contextmanager
-def placed(place: str) -> Iterator[None]:
-    """Tell errors within it with this before their message."""
-    try:
-        yield
-    except InputError as error:
-        raise error.placed(place) from error
 
 
 def read_meta(schema: pa.Schema, what: str) -> Meta:

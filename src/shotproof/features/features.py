@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.errors import InputError, Mismatch, did_you_mean
+from shotproof.core.errors import InputError, Mismatch, did_you_mean, placed
 from shotproof.core.nouns import counted
 from shotproof.core.records import FeaturesRecord, Source
 from shotproof.core.tables import (
@@ -23,7 +23,6 @@ from shotproof.core.tables import (
     digest,
     find_rows,
     list_values,
-    placed,
     read_parquet_schema,
     read_table,
     require_unique,

@@ -16,7 +16,7 @@ import safetensors
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from shotproof.core.errors import InputError, WriteFailed, first_line
+from shotproof.core.errors import InputError, WriteFailed, first_line, placed
 from shotproof.core.nouns import counted
 from shotproof.core.plain_values import plain, typed
 from shotproof.core.records import Header, Maker, ModelRecord
@@ -24,7 +24,7 @@ from shotproof.core.spelling import parse_spelling
 from shotproof.core.storage.files import parse_json, require_file
 from shotproof.core.storage.places import url_of
 from shotproof.core.storage.whole_files import whole_file
-from shotproof.core.tables import FORMAT, placed
+from shotproof.core.tables import FORMAT
 from shotproof.models.backbone import Backbone, backbones
 from shotproof.models.network import IN_TRAINING_ONLY, MOMENTUM, TEACHER, FewShotNetwork
 from shotproof.models.objective import Objective, objectives

@@ -3,95 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from typing import Any
+from pathlib import Path
+from typing import ClassVar
 
 from shotproof.core.errors import InputError, did_you_mean
-from shotproof.core.limits import QUERY, SHOT, TASKS, WAY
+from shotproof.core.limits import QUERY, SEED, SHOT, TASKS, WAY
 from shotproof.core.nouns import counted
+from shotproof.core.options import option
+from shotproof.core.sections import Entry, Section
 from shotproof.core.spelling import parse_spelling
 from shotproof.features.encoder import Encoder
-from shotproof.pipeline.table_reader import TableReader
-from shotproof.tasks.sampler import Sampler, samplers
-
-# What a sampler's table may say beside the sampler's own options.
-SAMPLER_KEYS = ("name", "encoder", "like", "attributes", "split", "way", "shots", "query", "tasks", "seeds")
+from shotproof.pipeline.method_uses import encoder_named
+from shotproof.tasks.sampler import Sampler
 
 
 @dataclass(frozen=True)
-class Draw:
-    """One entry of the samplers: which tasks to draw, by what.
+class Design(Section):
+    """The tasks that are drawn, whoever draws them."""
 
-    encoder: whose features the sampler is given, by its spelling; None: of the first encoder
-    like: the spelling of a sampler before it, whose queries are taken over
-    attributes: the name of one set of attributes; None: all of them, one after the other
-    """
-
-    sampler: Sampler
-    encoder: str | None
-    like: str | None
-    attributes: str | None
-    split: str | None
-    way: int
-    shots: tuple[int, ...]
-    query: int
-    tasks: int | None
-    seeds: tuple[int, ...]
+    split: str | None = option(None, "the split to draw from; needed if there are several")
+    way: int = option(5, "classes per task", within=WAY, also=("ways",))
+    shots: tuple[int, ...] = option(
+        (1, 5), "support items per class, one by one", within=SHOT, distinct=True, also=("shot",)
+    )
+    query: int = option(15, "query items per class", within=QUERY, also=("queries",))
+    tasks: int | None = option(
+        None, "number of tasks; unless given 600, or as many as a sampler such as depletion can draw", within=TASKS
+    )
+    seeds: tuple[int, ...] = option((0,), "one task set per seed", within=SEED, distinct=True, also=("seed",))
 
 
-def read_draws(read: TableReader, encoders: Sequence[Encoder], sets: Sequence[str]) -> tuple[Draw, ...]:
-    """The samplers' entries.
+@dataclass(frozen=True, kw_only=True)
+class Draw(Design, Entry):
+    """One entry of the samplers: which tasks to draw, by what."""
+
+    kind: ClassVar[str] = "sampler"
+
+    sampler: Sampler = option(help="what draws them")
+    encoder: str | None = option(
+        None, "whose features it searches: one of [features], by its spelling or its name; the first unless given"
+    )
+    like: str | None = option(
+        None, "an earlier sampler whose classes and queries it reuses, so that both are compared task by task"
+    )
+    attributes: str | None = option(None, "one set of attributes, by name; all of them, one by one, unless given")
+
+
+def resolve_draws(
+    draws: Sequence[Draw], encoders: Sequence[Encoder], sets: Sequence[str], folder: Path
+) -> tuple[Draw, ...]:
+    """Look up what the samplers' entries name.
 
     Args:
-        read: the experiment's tables
-        encoders: those that it has
+        draws: the entries, as a file has them
+        encoders: those of the experiment
         sets: the names of its sets of attributes
+        folder: of its file
 
     Returns:
-        The draws, in the order given.
+        The draws, in the order given, with whole spellings.
 
     Raises:
         InputError: an entry cannot be; the message says where.
     """
-    draws: list[Draw] = []
-    usual = [] if "files" in read.content.get("tasks", {}) else ["random", "fewstab"]
-    for entry in read.items("tasks", "samplers", (str, dict), usual):
-        table = dict(entry) if isinstance(entry, dict) else {"name": entry}
-        own = {key: value for key, value in table.items() if key not in SAMPLER_KEYS}
-        hint = {"shot": "shots", "seed": "seeds", "queries": "query", "ways": "way"}
-        for key in own:
-            if key in hint:
-                raise InputError(f", [tasks], samplers: did you mean '{hint[key]}' instead of '{key}'?")
-        if not isinstance(table.get("name"), str):
-            raise InputError(f', [tasks], samplers: {entry!r}, expected "NAME(option=value)" or {{ name = "NAME" }}')
-        sampler = read.make("tasks", "samplers", table["name"], samplers, own)
-        shared = dict(read.content.get("tasks", {}))
-        if "seeds" in table:
-            shared.pop("seed", None)
-        own_shape = TableReader({"tasks": {**shared, **table}}, read.folder, (str(sampler), tuple(table)))
-        draw = Draw(
-            sampler=sampler,
-            encoder=_encoder(read, table.get("encoder"), encoders, sampler),
-            like=_known("like", table.get("like"), [str(one.sampler) for one in draws], sampler),
-            attributes=_known("attributes", table.get("attributes"), sets, sampler),
-            split=own_shape.value("tasks", "split", str, None),
-            way=own_shape.number("tasks", "way", 5, WAY),
-            shots=own_shape.numbers("tasks", "shots", [1, 5], SHOT),
-            query=own_shape.number("tasks", "query", 15, QUERY),
-            tasks=own_shape.number("tasks", "tasks", None, TASKS),
-            seeds=own_shape.seeds(),
+    resolved: list[Draw] = []
+    for draw in draws:
+        encoder = None if draw.encoder is None else encoder_named(draw.encoder, encoders, folder)
+        draw = replace(
+            draw,
+            encoder=str(encoder) if encoder else _known("encoder", draw, [str(one) for one in encoders]),
+            like=_known("like", draw, [str(before) for before in resolved]),
+            attributes=_known("attributes", draw, sets),
         )
-        if draw in draws:
-            raise InputError(f", [tasks], samplers: '{sampler}' is there twice")
         _check_data(draw, sets)
-        _check_like(draw, draws)
-        draws.append(draw)
-    return tuple(draws)
+        _check_like(draw, resolved)
+        resolved.append(draw)
+    return tuple(resolved)
 
 
 def _check_data(draw: Draw, sets: Sequence[str]) -> None:
-    """Refuse a sampler that needs attributes where there are none, or that is given what it has no use for."""
+    """Refuse a sampler that needs attributes if there are none, or that is given what it has no use for."""
     sampler = draw.sampler
     if "attributes" in sampler.needs and not sets:
         raise InputError(
@@ -107,30 +100,23 @@ def _check_like(draw: Draw, before: Sequence[Draw]) -> None:
     """Refuse a set that is to be like another one which has no tasks of its shots and seeds."""
     if draw.like is None:
         return
-    liked = [one for one in before if str(one.sampler) == draw.like]
-    there = {place for one in liked for place in product(one.shots, one.seeds)}
+    liked = [other for other in before if str(other) == draw.like]
+    there = {place for other in liked for place in product(other.shots, other.seeds)}
     for shot, seed in product(draw.shots, draw.seeds):
         if (shot, seed) not in there:
             raise InputError(
-                f", [tasks], sampler '{draw.sampler}', like: '{draw.like}' has no tasks of {counted(shot, 'shot')} "
+                f", [tasks], sampler '{draw}', like: '{draw.like}' has no tasks of {counted(shot, 'shot')} "
                 f"and seed {seed}: give both the same shots and seeds"
             )
 
 
-def _encoder(read: TableReader, given: Any, encoders: Sequence[Encoder], sampler: Sampler) -> str | None:
-    """The spelling of the encoder that is named so; None where nothing is given."""
-    found = read.encoder_named(given, encoders) if isinstance(given, str) else None
-    return str(found) if found is not None else _known("encoder", given, [str(one) for one in encoders], sampler)
-
-
-def _known(key: str, given: Any, known: Sequence[str], sampler: Sampler) -> str | None:
-    """One of the known spellings, or of their bare names; None where nothing is given."""
-    if given is None:
+def _known(key: str, draw: Draw, known: Sequence[str]) -> str | None:
+    """Return the known spelling that an entry names by it, or by its bare name; None if it names none."""
+    name = getattr(draw, key)
+    if name is None:
         return None
-    for one in known:
-        if given == one or (one and given == parse_spelling(one)[0]):
-            return one
+    for spelling in known:
+        if name == spelling or (spelling and name == parse_spelling(spelling)[0]):
+            return spelling
     before = " before it" if key == "like" else ""
-    raise InputError(
-        f", [tasks], sampler '{sampler}': there is no {key} '{given}'{before}{did_you_mean(str(given), known)}"
-    )
+    raise InputError(f", [tasks], sampler '{draw}': there is no {key} '{name}'{before}{did_you_mean(name, known)}")

@@ -47,61 +47,34 @@ intervals = ["images", "sampler"]
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
-from shotproof.analysis.explanation.mismatch import MISMATCHES, Pooling
-from shotproof.analysis.projection import PAGE_PROJECTIONS
-from shotproof.attributes.detector import Detector, detectors
+from shotproof.analysis.explanation.mismatch import Pooling
+from shotproof.attributes.detector import Detector
 from shotproof.catalog.layout import Layout, layouts
-from shotproof.core.errors import InputError, did_you_mean
-from shotproof.core.limits import COUNT, SEED
+from shotproof.core.errors import InputError, placed
+from shotproof.core.sections import Place
 from shotproof.core.storage.files import read_toml
+from shotproof.core.storage.places import joined
 from shotproof.core.storage.store import OnError
 from shotproof.core.trust import Trust, named_by_experiment, trusting
 from shotproof.features.encoder import Encoder, encoders
-from shotproof.features.transforms import Transform, transforms
+from shotproof.features.transforms import Transform
 from shotproof.learners.adaptation.adaptation import Adaptation
-from shotproof.learners.method import Method
+from shotproof.learners.method import DEFAULT_METHODS, Method, make_method
 from shotproof.learners.model_head import ModelHead
-from shotproof.pipeline.draw_entries import Draw, read_draws
-from shotproof.pipeline.method_uses import MethodUse, encoders_of_models, read_methods, read_uses
-from shotproof.pipeline.mix_section import MIX_KEYS, Mixing, read_mixing
-from shotproof.pipeline.table_reader import TableReader
-from shotproof.pipeline.tune_on import TuneOn, read_tune_on
-from shotproof.results.evaluated import METRICS
+from shotproof.pipeline.draw_entries import Draw, resolve_draws
+from shotproof.pipeline.experiment_file import AttributesSection, EvaluateSection, ExperimentFile, TuneOn
+from shotproof.pipeline.method_uses import MethodUse, encoders_of_models, resolve_uses
+from shotproof.pipeline.mix_section import Mixing
 from shotproof.stats.intervals import Covers
 
-SECTIONS: dict[str, tuple[str, ...]] = {
-    "catalog": ("root", "file", "layout", "splits", "split", "names", "name"),
-    "mix": MIX_KEYS,
-    "attributes": ("detectors", "sets", "file", "files"),
-    "features": ("encoders", "stages", "transforms", "on_error"),
-    "tasks": ("split", "way", "shots", "query", "tasks", "seed", "seeds", "samplers", "files", "placebo"),
-    "evaluate": ("methods", "model", "models", "tune_on", "allow_seen", "seed"),
-    "runtime": ("engine", "workers", "device", "batch_size", "cache"),
-    "output": ("folder", "title", "intervals", "metric", "projection", "mismatch"),
-}
-ON_ERROR = get_args(OnError)
-ALL_STAGES = "all"
-_MOVED = {
-    ("mix", "margin_db"): "gain",
-    ("features", "device"): "device in [runtime]",
-    ("features", "batch_size"): "batch_size in [runtime]",
-    ("features", "workers"): "workers in [runtime]",
-    ("features", "cache"): "cache in [runtime]",
-    ("tasks", "workers"): "workers in [runtime]",
-    ("evaluate", "device"): "device in [runtime]",
-    ("tasks", "shot"): "shots, a list of numbers",
-    ("tasks", "ways"): "way, a number",
-    ("tasks", "queries"): "query, a number",
-    ("tasks", "sampler"): "samplers, a list",
-    ("evaluate", "method"): "methods, a list",
-    ("features", "encoder"): "encoders, a list",
-    ("attributes", "detector"): "detectors, a list",
-}
+if TYPE_CHECKING:
+    from shotproof.models.model import Model  # imported where one is read: it needs PyTorch
 
 
 @dataclass(frozen=True)
@@ -163,6 +136,29 @@ class Experiment:
         """The methods, each once."""
         return tuple({use.method.spelling: use.method for use in self.uses}.values())
 
+    @named_by_experiment()
+    def read_models(self) -> dict[str, Model]:
+        """Read the models by name; those of one name are told apart by the names of their files.
+
+        Raises:
+            InputError: one is no file of a model and no pretrained backbone, or two are called the same.
+        """
+        if not self.models:
+            return {}
+        from shotproof.models.model import Model
+
+        read = {given: Model.given(given) for given in self.models}
+        shared = Counter(model.name for model in read.values())
+        models: dict[str, Model] = {}
+        for given, model in read.items():
+            name = model.name if shared[model.name] == 1 else f"{model.name} [{Path(given).stem}]"
+            if name in models:
+                raise InputError(
+                    f"two models are called '{name}': rename one of the files, results are told apart by it"
+                )
+            models[name] = replace(model, record=replace(model.record, name=name))
+        return models
+
     @classmethod
     def read(cls, path: str | Path, trust: Trust = False) -> Experiment:
         """Read and check an experiment's file; nothing is run.
@@ -196,97 +192,79 @@ class Experiment:
             default_folder: the output folder, if they name none
             called: what errors call the experiment
         """
-        try:
-            return cls._of(content, folder, default_folder)
-        except InputError as error:
-            raise error.placed(called) from error
+        with placed(called), named_by_experiment():
+            return cls.described_by(ExperimentFile.read(content, Place(folder)), folder, default_folder)
 
     @classmethod
-    @named_by_experiment()
-    def _of(cls, content: Mapping[str, Any], folder: Path, default_folder: str) -> Experiment:
-        _check_keys(content)
-        read = TableReader(content, folder)
-        catalog = dict(content["catalog"])
-        if not {"root", "file"} & set(catalog):
-            raise InputError(", [catalog]: expected root (a data folder) or file (a catalog)")
-        own = {key: value for key, value in catalog.items() if key not in SECTIONS["catalog"]}
-        layout = None
-        if "file" not in catalog:
-            layout = read.make("catalog", "layout", catalog.get("layout", "folder"), layouts, own)
-        elif own or "layout" in catalog:
-            key = next(iter(own), "layout")
-            if key == "layout":
-                raise InputError(", [catalog], layout: expected none beside file, which is a catalog already")
-            raise InputError(f", [catalog]: unknown key '{key}'{did_you_mean(key, SECTIONS['catalog'])}")
-        entries = read_methods(read)
-        methods = list({method.spelling: method for method, _ in entries}.values())
-        needed = any(not isinstance(method, ModelHead) and method.needs != "items" for method in methods)
-        named = read.components("features", "encoders", ["lite0"] if needed else [], encoders)
-        chosen = tuple(dict.fromkeys([*named, *encoders_of_models(read, methods)]))
-        models = _models(read, methods)
-        sets, files = _attribute_sets(read)
-        on_error = read.choice("features", "on_error", ON_ERROR)
-        task_files = tuple(read.joined("tasks", "files", one) for one in read.items("tasks", "files", str, []))
-        read.refuse_repeated("tasks", "files", [one.name for one in task_files])
-        draws = read_draws(read, chosen, [*sets, *files])
+    def described_by(cls, file: ExperimentFile, folder: Path, default_folder: str = "results") -> Experiment:
+        """Look up what the sections of a file name, and check them together.
+
+        Args:
+            file: the sections, as they were read or put together
+            folder: what their paths start from
+            default_folder: the output folder, if they name none
+
+        Raises:
+            InputError: they do not fit together; the message begins with the place.
+        """
+        catalog, tasks, evaluate, output = file.catalog, file.tasks, file.evaluate, file.output
+        uses = evaluate.methods or tuple(MethodUse(make_method(name)) for name in DEFAULT_METHODS)
+        methods = list({use.method.spelling: use.method for use in uses}.values())
+        encoded = any(not isinstance(method, ModelHead) and method.needs != "items" for method in methods)
+        named = file.features.encoders or ((encoders.make("lite0"),) if encoded else ())
+        chosen = tuple(dict.fromkeys([*named, *encoders_of_models(methods)]))
+        models = _models(evaluate, methods, folder)
+        sets, files = _attribute_sets(file.attributes)
+        draws = resolve_draws(tasks.draws, chosen, [*sets, *files], folder)
+        _check_stages(file.features.stages, chosen)
+        _check_rates(evaluate.tune_on, methods)
         return cls(
-            folder=read.path("output", "folder") or folder / default_folder,
-            root=read.path("catalog", "root"),
-            catalog_file=read.path("catalog", "file"),
-            layout=layout,
-            splits=read.path("catalog", "splits"),
-            only_split=read.value("catalog", "split", str, None),
-            names=read.path("catalog", "names"),
-            name=read.value("catalog", "name", str, None),
-            mix=read_mixing(content["mix"], folder) if "mix" in content else None,
+            folder=output.folder or folder / default_folder,
+            root=catalog.root,
+            catalog_file=catalog.file,
+            layout=layouts.make("folder") if catalog.file is None and catalog.layout is None else catalog.layout,
+            splits=catalog.splits,
+            only_split=catalog.split,
+            names=catalog.names,
+            name=catalog.name,
+            mix=file.mix,
             detectors=sets,
             attribute_files=files,
             encoders=chosen,
-            transforms=read.components("features", "transforms", [], transforms),
-            on_error=on_error,  # type: ignore[arg-type]
+            transforms=file.features.transforms,
+            on_error=file.features.on_error,
             draws=draws,
-            task_files=task_files,
-            uses=read_uses(read, entries, chosen, models, [shot for draw in draws for shot in draw.shots]),
+            task_files=tasks.files or (),
+            uses=resolve_uses(uses, chosen, models, [shot for draw in draws for shot in draw.shots], folder),
             models=models,
-            tune_on=read_tune_on(read, methods),
-            allow_seen=read.value("evaluate", "allow_seen", bool, False),
-            seed=read.number("evaluate", "seed", 0, SEED),
-            runtime=read.runtime(),
-            title=read.value("output", "title", str, None),
-            placebo=read.value("tasks", "placebo", bool, True),
-            intervals=read.intervals(),
-            metric=read.choice("output", "metric", METRICS),
-            stages=_stages(read, chosen),
-            projection=read.choice("output", "projection", PAGE_PROJECTIONS),
-            mismatch=read.choice("output", "mismatch", MISMATCHES),  # type: ignore[arg-type]
+            tune_on=evaluate.tune_on,
+            allow_seen=evaluate.allow_seen,
+            seed=evaluate.seed,
+            runtime=file.runtime.values,
+            title=output.title,
+            placebo=tasks.placebo,
+            intervals=output.intervals,
+            metric=output.metric,
+            stages=file.features.stages,
+            projection=output.projection,
+            mismatch=output.mismatch,
         )
 
 
-def _stages(read: TableReader, chosen: Sequence[Encoder]) -> Literal["all"] | tuple[int, ...]:
-    """Which stages of the encoders' networks are wanted beside their own output."""
-    given = read.value("features", "stages", (str, list), [])
-    if given == []:
-        return ()
-    if not any(hasattr(one, "stage") and one.stage is None and not getattr(one, "maps", False) for one in chosen):
+def _check_stages(stages: Literal["all"] | tuple[int, ...], chosen: Sequence[Encoder]) -> None:
+    """Refuse stages if no encoder's network has any."""
+    staged = [one for one in chosen if hasattr(one, "stage") and one.stage is None and not getattr(one, "maps", False)]
+    if stages and not staged:
         raise InputError(
             f", [features], stages: none of the encoders ({', '.join(map(str, chosen))}) has stages: expected lite0, "
             "hf:NAME, hf-audio:NAME or model:FILE, without stage and maps"
         )
-    if isinstance(given, str):
-        if given != ALL_STAGES:
-            raise InputError(f', [features], stages: expected "all" or a list of numbers, found "{given}"')
-        return "all"
-    return read.numbers("features", "stages", [], COUNT)
 
 
-def _models(read: TableReader, methods: Sequence[Method]) -> tuple[str | Path, ...]:
+def _models(evaluate: EvaluateSection, methods: Sequence[Method], folder: Path) -> tuple[str | Path, ...]:
     """Files of models, or names of pretrained backbones, which are there if and only if a method adapts a network."""
-    given = read.content.get("evaluate", {})
-    if "model" in given and "models" in given:
-        raise InputError(", [evaluate]: expected either model or models, not both")
-    key = "model" if "model" in given else "models"
-    names = [read.value("evaluate", "model", str, None)] if "model" in given else read.items("evaluate", key, str, [])
-    read.refuse_repeated("evaluate", key, names)
+    key = "models" if evaluate.model is None else "model"
+    names = evaluate.models or () if evaluate.model is None else (evaluate.model,)
     adapting = next((method for method in methods if isinstance(method, Adaptation)), None)
     if adapting is not None and not names:
         raise InputError(f", [evaluate], methods: '{adapting}' adapts a network: name a model, model = \"FILE.model\"")
@@ -295,41 +273,30 @@ def _models(read: TableReader, methods: Sequence[Method]) -> tuple[str | Path, .
             f", [evaluate], {key}: no method adapts a network: take the model as an encoder, model:{names[0]}, or name "
             "a method such as finetune"
         )
-    files = [read.joined("evaluate", key, name) for name in names]
-    is_file = [
-        file.exists() or (bool(file.suffix) and ":" not in name) for name, file in zip(names, files, strict=True)
-    ]
-    return tuple(file if known else name for name, file, known in zip(names, files, is_file, strict=True))
+    files = {name: joined(folder, name) for name in names}
+    return tuple(file if file.exists() or (file.suffix and ":" not in name) else name for name, file in files.items())
 
 
-def _attribute_sets(read: TableReader) -> tuple[dict[str, tuple[Detector, ...]], dict[str, Path]]:
+def _attribute_sets(section: AttributesSection) -> tuple[dict[str, tuple[Detector, ...]], dict[str, Path]]:
     """Sets of attributes by name: made by detectors, or files that are there."""
-    given = read.content.get("attributes", {})
-    if len([key for key in given if key in ("detectors", "sets", "file", "files")]) > 1:
-        raise InputError(", [attributes]: expected one of detectors, sets, file and files, not several")
-    if "file" in given:
-        return {}, {"": read.joined("attributes", "file", given["file"])}
-    if "files" in given:
-        named = read.value("attributes", "files", dict, {})
-        return {}, {name: read.joined("attributes.files", name, file) for name, file in named.items()}
-    if "sets" in given:
-        named = read.value("attributes", "sets", dict, {})
-        return {name: read.component_list("attributes", name, listed, detectors) for name, listed in named.items()}, {}
-    together = read.components("attributes", "detectors", [], detectors)
-    return ({"": together} if together else {}), {}
+    sets = {"": section.detectors} if section.detectors else dict(section.sets or {})
+    return sets, {"": section.file} if section.file else dict(section.files or {})
 
 
-def _check_keys(content: Mapping[str, Any]) -> None:
-    for section, values in content.items():
-        if section not in SECTIONS:
-            raise InputError(f": unknown section [{section}]{did_you_mean(section, SECTIONS)}")
-        if not isinstance(values, dict):
-            raise InputError(f": {section} must be a section, [{section}]")
-        # A catalog's further keys are the layout's own options; the layout refuses what it does not know.
-        for key in values if section != "catalog" else ():
-            if (section, key) in _MOVED:
-                raise InputError(f", [{section}]: unknown key '{key}': it is {_MOVED[section, key]}")
-            if key not in SECTIONS[section]:
-                raise InputError(f", [{section}]: unknown key '{key}'{did_you_mean(key, SECTIONS[section])}")
-    if "catalog" not in content:
-        raise InputError(": expected a section [catalog] with root or file")
+def _check_rates(tune_on: TuneOn | None, methods: Sequence[Method]) -> None:
+    """Refuse rates that a method cannot have, and methods that would be the same with the rate that is chosen."""
+    adaptations = [method for method in methods if isinstance(method, Adaptation)]
+    if tune_on is None:
+        return
+    if not adaptations:
+        raise InputError(", [evaluate], tune_on: no method adapts a network: there is no learning rate to choose")
+    first_of: dict[str, Adaptation] = {}
+    for method in adaptations:
+        with placed(", [evaluate.tune_on], rates: "):
+            tried = [method.with_rate(rate) for rate in tune_on.rates or method.rates]
+        first = first_of.setdefault(tried[0].with_rate(1.0).spelling, method)
+        if first is not method:
+            raise InputError(
+                f", [evaluate], methods: '{first}' and '{method}' differ in the learning rate alone, which tune_on "
+                "chooses: name one of them"
+            )

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from shotproof.core.options import Component
+from shotproof.core.sections import Entry, Section
+
+C = TypeVar("C", bound=Component)
 
 
 def experiment_text(content: Mapping[str, Any], about: str) -> str:
@@ -33,6 +36,24 @@ def experiment_text(content: Mapping[str, Any], about: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def table_of(section: Section, folder: Path, outer: Section | None = None) -> dict[str, Any]:
+    """Return the table of a section, or the tables of a whole file: what differs from the defaults.
+
+    Args:
+        section: of a file that no [mix] and no [runtime] is part of
+        folder: of the file, which paths start from
+        outer: the section that it is an entry of, whose values it takes over
+    """
+    table: dict[str, Any] = {}
+    if isinstance(section, Entry):
+        table["name"] = spelling_from(folder, getattr(section, section.kind))
+    for each in section.beside() if isinstance(section, Entry) else section.options():
+        value = getattr(section, each.name)
+        if value != getattr(outer, each.name, each.default):
+            table[each.name] = _plain(value, folder, section)
+    return table
+
+
 def path_from(folder: Path, path: Path) -> str:
     """A path as it is written in an experiment of this folder."""
     return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
@@ -40,12 +61,17 @@ def path_from(folder: Path, path: Path) -> str:
 
 def spelling_from(folder: Path, component: Component) -> str:
     """The spelling of a component, with files that its options name as paths from the experiment's folder."""
+    return with_files(component, lambda file: path_from(folder, file)).spelling
+
+
+def with_files(component: C, told: Callable[[Path], str | Path]) -> C:
+    """Return the component with files that its options name told otherwise."""
     moved: dict[str, Any] = {}
     for option in component.options():
         value = getattr(component, option.name)
         if option.path and isinstance(value, str | Path) and Path(value).exists():
-            moved[option.name] = type(value)(path_from(folder, Path(value)))
-    return (replace(component, **moved) if moved else component).spelling  # type: ignore[type-var]
+            moved[option.name] = type(value)(told(Path(value)))
+    return replace(component, **moved) if moved else component  # type: ignore[type-var]
 
 
 def method_from(folder: Path, given: str) -> str:
@@ -72,6 +98,20 @@ def toml_value(value: Any) -> str:
             return "[\n" + "".join(f"    {one},\n" for one in inner) + "]"
         return f"[{', '.join(inner)}]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _plain(value: Any, folder: Path, outer: Section) -> Any:
+    """Return a section's value as a file has it."""
+    if isinstance(value, Section):
+        table = table_of(value, folder, outer)
+        return table["name"] if isinstance(value, Entry) and list(table) == ["name"] else table
+    if isinstance(value, Component):
+        return spelling_from(folder, value)
+    if isinstance(value, Mapping):
+        return {key: _plain(one, folder, outer) for key, one in value.items()}
+    if isinstance(value, tuple):
+        return [_plain(one, folder, outer) for one in value]
+    return path_from(folder, value) if isinstance(value, Path) else value
 
 
 def _key(key: str) -> str:

@@ -6,12 +6,12 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from shotproof.core.errors import InputError
+from shotproof.core.errors import InputError, placed
 from shotproof.core.plain_values import typed
 from shotproof.core.records import Header
 from shotproof.core.storage.files import is_folder
 from shotproof.core.storage.parts import in_parts
-from shotproof.core.tables import placed, read_meta, read_parquet_schema
+from shotproof.core.tables import read_meta, read_parquet_schema
 
 _HOMES = {
     "results": "results.results:Results",

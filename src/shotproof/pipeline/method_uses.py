@@ -2,84 +2,95 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.errors import InputError, did_you_mean, placed
 from shotproof.core.limits import SHOT
 from shotproof.core.nouns import counted
-from shotproof.features.encoder import Encoder
+from shotproof.core.options import option
+from shotproof.core.sections import Entry
+from shotproof.core.spelling import parse_spelling
+from shotproof.features.encoder import Encoder, encoders
 from shotproof.learners.adaptation.adaptation import Adaptation
-from shotproof.learners.method import DEFAULT_METHODS, Method, make_method
+from shotproof.learners.method import Method, make_method
 from shotproof.learners.model_head import ModelHead
-from shotproof.pipeline.table_reader import TableReader
-
-# What a method's table may say beside the method's own options.
-USE_KEYS = ("on", "shots")
 
 
 @dataclass(frozen=True)
-class MethodUse:
-    """One entry of the methods: what is evaluated, on what.
+class MethodUse(Entry):
+    """One entry of the methods: what is evaluated, on what."""
 
-    on: encoders, or models that it adapts, as the experiment has them; None: all
-    shots: the tasks that it is evaluated on; None: all
-    """
+    kind: ClassVar[str] = "method"
 
-    method: Method
-    on: tuple[Encoder | str | Path, ...] | None = None
-    shots: tuple[int, ...] | None = None
+    method: Method = option(help="the classifier")
+    on: tuple[str | Path | Encoder, ...] | None = option(
+        None,
+        "encoders of [features], or models of [evaluate] if the method adapts a network; all of them unless given",
+        distinct=True,
+        single=True,
+    )
+    shots: tuple[int, ...] | None = option(
+        None, "evaluate on tasks of these shots; on all unless given", within=SHOT, distinct=True
+    )
+
+    @classmethod
+    def make(cls, given: str | Mapping[str, Any], folder: Path) -> Method:
+        """Make the method; code of one's own, and files that it writes, such as a log, are looked for in the folder."""
+        method = make_method(given, folder=folder)
+        written = {
+            each.name: folder / value
+            for each in method.options()
+            if each.path and not each.argument and isinstance(value := getattr(method, each.name), Path)
+        }
+        return replace(method, **written) if written else method  # type: ignore[type-var]
 
     def applies(self, on: Encoder | str | Path | None, shot: int | None = None) -> bool:
         """Whether it is evaluated on these features, with this model, or on the items (None), at so many shots."""
         return (self.on is None or on in self.on) and (shot is None or self.shots is None or shot in self.shots)
 
 
-def read_methods(read: TableReader) -> list[tuple[Method, dict[str, Any]]]:
-    """The method of each entry, and what its table says of where to evaluate it.
-
-    Raises:
-        InputError: a method cannot be; the message says where.
-    """
-    found: list[tuple[Method, dict[str, Any]]] = []
-    for given in read.items("evaluate", "methods", (str, dict), list(DEFAULT_METHODS)):
-        where = {key: given[key] for key in USE_KEYS if key in given} if isinstance(given, dict) else {}
-        own = {key: value for key, value in given.items() if key not in USE_KEYS} if where else given
-        try:
-            method = read.with_written_paths(make_method(own, folder=read.folder))
-        except InputError as error:
-            raise error.placed(", [evaluate], methods: ") from error
-        if any(method.spelling == one.spelling and where == other for one, other in found):
-            raise InputError(f", [evaluate]: methods has '{method}' twice")
-        found.append((method, where))
-    return found
-
-
-def encoders_of_models(read: TableReader, methods: Sequence[Method]) -> list[Encoder]:
+def encoders_of_models(methods: Sequence[Method]) -> list[Encoder]:
     """The encoders of methods `model:FILE`, each of which takes the features of its own model, which is read."""
-    try:
-        return list(dict.fromkeys(one.encoder for one in methods if isinstance(one, ModelHead)))
-    except InputError as error:
-        raise error.placed(read.place("evaluate", "methods")) from error
+    with placed(", [evaluate], methods: "):
+        return list(dict.fromkeys(method.encoder for method in methods if isinstance(method, ModelHead)))
 
 
-def read_uses(
-    read: TableReader,
-    entries: Sequence[tuple[Method, dict[str, Any]]],
-    encoders: Sequence[Encoder],
-    models: Sequence[str | Path],
-    shots: Sequence[int],
-) -> tuple[MethodUse, ...]:
-    """The methods' entries.
+def encoder_named(name: str, known: Sequence[Encoder], folder: Path) -> Encoder | None:
+    """Return the one of the known encoders that is spelled so, by itself or in a file, or has this bare name.
 
     Args:
-        read: the experiment's tables
-        entries: as `read_methods` gives them
-        encoders: those of the experiment
+        name: as a file spells it
+        known: those of the experiment
+        folder: of the file
+    """
+    for encoder in known:
+        if name in (str(encoder), parse_spelling(str(encoder))[0]):
+            return encoder
+    try:
+        made = encoders.make(name).found_from(folder)
+    except InputError:
+        return None
+    return next((encoder for encoder in known if encoder == made), None)
+
+
+def resolve_uses(
+    uses: Sequence[MethodUse],
+    known: Sequence[Encoder],
+    models: Sequence[str | Path],
+    shots: Sequence[int],
+    folder: Path,
+) -> tuple[MethodUse, ...]:
+    """Look up what the methods' entries name.
+
+    Args:
+        uses: the entries, as a file has them
+        known: the encoders of the experiment
         models: those of the experiment
         shots: of all task sets
+        folder: of the experiment's file
 
     Returns:
         The uses, in the order given.
@@ -87,63 +98,42 @@ def read_uses(
     Raises:
         InputError: an entry cannot be, or tasks of some shots have no method; the message says where.
     """
-    uses = tuple(_use(read, method, where, encoders, models, shots) for method, where in entries)
+    resolved = tuple(_resolve(use, known, models, shots, folder) for use in uses)
     for shot in shots:
-        if uses and not any(use.shots is None or shot in use.shots for use in uses):
+        if resolved and not any(use.shots is None or shot in use.shots for use in resolved):
             raise InputError(
                 f", [tasks], shots: no method is evaluated on tasks of {counted(shot, 'shot')}: "
                 "expected one in [evaluate]"
             )
-    return uses
+    return resolved
 
 
-def _use(
-    read: TableReader,
-    method: Method,
-    where: dict[str, Any],
-    encoders: Sequence[Encoder],
-    models: Sequence[str | Path],
-    shots: Sequence[int],
+def _resolve(
+    use: MethodUse, known: Sequence[Encoder], models: Sequence[str | Path], shots: Sequence[int], folder: Path
 ) -> MethodUse:
-    place = f"evaluate], method '{method}'"  # a reader's places end in a bracket
-    own = TableReader({"evaluate": where}, read.folder)
-    try:
-        chosen = own.numbers("evaluate", "shots", [], SHOT) or None
-        given = own.value("evaluate", "on", (str, list), None)
-        names = [] if given is None else [given] if isinstance(given, str) else own.items("evaluate", "on", str, [])
-        own.refuse_repeated("evaluate", "on", names)
-    except InputError as error:
-        raise InputError(str(error).replace("evaluate]", place, 1)) from error
-    for shot in chosen or ():
-        if shot not in shots:
-            known = ", ".join(map(str, sorted(set(shots))))
-            raise InputError(
-                f", [{place}, shots: there are no tasks of {counted(shot, 'shot')}: expected some of {known}"
-            )
-    if isinstance(method, ModelHead):
-        if names:
-            raise InputError(f", [{place}, on: it takes the features of its own model: leave it out")
-        return MethodUse(method, (method.encoder,), chosen)
-    if not names:
-        return MethodUse(method, None, chosen)
-    if isinstance(method, Adaptation):
-        return MethodUse(method, tuple(_model(name, models, read, place) for name in names), chosen)
-    if method.needs == "items":
-        raise InputError(f", [{place}, on: it sees the items themselves: leave it out")
-    return MethodUse(method, tuple(_encoder(name, encoders, read, place) for name in names), chosen)
-
-
-def _encoder(name: str, encoders: Sequence[Encoder], read: TableReader, place: str) -> Encoder:
-    found = read.encoder_named(name, encoders)
-    if found is None:
-        near = did_you_mean(name, [str(one) for one in encoders])
-        raise InputError(f", [{place}, on: '{name}' is none of the encoders of [features]{near}")
-    return found
-
-
-def _model(name: str, models: Sequence[str | Path], read: TableReader, place: str) -> str | Path:
-    found = next((one for one in models if one in (name, read.folder / name)), None)
-    if found is None:
-        near = did_you_mean(name, [Path(one).name for one in models])
-        raise InputError(f", [{place}, on: '{name}' is none of the models of [evaluate]{near}")
-    return found
+    with placed(f", [evaluate], method '{use}', "):
+        for shot in use.shots or ():
+            if shot not in shots:
+                some = ", ".join(map(str, sorted(set(shots))))
+                raise InputError(f"shots: there are no tasks of {counted(shot, 'shot')}: expected some of {some}")
+        if isinstance(use.method, ModelHead):
+            if use.on is not None:
+                raise InputError("on: it takes the features of its own model: leave it out")
+            return replace(use, on=(use.method.encoder,))
+        if use.on is None:
+            return use
+        if use.method.needs == "items" and not isinstance(use.method, Adaptation):
+            raise InputError("on: it sees the items themselves: leave it out")
+        on: list[str | Path | Encoder] = []
+        for name in use.on:
+            place: str | Path | Encoder | None
+            if isinstance(use.method, Adaptation):
+                place = next((model for model in models if model in (name, folder / str(name))), None)
+                what, names = "models of [evaluate]", [Path(model).name for model in models]
+            else:
+                place = name if isinstance(name, Encoder) else encoder_named(str(name), known, folder)
+                what, names = "encoders of [features]", [str(encoder) for encoder in known]
+            if place is None:
+                raise InputError(f"on: '{name}' is none of the {what}{did_you_mean(str(name), names)}")
+            on.append(place)
+        return replace(use, on=tuple(on))

@@ -11,45 +11,23 @@ from typing import Any
 
 from shotproof.catalog.layout import read_layout
 from shotproof.core.errors import InputError
-from shotproof.core.storage.files import is_folder, is_there, parse_toml, read_toml
+from shotproof.core.storage.files import is_folder, is_there, read_toml
 from shotproof.core.storage.whole_files import new_folder, write_text
 from shotproof.core.trust import Trust, agreed_by_typing, trusting
 from shotproof.features.encoder import encoders
 from shotproof.learners.method import DEFAULT_METHODS
 from shotproof.media.clip import SOUND_EXTENSIONS
 from shotproof.pipeline.experiment import Experiment
-from shotproof.pipeline.experiment_text import method_from, path_from, spelling_from, toml_value
+from shotproof.pipeline.experiment_text import experiment_text, method_from, path_from, spelling_from, toml_value
 from shotproof.pipeline.steps.owner import EXPERIMENT_FILE, Owner
 from shotproof.pipeline.steps.steps import read_manifest
 
 MADE_BY = "shotproof run"
 TASKS = 600
 SKIP_SMALL = "skip_small_classes=True"
-_START = """\
-# Made for {root}. Change it and run it again: shotproof run experiment.toml
-# Only what depends on the change is made anew. shotproof show tells what there is.
-
-[catalog]
-root = {root}
-layout = "folder"
-
-{attributes}[features]
-encoders = {encoders}
-{on_error}
-[tasks]
-{split}way = 5
-shots = [1, 5]
-query = 15
-tasks = {tasks}
-seeds = [0]
-samplers = {samplers}
-
-[evaluate]
-methods = {methods}
-
-[output]
-folder = "."
-"""
+_ABOUT = """\
+Made for {root}. Change it and run it again: shotproof run experiment.toml
+# Only what depends on the change is made anew. shotproof show tells what there is."""
 
 
 @dataclass(frozen=True)
@@ -125,19 +103,18 @@ def start_experiment(
         owner.require(_owner_of(there, folder), folder)
         if options == StartOptions():
             return Experiment.read(path, trust), trust
-        if there != parse_toml(_start_text(root, base, StartOptions.of(there)), str(path)):
+        if there != _start_content(root, base, StartOptions.of(there)):
             raise InputError(
                 f"{path} was changed by hand, and these flags would write it anew: change it there and run it without "
                 "flags, or choose another folder, -o OTHER"
             )
     with contextlib.nullcontext() if dry_run else new_folder(folder):
-        text = _start_text(root, base, options.spelled_from(base))
-        content = parse_toml(text, str(path))
+        content = _start_content(root, base, options.spelled_from(base))
         typed = agreed_by_typing(lambda: Experiment.of(content, base))
         with trusting(trusted := trust is True or [*(trust or ()), *typed]):
             experiment = Experiment.of(content, base)
         if not dry_run:
-            write_text(path, text)
+            write_text(path, experiment_text(content, _ABOUT.format(root=toml_value(content["catalog"]["root"]))))
     return replace(experiment, folder=folder, file=None if dry_run else path), trusted
 
 
@@ -155,8 +132,8 @@ def _owner_of(content: Mapping[str, Any], folder: Path) -> Owner:
     )
 
 
-def _start_text(root: Path, folder: Path, options: StartOptions) -> str:
-    """The experiment's file."""
+def _start_content(root: Path, folder: Path, options: StartOptions) -> dict[str, dict[str, Any]]:
+    """The tables of the experiment's file, with what users change most."""
     catalog = read_layout(root, "folder")
     splits = catalog.splits
     if len(splits) > 1 and "test" not in splits:
@@ -165,13 +142,19 @@ def _start_text(root: Path, folder: Path, options: StartOptions) -> str:
     sounds = kinds[True] > kinds[False]
     skip = f"({SKIP_SMALL})" if options.skip_small else ""
     hardest = {"name": "hardest", "like": "random"}
-    return _START.format(
-        root=toml_value(path_from(folder, root)),
-        split='split = "test"\n' if len(splits) > 1 else "",
-        encoders=toml_value(options.encoders or ["logmel" if sounds else "lite0"]),
-        on_error='on_error = "skip"\n' if options.skip_bad else "",
-        attributes="" if sounds else '[attributes]\ndetectors = ["photometric"]\n\n',
-        tasks=options.tasks or TASKS,
-        samplers=toml_value([f"random{skip}", hardest if sounds else f"fewstab{skip}"]),
-        methods=toml_value(options.methods or DEFAULT_METHODS),
-    )
+    design = {"way": 5, "shots": [1, 5], "query": 15, "tasks": options.tasks or TASKS, "seeds": [0]}
+    return {
+        "catalog": {"root": path_from(folder, root), "layout": "folder"},
+        **({} if sounds else {"attributes": {"detectors": ["photometric"]}}),
+        "features": {
+            "encoders": list(options.encoders) or ["logmel" if sounds else "lite0"],
+            **({"on_error": "skip"} if options.skip_bad else {}),
+        },
+        "tasks": {
+            **({"split": "test"} if len(splits) > 1 else {}),
+            **design,
+            "samplers": [f"random{skip}", hardest if sounds else f"fewstab{skip}"],
+        },
+        "evaluate": {"methods": list(options.methods or DEFAULT_METHODS)},
+        "output": {"folder": "."},
+    }

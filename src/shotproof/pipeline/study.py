@@ -28,7 +28,7 @@ from shotproof.catalog.layout import layouts, read_layout
 from shotproof.comparison.card import Card
 from shotproof.comparison.comparison import Comparison
 from shotproof.core.errors import InputError
-from shotproof.core.limits import QUERY, SEED, SHOT, TASKS, WAY
+from shotproof.core.limits import SEED
 from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.runtime.runtime import runtime as current_with
 from shotproof.core.storage.files import is_folder
@@ -287,18 +287,14 @@ class Study:
         listed = [methods] if isinstance(methods, str | Mapping) or not isinstance(methods, Sequence) else methods
         chosen = on if on is not None else USUAL_SAMPLERS.get(self.catalog.medium or "", ("random",))
         entries = [chosen] if isinstance(chosen, str | Sampler | Mapping) else list(chosen)
-        shape: dict[str, Any] = {"way": WAY.check("way", way), "query": QUERY.check("query", query)}
-        shape["tasks"] = None if tasks is None else TASKS.check("tasks", tasks)
-        draws = [
-            _draw(
-                entry,
-                split=self._split,
-                shots=tuple(SHOT.check("shots", shot) for shot in shots),
-                seeds=tuple(SEED.check("seeds", seed) for seed in seeds),
-                **shape,
-            )
-            for entry in entries
-        ]
+        shape: dict[str, Any] = {
+            "way": way,
+            "shots": tuple(shots),
+            "query": query,
+            "tasks": tasks,
+            "seeds": tuple(seeds),
+        }
+        draws = [_draw(entry, {"split": self._split, **shape}) for entry in entries]
         uses = [MethodUse(make_method(method)) for method in listed]
         known = {use.method.spelling for use in self.experiment.uses}
         experiment = replace(
@@ -582,11 +578,10 @@ def _read(data: str | Path | Catalog, layout: str, splits: str | Path | None) ->
     return data if splits is None else apply_splits(data, Path(splits))
 
 
-def _draw(entry: str | Sampler | Mapping[str, Any], **shape: Any) -> Draw:
+def _draw(entry: str | Sampler | Mapping[str, Any], shape: Mapping[str, Any]) -> Draw:
     """Read one entry of the samplers: a spelling, a sampler, or a table of a name, its options and what it is given."""
     table: dict[str, Any] = dict(entry) if isinstance(entry, Mapping) else {"name": entry}
-    own = {key: table.pop(key, None) for key in ("encoder", "like", "attributes")}
-    shape |= {key: table.pop(key) for key in ("split", "way", "shots", "query", "tasks", "seeds") if key in table}
+    beside = {each.name: table.pop(each.name) for each in Draw.beside() if each.name in table}
     is_made = isinstance(table.get("name"), Sampler)
     sampler = table["name"] if is_made else samplers.make(entry if isinstance(entry, str) else table)
-    return Draw(sampler=sampler, **own, **shape)
+    return Draw(sampler=sampler, **{**shape, **beside})

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from shotproof.catalog.catalog import MIXTURE_COLUMNS, Catalog
 from shotproof.core.errors import InputError, InsufficientData
-from shotproof.core.limits import LARGEST_SEED
+from shotproof.core.limits import SEED
 from shotproof.core.options import Checked, option
 from shotproof.core.plain_values import typed
 from shotproof.core.records import CatalogRecord, Source
@@ -51,9 +51,7 @@ class MixSettings(Checked):
     silence.
     """
 
-    seed: int = option(
-        0, "decides which recordings meet, and splits that the mapping leaves open", least=0, most=LARGEST_SEED
-    )
+    seed: int = option(0, "decides which recordings meet, and splits that the mapping leaves open", within=SEED)
     dial: float = option(1.0, "a: the background's amplitude, 0 for none, 1 as in SpurAudio", least=0)
     margin_db: float = option(MARGIN_DB, "g: decibels by which the foreground is louder", least=-200, most=200)
     per_background: int | None = option(
@@ -62,7 +60,7 @@ class MixSettings(Checked):
     clean: bool = option(False, "also the foregrounds alone, with the context 'clean'")
     on_the_fly: bool = option(False, "write the catalog only: the sounds are mixed when they are read")
     format: str = option("flac", "of the files; the samples are the same", choices=FORMATS)
-    embedding: str | Encoder | None = "logmel"
+    embedding: str | Encoder | None = option("logmel", "the encoder that says which recordings are alike, or none")
     peak: Peak = option("clipping", "sums that are brought to full scale: those that would clip, or all (always)")
     short: Short = option("repeat", "recordings of less than 5 s are repeated, or followed by silence (pad)")
     thresholds: Thresholds = field(default_factory=Thresholds)
@@ -71,6 +69,11 @@ class MixSettings(Checked):
         super().__post_init__()
         if self.thresholds.max_alike is not None and self.embedding is None:
             raise InputError("max_alike needs an embedding, e.g. logmel")
+
+    @property
+    def spelled(self) -> MixSettings:
+        """Return the settings with the embedding as text, for records."""
+        return replace(self, embedding=None if self.embedding is None else str(self.embedding))
 
 
 def mix(
@@ -256,7 +259,6 @@ def _catalog(
 def _record(
     settings: MixSettings, catalog: Catalog, mapping: PairMapping, recordings: Recordings, dropped: dict[str, int]
 ) -> CatalogRecord:
-    spelled = replace(settings, embedding=None if settings.embedding is None else str(settings.embedding))
     return CatalogRecord(
         name=catalog.record.name and f"{catalog.record.name}, mixed",
         sources={"catalog": Source(catalog.digest, catalog.record.name), "mapping": Source(mapping.digest)},
@@ -266,7 +268,7 @@ def _record(
         path_columns=MIXTURE_COLUMNS,
         mix={
             key: value
-            for key, value in asdict(spelled).items()
+            for key, value in asdict(settings.spelled).items()
             if key != "on_the_fly" and (key not in MANNER or _is_set(settings, key))
         },
         skipped=tuple(recordings.skipped),

@@ -37,9 +37,11 @@ class Thresholds(Checked):
         'inaudible'
     """
 
-    min_audible: float | None = option(None, least=0, most=1)
-    max_overwhelmed: float | None = option(None, least=0, most=1)
-    max_alike: float | None = option(None, least=-1, most=1)
+    min_audible: float | None = option(None, "least share of time in which the background is heard", least=0, most=1)
+    max_overwhelmed: float | None = option(
+        None, "largest share of the foreground's time in which the background is stronger", least=0, most=1
+    )
+    max_alike: float | None = option(None, "largest cosine between the two recordings", least=-1, most=1)
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,9 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from shotproof.core.errors import InputError, Mismatch
+from shotproof.core.errors import InputError, Mismatch, placed
 from shotproof.core.plain_values import shown, typed
 from shotproof.core.records import ModelRecord
-from shotproof.core.tables import placed
 from shotproof.models.model import Model, read_tensors, write_tensors
 
 KIND = "checkpoint"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from shotproof.core import limits
-from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.options import Checked, option
 
 OPTIMIZERS = ("sgd", "adam", "adamw")
@@ -25,12 +24,10 @@ class TrainingSettings(Checked):
         0.1
     """
 
-    way: int = option(5, "classes per task", least=limits.WAY.least, most=limits.WAY.most)
-    shot: int = option(5, "support items per class", least=limits.SHOT.least, most=limits.SHOT.most)
-    query: int = option(15, "query items per class", least=limits.QUERY.least, most=limits.QUERY.most)
-    epochs: int = option(
-        100, "rounds, each with a validation and a checkpoint", least=limits.EPOCHS.least, most=limits.EPOCHS.most
-    )
+    way: int = option(5, "classes per task", within=limits.WAY)
+    shot: int = option(5, "support items per class", within=limits.SHOT)
+    query: int = option(15, "query items per class", within=limits.QUERY)
+    epochs: int = option(100, "rounds, each with a validation and a checkpoint", within=limits.EPOCHS)
     tasks: int = option(2000, "tasks per epoch, of an objective on tasks", least=1)
     tasks_per_update: int = option(4, "tasks of which each update has the mean loss", least=1)
     batch: int = option(128, "items per update, of an objective on classes or views", least=2, most=limits.BATCH.most)
@@ -56,10 +53,7 @@ class TrainingSettings(Checked):
 
     def with_values(self, values: Mapping[str, Any], whose: str) -> TrainingSettings:
         """The same with other values; InputError with the nearest name for a setting that there is not."""
-        known = [each.name for each in self.options()]
-        for name in values:
-            if name not in known:
-                raise InputError(f"{whose} has no setting '{name}'{did_you_mean(name, known)}")
+        self.require_known(values, f"{whose} has no setting")
         return replace(self, **values)
 
     def lr_at(self, epoch: float, epochs: int) -> float:
@@ -70,8 +64,3 @@ class TrainingSettings(Checked):
         elif self.schedule == "step":
             factor *= self.decay ** sum(epoch >= milestone for milestone in self.milestones)
         return self.lr * factor
-
-    def told(self) -> Iterator[tuple[str, Any]]:
-        """Every setting with its value."""
-        for each in self.options():
-            yield each.name, getattr(self, each.name)

@@ -210,7 +210,7 @@ class TrainingPlan:
             sources=sources,
             backbone=Maker.of(self.backbone),
             objective=Maker.of(self.objective),
-            settings=plain(dict(self.settings.told())),
+            settings=plain(self.settings.parameters()),
             split=self.split,
             val_split=self.val_split,
             classes=tuple(self.classes),

@@ -44,7 +44,7 @@ def test_what_is_given_goes_before_what_is_current() -> None:
         ({"device": 1}, "device: expected text or None, found 1"),
         ({"progress": "yes"}, "progress: expected True or False or None, found 'yes'"),
         ({"engine": "lokal"}, r"unknown engine 'lokal': did you mean 'local'\?"),
-        ({"engine": 1}, "engine: expected text or Engine, found 1"),
+        ({"engine": 1}, "engine: expected text or an engine, found 1"),
         ({"worker": 1}, r"a runtime has no 'worker': did you mean 'workers'\?"),
     ],
 )

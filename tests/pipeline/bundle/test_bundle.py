@@ -101,10 +101,10 @@ LIES: dict[str, tuple[Callable[[Contents], Contents], str]] = {
     "a manifest that is none": (lambda c: {**c, MANIFEST: b"[1]"}, "expected the manifest of a bundle"),
     "a newer format": (lambda c: saying(c, lambda m: m.update(format=2)), "format: expected 1, found 2"),
     "an unknown key": (lambda c: saying(c, lambda m: m.update(run="rm")), "run: unknown key"),
-    "another kind of value": (lambda c: saying(c, lambda m: m.update(methods=3)), "methods: expected a list, found 3"),
+    "another kind of value": (lambda c: saying(c, lambda m: m.update(methods=3)), "methods: expected a list of text"),
     "another kind of file": (
         lambda c: saying(c, lambda m: m["files"]["README.md"].update(kind="code")),
-        "kind: expected one of catalog",
+        "kind: expected catalog or attributes",
     ),
     "no catalog": (
         lambda c: saying(c, lambda m: m["files"]["catalog.parquet"].update(kind="text")),

@@ -14,8 +14,7 @@ import pytest
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
 from shotproof.pipeline.experiment import Experiment
-from shotproof.pipeline.profile.context_columns import context_columns
-from shotproof.pipeline.profile.profile_plan import Plan, ProfileOptions, plan_profile
+from shotproof.pipeline.profile.profile_plan import Plan, ProfileOptions, context_columns, plan_profile
 from shotproof.worlds.context_world import ContextWorld
 
 
@@ -29,7 +28,11 @@ def write_catalog(folder: Path, **columns: Sequence[object]) -> Path:
 
 
 def names(plan: Plan) -> list[str]:
-    return [one["name"].partition("(")[0] for one in plan.content["tasks"]["samplers"]]
+    return [draw.sampler.name for draw in plan.file.tasks.draws]
+
+
+def described(plan: Plan) -> Experiment:
+    return Experiment.described_by(plan.file, plan.folder)
 
 
 def reasons(plan: Plan) -> dict[str, str]:
@@ -48,15 +51,15 @@ def test_what_the_data_cannot_give_is_named_with_the_reason(tmp_path: Path) -> N
 def test_classes_too_small_for_ten_shots_lose_these_alone(tmp_path: Path) -> None:
     options = ProfileOptions(write_catalog(tmp_path), encoder="pixels", query=35)
     plan = plan_profile(options, tmp_path)
-    assert plan.content["tasks"]["samplers"][0]["shots"] == [1, 5]
+    assert plan.file.tasks.draws[0].shots == (1, 5)
     assert "a task needs 45" in reasons(plan)["random-10-shot"]
 
 
 def test_classes_too_small_for_five_shots_have_as_many_as_they_have_items_for(tmp_path: Path) -> None:
     options = ProfileOptions(write_catalog(tmp_path), encoder="pixels", query=37)
     plan = plan_profile(options, tmp_path)
-    assert plan.content["tasks"]["shots"] == [3]
-    assert plan.content["tasks"]["samplers"][0]["shots"] == [1, 3]
+    assert plan.file.tasks.shots == (3,)
+    assert plan.file.tasks.draws[0].shots == (1, 3)
     assert "shots: 3 in place of 5, since class 'class 0' has 40 items and 37 are queries" in plan.told
     with pytest.raises(InputError, match=r"has 40 items, and 40 queries leave it none to learn from: .*--query 39"):
         plan_profile(replace(options, query=40), tmp_path)
@@ -65,9 +68,9 @@ def test_classes_too_small_for_five_shots_have_as_many_as_they_have_items_for(tm
 def test_true_false_columns_are_attributes_and_a_hierarchy_beside_the_data_is_found(tmp_path: Path) -> None:
     (tmp_path / "hierarchy.csv").write_text("child,parent\n")
     plan = plan_profile(ProfileOptions(write_catalog(tmp_path, wet=[True, False] * 100), encoder="pixels"), tmp_path)
-    assert plan.content["attributes"] == {"detectors": ["table"]}
+    assert [str(detector) for detector in plan.file.attributes.detectors or ()] == ["table"]
     assert names(plan)[-1] == "semantic"
-    assert "hierarchy.csv" in plan.content["tasks"]["samplers"][-1]["name"]
+    assert "hierarchy.csv" in str(plan.file.tasks.draws[-1])
 
 
 def test_contexts_are_offered_by_name(tmp_path: Path) -> None:
@@ -75,7 +78,7 @@ def test_contexts_are_offered_by_name(tmp_path: Path) -> None:
     light = ["day" if number % 2 else "night" for number in range(200)]
     file = write_catalog(tmp_path, camera=camera, light=light, width=list(range(200)))
     plan = plan_profile(ProfileOptions(file, encoder="pixels", query=3), tmp_path)
-    assert "context(context_column='camera')" in [one["name"] for one in plan.content["tasks"]["samplers"]]
+    assert "context(context_column='camera')" in [str(draw) for draw in plan.file.tasks.draws]
     assert "contexts: column 'camera'; light look like contexts too (--context-column)" in plan.told
     asked = plan_profile(ProfileOptions(file, encoder="pixels", query=3, context_column="light"), tmp_path)
     assert reasons(asked)["contexts"].startswith("column 'light': 5 ways need 5 classes with a light")
@@ -105,9 +108,9 @@ def test_the_file_says_the_same_as_the_plan_and_finds_its_files(
     (tmp_path / "out").mkdir()
     options = ProfileOptions(file, features=Path("own ' features.npz"), method="ridge(penalty=2)")
     plan = plan_profile(options, tmp_path / "out")
-    assert tomllib.loads(plan.to_toml()) == plan.content
     (tmp_path / "out" / "experiment.toml").write_text(plan.to_toml())
     read = Experiment.read(tmp_path / "out" / "experiment.toml")
+    assert replace(read, file=None, folder=tmp_path / "out") == described(plan)
     assert read.uses[0].method.spelling == "ridge(penalty=2)"
     assert [use.method.name for use in read.uses] == ["ridge", "cosine", "ncc", "ridge", "knn"]
     assert read.encoders[0].path.samefile(tmp_path / "own ' features.npz")  # type: ignore[attr-defined]
@@ -120,15 +123,15 @@ def test_files_that_an_encoder_names_are_found_from_the_output(tmp_path: Path, m
     (tmp_path / "heads.py").write_text("def head(support, labels, query):\n    return query @ support.T\n")
     (tmp_path / "out").mkdir()
     options = ProfileOptions(file, encoder="onnx:net.onnx", method="heads.py:head")
-    plan = plan_profile(options, tmp_path / "out")
-    assert plan.content["features"]["encoders"][0] == "onnx:../net.onnx"
-    assert plan.content["evaluate"]["methods"][0]["name"] == "../heads.py:head"
+    content = tomllib.loads(plan_profile(options, tmp_path / "out").to_toml())
+    assert content["features"]["encoders"][0] == "onnx:../net.onnx"
+    assert content["evaluate"]["methods"][0]["name"] == "../heads.py:head"
 
 
 def test_a_quick_profile_has_a_tenth_of_the_tasks(tmp_path: Path) -> None:
     file = write_catalog(tmp_path)
     plan = plan_profile(ProfileOptions(file, encoder="pixels", quick=True), tmp_path)
-    assert plan.content["tasks"]["tasks"] == 60
+    assert plan.file.tasks.tasks == 60
 
 
 @pytest.mark.parametrize(
@@ -155,19 +158,19 @@ def test_what_cannot_be_is_refused(tmp_path: Path, options: dict[str, object], t
 def test_a_model_is_tested_with_its_own_head_or_adapted(drawn_networks: Path, tmp_path: Path) -> None:
     given = {"data": drawn_networks / "catalog.parquet", "split": "val", "way": 2, "query": 1}
     own = plan_profile(ProfileOptions(**given, model=drawn_networks / "first.model"), tmp_path)  # type: ignore[arg-type]
-    head = Experiment.of(own.content, tmp_path).uses[0]
+    head, cosine = described(own).uses[:2]
     assert head.method.name == "model"
-    assert own.content["evaluate"]["methods"][1]["on"] == [own.content["features"]["encoders"][0], "pixels"]
+    assert cosine.on == described(own).encoders
+    assert [encoder.name for encoder in described(own).encoders] == ["model", "pixels"]
     adapted = ProfileOptions(**given, model=drawn_networks / "anil.model", method="anil")  # type: ignore[arg-type]
-    content = plan_profile(adapted, tmp_path).content
-    experiment = Experiment.of(content, tmp_path)
+    experiment = described(plan_profile(adapted, tmp_path))
     assert experiment.uses[0].on == experiment.models
     assert experiment.encoders[0].name == "model"
 
 
 def test_the_catalog_and_the_attributes_of_a_run_are_taken(run_shapes: Path, tmp_path: Path) -> None:
     plan = plan_profile(ProfileOptions(run_shapes / "out", encoder="pixels", way=3, query=2), tmp_path)
-    experiment = Experiment.of(plan.content, tmp_path)
+    experiment = described(plan)
     assert experiment.catalog_file is not None
     assert experiment.catalog_file.samefile(run_shapes / "out" / "catalog.parquet")
     assert experiment.attribute_files[""].samefile(run_shapes / "out" / "attributes.parquet")

@@ -7,12 +7,12 @@ import os
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
-from shotproof.core.errors import InputError, did_you_mean
+from shotproof.core.errors import InputError
 from shotproof.core.limits import BATCH, WORKERS
 from shotproof.core.options import Checked, option
 from shotproof.core.runtime.engine import Engine, Needs, engines
@@ -63,11 +63,11 @@ class Runtime(Checked):
         2
     """
 
-    engine: str | Engine = "local"
-    workers: int | None = option(None, least=WORKERS.least, most=WORKERS.most)
-    device: str | None = None
-    cache: Path | None = field(default_factory=default_cache)
-    batch_size: int | None = option(None, least=BATCH.least, most=BATCH.most)
+    engine: str | Engine = option("local", "where work is done: processes of this machine, or a cluster")
+    workers: int | None = option(None, "processes; as many as pay off unless given", within=WORKERS)
+    device: str | None = option(None, "cpu, cuda:0, or cuda for all GPUs; a GPU, if there is one, unless given")
+    cache: Path | None = option(default_cache, "the folder that keeps features")
+    batch_size: int | None = option(None, "items that a network takes at a time", within=BATCH)
     progress: bool | None = None
 
     def __post_init__(self) -> None:
@@ -220,10 +220,7 @@ def runtime(**changes: Any) -> Runtime:
         ...     current_runtime().workers, current_runtime().device
         (4, 'cpu')
     """
-    known = [each.name for each in fields(Runtime)]
-    for name in changes:
-        if name not in known:
-            raise InputError(f"a runtime has no '{name}'{did_you_mean(name, known)}")
+    Runtime.require_known(changes, "a runtime has no")
     return replace(current_runtime(), **changes)
 
 

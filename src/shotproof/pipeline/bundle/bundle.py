@@ -17,11 +17,10 @@ from typing import Any, Literal
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.card import Card
-from shotproof.core.errors import InputError, Mismatch
-from shotproof.core.json_records import as_json, from_json
+from shotproof.core.errors import InputError, Mismatch, placed
+from shotproof.core.plain_values import plain, typed
 from shotproof.core.storage.archives import Archive, open_archive, unsafe_path
 from shotproof.core.storage.files import parse_json
-from shotproof.core.tables import placed
 from shotproof.tasks.taskset import TaskSet
 
 KIND, FORMAT = "bundle", 1
@@ -113,12 +112,14 @@ class Bundle:
             raise InputError(f'expected the manifest of a bundle, with "kind": "{KIND}"')
         if content.get("format") != FORMAT:
             raise InputError(f"format: expected {FORMAT}, found {content.get('format')!r}: made by another version")
-        read: Bundle = from_json({key: one for key, one in content.items() if key not in ("kind", "format")}, cls)
+        read: Bundle = typed(
+            {key: one for key, one in content.items() if key not in ("kind", "format")}, cls, strict=True
+        )
         return read
 
     def to_json(self) -> dict[str, Any]:
         """As plain values; every field is there."""
-        return {"kind": KIND, "format": FORMAT, **as_json(self)}
+        return {"kind": KIND, "format": FORMAT, **plain(self, whole=True)}
 
     def to_text(self) -> str:
         """As the manifest's file has it."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from shotproof.analysis.make_card import make_card
 from shotproof.comparison.card import CARD_FILE, Card, MissingAxis
 from shotproof.comparison.comparison import Comparison
-from shotproof.core.errors import InputError
+from shotproof.core.errors import InputError, placed
 from shotproof.core.records import Maker
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.storage.whole_files import new_folder, write_text
@@ -142,7 +142,8 @@ def profile(
     with new_folder(folder):  # paths of its experiment go through it
         with trusting(True):  # it names what was typed, with other paths
             plan = plan_profile(options, folder)
-            experiment = Experiment.of(plan.content, folder)
+            with placed("the experiment"):
+                experiment = Experiment.described_by(plan.file, folder)
         for line in plan.told:
             tell(line)
         study = run(

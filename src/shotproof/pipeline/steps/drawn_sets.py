@@ -13,8 +13,8 @@ from shotproof.core.errors import InsufficientData
 from shotproof.features.features import Features
 from shotproof.pipeline.draw_entries import Draw
 from shotproof.pipeline.experiment import Experiment
+from shotproof.pipeline.experiment_file import TuneOn
 from shotproof.pipeline.steps.steps import Steps, file_name, file_stamps
-from shotproof.pipeline.tune_on import TuneOn
 from shotproof.tasks.sampler import Sampler, sample
 from shotproof.tasks.taskset import TaskSet, TaskShape
 from shotproof.tasks.uniform.placebo import Placebo

@@ -38,7 +38,6 @@ from shotproof.media.images import is_readable
 from shotproof.pipeline.checks import check_draws, check_models, check_surroundings, check_tuning, placed, with_stages
 from shotproof.pipeline.draw_entries import Draw
 from shotproof.pipeline.experiment import Experiment
-from shotproof.pipeline.models import read_models
 from shotproof.pipeline.steps.drawn_sets import DrawnSet, DrawnSets
 from shotproof.pipeline.steps.evaluated_files import EvaluatedFiles
 from shotproof.pipeline.steps.steps import Steps, file_name, file_stamps
@@ -91,7 +90,7 @@ class ExperimentSteps:
     def make(self) -> Inputs | None:
         """Make everything up to the results, and return it; None in a dry run."""
         with placed(self.experiment, "[evaluate], model"):
-            models = read_models(self.experiment)
+            models = self.experiment.read_models()
         with self.steps.stage("catalog") as stage:
             catalog = self._kept(self._checked_catalog(models))
             classes = len(catalog.table.column("label").unique())
@@ -218,7 +217,7 @@ class ExperimentSteps:
         assert given.mix is not None
         mapping, settings = given.mix.mapping, given.mix.settings
         folder = given.mix.folder(recordings.digest)
-        step = f"{folder}/catalog.parquet", [recordings, recordings.stamp], given.mix.parameters
+        step = f"{folder}/catalog.parquet", [recordings, recordings.stamp], given.mix.parameters()
         mixed: Catalog | None = None
         if make:
             mixed = self.steps.step(Catalog, *step, lambda: mix(recordings, mapping, given.folder / folder, settings))

@@ -12,9 +12,9 @@ import pytest
 import shotproof as sp
 from shotproof.catalog.catalog import Catalog
 from shotproof.pipeline.experiment import Experiment
+from shotproof.pipeline.experiment_file import TuneOn
 from shotproof.pipeline.steps.steps import file_name
 from shotproof.pipeline.study import Study, run
-from shotproof.pipeline.tune_on import TuneOn
 from tests.experiment_files import assert_refused, up_to_results, write_experiment
 from tests.pipeline.model_files import FIRST
 
@@ -139,7 +139,7 @@ def test_it_is_read_with_defaults(folder: Path, table: str, expected: TuneOn) ->
     ("change", "expected"),
     [
         (('split = "val"', 'splits = "val"'), "[evaluate.tune_on]: unknown key 'splits': did you mean 'split'"),
-        (('split = "val", ', ""), "[evaluate.tune_on]: expected the split of the validation tasks"),
+        (('split = "val", ', ""), "[evaluate.tune_on]: expected the key split: the split of the validation tasks"),
         (('split = "val"', 'split = "vla"'), "[evaluate.tune_on]: unknown split 'vla': did you mean 'val'"),
         (('split = "val"', 'split = "test"'), "[evaluate.tune_on]: split 'test' is that of the tasks of sampler"),
         (('split = "val"', 'split = "train"'), f"[evaluate.tune_on]: model '{FIRST}' was trained on "),
@@ -147,10 +147,16 @@ def test_it_is_read_with_defaults(folder: Path, table: str, expected: TuneOn) ->
             ("tasks = 3", "tasks = 0"),
             "[evaluate.tune_on], tasks: expected a whole number from 1 to 10,000,000, found 0",
         ),
-        (("[0.3, 0.003]", '["0.3"]'), "[evaluate.tune_on]: rates must be a list of a number or a whole number, at"),
+        (
+            ("[0.3, 0.003]", '["0.3"]'),
+            "[evaluate.tune_on], rates: expected a list of numbers, at least one, found",
+        ),
         (("[0.3, 0.003]", "[0.3, 0.3]"), "[evaluate.tune_on], rates: expected each once, found 0.3 twice"),
         (("[0.3, 0.003]", "[0.3, -1]"), "[evaluate.tune_on], rates: method 'finetune'"),
-        (('{ split = "val", tasks = 3, rates = [0.3, 0.003] }', '"val"'), "[evaluate]: tune_on must be a table"),
+        (
+            ('{ split = "val", tasks = 3, rates = [0.3, 0.003] }', '"val"'),
+            "[evaluate.tune_on]: expected a table, found",
+        ),
         (
             ('"tsa(steps=1)"', '"finetune(steps=2, rate=0.5)"'),
             "[evaluate], methods: 'finetune(steps=2)' and '",
