@@ -6,7 +6,7 @@
 # %%
 import shotproof as sp
 
-sp.ShapesWorld(classes=10, items=40, size=32).write("shapes")
+sp.worlds.ShapesWorld(classes=10, items=40, size=32).write("shapes")
 catalog = sp.read_layout("shapes", "folder")  # yours in its place
 attributes = sp.detect(catalog, "photometric")  # words for light, color and sharpness
 features = sp.encode(catalog, "pixels(size=8)")  # or "lite0", a real network

@@ -7,9 +7,9 @@
 # %%
 import shotproof as sp
 
-world = sp.SoundsWorld(foregrounds=8, backgrounds=6, items=12)
+world = sp.worlds.SoundsWorld(foregrounds=8, backgrounds=6, items=12)
 recordings = world.write("sounds")
-catalog = sp.mix(recordings, world.mapping(), "mixed", sp.MixSettings(on_the_fly=True))
+catalog = sp.mix(recordings, world.mapping(), "mixed", sp.sounds.MixSettings(on_the_fly=True))
 catalog
 
 # %% [markdown]

@@ -22,7 +22,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print what was 
     from dataclasses import asdict
 
     from shotproof.cli.console import print_json
-    from shotproof.pipeline.diagnosis import diagnose
+    from shotproof.pipeline.diagnosis import doctor as diagnose
 
     found = diagnose()
     if as_json:

@@ -15,7 +15,7 @@ from shotproof.cli.results.geometry import geometry as verb
 from shotproof.core.errors import ShotproofError
 from shotproof.core.records import CatalogRecord
 from shotproof.features.features import Features
-from tests.analysis.test_feature_change import drawn, is_mixed
+from tests.analysis.test_context_effect import drawn, is_mixed
 
 app = typer.Typer()
 app.command()(verb)

@@ -15,8 +15,8 @@ from shotproof.core.nouns import counted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shotproof.analysis.feature_change import FeatureChange
-    from shotproof.analysis.feature_distances import Distances
+    from shotproof.analysis.context_effect import FeatureChange
+    from shotproof.analysis.set_distances import Distances
     from shotproof.catalog.catalog import Catalog
     from shotproof.features.features import Features
 
@@ -63,8 +63,8 @@ def geometry(
 
     Example: shotproof geometry features.parquet --catalog catalog.parquet --clean-value clean -o geometry.svg
     """
-    from shotproof.analysis.feature_change import feature_change
-    from shotproof.analysis.feature_distances import feature_distances
+    from shotproof.analysis.context_effect import feature_change
+    from shotproof.analysis.set_distances import feature_distances
     from shotproof.catalog.catalog import Catalog
     from shotproof.catalog.contexts import clean_context
     from shotproof.cli.console import print_json

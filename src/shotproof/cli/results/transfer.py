@@ -13,7 +13,7 @@ from shotproof.core import limits
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
-    from shotproof.analysis.transfer import TransferTable
+    from shotproof.analysis.transfer_tables import TransferTable
 
 
 def transfer(
@@ -42,7 +42,7 @@ def transfer(
     Example: shotproof transfer hard.parquet --against random.parquet --features lite0.parquet
     --features pixels.parquet --method ncc --method logistic
     """
-    from shotproof.analysis.transfer import transfer as evaluate_transfer
+    from shotproof.analysis.transfer_tables import transfer as evaluate_transfer
     from shotproof.cli.console import print_csv, print_json
     from shotproof.features.features import Features
     from shotproof.learners.method import DEFAULT_METHODS
