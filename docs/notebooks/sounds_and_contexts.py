@@ -18,7 +18,7 @@ catalog
 
 # %%
 features = sp.encode(catalog, "logmel")
-sets = sp.sample_context(catalog, shot=3, query=5, tasks=200, seed=0)
-results = [sp.evaluate(tasks, features, ["ncc", "ridge"]) for tasks in sets.values()]
+sets = [sp.sample(catalog, name, shot=3, query=5, tasks=200, seed=0) for name in ("iid", "ood", "hard-ood")]
+results = [sp.evaluate(tasks, features, ["ncc", "ridge"]) for tasks in sets]
 lost = sp.compare(results).to_pandas().query("quantity != 'accuracy'")
 lost[["tasks", "method", "metric", "quantity", "mean", "low", "high"]].round(1)
