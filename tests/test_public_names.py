@@ -1,6 +1,7 @@
 """The public names are listed in one place, exist, and do not drift; importing the package stays light."""
 
 import inspect
+import operator
 import re
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from shotproof.features.encoders.staged import encode_stages
 from shotproof.learners.method import make_method
 from tests.conftest import Data
 
+COMMANDS = Path(__file__).parents[1] / "docs" / "reference" / "commands.md"
 PACKAGES = [shotproof, *(getattr(shotproof, name) for name in shotproof.MODULES)]
 NAMES = [(package, name) for package in PACKAGES for name in package.HOMES]
 every_name = pytest.mark.parametrize(
@@ -85,6 +87,17 @@ def test_what_evaluate_takes_as_a_method_the_registry_makes() -> None:
     assert shotproof.methods.make("sklearn:sklearn.svm.SVC(C=10)").spelling == "sklearn:sklearn.svm.SVC(C=10)"
     assert shotproof.methods.make(SVC(C=10)).spelling == "SVC(C=10)"
     assert shotproof.methods.make("ridge(penalty=2)").spelling == "ridge(penalty=2)"
+
+
+def test_every_function_of_the_table_of_commands_is_there() -> None:
+    rows = re.findall(r"^\| `([\w ]+)` \| [^|]* \|(.*)\|$", COMMANDS.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(rows) == 23
+    functions = {function for _, cell in rows for function in re.findall(r"`sp\.([\w.]+)`", cell)}
+    for function in functions:
+        assert callable(operator.attrgetter(function)(shotproof)), function
+    assert [command for command, cell in rows if "`sp." not in cell] == ["demo"]
+    public = {name for name in shotproof.HOMES if isinstance(getattr(shotproof, name), types.FunctionType)}
+    assert public - {"option", "runtime"} <= functions, "a function that has no command"
 
 
 def test_errors_about_input_are_value_errors() -> None:
