@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -19,16 +20,18 @@ from shotproof.pipeline.components import all_registries
 from tests.page_files import FILES, PageFiles
 
 README = DOCS.parent / "README.md"
-PAGES = [path for path in sorted(DOCS.rglob("*.md")) if "```python" in path.read_text(encoding="utf-8")]
+TEXTS = [README, DOCS.parent / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
+PAGES = [path for path in TEXTS if "```python" in path.read_text(encoding="utf-8")]
 _BLOCK = re.compile(r"(?:<!-- not run: (.+?) -->\n)?```python\n(.*?)```", re.DOTALL)
 SKLEARN = "sklearn:sklearn.svm."
 # What this machine does not have.
 NOT_RUN = {("cluster", "needs a Ray cluster"), ("in-context", "needs a chat server")}
 
 
-def code_of(page: Path) -> str:
-    """Return the blocks of a page that are run, one after the other."""
-    return "\n".join(code for reason, code in _BLOCK.findall(page.read_text(encoding="utf-8")) if not reason)
+def code_of(page: Path) -> list[str]:
+    """Return the blocks of a page that are run."""
+    blocks = _BLOCK.findall(page.read_text(encoding="utf-8"))
+    return [textwrap.dedent(code) for reason, code in blocks if not reason]
 
 
 @pytest.fixture(scope="session")
@@ -59,18 +62,22 @@ def registered() -> Iterator[None]:
 
 def run_page(page: Path, page_files: PageFiles, folder: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """Run the Python of a page in a folder that has the files that it names, and return what it has defined."""
-    code = code_of(page)
+    blocks = code_of(page)
+    code = "\n".join(blocks)
     named = [name for name in FILES if re.search(rf'"{re.escape(name)}[/"]', code)]
     named += [f"{name}.parquet" for name in ("random", "hard", "attributes") if f'"{name}"' in code]
     page_files.place(dict.fromkeys(named), page.stem, folder)
     monkeypatch.chdir(folder)
     module = ModuleType(page.stem)
     monkeypatch.setitem(sys.modules, page.stem, module)
-    exec(compile(code, page.name, "exec"), vars(module))
+    for block in blocks:
+        exec(compile(block, page.name, "exec"), vars(module))
     return module
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if code_of(page)], ids=lambda page: page.stem)
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if code_of(page) not in ([], code_of(README))], ids=lambda page: page.stem
+)
 def test_the_python_of_a_page_runs(
     page: Path, page_files: PageFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
