@@ -11,7 +11,7 @@ from reproduction.geometry import read_plane
 from reproduction.kept import read_kept
 from reproduction.sections import fewstab, oops, sound_cells
 from shotproof.report.figures.charts import Bar, Point, gap_bars, gap_domain, scatter
-from shotproof.report.figures.context_figures import lines_figure
+from shotproof.report.figures.loss_curves import lines_figure
 from shotproof.report.figures.figure_file import write_svg
 from shotproof.report.figures.projection_figure import SIDE, projection_part
 from shotproof.report.figures.svg import element, picture, text
