@@ -27,7 +27,7 @@ began = time.perf_counter()
 with sp.runtime(engine=engine, workers=2, cache=None, progress=False):
     images = sp.Catalog.read(f"{folder}/images.parquet")
     encoded = sp.encode(images, "pixels(size=16)")
-    catalog, features, _ = sp.GaussianWorld().draw(classes=40, items=300)
+    catalog, features, _ = sp.worlds.GaussianWorld().draw(classes=40, items=300)
     tasks = sp.sample(catalog, "hardest(effort='high')", features=features, tasks=400)
     results = sp.evaluate(sp.sample(catalog, "random", tasks=4000), features, ["logistic", "pt-map", "tim"])
     digests = encoded.digest, tasks.digest, results.digest
@@ -45,7 +45,9 @@ def run() -> None:
     spent, cores = dict.fromkeys(ENGINES, 0.0), dict.fromkeys(ENGINES, 0.0)
     made = set()
     with tempfile.TemporaryDirectory() as folder:
-        sp.ShapesWorld(classes=20, items=40, size=64).write(Path(folder) / "images").write(f"{folder}/images.parquet")
+        sp.worlds.ShapesWorld(classes=20, items=40, size=64).write(Path(folder) / "images").write(
+            f"{folder}/images.parquet"
+        )
         for _ in range(ROUNDS):
             for engine in ENGINES:
                 command = [sys.executable, "-W", "ignore", "-c", PROGRAM, folder, engine]

@@ -104,7 +104,7 @@ def _choose(page: Page, control: str, value: str, what: str) -> None:
 
 def _write(folder: Path) -> None:
     """Random tasks on Gaussian features; fifty images stand for all items."""
-    catalog, features, _ = sp.GaussianWorld().draw(classes=CLASSES, items=ITEMS)
+    catalog, features, _ = sp.worlds.GaussianWorld().draw(classes=CLASSES, items=ITEMS)
     random = np.random.default_rng(0)
     (folder / "images").mkdir()
     for number in range(50):

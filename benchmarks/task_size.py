@@ -22,7 +22,7 @@ from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.encoder import encode
 from shotproof.features.features import Features
 from shotproof.planning.pilot import Pilot
-from shotproof.planning.plan import QUERIES, ScoreMoments, TaskVariance, plan
+from shotproof.planning.task_plan import QUERIES, ScoreMoments, TaskVariance, plan
 from shotproof.results.metrics import FloatArray
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.taskset import TaskSet

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from reproduction.kept import KEPT
-from shotproof.analysis.feature_change import feature_change
+from shotproof.analysis.context_effect import feature_change
 from shotproof.analysis.projection import ProjectedTask, Projection, shift_projections
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.read import read_inputs

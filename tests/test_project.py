@@ -14,6 +14,25 @@ from shotproof.version import __version__
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+SOURCE = ROOT / "src" / "shotproof"
+# Tests of more than one file of the source: what every component or command promises.
+CONTRACTS = {
+    "cli/tasks/test_check_null.py": "a flag of `check` on the files of a run",
+    "cli/test_early_checks.py": "every command",
+    "cli/test_flags.py": "every flag of every command",
+    "cli/test_hostile_names.py": "every command that prints names",
+    "cli/test_interrupt.py": "every command that computes",
+    "core/runtime/test_scripts.py": "every engine, from scripts, standard input and notebooks",
+    "learners/adaptation/test_with_steps.py": "every adaptation",
+    "learners/adaptation/test_without_steps.py": "every adaptation",
+    "learners/heads/test_balanced.py": "every head that assumes balanced queries",
+    "learners/test_fixture.py": "every method, by its numbers",
+    "learners/test_options.py": "every method",
+    "learners/test_plain_heads.py": "every head that benchmarks write plainly",
+    "models/objectives/test_of_tasks.py": "every objective on tasks",
+}
+# Folders of tests of no one folder of the source.
+BESIDE = {"benchmarks", "browser", "flows", "fuzzing", "package", "pipeline/runs", "reproduction", "scale"}
 TOOLS = {"all", "dev", "browser", "stores", "docs"}  # extras whose versions are no promise to users
 NOT_IN_MATRIX = {"spacy", "timm", "ray"}  # extras that the environment of the tests does not have
 
@@ -57,3 +76,14 @@ def test_every_commit_is_held_to_what_make_lint_checks() -> None:
     hooks = (ROOT / ".pre-commit-config.yaml").read_text("utf-8")
     assert tools
     assert {tool for tool in tools if f".venv/bin/{tool}" in hooks} == tools
+
+
+def test_tests_mirror_the_source() -> None:
+    folders = {path.parent.relative_to(ROOT / "tests") for path in (ROOT / "tests").rglob("test_*.py")} - {Path()}
+    assert {folder.as_posix() for folder in folders if not (SOURCE / folder).is_dir()} == BESIDE
+    for folder in sorted(folders):
+        for test in (ROOT / "tests" / folder).glob("test_*.py"):
+            of_file = SOURCE / folder / test.name.removeprefix("test_")
+            name = test.relative_to(ROOT / "tests").as_posix()
+            beside = folder.as_posix() in BESIDE or name in CONTRACTS
+            assert of_file.is_file() or beside, f"{name} tests no file of the source: {of_file} is not there"

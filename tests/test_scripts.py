@@ -36,9 +36,9 @@ class Nearest(sp.Method):
         return -torch.cdist(query, centers)
 
 with sp.runtime(workers=2, cache=pathlib.Path("cache"), progress=False):
-    catalog = sp.ShapesWorld(classes=10, items=44, size=24).write("shapes")
+    catalog = sp.worlds.ShapesWorld(classes=10, items=44, size=24).write("shapes")
     sp.methods.register("nearest", Nearest)
-    note(f"check {len(sp.check_catalog(catalog))}")
+    note(f"check {len(sp.analysis.check_catalog(catalog))}")
     attributes = sp.detect(catalog, "photometric")
     note("detect")
     features = sp.encode(catalog, "pixels(size=8)")

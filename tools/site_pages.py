@@ -115,14 +115,17 @@ def _parameters(command: Any) -> Iterator[tuple[str, str]]:
 
 
 def python_interface() -> str:
-    """Every public name, by kind; mkdocstrings takes the docstrings."""
+    """Every public name, by kind and module; mkdocstrings takes the docstrings."""
     import shotproof
     from shotproof.core.registry import Registry
 
     named: dict[str, list[str]] = {kind: [] for kind in _KINDS}
-    for name, home in sorted(shotproof._HOME.items(), key=lambda pair: pair[0].lower()):
+    for name, home in sorted(shotproof.HOMES.items(), key=lambda pair: pair[0].lower()):
         made = getattr(shotproof, name)
         kind = "Registries" if isinstance(made, Registry) else "Objects" if isinstance(made, type) else "Functions"
         named[kind].append(f"::: shotproof.{home}.{name}\n")
+    for module in shotproof.MODULES:
+        homes = getattr(shotproof, module).HOMES
+        named[f"`sp.{module}`"] = [f"::: shotproof.{home}.{name}\n" for name, home in homes.items()]
     sections = [f"## {kind}\n\n" + "\n".join(entries) for kind, entries in named.items()]
     return "# Python\n\n`import shotproof as sp`\n\n" + "\n".join(sections)

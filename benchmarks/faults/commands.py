@@ -92,14 +92,14 @@ IN_WORKERS = [
 def write_inputs(folder: Path) -> None:
     """Write what the commands read."""
     inputs = folder / INPUTS
-    catalog = sp.ShapesWorld(classes=8, items=10, size=16, train_classes=4).write(inputs / "world")
+    catalog = sp.worlds.ShapesWorld(classes=8, items=10, size=16, train_classes=4).write(inputs / "world")
     catalog.write(inputs / "catalog.parquet")
     with sp.runtime(cache=None, workers=1):
         sp.encode(catalog, "pixels(size=4)").write(inputs / "features.parquet")
     sp.sample(catalog, "random", split="test", way=3, shot=1, query=4, tasks=50).write(inputs / "tasks.parquet")
     network = {"backbone": "conv64f(pools=2)", "way": 3, "shot": 1, "query": 2, "size": 16, "epochs": 1, "tasks": 1}
     sp.train(catalog, "protonet", output=inputs / "net.model", val_split=None, **network)
-    sounds = sp.SoundsWorld(foregrounds=2, backgrounds=2, items=2)
+    sounds = sp.worlds.SoundsWorld(foregrounds=2, backgrounds=2, items=2)
     sounds.write(inputs / "sounds").write(inputs / "sounds.parquet")
     pairs = [f"{front},{back},test" for front, backs in sounds.mapping().pairs.items() for back in backs]
     (inputs / "mapping.csv").write_text("\n".join(["foreground,background,split", *pairs]))

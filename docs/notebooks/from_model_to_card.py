@@ -6,7 +6,7 @@
 # %%
 import shotproof as sp
 
-world = sp.ScenesWorld(items=14, size=32, at_home=0.9)  # animals that mostly stand where they live
+world = sp.worlds.ScenesWorld(items=14, size=32, at_home=0.9)  # animals that mostly stand where they live
 trained = world.write("training", "train")
 settings = {"size": 32, "epochs": 2, "tasks": 60, "shot": 5, "query": 5}
 sp.train(trained, "protonet", backbone="conv64f", split="train", val_split=None, output="animals.model", **settings)

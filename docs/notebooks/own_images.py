@@ -1,19 +1,15 @@
 # %% [markdown]
-# # Your own images in ten lines
+# # Your own images in five lines
 #
 # Any folder that has one folder per class will do. Here a world of drawn shapes is written first, so that the notebook runs as it is.
 
 # %%
 import shotproof as sp
 
-sp.ShapesWorld(classes=10, items=40, size=32).write("shapes")
-catalog = sp.read_layout("shapes", "folder")  # yours in its place
-attributes = sp.detect(catalog, "photometric")  # words for light, color and sharpness
-features = sp.encode(catalog, "pixels(size=8)")  # or "lite0", a real network
-random = sp.sample(catalog, "random", shot=5, query=10, tasks=200, seed=0)
-biased = sp.sample(catalog, "fewstab", attributes=attributes, shot=5, query=10, tasks=200, seed=0)
-results = [sp.evaluate(tasks, features, ["ncc", "ridge", "knn(k=3)"]) for tasks in (random, biased)]
-comparison = sp.compare(results, metric="wacc")
+sp.worlds.ShapesWorld(classes=10, items=40, size=32).write("shapes")
+study = sp.Study("shapes", encoder="pixels(size=8)")  # your folder, and "lite0", a real network
+study.evaluate(["ncc", "ridge", "knn(k=3)"], on=["random", "fewstab"], shots=[5], query=10, tasks=200)
+comparison = study.compare(metric="wacc")
 
 # %% [markdown]
 # In FewSTAB's tasks an attribute is planted in each class's support, and its queries lack it. The gap is what is lost from random

@@ -6,7 +6,7 @@
 # %%
 import shotproof as sp
 
-world = sp.ShapesWorld(classes=20, items=40, size=24, train_classes=12, shortcut_classes=12)
+world = sp.worlds.ShapesWorld(classes=20, items=40, size=24, train_classes=12, shortcut_classes=12)
 catalog = world.write("trained")
 settings = {"size": 16, "epochs": 2, "tasks": 40, "shot": 5, "query": 5}
 model = sp.train(

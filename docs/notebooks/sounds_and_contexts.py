@@ -7,9 +7,9 @@
 # %%
 import shotproof as sp
 
-world = sp.SoundsWorld(foregrounds=8, backgrounds=6, items=12)
+world = sp.worlds.SoundsWorld(foregrounds=8, backgrounds=6, items=12)
 recordings = world.write("sounds")
-catalog = sp.mix(recordings, world.mapping(), "mixed", sp.MixSettings(on_the_fly=True))
+catalog = sp.mix(recordings, world.mapping(), "mixed", sp.sounds.MixSettings(on_the_fly=True))
 catalog
 
 # %% [markdown]
@@ -18,7 +18,7 @@ catalog
 
 # %%
 features = sp.encode(catalog, "logmel")
-sets = sp.sample_context(catalog, shot=3, query=5, tasks=200, seed=0)
-results = [sp.evaluate(tasks, features, ["ncc", "ridge"]) for tasks in sets.values()]
+sets = [sp.sample(catalog, name, shot=3, query=5, tasks=200, seed=0) for name in ("iid", "ood", "hard-ood")]
+results = [sp.evaluate(tasks, features, ["ncc", "ridge"]) for tasks in sets]
 lost = sp.compare(results).to_pandas().query("quantity != 'accuracy'")
 lost[["tasks", "method", "metric", "quantity", "mean", "low", "high"]].round(1)

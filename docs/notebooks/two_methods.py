@@ -6,7 +6,7 @@
 # %%
 import shotproof as sp
 
-catalog = sp.ShapesWorld(classes=12, items=50, size=32).write("compared")
+catalog = sp.worlds.ShapesWorld(classes=12, items=50, size=32).write("compared")
 features = sp.encode(catalog, "pixels(size=8)")
 tasks = sp.sample(catalog, "random", shot=5, query=10, tasks=300, seed=0)
 results = sp.evaluate(tasks, features, ["ncc", "cosine", "ridge"])
@@ -27,4 +27,4 @@ comparison.plot("intervals")
 
 # %%
 accuracies = {method: results.counts(method).accuracy_by_task() for method in ("ncc", "ridge")}
-sp.tasks_needed(0.5, (accuracies["ncc"] - accuracies["ridge"]).var(ddof=1))
+sp.planning.tasks_needed(0.5, (accuracies["ncc"] - accuracies["ridge"]).var(ddof=1))

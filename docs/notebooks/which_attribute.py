@@ -6,7 +6,7 @@
 # %%
 import shotproof as sp
 
-world = sp.ShapesWorld(classes=10, items=60, size=32, correlation=0.7, seed=1)
+world = sp.worlds.ShapesWorld(classes=10, items=60, size=32, correlation=0.7, seed=1)
 catalog = world.write("tied-shapes")
 attributes = world.attributes()
 features = sp.encode(catalog, "pixels(size=8)")

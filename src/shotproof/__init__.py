@@ -3,57 +3,45 @@
     data on disk -> Catalog -> Attributes -> Tasks -> Results -> Comparison -> Report
                        \\-> Features (encoder) --------^
 
-The folders follow the flow, and imports go down only: `cli`, `pipeline`, `report`, `analysis`, `stats`, `evaluation`
-and `training`, `learners` and `tasks`, `worlds`, `sounds`, `models`, `features`, `attributes`, `catalog`, `media`
-and `functional`, `core`.
+A study holds all of these, and makes each once:
 
     import shotproof as sp
 
-    catalog = sp.read_layout("birds/", "folder")
-    attributes = sp.detect(catalog, "photometric")
-    features = sp.encode(catalog, "lite0")
-    random = sp.sample(catalog, "random", split="test", tasks=600, seed=0)
-    biased = sp.sample(catalog, "fewstab", attributes=attributes, split="test", tasks=600, seed=0)
-    results = [sp.evaluate(tasks, features, ["ncc", "logistic"]) for tasks in (random, biased)]
-    study = sp.Study.of([*results, random, biased, catalog, attributes, features])
-    study.compare().to_pandas("gaps")
+    study = sp.Study("birds/", encoder="lite0")
+    study.evaluate(["ncc", "logistic"], on=["random", "fewstab"])
+    study.verdict()
     study.report("report.html")
+
+Synthetic data is in `sp.worlds`, mixing in `sp.sounds`, the size of experiments in `sp.planning`, and what else results
+and features tell in `sp.analysis`. The folders follow the flow, and imports go down only; CONTRIBUTING.md lists them.
 """
 
 from __future__ import annotations
 
-import importlib
-from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from shotproof import analysis as analysis
+from shotproof import planning as planning
+from shotproof import sounds as sounds
+from shotproof import worlds as worlds
 from shotproof.core.declared import declared
-from shotproof.version import __version__
+from shotproof.core.public_names import public_names
+from shotproof.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from shotproof.analysis.explanation.explain import explain as explain
-    from shotproof.analysis.feature_change import feature_change as feature_change
-    from shotproof.analysis.feature_distances import feature_distances as feature_distances
-    from shotproof.analysis.null_check import check_null as check_null
-    from shotproof.analysis.projection import project_task as project_task
-    from shotproof.analysis.similarity import measure_similarity as measure_similarity
-    from shotproof.analysis.transfer import transfer as transfer
     from shotproof.attributes.attributes import Attributes as Attributes
     from shotproof.attributes.detector import Detector as Detector
     from shotproof.attributes.detector import detect as detect
     from shotproof.attributes.detector import detectors as detectors
-    from shotproof.attributes.statistics import detection_accuracy as detection_accuracy
     from shotproof.catalog.catalog import Catalog as Catalog
-    from shotproof.catalog.catalog_check import check_catalog as check_catalog
-    from shotproof.catalog.contexts import context_statistics as context_statistics
     from shotproof.catalog.layout import Layout as Layout
     from shotproof.catalog.layout import layouts as layouts
     from shotproof.catalog.layout import read_layout as read_layout
     from shotproof.comparison.card import Card as Card
     from shotproof.comparison.comparison import Comparison as Comparison
-    from shotproof.comparison.gate import GateLimits as GateLimits
-    from shotproof.comparison.gate import Limits as Limits
     from shotproof.comparison.gate import gate as gate
-    from shotproof.comparison.stages import stage_curves as stage_curves
+    from shotproof.core.errors import InputError as InputError
     from shotproof.core.errors import ShotproofError as ShotproofError
     from shotproof.core.options import option as option
     from shotproof.core.runtime.runtime import Runtime as Runtime
@@ -62,27 +50,21 @@ if TYPE_CHECKING:
     from shotproof.features.encoder import Encoder as Encoder
     from shotproof.features.encoder import encode as encode
     from shotproof.features.encoder import encoders as encoders
-    from shotproof.features.encoders.staged import encode_stages as encode_stages
-    from shotproof.features.feature_parts import encode_parts as encode_parts
     from shotproof.features.features import Features as Features
     from shotproof.features.transforms import Transform as Transform
     from shotproof.features.transforms import transform as transform
     from shotproof.features.transforms import transforms as transforms
     from shotproof.learners.adaptation.adaptation import Adaptation as Adaptation
     from shotproof.learners.items import ItemsMethod as ItemsMethod
-    from shotproof.learners.items import ItemsTask as ItemsTask
     from shotproof.learners.method import Method as Method
     from shotproof.learners.method import methods as methods
-    from shotproof.media.clip import read_clip as read_clip
     from shotproof.models.backbone import Backbone as Backbone
     from shotproof.models.backbone import backbones as backbones
     from shotproof.models.model import Model as Model
     from shotproof.models.objective import Objective as Objective
     from shotproof.models.objective import objectives as objectives
-    from shotproof.pipeline.bundle.bundle import Bundle as Bundle
-    from shotproof.pipeline.bundle.bundle_run import run_bundle as run_bundle
     from shotproof.pipeline.bundle.write import bundle as bundle
-    from shotproof.pipeline.experiment import Experiment as Experiment
+    from shotproof.pipeline.diagnosis import doctor as doctor
     from shotproof.pipeline.explorer import view as view
     from shotproof.pipeline.leaderboard_files import leaderboard as leaderboard
     from shotproof.pipeline.profile.profile import profile as profile
@@ -91,120 +73,71 @@ if TYPE_CHECKING:
     from shotproof.pipeline.study import compare as compare
     from shotproof.pipeline.study import run as run
     from shotproof.pipeline.verify import verify as verify
-    from shotproof.planning.pilot import Pilot as Pilot
-    from shotproof.planning.plan import ScoreMoments as ScoreMoments
-    from shotproof.planning.plan import estimate_moments as estimate_moments
-    from shotproof.planning.plan import plan as plan
-    from shotproof.planning.statistical_power import tasks_needed as tasks_needed
     from shotproof.results.results import Results as Results
-    from shotproof.sounds.mapping import read_mapping as read_mapping
-    from shotproof.sounds.mix import MixSettings as MixSettings
     from shotproof.sounds.mix import mix as mix
-    from shotproof.sounds.quality import Thresholds as Thresholds
-    from shotproof.tasks.context.context_sets import sample_context as sample_context
     from shotproof.tasks.sampler import Sampler as Sampler
     from shotproof.tasks.sampler import sample as sample
     from shotproof.tasks.sampler import samplers as samplers
-    from shotproof.tasks.task_check import check_tasks as check_tasks
     from shotproof.tasks.taskset import TaskSet as TaskSet
-    from shotproof.training.train import Trial as Trial
     from shotproof.training.train import train as train
-    from shotproof.training.train import train_trials as train_trials
-    from shotproof.worlds.context_world import ContextWorld as ContextWorld
-    from shotproof.worlds.dial import DialEncoder as DialEncoder
-    from shotproof.worlds.gaussian import GaussianWorld as GaussianWorld
-    from shotproof.worlds.scenes import ScenesWorld as ScenesWorld
-    from shotproof.worlds.shapes import ShapesWorld as ShapesWorld
-    from shotproof.worlds.sounds import SoundsWorld as SoundsWorld
 
-# Where each public name lives. Names are imported when first used, so that `import shotproof` stays light.
-_HOME = {
-    "Adaptation": "learners.adaptation.adaptation",
-    "Attributes": "attributes.attributes",
-    "Backbone": "models.backbone",
-    "Bundle": "pipeline.bundle.bundle",
-    "Card": "comparison.card",
-    "Catalog": "catalog.catalog",
-    "Comparison": "comparison.comparison",
-    "ContextWorld": "worlds.context_world",
-    "Detector": "attributes.detector",
-    "DialEncoder": "worlds.dial",
-    "Encoder": "features.encoder",
-    "Experiment": "pipeline.experiment",
-    "Features": "features.features",
-    "GateLimits": "comparison.gate",
-    "GaussianWorld": "worlds.gaussian",
-    "ItemsMethod": "learners.items",
-    "ItemsTask": "learners.items",
-    "Layout": "catalog.layout",
-    "Limits": "comparison.gate",
-    "Method": "learners.method",
-    "MixSettings": "sounds.mix",
-    "Model": "models.model",
-    "Objective": "models.objective",
-    "ScoreMoments": "planning.plan",
-    "Pilot": "planning.pilot",
-    "Results": "results.results",
-    "Runtime": "core.runtime.runtime",
-    "Sampler": "tasks.sampler",
-    "ScenesWorld": "worlds.scenes",
-    "ShapesWorld": "worlds.shapes",
-    "ShotproofError": "core.errors",
+HOMES = {
+    # objects
     "Study": "pipeline.study",
-    "SoundsWorld": "worlds.sounds",
+    "Catalog": "catalog.catalog",
+    "Attributes": "attributes.attributes",
     "TaskSet": "tasks.taskset",
-    "Thresholds": "sounds.quality",
-    "Transform": "features.transforms",
-    "backbones": "models.backbone",
+    "Features": "features.features",
+    "Model": "models.model",
+    "Results": "results.results",
+    "Comparison": "comparison.comparison",
+    "Card": "comparison.card",
+    # functions, in the order of the commands
+    "read": "pipeline.read",
+    "run": "pipeline.study",
+    "profile": "pipeline.profile.profile",
+    "doctor": "pipeline.diagnosis",
+    "read_layout": "catalog.layout",
+    "mix": "sounds.mix",
+    "detect": "attributes.detector",
+    "encode": "features.encoder",
+    "transform": "features.transforms",
+    "train": "training.train",
+    "sample": "tasks.sampler",
+    "evaluate": "evaluation.evaluate",
+    "compare": "pipeline.study",
+    "explain": "analysis.explanation.explain",
+    "view": "pipeline.explorer",
+    "gate": "comparison.gate",
     "bundle": "pipeline.bundle.write",
     "verify": "pipeline.verify",
-    "check_catalog": "catalog.catalog_check",
-    "check_null": "analysis.null_check",
-    "check_tasks": "tasks.task_check",
-    "compare": "pipeline.study",
-    "context_statistics": "catalog.contexts",
-    "detect": "attributes.detector",
-    "detection_accuracy": "attributes.statistics",
-    "detectors": "attributes.detector",
-    "encode": "features.encoder",
-    "encode_parts": "features.feature_parts",
-    "encode_stages": "features.encoders.staged",
-    "encoders": "features.encoder",
-    "estimate_moments": "planning.plan",
-    "evaluate": "evaluation.evaluate",
-    "explain": "analysis.explanation.explain",
-    "feature_change": "analysis.feature_change",
-    "feature_distances": "analysis.feature_distances",
-    "gate": "comparison.gate",
-    "layouts": "catalog.layout",
     "leaderboard": "pipeline.leaderboard_files",
-    "measure_similarity": "analysis.similarity",
-    "methods": "learners.method",
-    "mix": "sounds.mix",
-    "objectives": "models.objective",
-    "option": "core.options",
-    "plan": "planning.plan",
-    "profile": "pipeline.profile.profile",
-    "project_task": "analysis.projection",
-    "read": "pipeline.read",
-    "read_clip": "media.clip",
-    "read_layout": "catalog.layout",
-    "read_mapping": "sounds.mapping",
-    "run": "pipeline.study",
-    "run_bundle": "pipeline.bundle.bundle_run",
-    "runtime": "core.runtime.runtime",
-    "sample": "tasks.sampler",
-    "sample_context": "tasks.context.context_sets",
-    "samplers": "tasks.sampler",
-    "stage_curves": "comparison.stages",
-    "tasks_needed": "planning.statistical_power",
-    "train": "training.train",
-    "Trial": "training.train",
-    "train_trials": "training.train",
-    "transfer": "analysis.transfer",
-    "transform": "features.transforms",
+    # registries
+    "layouts": "catalog.layout",
+    "detectors": "attributes.detector",
+    "encoders": "features.encoder",
     "transforms": "features.transforms",
-    "view": "pipeline.explorer",
+    "samplers": "tasks.sampler",
+    "methods": "learners.method",
+    "backbones": "models.backbone",
+    "objectives": "models.objective",
+    # base classes of components, and the options of these
+    "Layout": "catalog.layout",
+    "Detector": "attributes.detector",
+    "Encoder": "features.encoder",
+    "Transform": "features.transforms",
+    "Sampler": "tasks.sampler",
+    "Method": "learners.method",
+    "ItemsMethod": "learners.items",
+    "Adaptation": "learners.adaptation.adaptation",
+    "Backbone": "models.backbone",
+    "Objective": "models.objective",
+    "option": "core.options",
+    # how to compute, and what goes wrong
+    "Runtime": "core.runtime.runtime",
+    "runtime": "core.runtime.runtime",
+    "ShotproofError": "core.errors",
+    "InputError": "core.errors",
 }
 
 # Components of layers above their registry, which may not name them itself.
@@ -213,24 +146,6 @@ declared.update(
     sampler={"filter": "shotproof.evaluation.filter:Filter"},
 )
 
-__all__ = ["__version__", *_HOME]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME:
-        raise AttributeError(f"module 'shotproof' has no attribute '{name}'")
-    value = getattr(importlib.import_module(f"shotproof.{_HOME[name]}"), name)
-    # What users pass is trusted, and what the library passes on from a file is not: they have wrappers of their own.
-    from shotproof.core.registry import Registry
-    from shotproof.core.trust import typed_by_user
-
-    if isinstance(value, FunctionType):
-        value = typed_by_user(value)
-    elif isinstance(value, Registry):
-        value = value.for_users()
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+if not TYPE_CHECKING:
+    MODULES = ("analysis", "planning", "sounds", "worlds")
+    __all__, __getattr__, __dir__ = public_names(__name__, HOMES, ("__version__", *MODULES))

@@ -8,7 +8,7 @@ from shotproof.core.errors import Mismatch
 
 
 def test_transforms_of_searched_and_of_evaluated_features_are_applied_again() -> None:
-    catalog = sp.ShapesWorld(classes=6, items=10).catalog()
+    catalog = sp.worlds.ShapesWorld(classes=6, items=10).catalog()
     plain, other = (sp.encode(catalog, f"dial(share={share})") for share in (0.2, 0.8))
     used = sp.transform(plain, ["power", "l2"])
     tasks = sp.sample(catalog, "filter(candidates=2)", features=used, tasks=3, query=2)

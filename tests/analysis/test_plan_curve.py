@@ -8,7 +8,7 @@ from shotproof.analysis.compare import compare
 from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.plan_curve import plan_curves
 from shotproof.planning.pilot import Pilot
-from shotproof.planning.plan import plan
+from shotproof.planning.task_plan import plan
 from tests.report_files import ITEMS, LABELS, make_catalog, make_results, make_tasks
 
 

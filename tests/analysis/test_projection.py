@@ -9,11 +9,12 @@ from sklearn.decomposition import PCA
 import shotproof as sp
 from shotproof.core.errors import InputError, Mismatch, UnknownName
 from shotproof.report.figures.projection_figure import projection_part
+from shotproof.tasks.context.context_sets import sample_context
 from tests.context_data import catalog_of_counts
 from tests.report_files import write_report
 
 CATALOG = catalog_of_counts(np.full((6, 4), 12))
-SETS = sp.sample_context(CATALOG, way=3, shot=2, query=4, tasks=9)
+SETS = sample_context(CATALOG, way=3, shot=2, query=4, tasks=9)
 
 
 def features(dimensions: int = 8) -> sp.Features:
@@ -27,7 +28,7 @@ def features(dimensions: int = 8) -> sp.Features:
 
 def test_pca_of_a_task_is_that_of_scikit_learn_over_both_sets() -> None:
     given = features()
-    projection = sp.project_task([SETS["iid"], SETS["ood"]], given, task=4)
+    projection = sp.analysis.project_task([SETS["iid"], SETS["ood"]], given, task=4)
     iid, ood = projection.tasks
     assert [one.sampler for one in projection.tasks] == ["iid", "ood"]
     assert (iid.is_query.sum(), (~iid.is_query).sum()) == (12, 6)
@@ -48,28 +49,28 @@ def test_pca_of_a_task_is_that_of_scikit_learn_over_both_sets() -> None:
 
 
 def test_tsne_keeps_the_classes_of_a_task_together() -> None:
-    projection = sp.project_task(SETS["iid"], features(), how="tsne")
+    projection = sp.analysis.project_task(SETS["iid"], features(), how="tsne")
     task = projection.tasks[0]
     assert projection.explained is None
     near = np.linalg.norm(task.places[:, None] - task.places[None], axis=-1) + 1e9 * np.eye(len(task.places))
     assert (task.slots[near.argmin(axis=1)] == task.slots).mean() > 0.9
-    again = sp.project_task(SETS["iid"], features(), how="tsne")
+    again = sp.analysis.project_task(SETS["iid"], features(), how="tsne")
     np.testing.assert_array_equal(again.tasks[0].places, task.places)
-    assert sp.project_task(SETS["iid"], features(2), how="tsne").tasks[0].places.shape == (18, 2)
+    assert sp.analysis.project_task(SETS["iid"], features(2), how="tsne").tasks[0].places.shape == (18, 2)
 
 
 def test_what_cannot_be_laid_out_is_refused() -> None:
     with pytest.raises(UnknownName, match=r"projection 'tnse'.*did you mean 'tsne'"):
-        sp.project_task(SETS["iid"], features(), how="tnse")
+        sp.analysis.project_task(SETS["iid"], features(), how="tnse")
     with pytest.raises(InputError, match="task 9: expected one of 0 to 8"):
-        sp.project_task(SETS["iid"], features(), task=9)
+        sp.analysis.project_task(SETS["iid"], features(), task=9)
     others = sp.sample(CATALOG, "random", way=3, shot=2, query=4, tasks=9, seed=5)
     with pytest.raises(Mismatch, match="has other classes in 'random' than in 'iid'"):
-        sp.project_task([SETS["iid"], others], features())
+        sp.analysis.project_task([SETS["iid"], others], features())
 
 
 def test_the_figure_marks_supports_and_queries_of_every_class() -> None:
-    part = projection_part(sp.project_task([SETS["iid"], SETS["ood"]], features()))
+    part = projection_part(sp.analysis.project_task([SETS["iid"], SETS["ood"]], features()))
     assert [name for name, _ in part["panels"]] == ["iid", "ood"]
     for _, figure in part["panels"]:
         assert figure.count('class="mark') == 18

@@ -169,6 +169,13 @@ def test_cards_of_other_tasks_are_refused_but_tasks_searched_in_other_features_a
     assert found.notes == ("hardest: not compared, its tasks were searched in the features of each classifier",)
 
 
+def test_limits_of_all_axes_are_given_by_their_names() -> None:
+    card = make_card(stress_axis("fewstab"), stress_axis("hardest"))
+    named = gate(card, only=("fewstab",), max_skill_lost=12, min_worst_class=55)
+    assert named == gate(card, GateLimits(Limits(max_skill_lost=12, min_worst_class=55), only=("fewstab",)))
+    assert gate(card, GateLimits(Limits(max_gap=50)), max_gap=3) == gate(card, max_gap=3)
+
+
 @pytest.mark.parametrize(
     ("limits", "told"),
     [

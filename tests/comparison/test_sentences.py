@@ -156,7 +156,7 @@ def test_the_encoder_that_is_advised_may_be_downloaded(medium: str) -> None:
 
 
 def compared_worlds(items: int, query: int = 4) -> sp.Comparison:
-    world = sp.ShapesWorld(classes=6, items=items)
+    world = sp.worlds.ShapesWorld(classes=6, items=items)
     features = sp.encode(world.catalog(), "dial(share=0.5)")
     small, large = (sp.sample(world.catalog(), "random", tasks=10, shot=shot, query=query) for shot in (1, 6))
     results = [sp.evaluate(tasks, features, "ncc") for tasks in (small, large)]

@@ -30,7 +30,7 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 
 def test_one_curve_per_method_and_number_of_shots(comparison: Comparison) -> None:
-    curves = sp.stage_curves(comparison)
+    curves = sp.analysis.stage_curves(comparison)
     assert [(one.encoder, one.method, one.design.shot, one.label) for one in curves] == [
         ("lite0", method, shot, "fewstab") for shot in (1, 2) for method in ("ncc", "ridge")
     ]
@@ -39,10 +39,10 @@ def test_one_curve_per_method_and_number_of_shots(comparison: Comparison) -> Non
         for stage, gap in one.gaps.items():
             expected = 100 * LOSSES[f"lite0(stage={stage})"] / (1 if one.method == "ncc" else 2)
             assert gap.mean == pytest.approx(expected, abs=4)
-    worst = sp.stage_curves(comparison, "wacc")
+    worst = sp.analysis.stage_curves(comparison, "wacc")
     assert worst[0].gaps[2].mean != curves[0].gaps[2].mean
     with pytest.raises(UnknownName, match=r"metric 'wac'.*did you mean 'wacc'"):
-        sp.stage_curves(comparison, "wac")
+        sp.analysis.stage_curves(comparison, "wac")
 
 
 def test_the_page_and_the_figure_draw_them(comparison: Comparison, tmp_path: Path) -> None:

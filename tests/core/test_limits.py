@@ -14,7 +14,7 @@ from shotproof.core.errors import InputError
 from shotproof.core.limits import SEED, TASKS
 from shotproof.core.options import Component, Option
 from shotproof.pipeline.components import all_registries
-from shotproof.planning.plan import ScoreMoments, plan
+from shotproof.planning.task_plan import ScoreMoments, plan
 from shotproof.training.settings import TrainingSettings
 from tests.experiment_files import assert_refused, write_experiment
 
@@ -100,7 +100,7 @@ MOMENTS = ScoreMoments(m1=0.85, m2=0.74, m3=0.578)
 )
 def test_in_python(call: Callable[[sp.Catalog], Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        call(sp.ShapesWorld(classes=6, items=30).catalog())
+        call(sp.worlds.ShapesWorld(classes=6, items=30).catalog())
 
 
 @pytest.mark.parametrize(

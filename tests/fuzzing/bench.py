@@ -121,7 +121,7 @@ def make_bench(folder: Path) -> None:
 
 
 def _images(folder: Path) -> None:
-    world = sp.ShapesWorld(classes=7, items=6, size=16)  # enough for halves of each class
+    world = sp.worlds.ShapesWorld(classes=7, items=6, size=16)  # enough for halves of each class
     drawn = world.write(folder / "images")
     table = drawn.table.append_column("context", pa.array(["sea", "land"] * (len(drawn) // 2)))
     table = table.set_column(table.column_names.index("split"), "split", pa.array(["train"] * 12 + ["test"] * 30))
@@ -234,7 +234,7 @@ def _texts(folder: Path) -> None:
 
 
 def _sounds(folder: Path) -> None:
-    world = sp.SoundsWorld(foregrounds=2, backgrounds=2, items=2)
+    world = sp.worlds.SoundsWorld(foregrounds=2, backgrounds=2, items=2)
     world.write(folder / "sounds").write(folder / "sounds.parquet")
     mapping = world.mapping()
     pairs = "".join(f"'{one}' = {list(labels)}\n".replace("'", '"') for one, labels in mapping.pairs.items())
@@ -243,8 +243,8 @@ def _sounds(folder: Path) -> None:
     rows = "".join(f"{one},{label},pair,test\n" for one, labels in mapping.pairs.items() for label in labels)
     (folder / "mapping.csv").write_text("foreground,background,pairing,split\n" + rows)
     catalog = sp.Catalog.read(folder / "sounds.parquet")
-    sp.mix(catalog, mapping, folder / "mixed", sp.MixSettings(embedding=None))
-    sp.mix(catalog, mapping, folder / "recipes", sp.MixSettings(embedding=None, on_the_fly=True))
+    sp.mix(catalog, mapping, folder / "mixed", sp.sounds.MixSettings(embedding=None))
+    sp.mix(catalog, mapping, folder / "recipes", sp.sounds.MixSettings(embedding=None, on_the_fly=True))
 
 
 def _models(folder: Path) -> None:

@@ -54,7 +54,7 @@ def test_the_demo_runs(core: Environment, tmp_path: Path) -> None:
 def test_schemas_and_mappings_come_along(core: Environment, tmp_path: Path) -> None:
     schema = core.run("-m", "shotproof", "show", "experiment", folder=tmp_path)
     assert json.loads(schema.stdout)["$schema"]
-    mapping = core.run("-c", "import shotproof as sp; print(sp.read_mapping('esc50'))", folder=tmp_path)
+    mapping = core.run("-c", "import shotproof as sp; print(sp.sounds.read_mapping('esc50'))", folder=tmp_path)
     assert mapping.returncode == 0, mapping.stderr
 
 

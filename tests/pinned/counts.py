@@ -166,6 +166,8 @@ def _with_texts(features: sp.Features) -> sp.Features:
 def _shape_features(kind: Kind) -> sp.Features:
     """Of pictures that are drawn for it, or made up from the catalog."""
     if kind == "dial":
-        return sp.encode(shapes().catalog(), sp.DialEncoder(share=0.4), runtime=sp.runtime(cache=None, workers=1))
+        return sp.encode(
+            shapes().catalog(), sp.worlds.DialEncoder(share=0.4), runtime=sp.runtime(cache=None, workers=1)
+        )
     with tempfile.TemporaryDirectory() as folder:
         return sp.encode(shapes().write(folder), "pixels", runtime=sp.runtime(cache=None, workers=1))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import shotproof as sp
+from shotproof.tasks.context.context_sets import sample_context
 from tests.pinned.worlds import World, features_of, world_of
 
 Given = Literal["attributes", "features"]
@@ -182,7 +183,7 @@ def draw(call: Draw) -> sp.TaskSet:
             options["class_distances"] = file
         sampler = sp.samplers.make({"name": call.sampler, **options})
         if call.part is not None:
-            return sp.sample_context(catalog, sampler, **design, seed=call.seed)[call.part.replace("_", "-")]
+            return sample_context(catalog, sampler, **design, seed=call.seed)[call.part.replace("_", "-")]
         return sp.sample(catalog, sampler, **design, seed=call.seed, **data)
 
 

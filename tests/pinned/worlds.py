@@ -41,6 +41,6 @@ def features_of(world: World, shape: tuple[int, ...] = (8,)) -> sp.Features:
 
 
 @cache
-def shapes() -> sp.ShapesWorld:
+def shapes() -> sp.worlds.ShapesWorld:
     """The world of shapes, of which there are pictures."""
-    return sp.ShapesWorld(classes=8, items=40, size=32)
+    return sp.worlds.ShapesWorld(classes=8, items=40, size=32)

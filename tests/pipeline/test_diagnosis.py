@@ -13,7 +13,7 @@ import pytest
 
 from shotproof.cli import main
 from shotproof.core.installation import extras
-from shotproof.pipeline.diagnosis import diagnose
+from shotproof.pipeline.diagnosis import doctor
 
 # A module that is None in sys.modules cannot be imported.
 WITHOUT_PYARROW = """
@@ -26,7 +26,7 @@ main()
 
 
 def test_what_is_installed_is_told_with_its_version() -> None:
-    found = diagnose()
+    found = doctor()
     told = {each.name: each.version for each in found.dependencies}
     assert found.works
     assert told["numpy"] == version("numpy")
@@ -53,13 +53,13 @@ def test_an_extra_of_which_something_is_missing(monkeypatch: pytest.MonkeyPatch,
 def test_the_cache_has_a_place_a_size_and_a_state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     cache = tmp_path / "not" / "there"
     monkeypatch.setenv("SHOTPROOF_CACHE", str(cache))
-    assert vars(diagnose().cache) == {"folder": str(cache), "bytes": 0, "problem": None}
+    assert vars(doctor().cache) == {"folder": str(cache), "bytes": 0, "problem": None}
     assert not cache.exists()
     cache.mkdir(parents=True)
     (cache / "kept").write_bytes(b"12345")
-    assert diagnose().cache.bytes == 5
+    assert doctor().cache.bytes == 5
     monkeypatch.setenv("SHOTPROOF_CACHE", str(cache / "kept" / "below"))
-    assert diagnose().cache.problem == f"cannot be written: {os.strerror(20)}"
+    assert doctor().cache.problem == f"cannot be written: {os.strerror(20)}"
 
 
 def test_the_command_fails_where_the_core_cannot_work() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import shotproof as sp
 from shotproof.models.model import Model
+from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.steps.steps import file_name
 from shotproof.pipeline.study import run
 from tests.experiment_files import assert_refused, up_to_results, write_experiment
@@ -69,7 +70,7 @@ def test_a_pretrained_backbone_is_a_model_by_its_name_and_a_file_goes_before_it(
     file = experiment(
         folder, ('model = "first.model"', 'models = ["first.model", "lite0", "hf:org/name.v1", "gone.model"]')
     )
-    found = sp.Experiment.read(file).models
+    found = Experiment.read(file).models
     assert found == (folder / "first.model", "lite0", "hf:org/name.v1", folder / "gone.model")
 
 

@@ -33,7 +33,7 @@ def invoke(*arguments: object) -> Result:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a small profile: with a card of its first classifier, made as `profile` makes one."""
     folder = tmp_path_factory.mktemp("checked") / "mine"
-    catalog, features, _ = sp.GaussianWorld().draw(classes=6, items=40)
+    catalog, features, _ = sp.worlds.GaussianWorld().draw(classes=6, items=40)
     catalog.write(folder / "catalog.parquet")
     features.write(folder / "features.parquet")
     random = sp.sample(catalog, "random", tasks=10, query=4)
@@ -158,7 +158,7 @@ def test_results_on_other_features_are_not_computed_again(folder: Path) -> None:
 
 
 def test_transforms_that_results_name_are_applied_again(tmp_path: Path) -> None:
-    catalog = sp.ShapesWorld(classes=6, items=10, size=16).write(tmp_path / "shapes")
+    catalog = sp.worlds.ShapesWorld(classes=6, items=10, size=16).write(tmp_path / "shapes")
     features = sp.encode(catalog, "pixels(size=4)")
     tasks = sp.sample(catalog, "random", tasks=10, query=3)
     transformed = sp.transform(features, ["l2"])
@@ -222,7 +222,7 @@ def test_no_model_is_read_because_results_name_it(folder: Path, tmp_path: Path) 
 
 
 def test_a_bundle_is_verified_with_its_tasks(tmp_path: Path) -> None:
-    catalog = sp.ShapesWorld(classes=5, items=8, size=16).write(tmp_path / "shapes")
+    catalog = sp.worlds.ShapesWorld(classes=5, items=8, size=16).write(tmp_path / "shapes")
     tasks = sp.sample(catalog, "random", shot=1, query=2, tasks=4)
     results = sp.evaluate(tasks, sp.encode(catalog, "pixels"), "ncc")
     for name, written in {"catalog": catalog, "tasks": tasks, "results": results}.items():

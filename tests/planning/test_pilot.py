@@ -9,7 +9,7 @@ import pytest
 from shotproof.core.errors import InputError, UnknownName
 from shotproof.core.records import ResultsRecord, TasksRecord
 from shotproof.planning.pilot import Pilot
-from shotproof.planning.plan import estimate_moments
+from shotproof.planning.task_plan import estimate_moments
 from shotproof.results.results import Results
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from reproduction.geometry import keep_geometry, read_geometry, read_plane
 from reproduction.worlds import write_worlds
 
-from shotproof.analysis.feature_change import feature_change
+from shotproof.analysis.context_effect import feature_change
 from shotproof.catalog.catalog import Catalog
 from shotproof.features.features import Features
 from shotproof.pipeline.study import run

@@ -15,7 +15,7 @@ from shotproof.comparison.sentences import fates_of
 from shotproof.core.errors import UnknownName
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.planning.pilot import Pilot
-from shotproof.planning.plan import plan
+from shotproof.planning.task_plan import plan
 from shotproof.report.pages.matrix import triple_matrices
 from shotproof.results.results import Results
 from shotproof.stats.triples import Fates, Triple, Triples

@@ -109,7 +109,7 @@ def explored_tasks(answered: AnsweredTasks, catalog: Catalog | None, attributes:
     Example:
         >>> import shotproof as sp
         >>> from shotproof.results.answers import answers_on
-        >>> catalog, features, _ = sp.GaussianWorld().draw(classes=6, items=40)
+        >>> catalog, features, _ = sp.worlds.GaussianWorld().draw(classes=6, items=40)
         >>> tasks = sp.sample(catalog, "random", tasks=20)
         >>> len(explored_tasks(answers_on(tasks, [sp.evaluate(tasks, features, "ncc")]), catalog, None))
         20

@@ -68,7 +68,7 @@ class Inputs:
 
     Example:
         >>> import shotproof as sp
-        >>> catalog = sp.ShapesWorld(classes=12, items=40).catalog()
+        >>> catalog = sp.worlds.ShapesWorld(classes=12, items=40).catalog()
         >>> features = sp.encode(catalog, "dial(share=0.5)")
         >>> tasks = sp.sample(catalog, "random", tasks=20, query=5)
         >>> results = sp.evaluate(tasks, features, "ncc")

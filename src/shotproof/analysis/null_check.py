@@ -74,7 +74,7 @@ def check_null(
 
     Example:
         >>> import shotproof as sp
-        >>> world = sp.ShapesWorld(classes=12, items=40)
+        >>> world = sp.worlds.ShapesWorld(classes=12, items=40)
         >>> catalog, attributes = world.catalog(), world.attributes()
         >>> features = sp.encode(catalog, "dial(share=0.5)")
         >>> random = sp.sample(catalog, "random", tasks=60)

@@ -9,7 +9,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.comparison import Comparison
 from shotproof.core.errors import ShotproofError
 from shotproof.planning.pilot import Pilot
-from shotproof.planning.plan import Plan, plan
+from shotproof.planning.task_plan import Plan, plan
 from shotproof.results.evaluated import Classifier
 from shotproof.results.origin import RANDOM, Design, Origin
 from shotproof.results.results import Results

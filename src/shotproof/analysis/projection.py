@@ -80,9 +80,9 @@ def project_task(
 
     Example:
         >>> import shotproof as sp
-        >>> world = sp.ShapesWorld(classes=6, items=40)
+        >>> world = sp.worlds.ShapesWorld(classes=6, items=40)
         >>> features = sp.encode(world.catalog(), "dial(share=0.5)")
-        >>> projection = sp.project_task(sp.sample(world.catalog(), "random", tasks=2), features)
+        >>> projection = sp.analysis.project_task(sp.sample(world.catalog(), "random", tasks=2), features)
         >>> projection.tasks[0].places.shape
         (100, 2)
     """

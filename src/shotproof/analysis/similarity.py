@@ -85,7 +85,7 @@ def measure_similarity(
         >>> columns = {"item": ["a"], "path": ["a"], "label": ["dog"], "split": ["test"], "context": ["snow"]}
         >>> images = sp.Features.from_array(["a"], [[3.0, 4.0]])
         >>> texts = sp.Features.from_array(["dog", "snow"], np.eye(2))
-        >>> found = sp.measure_similarity(sp.Catalog(pa.table(columns)), images, texts)
+        >>> found = sp.analysis.measure_similarity(sp.Catalog(pa.table(columns)), images, texts)
         >>> found.overall["m_ce"], found.overall["m_te"]
         (0.6, 0.8)
     """

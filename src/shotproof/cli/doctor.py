@@ -23,7 +23,7 @@ def doctor(as_json: AsJson = False) -> None:
     from dataclasses import asdict
 
     from shotproof.cli.console import print_json
-    from shotproof.pipeline.diagnosis import diagnose
+    from shotproof.pipeline.diagnosis import doctor as diagnose
 
     found = diagnose()
     if as_json:

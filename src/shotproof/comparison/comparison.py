@@ -63,7 +63,7 @@ class Comparison:
 
     Example:
         >>> import shotproof as sp
-        >>> world = sp.ShapesWorld(classes=6, items=40)
+        >>> world = sp.worlds.ShapesWorld(classes=6, items=40)
         >>> features = sp.encode(world.catalog(), "dial(share=0.5)")
         >>> random = sp.sample(world.catalog(), "random", tasks=20)
         >>> biased = sp.sample(world.catalog(), "fewstab", attributes=world.attributes(), tasks=20)

@@ -162,13 +162,26 @@ class Gate:
         return not self.failed and not (strict and self.unclear)
 
 
-def gate(card: Card, limits: GateLimits, against: Card | None = None) -> Gate:
+def gate(
+    card: Card,
+    limits: GateLimits | None = None,
+    against: Card | None = None,
+    *,
+    only: Sequence[str] = (),
+    max_skill_lost: float | None = None,
+    max_gap: float | None = None,
+    min_worst_class: float | None = None,
+    max_drop: float | None = None,
+) -> Gate:
     """Hold a card against limits.
 
     Args:
         card: what `profile` made
-        limits: of all axes, or of single ones
+        limits: of all axes, and of single ones
         against: an older card; on the same tasks it is compared task by task
+        only: the axes that are looked at, by name or by what they stress; empty: all
+        max_skill_lost, max_gap, min_worst_class, max_drop: limits of all axes, as `Limits` has them, which go before
+            those in `limits`
 
     Returns:
         One check per limit and axis that it applies to.
@@ -178,11 +191,12 @@ def gate(card: Card, limits: GateLimits, against: Card | None = None) -> Gate:
         Mismatch: the other card is of other data, or of tasks of another size.
 
     Example:
-        >>> gate(Card(), GateLimits(Limits(max_gap=5)))
+        >>> gate(Card(), max_gap=5)
         Traceback (most recent call last):
             ...
         shotproof.core.errors.InputError: the card has no axis: expected one that shotproof profile has written
     """
+    limits = (limits or GateLimits()).with_flags(Limits(max_skill_lost, max_gap, min_worst_class, max_drop), only)
     axes = _chosen(card, limits)
     if against is None and any(limits.of(one).max_drop is not None for one in axes):
         raise InputError("max_drop: against which card? Name an older one (--against)")

@@ -48,14 +48,14 @@ def stage_curves(comparison: Comparison, metric: str | None = None) -> list[Stag
 
     Example:
         >>> import shotproof as sp
-        >>> world = sp.ShapesWorld(classes=6, items=40)
+        >>> world = sp.worlds.ShapesWorld(classes=6, items=40)
         >>> shares = {1: "dial(share=0.8)", 2: "dial(share=0.2)"}  # a network that sees ever less of the context
         >>> dials = {stage: sp.encode(world.catalog(), dial).array for stage, dial in shares.items()}
         >>> named = [sp.Features.from_array(world.catalog().items, a, name=f"net(stage={s})") for s, a in dials.items()]
         >>> random = sp.sample(world.catalog(), "random", tasks=20)
         >>> biased = sp.sample(world.catalog(), "fewstab", attributes=world.attributes(), tasks=20)
         >>> results = [sp.evaluate(tasks, one, "ncc") for tasks in (random, biased) for one in named]
-        >>> [curve] = sp.stage_curves(sp.compare(results))
+        >>> [curve] = sp.analysis.stage_curves(sp.compare(results))
         >>> curve.encoder, curve.method, curve.label, list(curve.gaps)
         ('net', 'ncc', 'fewstab', [1, 2])
         >>> curve.gaps[1].mean > curve.gaps[2].mean

@@ -71,7 +71,7 @@ def evaluate(
 
     Example:
         >>> import shotproof as sp
-        >>> catalog, features, _ = sp.GaussianWorld().draw(classes=6, items=40)
+        >>> catalog, features, _ = sp.worlds.GaussianWorld().draw(classes=6, items=40)
         >>> tasks = sp.sample(catalog, "random", tasks=20)
         >>> sp.evaluate(tasks, features, ["ncc", "ridge(penalty=1)"]).methods
         ['ncc', 'ridge(penalty=1)']
@@ -127,7 +127,7 @@ def predict_queries(tasks: TaskSet, features: Features, method: AnyMethod, *, se
 
     Example:
         >>> import shotproof as sp
-        >>> catalog = sp.ShapesWorld(classes=6, items=8).catalog()
+        >>> catalog = sp.worlds.ShapesWorld(classes=6, items=8).catalog()
         >>> tasks = sp.sample(catalog, "random", way=2, shot=1, query=2, tasks=1)
         >>> predict_queries(tasks, sp.encode(catalog, "dial(share=0, noise=0)"), "ncc")
         [[0, 0], [1, 1]]

@@ -91,7 +91,7 @@ def encode(
     Example:
         >>> import tempfile
         >>> import shotproof as sp
-        >>> catalog = sp.ShapesWorld(classes=2, items=3).write(tempfile.mkdtemp())
+        >>> catalog = sp.worlds.ShapesWorld(classes=2, items=3).write(tempfile.mkdtemp())
         >>> encode(catalog, "pixels(size=4)", runtime=sp.runtime(cache=None)).array.shape
         (6, 48)
     """

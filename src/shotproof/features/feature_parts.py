@@ -70,7 +70,7 @@ def encode_parts(
         >>> import tempfile
         >>> import shotproof as sp
         >>> folder = Path(tempfile.mkdtemp())
-        >>> catalog = sp.ShapesWorld(classes=2, items=3).write(folder)
+        >>> catalog = sp.worlds.ShapesWorld(classes=2, items=3).write(folder)
         >>> encode_parts(catalog, "pixels(size=4)", folder / "features.parts", rows=4).items
         6
         >>> sp.Features.read(folder / "features.parts").array.shape

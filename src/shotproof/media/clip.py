@@ -59,7 +59,7 @@ def read_clip(
     Example:
         >>> import tempfile
         >>> import shotproof as sp
-        >>> recordings = sp.SoundsWorld(foregrounds=1, backgrounds=1, items=1).write(tempfile.mkdtemp())
+        >>> recordings = sp.worlds.SoundsWorld(foregrounds=1, backgrounds=1, items=1).write(tempfile.mkdtemp())
         >>> read_clip(recordings.paths[0], rate=8_000, seconds=2.0).shape
         (16000,)
     """

@@ -47,7 +47,7 @@ class Diagnosis:
     model_files: list[ModelFile]
 
 
-def diagnose() -> Diagnosis:
+def doctor() -> Diagnosis:
     """Look at what is installed and at what this machine has; nothing is written or downloaded.
 
     Returns:
@@ -57,7 +57,7 @@ def diagnose() -> Diagnosis:
         InputError: Shotproof is not installed as a package.
 
     Example:
-        >>> diagnose().works
+        >>> doctor().works
         True
     """
     dependencies = core_dependencies()

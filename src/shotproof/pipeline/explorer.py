@@ -56,7 +56,7 @@ def view(
     Example:
         >>> import tempfile, shotproof as sp
         >>> folder = Path(tempfile.mkdtemp())
-        >>> catalog, features, _ = sp.GaussianWorld().draw(classes=6, items=40)
+        >>> catalog, features, _ = sp.worlds.GaussianWorld().draw(classes=6, items=40)
         >>> tasks = sp.sample(catalog, "random", tasks=5)
         >>> results = sp.evaluate(tasks, features, "ncc")
         >>> for name, one in {"catalog": catalog, "tasks": tasks, "results": results}.items():

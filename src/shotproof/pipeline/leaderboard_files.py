@@ -68,7 +68,7 @@ def leaderboard(
         >>> import tempfile
         >>> import numpy as np
         >>> import shotproof as sp
-        >>> catalog = sp.ShapesWorld(classes=6, items=30).catalog()
+        >>> catalog = sp.worlds.ShapesWorld(classes=6, items=30).catalog()
         >>> values = np.random.default_rng(0).normal(size=(len(catalog), 8))
         >>> features = sp.Features.from_array(list(catalog.items), values)
         >>> tasks = sp.sample(catalog, "random", tasks=50)

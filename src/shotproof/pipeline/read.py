@@ -74,7 +74,7 @@ def read(path: str | Path, *, trust: Trust = False) -> Readable:
     Example:
         >>> import tempfile, shotproof as sp
         >>> file = Path(tempfile.mkdtemp()) / "catalog.parquet"
-        >>> sp.ShapesWorld(classes=2, items=3).catalog().write(file)
+        >>> sp.worlds.ShapesWorld(classes=2, items=3).catalog().write(file)
         >>> read(file)
         <Catalog: world of shapes, 6 items of 2 classes, splits all>
     """

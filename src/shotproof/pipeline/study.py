@@ -88,7 +88,7 @@ class Study:
 
     Example:
         >>> import shotproof as sp
-        >>> world = sp.ShapesWorld(classes=8, items=40)
+        >>> world = sp.worlds.ShapesWorld(classes=8, items=40)
         >>> features = sp.encode(world.catalog(), "dial(share=0.5)")
         >>> study = sp.Study(world.catalog(), encoder=features, attributes=world.attributes())
         >>> study.evaluate(["ncc", "ridge"], on=["random", "fewstab"], shots=[5], query=5, tasks=40)
@@ -487,7 +487,7 @@ def run(
     Example:
         >>> import tempfile, shotproof as sp
         >>> folder = Path(tempfile.mkdtemp())
-        >>> catalog = sp.ShapesWorld(classes=5, items=16, size=16).write(folder / "shapes")
+        >>> catalog = sp.worlds.ShapesWorld(classes=5, items=16, size=16).write(folder / "shapes")
         >>> file = folder / "experiment.toml"
         >>> sections = ['[catalog]', 'root = "shapes"', '[features]', 'encoders = ["pixels"]', '[tasks]']
         >>> written = file.write_text("\\n".join([*sections, 'samplers = ["random"]', 'shots = [1]']))
@@ -550,7 +550,7 @@ def compare(
 
     Example:
         >>> import shotproof as sp
-        >>> world = sp.ShapesWorld(classes=12, items=40)
+        >>> world = sp.worlds.ShapesWorld(classes=12, items=40)
         >>> features = sp.encode(world.catalog(), "dial(share=0.5)")
         >>> tasks = sp.sample(world.catalog(), "random", tasks=20, query=5)
         >>> results = sp.evaluate(tasks, features, ["ncc", "knn"])

@@ -82,7 +82,7 @@ def verify(
 
     Example:
         >>> import shotproof as sp
-        >>> catalog, features, _ = sp.GaussianWorld().draw(classes=6, items=40)
+        >>> catalog, features, _ = sp.worlds.GaussianWorld().draw(classes=6, items=40)
         >>> tasks = sp.sample(catalog, "random", tasks=20)
         >>> results = sp.evaluate(tasks, features, "ncc")
         >>> sp.verify([results, tasks, features]).conclusion

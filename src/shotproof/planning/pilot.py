@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.core.errors import InputError
-from shotproof.planning.plan import ScoreMoments, estimate_moments
+from shotproof.planning.task_plan import ScoreMoments, estimate_moments
 from shotproof.results.origin import RANDOM, Design, Origin
 from shotproof.results.results import SCHEMA, Results
 
@@ -43,12 +43,12 @@ class Pilot:
 
         Example:
             >>> import shotproof as sp
-            >>> catalog = sp.ShapesWorld(classes=6, items=40).catalog()
+            >>> catalog = sp.worlds.ShapesWorld(classes=6, items=40).catalog()
             >>> tasks = sp.sample(catalog, "random", tasks=50, seed=0)
-            >>> pilot = sp.Pilot.of(sp.evaluate(tasks, sp.encode(catalog, "dial(share=0.5)"), "ncc"))
+            >>> pilot = sp.planning.Pilot.of(sp.evaluate(tasks, sp.encode(catalog, "dial(share=0.5)"), "ncc"))
             >>> pilot.tasks, pilot.way, pilot.query
             (50, 5, 15)
-            >>> sp.plan(pilot.moments("ncc"), shot=1, way=5, classes=6, items=40).query > 0
+            >>> sp.planning.plan(pilot.moments("ncc"), shot=1, way=5, classes=6, items=40).query > 0
             True
         """
         joined = _joined(results)

@@ -62,7 +62,7 @@ class Sampler(Component, ABC):
 
     Example:
         >>> import shotproof as sp
-        >>> catalog = sp.ShapesWorld(classes=6, items=30).catalog()
+        >>> catalog = sp.worlds.ShapesWorld(classes=6, items=30).catalog()
         >>> sp.samplers.make("random").bind(catalog, TaskShape(way=3), seed=0).draw(range(2)).num_rows
         6
     """
@@ -277,7 +277,7 @@ def sample(
 
     Example:
         >>> import shotproof as sp
-        >>> tasks = sp.sample(sp.ShapesWorld(classes=6, items=30).catalog(), "random", shot=1, tasks=20)
+        >>> tasks = sp.sample(sp.worlds.ShapesWorld(classes=6, items=30).catalog(), "random", shot=1, tasks=20)
         >>> len(tasks), tasks.record.way, tasks.record.shot
         (20, 5, 1)
     """

@@ -82,8 +82,8 @@ def check_tasks(tasks: TaskSet, catalog: Catalog, attributes: Attributes | None 
 
     Example:
         >>> import shotproof as sp
-        >>> catalog = sp.ShapesWorld(classes=6, items=30).catalog()
-        >>> sp.check_tasks(sp.sample(catalog, "random", tasks=20), catalog)
+        >>> catalog = sp.worlds.ShapesWorld(classes=6, items=30).catalog()
+        >>> sp.analysis.check_tasks(sp.sample(catalog, "random", tasks=20), catalog)
         []
     """
     record = tasks.record

@@ -85,7 +85,7 @@ def train(
     Example:
         >>> import tempfile
         >>> import shotproof as sp
-        >>> catalog = sp.ShapesWorld(classes=4, items=6, size=16, train_classes=4).write(tempfile.mkdtemp())
+        >>> catalog = sp.worlds.ShapesWorld(classes=4, items=6, size=16, train_classes=4).write(tempfile.mkdtemp())
         >>> small = {"way": 2, "shot": 1, "query": 2, "epochs": 1, "tasks": 2, "size": 16}
         >>> model = sp.train(catalog, "protonet", backbone="conv64f", val_split=None, **small)
         >>> model.record.classes
@@ -205,7 +205,7 @@ def train_trials(
         >>> import tempfile
         >>> import shotproof as sp
         >>> folder = Path(tempfile.mkdtemp())
-        >>> catalog = sp.ShapesWorld(classes=4, items=6, size=16, train_classes=4).write(folder)
+        >>> catalog = sp.worlds.ShapesWorld(classes=4, items=6, size=16, train_classes=4).write(folder)
         >>> small = {"way": 2, "shot": 1, "query": 2, "epochs": 1, "tasks": 2, "size": 16}
         >>> trials = [Trial("protonet", seed, folder / f"{seed}.model") for seed in (0, 1)]
         >>> models = train_trials(catalog, trials, backbone="conv64f", val_split=None, **small)

@@ -14,7 +14,7 @@ from shotproof.cli.app import app
 from shotproof.core.errors import ShotproofError
 from shotproof.core.records import CatalogRecord
 from shotproof.features.features import Features
-from tests.analysis.test_feature_change import drawn, is_mixed
+from tests.analysis.test_context_effect import drawn, is_mixed
 
 
 @pytest.fixture(scope="module")

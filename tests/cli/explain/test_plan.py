@@ -18,7 +18,7 @@ from shotproof.core.errors import ShotproofError
 from shotproof.core.records import ResultsRecord, TasksRecord
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.planning.pilot import Pilot
-from shotproof.planning.plan import plan
+from shotproof.planning.task_plan import plan
 from shotproof.results.results import Results
 from shotproof.tasks.sampler import sample
 from tests.drawn_results import draw_results, draw_tasks

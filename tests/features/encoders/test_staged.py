@@ -58,7 +58,7 @@ def blocks_of_the_package(catalog: Any) -> list[torch.Tensor]:
 
 def test_every_block_of_lite0_in_one_pass(tmp_path: Path) -> None:
     catalog = draw_catalog(tmp_path / "images", 3, width=40, height=30)
-    stages = sp.encode_stages(catalog, "lite0", runtime=PLAIN)
+    stages = sp.analysis.encode_stages(catalog, "lite0", runtime=PLAIN)
     expected = blocks_of_the_package(catalog)
     assert len(stages) == len(expected) + 1 == 17
     for number, (stage, maps) in enumerate(zip(stages, expected, strict=False), 1):
@@ -75,7 +75,7 @@ def test_blocks_of_vision_models(tmp_path: Path, kind: str, blocks: str) -> None
     encoder = sp.encoders.make(f"hf:{tmp_path / 'model'}")
     modules = list(next(part for name, part in encoder.network.named_modules() if name.rpartition(".")[2] == blocks))
     outputs = hooked(encoder, catalog, modules)
-    stages = sp.encode_stages(catalog, encoder, runtime=Runtime(cache=None, workers=1, batch_size=1))
+    stages = sp.analysis.encode_stages(catalog, encoder, runtime=Runtime(cache=None, workers=1, batch_size=1))
     assert len(stages) == len(modules)
     with torch.inference_mode():
         for stage, hidden in zip(stages, outputs, strict=True):
@@ -90,7 +90,7 @@ def test_blocks_of_sound_models(tmp_path: Path) -> None:
     catalog = draw_clips(tmp_path / "clips", 3, seconds=0.5, rate=16_000)
     encoder = sp.encoders.make(f"hf-audio:{tmp_path / 'model'}(seconds=0.5)")
     outputs = hooked(encoder, catalog, [*encoder.network.encoder.layers])
-    stages = sp.encode_stages(catalog, encoder, runtime=PLAIN)
+    stages = sp.analysis.encode_stages(catalog, encoder, runtime=PLAIN)
     assert len(stages) == len(outputs)
     np.testing.assert_allclose(stages[0].array, outputs[0].mean(dim=1), rtol=1e-4, atol=1e-5)
 
@@ -105,7 +105,7 @@ def test_blocks_of_a_trained_model_and_the_classes_it_has_seen(tmp_path: Path) -
     )
     Model.of(net, record).write(tmp_path / "some.model")
     catalog = draw_catalog(tmp_path / "images", 3, width=20, height=20)
-    stages = sp.encode_stages(catalog, f"model:{tmp_path / 'some.model'}", runtime=PLAIN)
+    stages = sp.analysis.encode_stages(catalog, f"model:{tmp_path / 'some.model'}", runtime=PLAIN)
     items = preprocessing.prepared(torch.from_numpy(np.stack([preprocessing.load(path) for path in catalog.paths])))
     assert len(stages) == 4
     with torch.inference_mode():
@@ -128,7 +128,7 @@ def test_one_stage_is_that_of_all_and_the_cache_serves_the_others(tmp_path: Path
     runtime = Runtime(cache=tmp_path / "cache", workers=1)
     second = sp.encode(catalog, f"hf:{tmp_path / 'model'}(stage=2)", runtime=runtime)
     assert second.tally == Tally(4, 0)
-    stages = sp.encode_stages(catalog, f"hf:{tmp_path / 'model'}", runtime=runtime)
+    stages = sp.analysis.encode_stages(catalog, f"hf:{tmp_path / 'model'}", runtime=runtime)
     assert [one.tally for one in stages] == 4 * [Tally(0, 4)]
     assert [one.array.shape[1] for one in stages] == [4, 6, 8, 10]
     assert stages[1].digest == second.digest
@@ -141,9 +141,9 @@ def test_one_stage_is_that_of_all_and_the_cache_serves_the_others(tmp_path: Path
 def test_what_has_no_stages_is_refused(tmp_path: Path) -> None:
     catalog = draw_catalog(tmp_path / "images", 2)
     with pytest.raises(InputError, match="encoder 'pixels' has no stages: expected lite0, hf:NAME"):
-        sp.encode_stages(catalog, "pixels")
+        sp.analysis.encode_stages(catalog, "pixels")
     with pytest.raises(InputError, match="all stages are asked for: leave stage out"):
-        sp.encode_stages(catalog, "lite0(stage=3)")
+        sp.analysis.encode_stages(catalog, "lite0(stage=3)")
     with pytest.raises(InputError, match="give either stage or maps, not both"):
         sp.encoders.make("lite0(stage=3, maps=True)")
     saved_images("convnext", tmp_path / "model")

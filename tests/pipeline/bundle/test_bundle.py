@@ -23,6 +23,7 @@ from shotproof.comparison.card import Card
 from shotproof.core.errors import InputError
 from shotproof.core.trust import NotTrusted
 from shotproof.pipeline.bundle.bundle import MANIFEST, Bundle
+from shotproof.pipeline.bundle.bundle_run import run_bundle
 from shotproof.pipeline.bundle.write import bundle
 from shotproof.pipeline.profile.profile import Profile
 
@@ -131,7 +132,7 @@ def test_what_is_not_as_the_manifest_says_is_refused_and_nothing_written(
     with pytest.raises(InputError, match=told):
         Bundle.read(file)
     with pytest.raises(InputError, match=told):
-        sp.run_bundle(file, tmp_path, encoder="pixels", output=tmp_path / "out")
+        run_bundle(file, tmp_path, encoder="pixels", output=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from shotproof.planning.plan import ScoreMoments, plan
+from shotproof.planning.task_plan import ScoreMoments, plan
 from shotproof.report.figures.charts import (
     Bar,
     Point,

@@ -8,12 +8,12 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from shotproof.analysis.feature_change import FeatureChange, feature_change
+from shotproof.analysis.context_effect import FeatureChange, feature_change
 from shotproof.core.errors import InputError
 from shotproof.features.features import Features
 from shotproof.report.figures import feature_change_figure as module
 from shotproof.report.figures.feature_change_figure import COLUMNS, geometry_figure, table_rows, write_geometry
-from tests.analysis.test_feature_change import drawn, is_mixed
+from tests.analysis.test_context_effect import drawn, is_mixed
 from tests.html_page import Page
 
 

@@ -158,7 +158,7 @@ def explain(
 
     Example:
         >>> import shotproof as sp
-        >>> world = sp.ShapesWorld(classes=6, items=40)
+        >>> world = sp.worlds.ShapesWorld(classes=6, items=40)
         >>> catalog, words = world.catalog(), world.attributes()
         >>> random = sp.sample(catalog, "random", shot=1, tasks=50)
         >>> biased = sp.sample(catalog, "fewstab", shot=1, tasks=50, attributes=words)

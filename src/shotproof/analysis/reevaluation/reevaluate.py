@@ -33,7 +33,7 @@ from shotproof.evaluation.grounds import ON_ITEMS
 from shotproof.learners.adaptation.adaptation import Adaptation
 from shotproof.learners.method import Method
 from shotproof.planning.pilot import Pilot
-from shotproof.planning.plan import plan
+from shotproof.planning.task_plan import plan
 from shotproof.results.evaluated import Classifier, Evaluated, values_of
 from shotproof.results.origin import Design, Origin
 from shotproof.stats.evidence import DEPLETION, Reevaluated, Replicates, Units, by_design, replicates_of

@@ -16,8 +16,8 @@ from shotproof.core.nouns import counted
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from shotproof.analysis.feature_change import FeatureChange
-    from shotproof.analysis.feature_distances import Distances
+    from shotproof.analysis.context_effect import FeatureChange
+    from shotproof.analysis.set_distances import Distances
     from shotproof.features.features import Features
 
 
@@ -56,8 +56,8 @@ def features(
 
     Example: shotproof explain features features.parquet catalog.parquet --clean-value clean -o geometry.svg
     """
-    from shotproof.analysis.feature_change import feature_change
-    from shotproof.analysis.feature_distances import feature_distances
+    from shotproof.analysis.context_effect import feature_change
+    from shotproof.analysis.set_distances import feature_distances
     from shotproof.catalog.contexts import clean_context
     from shotproof.cli.console import print_json
     from shotproof.report.figures.feature_change_figure import write_geometry

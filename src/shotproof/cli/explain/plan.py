@@ -18,7 +18,7 @@ from shotproof.core.records import UNKNOWN
 if TYPE_CHECKING:
     from shotproof.catalog.catalog import Catalog
     from shotproof.planning.pilot import Pilot
-    from shotproof.planning.plan import Plan
+    from shotproof.planning.task_plan import Plan
 
 BAR = 40  # characters of the longest bar
 
@@ -130,8 +130,8 @@ class _Planned:
         level: float,
     ) -> _Planned:
         from shotproof.core.errors import InputError
-        from shotproof.planning.plan import QUERIES
-        from shotproof.planning.plan import plan as make_plan
+        from shotproof.planning.task_plan import QUERIES
+        from shotproof.planning.task_plan import plan as make_plan
 
         shot = pilot.origin.design.shot or shot
         if shot is None:
@@ -171,8 +171,8 @@ class _Planned:
 
     def _comparisons(self, difference: float, power: float) -> list[dict[str, Any]]:
         """How many tasks tell the method from each other one of the pilot, and from one that is run on other tasks."""
-        from shotproof.planning.plan import available_tasks
         from shotproof.planning.statistical_power import statistical_power, tasks_needed
+        from shotproof.planning.task_plan import available_tasks
 
         rows = []
         pilot, made, method = self.pilot, self.plan, self.method

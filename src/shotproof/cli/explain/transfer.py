@@ -13,7 +13,7 @@ from shotproof.core.errors import InputError
 from shotproof.core.nouns import counted
 
 if TYPE_CHECKING:
-    from shotproof.analysis.transfer import TransferTable
+    from shotproof.analysis.transfer_tables import TransferTable
 
 
 def transfer(
@@ -41,7 +41,7 @@ def transfer(
     Example: shotproof explain transfer hard.parquet lite0.parquet pixels.parquet --against random.parquet
     --method ncc --method logistic
     """
-    from shotproof.analysis.transfer import transfer as evaluate_transfer
+    from shotproof.analysis.transfer_tables import transfer as evaluate_transfer
     from shotproof.cli.console import print_json, print_records
     from shotproof.learners.method import DEFAULT_METHODS
 

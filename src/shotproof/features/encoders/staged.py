@@ -130,8 +130,8 @@ def encode_stages(
     Example:
         >>> import tempfile
         >>> import shotproof as sp
-        >>> catalog = sp.ShapesWorld(classes=2, items=1).write(tempfile.mkdtemp())
-        >>> [features.array.shape[1] for features in sp.encode_stages(catalog, "lite0")][-3:]
+        >>> catalog = sp.worlds.ShapesWorld(classes=2, items=1).write(tempfile.mkdtemp())
+        >>> [features.array.shape[1] for features in sp.analysis.encode_stages(catalog, "lite0")][-3:]
         [192, 320, 1280]
     """
     if on_error not in get_args(OnError):

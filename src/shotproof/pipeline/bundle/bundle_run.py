@@ -1,6 +1,6 @@
 """Somebody else's benchmark on one's own encoder.
 
-sp.run_bundle("birds.zip", "CUB_200_2011/images", encoder="lite0", output="birds-results")
+run_bundle("birds.zip", "CUB_200_2011/images", encoder="lite0", output="birds-results")
 """
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ def bundle(
     Example:
         >>> import tempfile, shotproof as sp
         >>> folder = Path(tempfile.mkdtemp())
-        >>> catalog = sp.ShapesWorld(classes=5, items=8, size=16).write(folder / "shapes")
+        >>> catalog = sp.worlds.ShapesWorld(classes=5, items=8, size=16).write(folder / "shapes")
         >>> tasks = sp.sample(catalog, "random", shot=1, query=2, tasks=4)
         >>> results = sp.evaluate(tasks, sp.encode(catalog, "pixels"), "ncc")
         >>> for name, one in {"catalog": catalog, "tasks": tasks, "results": results}.items():

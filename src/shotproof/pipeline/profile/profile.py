@@ -110,7 +110,7 @@ def profile(
         >>> import tempfile
         >>> import shotproof as sp
         >>> folder = Path(tempfile.mkdtemp())
-        >>> catalog = sp.ShapesWorld(classes=5, items=12, size=16).write(folder / "shapes")
+        >>> catalog = sp.worlds.ShapesWorld(classes=5, items=12, size=16).write(folder / "shapes")
         >>> found = sp.profile(folder / "shapes", folder / "out", encoder="pixels", query=2, tasks=20, quick=True)
         >>> [axis.name for axis in found.card.axes]
         ['random-1-shot', 'random-5-shot', 'random-10-shot', 'hardest', 'unbalanced']

@@ -14,7 +14,7 @@ from shotproof.comparison.comparison import Comparison
 from shotproof.comparison.numbers import METRIC_NAMES, bounds, percent, typeset
 from shotproof.comparison.plot import TaskScatter, task_scatters
 from shotproof.core.nouns import counted
-from shotproof.planning.plan import Plan
+from shotproof.planning.task_plan import Plan
 from shotproof.report.figures.svg import (
     COLORS,
     Box,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from markupsafe import Markup
 
-from shotproof.analysis.feature_change import Change, FeatureChange
+from shotproof.analysis.context_effect import Change, FeatureChange
 from shotproof.comparison.numbers import p_value
 from shotproof.core.draws import bits
 from shotproof.core.errors import InputError

@@ -139,7 +139,7 @@ def sample_context(
 
     Example:
         >>> import shotproof as sp
-        >>> list(sp.sample_context(sp.ContextWorld().catalog(), "context(clean_value='none')", shot=1, tasks=10))
+        >>> list(sample_context(sp.worlds.ContextWorld().catalog(), "context(clean_value='none')", shot=1, tasks=10))
         ['iid', 'ood', 'hard-ood', 'clean']
     """
     given: dict[str, Any] = {"way": way, "shot": shot, "query": query, "tasks": tasks, "seed": seed, "split": split}

@@ -14,7 +14,7 @@ from hypothesis.extra.numpy import arrays
 from scipy import optimize, stats
 
 from shotproof.core.errors import InputError, InsufficientData
-from shotproof.planning.plan import ScoreMoments, TaskVariance, available_tasks, estimate_moments, plan
+from shotproof.planning.task_plan import ScoreMoments, TaskVariance, available_tasks, estimate_moments, plan
 
 MOMENTS = ScoreMoments(m1=0.85, m2=0.74, m3=0.578)
 

@@ -120,7 +120,7 @@ def feature_change(
         >>> columns = {"item": list("abcd"), "path": list("abcd"), "label": ["dog"] * 4, "split": ["test"] * 4}
         >>> contexts = {"context": ["clean", "rain", "clean", "wind"], "source": ["1", "1", "2", "2"]}
         >>> features = sp.Features.from_array(list("abcd"), [[2.0, 0.0], [1.0, 0.0], [0.0, 4.0], [0.0, 2.0]])
-        >>> change = sp.feature_change(features, sp.Catalog(pa.table({**columns, **contexts})), "clean")
+        >>> change = sp.analysis.feature_change(features, sp.Catalog(pa.table({**columns, **contexts})), "clean")
         >>> change.overall.ratio.mean, change.overall.turn.mean
         (0.5, 0.0)
     """

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from shotproof.analysis.feature_change import AnyFloats, FloatArray, cosines
+from shotproof.analysis.context_effect import AnyFloats, FloatArray, cosines
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.draws import bits
 from shotproof.core.errors import InputError

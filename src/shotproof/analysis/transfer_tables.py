@@ -100,11 +100,11 @@ def transfer(
 
     Example:
         >>> import shotproof as sp
-        >>> catalog = sp.ShapesWorld(classes=6, items=40).catalog()
+        >>> catalog = sp.worlds.ShapesWorld(classes=6, items=40).catalog()
         >>> features = sp.encode(catalog, "dial(share=0.5)")
         >>> random = sp.sample(catalog, "random", tasks=20)
         >>> hard = sp.sample(catalog, "hardest", features=features, like=random, tasks=20)
-        >>> (table,), results = sp.transfer([hard], random, [features], ["ncc"])
+        >>> (table,), results = sp.analysis.transfer([hard], random, [features], ["ncc"])
         >>> table.paired, len(results)
         (True, 2)
     """

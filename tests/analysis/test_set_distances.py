@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import cosine_similarity, rbf_kernel
 
-from shotproof.analysis.feature_distances import distance, feature_distances, median_distance
+from shotproof.analysis.set_distances import distance, feature_distances, median_distance
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
 from shotproof.features.features import Features
@@ -29,7 +29,7 @@ def plain_mmd2(x: np.ndarray, y: np.ndarray, sigma: float) -> float:
 
 @pytest.mark.parametrize("block", [8, 1024])
 def test_the_discrepancy_agrees_with_scikit_learns_kernel(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
-    monkeypatch.setattr("shotproof.analysis.feature_distances.BLOCK", block)
+    monkeypatch.setattr("shotproof.analysis.set_distances.BLOCK", block)
     x, y = drawn(0, 30), drawn(1, 21, 0.5)
     found = distance(x, y, bandwidth=1.7, permutations=0)
     assert found.mmd2 == pytest.approx(plain_mmd2(x, y, 1.7), rel=1e-9)

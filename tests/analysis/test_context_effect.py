@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics.pairwise import cosine_similarity
 
-from shotproof.analysis.feature_change import (
+from shotproof.analysis.context_effect import (
     cosines,
     cosines_to_clean_mean,
     cosines_to_other_means,
@@ -188,7 +188,7 @@ def test_bad_input_is_named() -> None:
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shotproof.analysis.feature_change.BLOCK", 7)
+    monkeypatch.setattr("shotproof.analysis.context_effect.BLOCK", 7)
 
 
 def drawn_array(seed: int = 0, count: int = 40, size: int = 5) -> np.ndarray:

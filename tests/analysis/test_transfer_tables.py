@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from scipy import stats
 
-from shotproof.analysis.transfer import transfer
+from shotproof.analysis.transfer_tables import transfer
 from shotproof.core.errors import InputError, Mismatch
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
