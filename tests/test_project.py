@@ -17,7 +17,6 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 SOURCE = ROOT / "src" / "shotproof"
 # Tests of more than one file of the source: what every component or command promises.
 CONTRACTS = {
-    "cli/tasks/test_check_null.py": "a flag of `check` on the files of a run",
     "cli/test_early_checks.py": "every command",
     "cli/test_flags.py": "every flag of every command",
     "cli/test_hostile_names.py": "every command that prints names",
@@ -87,3 +86,4 @@ def test_tests_mirror_the_source() -> None:
             name = test.relative_to(ROOT / "tests").as_posix()
             beside = folder.as_posix() in BESIDE or name in CONTRACTS
             assert of_file.is_file() or beside, f"{name} tests no file of the source: {of_file} is not there"
+    assert [name for name in CONTRACTS if not (ROOT / "tests" / name).is_file()] == []
