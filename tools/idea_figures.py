@@ -177,8 +177,8 @@ class Row:
 
 def birds_row(method: str) -> Row:
     """Accuracy and intervals of a method, from the first table of docs/how-to/compare.md."""
-    table = TABLE.read_text(encoding="utf-8").partition("600 random tasks: Acc, percent")[2]
-    found = re.search(rf"^{method} +\d+ +([\d.]+) +(.+)$", table, re.MULTILINE)
+    table = TABLE.read_text(encoding="utf-8").partition("Every number;")[2]
+    found = re.search(rf"^random +{method} +\d+ +([\d.]+) +(.+)$", table, re.MULTILINE)
     assert found, f"a row of {method} in {TABLE.name}"
     pairs = re.findall(r"\[([\d.]+), ([\d.]+)\]", found[2])
     return Row(float(found[1]), {name: (float(a), float(b)) for name, (a, b) in zip(INTERVALS, pairs, strict=True)})

@@ -34,7 +34,7 @@ def test_what_cannot_be_told_is_asked_for(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"say which with version='nico'"):
         pairs(tmp_path)
     assert pairs(tmp_path, version="nico++") == [("on snow", "bear")]
-    with pytest.raises(InputError, match=r"layout 'nico': version: expected nico or nico\+\+, found 'nico2'"):
+    with pytest.raises(InputError, match=r"layout 'nico': version: expected nico or nico\+\+ or None, found 'nico2'"):
         pairs(tmp_path, version="nico2")
     with pytest.raises(InputError, match="no image 2 folders deep"):
         pairs(tmp_path / "bear", version="nico")

@@ -156,7 +156,7 @@ def test_weights_beside_the_file_are_part_of_the_model(tmp_path: Path) -> None:
         ({"mean": (1, 2)}, r"mean: expected a number or 3 numbers .*found \(1, 2\)"),
         ({"std": (1, 0, 1)}, r"std: expected a number above 0 .* found \(1, 0, 1\)"),
         ({"scale": "x"}, "scale: .* found 'x'"),
-        ({"layout": "chwn"}, "layout: expected nchw or nhwc or tf or ft, found 'chwn': did you mean 'nchw'"),
+        ({"layout": "chwn"}, "layout: expected nchw or nhwc or tf or ft or None, found 'chwn': did you mean 'nchw'"),
         ({"output": "mop"}, r"unknown output of model .*'mop': did you mean 'map'"),
         ({"sise": 8}, "has no option 'sise': did you mean 'size'"),
     ],
