@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy import sparse
+import scipy
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.nouns import counted
@@ -89,7 +89,7 @@ class Attributes(Tabular):
         codes = rank[encoded.indices.to_numpy(zero_copy_only=False)]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         shape = (len(lengths), len(order))
-        matrix = sparse.csr_matrix((np.ones(len(codes), np.bool_), codes, offsets), shape)
+        matrix = scipy.sparse.csr_matrix((np.ones(len(codes), np.bool_), codes, offsets), shape)
         matrix = matrix[rows]
         matrix.sum_duplicates()  # a word that a file names twice holds once
         used = np.flatnonzero(np.bincount(matrix.indices, minlength=matrix.shape[1]))
@@ -106,5 +106,5 @@ class HeldWords:
     """
 
     words: list[str]
-    matrix: sparse.csr_matrix
+    matrix: scipy.sparse.csr_matrix
     known: npt.NDArray[np.bool_]

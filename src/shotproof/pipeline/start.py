@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import read_layout
 from shotproof.core.errors import InputError
 from shotproof.core.storage.files import is_folder, is_there, read_toml
@@ -98,24 +100,25 @@ def start_experiment(
     owner.require(read_manifest(folder).owner, folder)
     # Paths through a folder that is not there lead nowhere, and a dry run makes none.
     base = folder if is_folder(folder) or not dry_run else Path()
+    catalog = functools.cache(lambda: read_layout(root, "folder"))
     if is_there(path):
         there = read_toml(path, f"experiment file {path}")
         owner.require(_owner_of(there, folder), folder)
         if options == StartOptions():
             return Experiment.read(path, trust), trust
-        if there != _start_content(root, base, StartOptions.of(there)):
+        if there != _start_content(root, catalog(), base, StartOptions.of(there)):
             raise InputError(
                 f"{path} was changed by hand, and these flags would write it anew: change it there and run it without "
                 "flags, or choose another folder, -o OTHER"
             )
     with contextlib.nullcontext() if dry_run else new_folder(folder):
-        content = _start_content(root, base, options.spelled_from(base))
+        content = _start_content(root, catalog(), base, options.spelled_from(base))
         typed = agreed_by_typing(lambda: Experiment.of(content, base))
         with trusting(trusted := trust is True or [*(trust or ()), *typed]):
             experiment = Experiment.of(content, base)
         if not dry_run:
             write_text(path, experiment_text(content, _ABOUT.format(root=toml_value(content["catalog"]["root"]))))
-    return replace(experiment, folder=folder, file=None if dry_run else path), trusted
+    return replace(experiment, folder=folder, file=None if dry_run else path, data=catalog()), trusted
 
 
 def _table(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -132,9 +135,8 @@ def _owner_of(content: Mapping[str, Any], folder: Path) -> Owner:
     )
 
 
-def _start_content(root: Path, folder: Path, options: StartOptions) -> dict[str, dict[str, Any]]:
+def _start_content(root: Path, catalog: Catalog, folder: Path, options: StartOptions) -> dict[str, dict[str, Any]]:
     """The tables of the experiment's file, with what users change most."""
-    catalog = read_layout(root, "folder")
     splits = catalog.splits
     if len(splits) > 1 and "test" not in splits:
         raise InputError(f"{root} has the splits {', '.join(splits)} and none called test: write an experiment file")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-from scipy import sparse
+import scipy
 
 from shotproof.attributes.attributes import Attributes, HeldWords
 from shotproof.core.errors import InputError, Mismatch
@@ -92,12 +92,12 @@ class Side:
         """The number of items of each row."""
         return np.diff(self.ends)
 
-    def holders(self, rows: slice, words: sparse.csr_matrix) -> sparse.csr_matrix:
+    def holders(self, rows: slice, words: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
         """How many items of each row hold each word: [rows, words]."""
         ends = self.ends[rows.start : rows.stop + 1]
         items = self.items[ends[0] : ends[-1]]
         shape = (len(ends) - 1, words.shape[0])
-        return sparse.csr_matrix((np.ones(len(items)), items, ends - ends[0]), shape) @ words
+        return scipy.sparse.csr_matrix((np.ones(len(items)), items, ends - ends[0]), shape) @ words
 
     def joined(self, starts: IntArray) -> Side:
         """With one row for several: those from each start to the next."""
@@ -140,8 +140,8 @@ class TaskBlock:
     often: the number of classes of tasks with a mismatch of `OFTEN` or more, [words]
     """
 
-    mismatch: sparse.csr_matrix
-    chance: sparse.csr_matrix
+    mismatch: scipy.sparse.csr_matrix
+    chance: scipy.sparse.csr_matrix
     support: FloatArray
     query: FloatArray
     often: IntArray
@@ -186,12 +186,12 @@ def blocks(sides: Sides, held: HeldWords) -> Iterator[TaskBlock]:
         task = np.repeat(np.arange(last - first), np.diff(starts[first : last + 1]))
         usable = sizes[0][rows] > 0
         weight = usable / np.bincount(task, usable)[task]
-        average = sparse.csr_matrix((weight, (task, np.arange(len(task)))), (last - first, len(task)))
+        average = scipy.sparse.csr_matrix((weight, (task, np.arange(len(task)))), (last - first, len(task)))
         yield _block(sides, rows, words, average, chance)
 
 
 def _block(
-    sides: Sides, rows: slice, words: sparse.csr_matrix, average: sparse.csr_matrix, chance: ChanceTable
+    sides: Sides, rows: slice, words: scipy.sparse.csr_matrix, average: scipy.sparse.csr_matrix, chance: ChanceTable
 ) -> TaskBlock:
     held = [side.holders(rows, words) for side in (sides.support, sides.query)]
     sizes = [side.sizes[rows] for side in (sides.support, sides.query)]
@@ -209,21 +209,21 @@ def _block(
     )
 
 
-def _times(matrix: sparse.csr_matrix, factor: FloatArray) -> sparse.csr_matrix:
+def _times(matrix: scipy.sparse.csr_matrix, factor: FloatArray) -> scipy.sparse.csr_matrix:
     """Each row times its factor."""
     scaled = matrix.copy()
     scaled.data *= factor[_row_of_entry(matrix)]
     return scaled
 
 
-def _row_of_entry(matrix: sparse.csr_matrix) -> IntArray:
+def _row_of_entry(matrix: scipy.sparse.csr_matrix) -> IntArray:
     return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
 
 
-def _with_mean(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
+def _with_mean(matrix: scipy.sparse.csr_matrix) -> scipy.sparse.csr_matrix:
     """With a further column: the mean of the others."""
     mean = np.asarray(matrix.sum(axis=1)) / max(matrix.shape[1], 1)
-    return sparse.hstack([matrix, sparse.csr_matrix(mean)], format="csr")
+    return scipy.sparse.hstack([matrix, scipy.sparse.csr_matrix(mean)], format="csr")
 
 
 def row_mismatch(sides: Sides, held: HeldWords, word: int) -> FloatArray:
@@ -246,7 +246,7 @@ class RunningMeans:
         self.mean: FloatArray = np.zeros(columns)
         self._squares: FloatArray = np.zeros(columns)  # summed squared deviations from the mean
 
-    def add(self, rows: sparse.csr_matrix) -> None:
+    def add(self, rows: scipy.sparse.csr_matrix) -> None:
         """Add rows, [rows, columns]; combined with those before as Chan, Golub and LeVeque (1983) do."""
         count, columns = rows.shape
         entries = np.bincount(rows.indices, minlength=columns)

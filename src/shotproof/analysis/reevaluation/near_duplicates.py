@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+import scipy
 
 from shotproof.core.arrays import FloatArray, IntArray
 
@@ -49,8 +48,10 @@ def near_duplicates(values: FloatArray, class_of: IntArray) -> IntArray | None:
     found = there & (ratios[:, 0] < (1 - rarer) ** (1 / dimensions))
     if found.sum() < SHARE * there.sum():
         return None
-    links = coo_array((np.ones(found.sum()), (np.flatnonzero(found), nearest[found])), shape=(len(values),) * 2)
-    groups: npt.NDArray[np.int32] = connected_components(links, directed=False)[1]
+    links = scipy.sparse.coo_array(
+        (np.ones(found.sum()), (np.flatnonzero(found), nearest[found])), shape=(len(values),) * 2
+    )
+    groups: npt.NDArray[np.int32] = scipy.sparse.csgraph.connected_components(links, directed=False)[1]
     return groups.astype(np.int64)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
+import inspect
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -16,7 +17,6 @@ from typing import Any
 from shotproof.core.errors import InputError, Mismatch, ShotproofError, did_you_mean, first_line
 from shotproof.core.trust import require_recorded_code, require_trust
 from shotproof.learners.custom.generators import shared_generators
-from shotproof.learners.custom.task_by_task import check_options
 from shotproof.learners.method import CodeOrigin, Estimator, Method
 
 PREFIX = "python:"
@@ -26,6 +26,7 @@ TASK = 3  # support, labels and query: what a function is given before its optio
 # Without the prefix a file's path has no parentheses or quotes, which options have.
 _FILE = re.compile(r"""[^("']+\.py(:|\(|$)""")
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _read: dict[Path, tuple[str, ModuleType]] = {}  # files with the digest of what was read
 
 
@@ -220,3 +221,30 @@ def wrap(given: Any, where: str = "") -> Method:
         f"{where}expected a method's name, a Method, an object with fit and predict, or a function of support, labels "
         f"and query, found {kind}"
     )
+
+
+def check_options(name: str, call: Callable[..., Any], options: Mapping[str, Any], data: int = 0) -> None:
+    """Refuse options that a class or function does not have, or lacks.
+
+    Args:
+        name: what the user called it, for messages
+        call: the class or function
+        options: values by option
+        data: how many of its first parameters are no options
+
+    Raises:
+        InputError: an option is unknown, with the nearest one, or missing.
+    """
+    try:
+        parameters = list(inspect.signature(call).parameters.values())[data:]
+    except (TypeError, ValueError):
+        return  # of compiled code, which says nothing of its parameters
+    known = {each.name: each for each in parameters if each.kind in _BY_NAME}
+    takes_any = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
+    for key in options:
+        if key not in known and not takes_any:
+            raise InputError(f"method '{name}' has no option '{key}'{did_you_mean(key, known)}")
+    missing = [key for key, each in known.items() if each.default is each.empty and key not in options]
+    if missing:
+        example = ", ".join(f"{key}=..." for key in missing)
+        raise InputError(f"method '{name}' needs {', '.join(missing)}: e.g. {name}({example})")

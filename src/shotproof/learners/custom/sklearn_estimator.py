@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from shotproof.core.errors import InputError, MissingExtra, UnknownName
-from shotproof.learners.custom.task_by_task import Wrapper, check_options
+from shotproof.learners.custom.code import check_options
+from shotproof.learners.custom.task_by_task import Wrapper
 from shotproof.learners.method import CodeOrigin
 
 PREFIX = "sklearn:"

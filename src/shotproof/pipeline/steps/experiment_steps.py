@@ -55,6 +55,8 @@ SIZES = ("way", "shot", "query")
 def read_catalog(experiment: Experiment) -> Catalog:
     """The data of an experiment, before anything is mixed: looked at anew, so that changed files are seen."""
     given = experiment
+    if given.data is not None:
+        return given.data
     if given.catalog_file is not None:
         catalog = Catalog.read(given.catalog_file)
         catalog = catalog if given.root is None else Catalog(catalog.table, given.root, catalog.record)

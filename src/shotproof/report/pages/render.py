@@ -8,9 +8,8 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jinja2
 from markupsafe import Markup, escape
 
 from shotproof.comparison.numbers import bounds, level, percent, points, typeset
@@ -18,6 +17,9 @@ from shotproof.comparison.summary import Term
 from shotproof.core.nouns import counted, nouns
 from shotproof.stats.intervals import Covers, Interval, meanings
 from shotproof.version import __version__
+
+if TYPE_CHECKING:
+    import jinja2  # imported where a page is written: most runs find theirs up to date
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -38,6 +40,8 @@ _PIECE = re.compile(rf"[^\W_]{{1,{LONGEST_PIECE}}}[\W_]*|[\W_]+")
 @functools.cache
 def environment() -> jinja2.Environment:
     """The templates, with the filters by which pages show numbers; whatever text is put into them is escaped."""
+    import jinja2
+
     made = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
         autoescape=True,
