@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-
+from shotproof.core.lazy import torch
 from shotproof.functional.gram import GramBlocks
 from shotproof.functional.local_maps import MOST_HELD
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 EPSILON = 1e-5  # inside the root, as in the published code
 

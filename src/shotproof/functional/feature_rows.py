@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
-
-import torch
-from torch import Tensor
-from torch.nn import functional
+from typing import TYPE_CHECKING, Literal
 
 from shotproof.core.errors import InputError
+from shotproof.core.lazy import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 # A squared length below this share of what it was computed from is rounding error, and taken as zero.
 NEGLIGIBLE = 1e-12
@@ -85,8 +85,8 @@ def squared_distances(rows: Tensor, points: Tensor) -> Tensor:
 
 def cosine_scores(support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
     """Cosines of queries [B, m, d] with the classes' mean support rows, [B, m, way]."""
-    means = functional.normalize(class_means(support, labels, way), dim=2)
-    return functional.normalize(query, dim=2) @ means.mT
+    means = torch.nn.functional.normalize(class_means(support, labels, way), dim=2)
+    return torch.nn.functional.normalize(query, dim=2) @ means.mT
 
 
 def members(labels: Tensor, way: int) -> Tensor:
@@ -98,7 +98,7 @@ def mean_weights(labels: Tensor, way: int, rows: int | None = None) -> Tensor:
     """The weights [B, way, rows] of each class's mean support row; zero beyond the support, where there are more."""
     of_support = members(labels, way)
     means = of_support / of_support.sum(2, keepdim=True).clamp_min(1)
-    return means if rows is None else functional.pad(means, (0, rows - labels.shape[1]))
+    return means if rows is None else torch.nn.functional.pad(means, (0, rows - labels.shape[1]))
 
 
 def one_hot(labels: Tensor, way: int) -> Tensor:

@@ -6,13 +6,13 @@ pairs of items meet in many tasks. The blocks are in float64: in float32, |x|^2 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import torch
-from torch import Tensor
-from torch.nn import functional
-
+from shotproof.core.lazy import torch
 from shotproof.functional.feature_rows import NEGLIGIBLE, inverse_root
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 LEAST = 1e-6  # added to a probability before the logarithm, as the published code of matching networks does
 
@@ -72,4 +72,4 @@ def attention_scores(cosines: Tensor, labels: Tensor, way: int, scale: float) ->
         scale: how sharp the attention is
     """
     attention = (scale * cosines.clamp(min=0)).softmax(-1)
-    return (attention @ functional.one_hot(labels, way).to(cosines.dtype) + LEAST).log()
+    return (attention @ torch.nn.functional.one_hot(labels, way).to(cosines.dtype) + LEAST).log()

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
+from shotproof.core.lazy import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 MOST_HELD = 2**24  # numbers in the largest intermediate result: queries are taken in chunks that stay below
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-from torch.nn import functional
+from shotproof.core.lazy import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 ITERATIONS = 50
 HALVINGS = 30
@@ -19,8 +22,8 @@ def unit_row_logits(support: Tensor, labels: Tensor, query: Tensor, way: int, st
         support, labels, query, way: B tasks
         strength: C, the weight of the loss beside the penalty on the weights
     """
-    rows, asked = (functional.normalize(each.double(), dim=2) for each in (support, query))
-    weights, bias = fit(rows @ rows.mT, functional.one_hot(labels, way).double(), strength)
+    rows, asked = (torch.nn.functional.normalize(each.double(), dim=2) for each in (support, query))
+    weights, bias = fit(rows @ rows.mT, torch.nn.functional.one_hot(labels, way).double(), strength)
     return asked @ rows.mT @ weights + bias
 
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
+
+from shotproof.core.lazy import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 RELAXATION = 1.6
 CHECK = 25  # steps between two looks at the residuals

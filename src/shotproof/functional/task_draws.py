@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
+from shotproof.core.lazy import torch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
 
 # As in `draws`, but as signed 64-bit integers, whose products wrap around in the same way.
 _GOLDEN = 0x9E3779B97F4A7C15 - 2**64

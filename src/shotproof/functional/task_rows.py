@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import torch
-from torch import Tensor
-
+from shotproof.core.lazy import torch
 from shotproof.core.runtime.devices import one_thread_per_operation
 from shotproof.functional.feature_rows import inverse_root, mean_weights
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Variant = Literal["published", "anywhere"]
 VARIANT = "as published, or rows centered and distances scaled in each task, which works on any features"

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from shotproof.core.errors import InputError
+from shotproof.core.lazy import torch
 from shotproof.core.options import option
 from shotproof.functional.feature_rows import Negatives, UnitRows, inverse_root, mean_weights, power_transform
 from shotproof.functional.gram import GramBlocks, gram_blocks
 from shotproof.learners.method import Method, TasksView
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 class GramMethod(Method):

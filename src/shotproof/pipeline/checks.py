@@ -55,8 +55,9 @@ def check_surroundings(experiment: Experiment, device: str | None) -> None:
         check_output(experiment.folder, folder=True)
         if url_of(experiment.folder):
             raise InputError("expected a folder on disk: a run locks it, and looks at it often")
-    with placed(experiment, "[runtime], device"):
-        choose_devices(device)
+    if device not in (None, "cpu"):  # these are always there, and to ask PyTorch takes a second
+        with placed(experiment, "[runtime], device"):
+            choose_devices(device)
     with placed(experiment, "[output], projection"):
         check_projection(experiment.projection)
     chosen: dict[str, list[Component]] = {

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from shotproof.core.errors import Mismatch
+from shotproof.core.lazy import torch
 from shotproof.core.options import option
 from shotproof.learners.adaptation.adaptation import Adaptation, DecodedTasks, one_class_at_a_time
 from shotproof.models.inner_loop import adapted, linear_head, normalized_by
@@ -17,6 +15,9 @@ from shotproof.models.model import Model
 from shotproof.models.network import FewShotNetwork
 from shotproof.models.objective import Objective
 from shotproof.models.objectives.gradient_steps import Boil
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 BATCH_NORM = "statistics of each batch, or the running ones; None: as the model was trained"
 PROTOCOL = "one pass over all queries, or as FewSTAB's code: one pass per class, batch norm by each batch"

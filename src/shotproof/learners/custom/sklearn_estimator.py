@@ -9,15 +9,16 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any
 
 from shotproof.core.errors import InputError, MissingExtra, UnknownName
+from shotproof.core.lazy import torch
 from shotproof.learners.custom.code import check_options
 from shotproof.learners.custom.task_by_task import Wrapper
 from shotproof.learners.method import CodeOrigin
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 PREFIX = "sklearn:"
 _PUBLIC = re.compile(r"sklearn(\.[^\W\d_]\w*){2}")

@@ -8,16 +8,17 @@ import sys
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from shotproof.core.errors import InputError
+from shotproof.core.lazy import torch
 from shotproof.core.options import Option
 from shotproof.core.runtime.devices import one_thread_per_operation
 from shotproof.learners.custom.generators import shared_generators
 from shotproof.learners.method import SeededMethod
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from shotproof.core.errors import InputError
+from shotproof.core.lazy import torch
 from shotproof.core.options import option
 from shotproof.functional.distance_covariance import bdc_products
 from shotproof.functional.feature_rows import class_means, mean_weights, unit
@@ -24,6 +23,9 @@ from shotproof.functional.local_maps import (
 )
 from shotproof.learners.bases import GramMethod, MapMethod
 from shotproof.learners.heads.inductive.centroids import NearestCentroid
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 PAPER = "Li et al., Revisiting Local Descriptor based Image-to-Class Measure for Few-shot Learning, 2019"
 RIDGE = 0.01  # added to the diagonal of every covariance, as the published code does

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from shotproof.core.options import option
 from shotproof.functional.feature_rows import one_hot, unit
 from shotproof.learners.bases import TextMethod
 from shotproof.learners.heads.inductive.gradient_descent import Adam, cosine_rate
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 EPSILON = 1e-4  # of AdamW, in the published code
 

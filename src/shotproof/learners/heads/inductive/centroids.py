@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING, Literal
 
 from shotproof.core.errors import InputError
+from shotproof.core.lazy import torch
 from shotproof.core.options import option
 from shotproof.functional.feature_rows import NEGLIGIBLE, class_means, inverse_root, mean_weights
 from shotproof.learners.bases import CentroidMethod, mean_of_unit_rows
 from shotproof.learners.method import Method
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)

@@ -6,15 +6,16 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import torch
-from torch import Tensor
-
+from shotproof.core.lazy import torch
 from shotproof.core.options import option
 from shotproof.functional import task_draws
 from shotproof.functional.feature_rows import almost_unit, one_hot
 from shotproof.learners.method import SeededMethod
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 FIRST, SECOND, EPSILON = 0.9, 0.999, 1e-8  # torch's defaults
 INITIAL, SHUFFLES = 0, 1  # what a task's random numbers are for

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from shotproof.core.errors import InputError
+from shotproof.core.lazy import torch
 from shotproof.core.nouns import counted
 from shotproof.core.options import option
 from shotproof.functional.feature_rows import one_hot
@@ -16,6 +15,9 @@ from shotproof.functional.gram import GramBlocks, attention_scores, ridge_weight
 from shotproof.functional.logistic_regression import fit
 from shotproof.functional.support_vectors import solve_dual
 from shotproof.learners.bases import GramMethod
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 MOST_C = 1e9  # beyond it float64 cannot tell the loss from the penalty
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from shotproof.core.errors import InputError
+from shotproof.core.lazy import torch
 from shotproof.core.options import option
 from shotproof.learners.bases import PairwiseMethod
 from shotproof.learners.method import Method, SeededMethod, make_method
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)

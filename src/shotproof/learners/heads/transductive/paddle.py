@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import torch
-from torch import Tensor
-
+from shotproof.core.lazy import torch
 from shotproof.core.options import option
 from shotproof.functional.feature_rows import members
 from shotproof.functional.task_rows import (
@@ -19,6 +17,9 @@ from shotproof.functional.task_rows import (
     scale_of,
 )
 from shotproof.learners.method import Method
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 _DIFFER = 8.0  # how much half squared distances differ between classes where the features may be any
 

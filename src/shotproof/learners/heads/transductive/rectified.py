@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import torch
-from torch import Tensor
-
+from shotproof.core.lazy import torch
 from shotproof.core.options import option
 from shotproof.functional.feature_rows import inverse_root, mean_weights, members
 from shotproof.functional.task_rows import (
@@ -20,6 +18,9 @@ from shotproof.functional.task_rows import (
     scale_of,
 )
 from shotproof.learners.bases import PairwiseMethod
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 FORMS = {"easyfsl": 1.0, "laplacianshot": 10.0, "soft": 30.0}  # and the temperature of each
 _DIFFER = 2.0  # how much squared distances differ between classes where the features may be any

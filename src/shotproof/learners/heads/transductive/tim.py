@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from shotproof.core.errors import InputError
+from shotproof.core.lazy import torch
 from shotproof.core.options import option
 from shotproof.functional.feature_rows import mean_weights, members
 from shotproof.functional.task_rows import (
@@ -20,6 +19,9 @@ from shotproof.functional.task_rows import (
 )
 from shotproof.learners.heads.inductive.gradient_descent import Adam
 from shotproof.learners.method import Method
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 LEAST_SHARE = 1e-12
 WEIGHTS = "weights of the support's loss, of the mean answer's entropy and of each answer's entropy"
@@ -90,7 +92,7 @@ class Tim(Method):
 def _logits(centroids: Tensor, rows: Tensor, temperature: float | Tensor) -> Tensor:
     """temperature (w x - |w|^2 / 2), [B, way, rows]: |x|^2 is the same for all classes."""
     squares = centroids.square().sum(2, keepdim=True)
-    if isinstance(temperature, Tensor):
+    if isinstance(temperature, torch.Tensor):
         return torch.baddbmm(squares, centroids, rows.mT, beta=-0.5).mul_(temperature)
     return torch.baddbmm(squares, centroids, rows.mT, beta=-temperature / 2, alpha=temperature)
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-
+from shotproof.core.lazy import torch
 from shotproof.core.options import option
 from shotproof.functional.feature_rows import mean_weights, members
 from shotproof.learners.heads.inductive.gradient_descent import Adam
 from shotproof.learners.method import Method
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-
+from shotproof.core.lazy import torch
 from shotproof.core.options import option
 from shotproof.functional.feature_rows import inverse_root, mean_weights, members
 from shotproof.functional.sinkhorn import balance, sinkhorn
 from shotproof.functional.task_rows import main_directions, nearness, normalized, unit_or_zero
 from shotproof.learners.bases import PoweredMethod
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 PT_MAP_TOLERANCE = 1e-6
 TOLERANCE = 1e-3  # of Sinkhorn's row sums

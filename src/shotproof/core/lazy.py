@@ -1,0 +1,17 @@
+"""PyTorch, imported when something of it is first used: whoever only names a method need not wait a second for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import torch as torch
+else:
+
+    class _Torch:
+        def __getattr__(self, name: str) -> Any:
+            import torch
+
+            return getattr(torch, name)
+
+    torch = _Torch()
