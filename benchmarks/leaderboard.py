@@ -119,6 +119,9 @@ def _card(number: int, random: np.random.Generator) -> Card:
 
 
 def _axis(name: str, accuracy: float, shot: int, lost: float | None) -> CardAxis:
+    estimates = {"accuracy": {"acc": _number(min(accuracy, 98.0)), "wacc": _number(max(accuracy - 20, 2.0))}}
+    if lost is not None:
+        estimates["skill_lost"] = {"acc": _number(lost), "wacc": _number(lost + 5)}
     return CardAxis(
         name=name,
         axis="shots" if lost is None else "attributes",
@@ -126,12 +129,11 @@ def _axis(name: str, accuracy: float, shot: int, lost: float | None) -> CardAxis
         shot=shot,
         query=15,
         tasks=CardTasks(name, f"made up {name}", TASKS),
-        accuracy={"acc": _number(min(accuracy, 98.0)), "wacc": _number(max(accuracy - 20, 2.0))},
+        estimates=estimates,
         chance={"acc": 20.0},
         rank={},
         verdict=f"Made up, on {name} tasks.",
         reference=None if lost is None else CardTasks("random", "made up random-5-shot", TASKS),
-        skill_lost={} if lost is None else {"acc": _number(lost), "wacc": _number(lost + 5)},
     )
 
 
