@@ -10,6 +10,7 @@ ALL = [
     "scale",
     "evaluation",
     "heads",
+    "finished",
     "calibration",
     "task_size",
     "coverage",
