@@ -188,6 +188,17 @@ def test_runtime_flags_stand_anywhere(shotproof: Shotproof, world: Path) -> None
     assert not (world / "cache").exists()
 
 
+def test_runtime_flags_go_before_what_the_experiment_says(shotproof: Shotproof, world: Path) -> None:
+    sections = {"catalog": 'file = "catalog.parquet"', "features": 'encoders = ["pixels"]', "runtime": 'cache = "own"'}
+    tasks = 'samplers = ["random"]\nway = 2\nshots = [1]\nquery = 1\ntasks = 4'
+    sections |= {"tasks": tasks, "evaluate": 'methods = ["ncc"]', "output": 'intervals = ["sampler"]'}
+    text = "\n".join(f"[{name}]\n{keys}" for name, keys in sections.items())
+    (world / "experiment.toml").write_text(text, encoding="utf-8")
+    assert shotproof("run", "experiment.toml", "--cache", "typed", "-o", "out")[0] == 0
+    assert (world / "typed").is_dir()
+    assert not (world / "own").exists()
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [

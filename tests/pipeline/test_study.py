@@ -13,6 +13,7 @@ from shotproof.tasks.sampler import samplers
 from shotproof.worlds.context_world import ContextWorld
 from shotproof.worlds.dial import DialEncoder
 from shotproof.worlds.shapes import ShapesWorld
+from tests.pipeline.shapes_experiment import EXPERIMENT
 
 WORLD = ShapesWorld(classes=6, items=30)
 SMALL = {"shots": [1], "query": 5, "tasks": 6, "placebo": False}
@@ -138,3 +139,15 @@ def test_hard_tasks_are_explained_from_what_the_study_has(data: Path) -> None:
     (explanation,) = evaluated(data).explain()
     assert [explained.name.split("(")[0] for explained in explanation.sets][:2] == ["fewstab", "random"]
     assert explanation.sets[0].hardness
+
+
+def test_a_folder_is_compared_as_its_run_was(finished: Path) -> None:
+    finished.write_text(EXPERIMENT.replace('intervals = ["sampler"]', 'intervals = ["sampler"]\nmetric = "wacc"'))
+    study = run(finished)
+    read = Study.of(finished.parent / "out")
+    assert (read.compare().covers, read.compare().metric) == (("sampler",), "wacc")
+    assert read.compare().to_json() == study.compare().to_json()
+    assert read.made == []
+    # Beside other files, or asked otherwise, it is as if there had been no run.
+    assert read.compare(metric="acc").metric == "acc"
+    assert Study.of([*study.results]).compare().metric == "acc"

@@ -98,9 +98,10 @@ def run(
         read = replace(read, placebo=placebo)
     with placed(read, "[runtime]"):
         chosen = runtime(**{**read.runtime, **(context.obj or {})})
-    with chosen, told_notes():
+    with told_notes():
         study = run_experiment(
             read,
+            runtime=chosen,
             dry_run=dry_run,
             trust=trusted,
             made_by=made_by,

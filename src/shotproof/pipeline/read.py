@@ -136,5 +136,5 @@ def read_inputs(parts: Sequence[Part], *, halvings: int | None = None, trust: Tr
         folders=list(dict.fromkeys(path if is_folder(path) else path.parent for path in paths)),
         keeper=Steps(None, before=list(runs.values())),
     )
-    is_quick = halvings is None and any(run.manifest.quick for run in runs.values())
+    is_quick = halvings is None and any(run.manifest.compared_by.quick for run in runs.values())
     return inputs.quickly() if is_quick else inputs

@@ -45,7 +45,7 @@ from shotproof.pipeline.read import read_inputs
 from shotproof.pipeline.report import check_page_name, write_compared
 from shotproof.pipeline.steps.experiment_steps import ExperimentSteps
 from shotproof.pipeline.steps.owner import Owner
-from shotproof.pipeline.steps.steps import Steps, Tell
+from shotproof.pipeline.steps.steps import ComparedBy, Steps, Tell
 from shotproof.results.evaluated import Classifier
 from shotproof.results.results import Results
 from shotproof.tasks.sampler import Sampler, samplers
@@ -329,11 +329,11 @@ class Study:
         Returns:
             The comparison; of the same arguments the same one.
         """
-        asked = self.experiment
-        intervals = intervals if intervals is not None or asked is None else asked.intervals
+        usual = self._compared_by
+        intervals = usual.intervals if intervals is None else intervals
         intervals = (intervals,) if isinstance(intervals, str) else intervals and tuple(intervals)
-        metric = metric or (asked.metric if asked else "acc")
-        placebo = (asked.placebo if asked else True) if placebo is None else placebo
+        metric = metric or usual.metric
+        placebo = usual.placebo if placebo is None else placebo
         key = (intervals, level, metric, correct, placebo, tuple(results.digest for results in self.results))
         if key not in self._compared:
             with resolve(self._runtime), trusting(self._trust):
@@ -341,6 +341,12 @@ class Study:
                     self.inputs, intervals=intervals, level=level, metric=metric, correct=correct, placebo=placebo
                 )
         return self._compared[key]
+
+    @property
+    def _compared_by(self) -> ComparedBy:
+        """Return how results are compared by default: as the experiment, or the only run that was read, has it."""
+        runs = self.steps.before
+        return runs[0].manifest.compared_by if len(runs) == 1 else self.steps.compared_by
 
     def verdict(self) -> list[str]:
         """Say what was measured and what came out: nothing that an interval does not support."""
@@ -438,12 +444,14 @@ class Study:
         return page
 
     def _make(self, experiment: Experiment, leave_out: bool = False) -> None:
+        how = ComparedBy(experiment.intervals, experiment.metric, experiment.placebo, self.steps.compared_by.quick)
+        self.steps.compared_by = how
         making = ExperimentSteps(experiment, self.steps, self._given, leave_out)
         with resolve(self._runtime), trusting(self._trust), self.steps:
             inputs = making.make()
         self.left_out = making.left_out
         if inputs is not None:
-            self._inputs = inputs.quickly() if self.steps.quick else inputs
+            self._inputs = inputs.quickly() if self.steps.compared_by.quick else inputs
 
 
 def run(
@@ -501,7 +509,8 @@ def run(
     # Intervals draw its tasks anew, from their records: files that the experiment itself names may be read.
     named = [reach.what for draw in experiment.draws for reach in draw.sampler.reaches()]
     study = Study.__new__(Study)
-    steps = Steps(experiment.folder, dry_run, tell, Owner.of(experiment, made_by), verbose, quick)
+    owner = Owner.of(experiment, made_by)
+    steps = Steps(experiment.folder, dry_run, tell, owner, verbose, ComparedBy(quick=quick))
     study._begin(experiment, steps, runtime=runtime)
     with runtime, trusting(trust), trusting(named), asking_for_packages(experiment.file is not None):
         study._make(experiment, leave_out)

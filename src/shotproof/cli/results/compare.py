@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from shotproof.cli.arguments import AsCsv, AsJson, Compared, Level, MetricName, Trusted, files_of_kind, read_one
+from shotproof.cli.arguments import AsCsv, AsJson, Compared, Level, Trusted, files_of_kind, read_one
 from shotproof.cli.console import say
 from shotproof.core import limits
 from shotproof.core.errors import InputError
@@ -26,16 +26,23 @@ def compare(
     interval: Annotated[
         list[str] | None,
         typer.Option(
-            help="sampler, depletion, images or classes; may be repeated, the first counts. Default: images if the "
-            "files are there, and sampler."
+            help="sampler, depletion, images or classes; may be repeated, the first counts. Default: as the run, or "
+            "images if the files are there, and sampler."
         ),
     ] = None,
     level: Level = 0.95,
-    metric: MetricName = "acc",
+    metric: Annotated[
+        str | None,
+        typer.Option(help="What statements, ranks and pairs are by: acc or wacc. Default: as the run, or acc."),
+    ] = None,
     holm: Annotated[bool, typer.Option(help="Correct for the number of pairs, after Holm.")] = True,
     placebo: Annotated[
-        bool, typer.Option(help="Draw and evaluate placebos that the results lack, if the files are there.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--placebo/--no-placebo",
+            help="Evaluate placebos that the results lack, if the files are there. Default: as the run, or yes.",
+        ),
+    ] = None,
     halvings: Annotated[
         int | None,
         typer.Option(
@@ -71,7 +78,7 @@ def compare(
     if interval is not None:
         check_intervals(interval)
     check_level(level)
-    check_metric(metric)
+    check_metric(metric or "acc")
     check_projection(projection)
     if output is not None:
         check_page_name(output, "--figures FOLDER")
@@ -99,5 +106,5 @@ def compare(
         for name, path in {"report": output, "figures": figures}.items():
             if path is not None:
                 say(f"{name}: {path}")
-    if len(comparison.refused) == len(comparison.covers):
+    if output is None and len(comparison.refused) == len(comparison.covers):
         raise InputError(f"no interval can be given: {next(iter(comparison.refused.values()))}")

@@ -46,16 +46,27 @@ class MadeFile:
 
 
 @dataclass(frozen=True)
-class Manifest:
-    """The files that runs have left in a folder, by name, those that the last one consists of, and whose they are.
+class ComparedBy:
+    """How a run compares its results; whoever reads its folder compares them likewise, unless asked otherwise.
 
-    quick: whether the last run re-evaluated less for the intervals that need it
+    intervals, metric, placebo: as `Study.compare` takes them
+    quick: re-evaluate less for the intervals that need it
     """
+
+    intervals: tuple[str, ...] | None = None
+    metric: str = "acc"
+    placebo: bool = True
+    quick: bool = False
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The files that runs have left in a folder, by name, those that the last one consists of, and whose they are."""
 
     files: Mapping[str, MadeFile] = field(default_factory=dict)
     current: tuple[str, ...] = ()
     owner: Owner | None = None
-    quick: bool = False
+    compared_by: ComparedBy = ComparedBy()
 
 
 class Written(Protocol):
@@ -93,7 +104,7 @@ class Steps:
     owner: what the folder is to belong to; None: whatever it belongs to
     before: runs whose files are taken where they are up to date, and whose folders are not written to
     verbose: tell every file too, as a dry run does
-    quick: re-evaluate less for the intervals that need it
+    compared_by: how its results are compared
     made, reused: the files, in the order of the steps
     files: what the run consists of, which later comparisons read
     """
@@ -103,7 +114,7 @@ class Steps:
     tell: Tell = lambda line: None
     owner: Owner | None = None
     verbose: bool = False
-    quick: bool = False
+    compared_by: ComparedBy = ComparedBy()
     before: Sequence[Steps] = ()
     made: list[str] = field(default_factory=list)
     reused: list[str] = field(default_factory=list)
@@ -273,10 +284,9 @@ class Steps:
 
     def finish(self) -> None:
         """Note which files the run consists of: files of earlier runs may lie beside them."""
-        finished = replace(self.manifest, current=tuple(self.files), quick=self.quick)
-        if finished != self.manifest:
+        if (tuple(self.files), self.compared_by) != (self.manifest.current, self.manifest.compared_by):
             self._claim()
-            self._write(replace(self.manifest, current=tuple(self.files), quick=self.quick))
+            self._write(replace(self.manifest, current=tuple(self.files), compared_by=self.compared_by))
 
     def _claim(self) -> None:
         if self.folder is None:
