@@ -33,7 +33,7 @@ def costs_of(
     other classifiers the intervals are at a level that keeps the risk of the whole comparison.
 
     Args:
-        comparison: of the inputs's results
+        comparison: of the inputs' results
         inputs: with the task sets, their placebos, the catalogs and the attributes; sets that lack some are left out
         reevaluated: what was evaluated with shuffled words, by design
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from shotproof.analysis.inputs import Inputs
 from shotproof.analysis.placebo_sets import with_placebos
-from shotproof.analysis.reevaluation.reevaluate import classifiers_of, missing_material, reevaluate
+from shotproof.analysis.reevaluation.reevaluate import classifiers_of, missing_inputs, reevaluate
 from shotproof.analysis.reevaluation.shuffled_words import evaluate_shuffled
 from shotproof.comparison.compare_sets import compare_sets
 from shotproof.comparison.comparison import Comparison
@@ -88,7 +88,7 @@ def check_null(
     with resolve(runtime):
         inputs = with_placebos(inputs).inputs
         sets = evaluated_sets(inputs.results)
-        missing = missing_material(sets, inputs)
+        missing = missing_inputs(sets, inputs)
         if missing:
             raise InputError(f"words cannot be shuffled: {missing}")
         shuffled = _shuffled(sets, inputs, pages, seed)

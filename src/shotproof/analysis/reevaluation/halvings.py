@@ -123,9 +123,9 @@ def means_on_halves(
         classifiers: each encoder's name, features and methods
         units: what is halved
         inputs: what the samplers need besides the catalog
-        halvings: how many; None is the inputs's, or else as many as take some seconds, from 20 to 100
-        seed: of the halves (default: the inputs's)
-        tasks: how many are drawn on each half; None is the inputs's, or else 200
+        halvings: how many; None is that of the inputs, or else as many as take some seconds, from 20 to 100
+        seed: of the halves (default: that of the inputs)
+        tasks: how many are drawn on each half; None is that of the inputs, or else 200
         runtime: how it is computed; the result is the same for any
 
     Returns:

@@ -72,7 +72,7 @@ def are_kept(sets: Sequence[Evaluated], inputs: Inputs) -> bool:
     return all(inputs.is_kept("images", of_design) for of_design in by_design(sets).values())
 
 
-def missing_material(sets: Sequence[Evaluated], inputs: Inputs) -> str | None:
+def missing_inputs(sets: Sequence[Evaluated], inputs: Inputs) -> str | None:
     """Say what re-evaluation on halves of the data lacks; None if everything is there.
 
     Args:
@@ -103,7 +103,7 @@ def _depleted(random: Evaluated, of_design: Sequence[Evaluated], inputs: Inputs,
     given = next((evaluated for evaluated in of_design if evaluated.origin.sampler == DEPLETION), None)
     if given and set(random.values) <= set(given.values):
         known = Reevaluated(given.values, class_uses=_uses(given.rows[0]))
-        if _on_items([random], inputs) or missing_material([random], inputs):
+        if _on_items([random], inputs) or missing_inputs([random], inputs):
             return known
     else:
         kept = _without_replacement(random, random.origin.design.query, inputs, runtime)
@@ -200,7 +200,7 @@ def _shuffled(sets: Sequence[Evaluated], inputs: Inputs, runtime: Runtime) -> Sh
 
     if not stressed:
         return None
-    if not inputs.is_kept("shuffles", sets) and (_on_items(sets, inputs) or missing_material(sets, inputs)):
+    if not inputs.is_kept("shuffles", sets) and (_on_items(sets, inputs) or missing_inputs(sets, inputs)):
         return None
     return kept_shuffles(inputs.reevaluated("shuffles", sets, make))
 
