@@ -44,7 +44,7 @@ def test_gap_and_worst_class_have_limits_in_points_and_percent() -> None:
 def test_so_many_more_tasks_would_indeed_tell() -> None:
     axis = stress_axis(lost=10.0, error=2.0)
     told = gate(make_card(axis), GateLimits(Limits(max_skill_lost=12))).checks[0].told
-    more = int(told.split("cannot tell: about ")[1].split(" more tasks")[0].replace(",", ""))
+    more = int(told.split(": about ")[1].split(" more tasks")[0].replace(",", ""))
     # The half-width falls with the square root of the number of tasks, and is to be 2 points.
     assert more == pytest.approx(600 * ((1.96 * 2.0 / 2.0) ** 2 - 1), rel=0.01)
     shrunk = stress_axis(lost=10.0, error=2.0 * (600 / (600 + more)) ** 0.5)
@@ -228,7 +228,7 @@ def test_junit_has_one_case_per_check_whatever_the_labels_are() -> None:
 def test_annotations_are_lines_that_github_reads() -> None:
     found = gate(make_card(), GateLimits(Limits(max_gap=3, max_skill_lost=11)))
     warning, error = github_annotations(found)
-    assert warning.startswith("::warning title=shotproof%3A fewstab::fewstab: cannot tell: ")
+    assert warning.startswith("::warning title=shotproof%3A fewstab::fewstab: skill lost ")
     assert error.startswith("::error title=shotproof%3A fewstab::fewstab: gap 6.0 points ")
     assert "95%25 images interval" in error
     assert all(line.startswith("::error") for line in github_annotations(found, strict=True))

@@ -314,8 +314,8 @@ def _check(
             axis.name, what, limit, interval, outcome, f"{axis.name}: {number} {kept} the limit, {limited} ({by})"
         )
     settled = would_settle(needed(interval, axis.tasks.tasks, limit), card.medium, interval.covers)
-    told = settled or "too near to the limit for any practicable number of tasks"
-    told = f"{axis.name}: cannot tell: {told} ({number}, limit {limited}, {by})"
+    told = settled or "it is too near to the limit for any practicable number of tasks"
+    told = f"{axis.name}: {number} may keep or break the limit, {limited}: {told} ({by})"
     return Check(axis.name, what, limit, interval, "cannot tell", told)
 
 

@@ -364,8 +364,11 @@ class Study:
             encoder: the name of its features
         """
         comparison = self.compare()
-        known = dict.fromkeys(classifier for block in comparison.blocks for classifier in block.classifiers)
-        fits = (one for one in known if method in (None, one.method) and encoder in (None, one.encoder))
+        fits = (
+            classifier
+            for classifier in comparison.classifiers
+            if method in (None, classifier.method) and encoder in (None, classifier.encoder)
+        )
         classifier = next(fits, Classifier(encoder or "", method or ""))
         return make_card(comparison, self.inputs, classifier)
 

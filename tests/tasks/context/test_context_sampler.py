@@ -236,7 +236,7 @@ def test_bad_options() -> None:
 
 def test_all_sets_at_once_are_not_one_set() -> None:
     catalog = mixtures()
-    with pytest.raises(InputError, match=r"several matched sets \(iid, ood, hard-ood\): sample_context gives them all"):
+    with pytest.raises(InputError, match=r"several matched sets \(iid, ood, hard-ood\): draw each by its name"):
         sample(catalog, "context", **DESIGN)
     assert list(Context(clean_value="none").sets()) == SETS
     assert list(Context(hard_ood=False).sets(catalog)) == ["iid", "ood"]

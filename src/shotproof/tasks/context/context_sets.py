@@ -102,7 +102,7 @@ class Context(ContextOptions):
         """Refused: it is several sets."""
         raise InputError(
             f"sampler '{self.name}' draws several matched sets ({', '.join(self.sets(inputs.catalog))}): "
-            "sample_context gives them all, and sample one by its name"
+            "draw each by its name, from one seed, or evaluate a study on all of them: on='context'"
         )
 
 
