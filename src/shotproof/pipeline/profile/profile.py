@@ -182,7 +182,7 @@ def _own_classifier(experiment: Experiment, comparison: Comparison) -> Classifie
     """The one that is profiled: the experiment's first method, on the first of what it is evaluated on."""
     use = experiment.uses[0]
     spelled = {use.method.spelling, Maker.of(use.method).spelling}
-    known = list(dict.fromkeys(one for block in comparison.blocks for one in block.classifiers))
+    known = comparison.classifiers
     found = next((one for one in known if one.method in spelled), None)
     if found is None:
         raise InputError(f"no results of method '{use.method}': found those of {', '.join(map(str, known))}")
