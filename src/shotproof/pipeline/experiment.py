@@ -54,8 +54,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from shotproof.analysis.explanation.mismatch import Pooling
+from shotproof.analysis.inputs import Inputs
 from shotproof.attributes.detector import Detector
-from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import Layout, layouts
 from shotproof.core.errors import InputError, placed
 from shotproof.core.sections import Place
@@ -84,7 +84,7 @@ class Experiment:
 
     folder: where its files go; file: the experiment's own, for messages
     root, layout, splits, catalog_file: where the data is; of a catalog's file, root is where its paths start
-    data: the data, if it was read already
+    at_hand: a catalog, features and attributes that a user has already, in place of what the file names
     names, name: what pages call its classes, and itself
     only_split: the one split that anything is made of; None: all
     mix: how recordings are mixed with backgrounds first; None: the data is as it is
@@ -105,7 +105,7 @@ class Experiment:
     folder: Path
     file: Path | None = None
     root: Path | None = None
-    data: Catalog | None = field(default=None, compare=False, repr=False)
+    at_hand: Inputs = field(default_factory=Inputs, compare=False, repr=False)
     catalog_file: Path | None = None
     layout: Layout | None = None
     splits: Path | None = None

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from shotproof.analysis.inputs import Inputs
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import read_layout
 from shotproof.core.errors import InputError
@@ -118,7 +119,9 @@ def start_experiment(
             experiment = Experiment.of(content, base)
         if not dry_run:
             write_text(path, experiment_text(content, _ABOUT.format(root=toml_value(content["catalog"]["root"]))))
-    return replace(experiment, folder=folder, file=None if dry_run else path, data=catalog()), trusted
+    return replace(
+        experiment, folder=folder, file=None if dry_run else path, at_hand=Inputs(catalogs=[catalog()])
+    ), trusted
 
 
 def _table(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -131,7 +131,7 @@ class Study:
         words = attributes
         if words is None and catalog.medium == "image":
             words = "photometric"
-        given = Inputs(
+        at_hand = Inputs(
             catalogs=[catalog],
             features=[own for own in chosen if isinstance(own, Features)],
             attributes=[words] if isinstance(words, Attributes) else [],
@@ -146,21 +146,21 @@ class Study:
             encoders=tuple(encoders.make(own) for own in chosen if not isinstance(own, Features)),
             on_error=on_error,
             seed=SEED.check("seed", seed),
+            at_hand=at_hand,
         )
         owner = None
         if place is not None:
             owner = Owner.of(experiment) if experiment.root else Owner("", "", f"catalog {catalog.digest}")
-        self._begin(experiment, Steps(place, tell=tell, owner=owner), given, runtime)
+        self._begin(experiment, Steps(place, tell=tell, owner=owner), runtime)
 
     def _begin(
         self,
         experiment: Experiment | None,
         steps: Steps,
-        given: Inputs | None = None,
         runtime: Runtime | None = None,
         inputs: Inputs | None = None,
     ) -> None:
-        self.experiment, self.steps, self._given, self._runtime = experiment, steps, given or Inputs(), runtime
+        self.experiment, self.steps, self._runtime = experiment, steps, runtime
         self._inputs = inputs
         self._trust: Trust = False
         self._compared: dict[Any, Comparison] = {}
@@ -230,7 +230,10 @@ class Study:
     @property
     def catalog(self) -> Catalog:
         """The data."""
-        return (self._inputs or self._given).catalogs[0]
+        if self._inputs is None:
+            assert self.experiment is not None  # a study of files has results
+            return self.experiment.at_hand.catalogs[0]
+        return self._inputs.catalogs[0]
 
     @property
     def features(self) -> dict[str, Features]:
@@ -449,7 +452,7 @@ class Study:
     def _make(self, experiment: Experiment, leave_out: bool = False) -> None:
         how = ComparedBy(experiment.intervals, experiment.metric, experiment.placebo, self.steps.compared_by.quick)
         self.steps.compared_by = how
-        making = ExperimentSteps(experiment, self.steps, self._given, leave_out)
+        making = ExperimentSteps(experiment, self.steps, leave_out)
         with resolve(self._runtime), trusting(self._trust), self.steps:
             inputs = making.make()
         self.left_out = making.left_out

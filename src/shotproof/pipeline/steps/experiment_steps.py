@@ -55,8 +55,8 @@ SIZES = ("way", "shot", "query")
 def read_catalog(experiment: Experiment) -> Catalog:
     """The data of an experiment, before anything is mixed: looked at anew, so that changed files are seen."""
     given = experiment
-    if given.data is not None:
-        return given.data
+    if given.at_hand.catalogs:
+        return given.at_hand.catalogs[0]
     if given.catalog_file is not None:
         catalog = Catalog.read(given.catalog_file)
         catalog = catalog if given.root is None else Catalog(catalog.table, given.root, catalog.record)
@@ -77,14 +77,12 @@ def read_catalog(experiment: Experiment) -> Catalog:
 class ExperimentSteps:
     """Makes what an experiment asks for; whatever is up to date is not made again.
 
-    given: what a user has at hand in place of what the experiment's file names
     leave_out: leave out samplers, other than the first, whose tasks the data cannot give; these are an error otherwise
     left_out: why these were left out, by spelling
     """
 
     experiment: Experiment
     steps: Steps
-    given: Inputs = field(default_factory=Inputs)
     leave_out: bool = False
     left_out: dict[str, str] = field(default_factory=dict)
     _encoded: dict[str, Features] = field(default_factory=dict)  # by encoder, from the pass that made words
@@ -101,7 +99,7 @@ class ExperimentSteps:
             attributes = self._attributes(catalog)
         with self.steps.stage("features", len(self.experiment.encoders)):
             self._require_readable(catalog, attributes)
-            features: dict[str, Features | None] = {own.name: own for own in self.given.features}
+            features: dict[str, Features | None] = {own.name: own for own in self.experiment.at_hand.features}
             features |= {str(encoder): self._features(catalog, encoder) for encoder in self.experiment.encoders}
             catalog = self._readable(catalog, features)
         with self.steps.stage("tasks"):
@@ -187,7 +185,7 @@ class ExperimentSteps:
         runtime = current_runtime()
         check_surroundings(given, None if runtime.remote else runtime.device)  # other machines have other devices
         with placed(given, "[catalog]"):
-            recordings = catalog = self.given.catalogs[0] if self.given.catalogs else read_catalog(given)
+            recordings = catalog = read_catalog(given)
         if given.mix is not None:
             with placed(given, "[mix]"):
                 catalog = self._mixtures(recordings, make=False)
@@ -237,7 +235,7 @@ class ExperimentSteps:
             with placed(self.experiment, "[attributes], file" if not name else f"[attributes], files, {name}"):
                 read = Attributes.read(file)
             found[name] = _named(read, name or read.record.name or file.stem)
-        return {**found, **{own.record.name: own for own in self.given.attributes}}
+        return {**found, **{own.record.name: own for own in self.experiment.at_hand.attributes}}
 
     def _attributes(self, catalog: Catalog) -> dict[str, Attributes | None]:
         """Sets of attributes by name."""
