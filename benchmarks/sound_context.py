@@ -36,7 +36,8 @@ from shotproof.results.evaluated import values_of
 from shotproof.results.results import Results
 from shotproof.sounds.mix import MixSettings, mix
 from shotproof.stats.intervals import Interval, gap_interval
-from shotproof.tasks.context.context_sets import Context, sample_context
+from shotproof.tasks.context.context_sets import Context
+from shotproof.tasks.sampler import sample
 from shotproof.tasks.taskset import TaskSet
 
 DIALS = (0.0, 0.5, 1.0, 2.0)
@@ -79,7 +80,9 @@ class Study:
         folder = self.work / f"tasks-{split}-{dial:g}-{shot}{'' if several == 1 else f'-{several}'}"
         if not (folder / "clean.parquet").is_file():
             shape = {"split": split, "shot": shot, "query": QUERY, "tasks": TASKS}
-            sets = sample_context(self.catalog(dial), Context(support_contexts=several), **shape)
+            catalog = self.catalog(dial)
+            kinds = Context(support_contexts=several).sets(catalog)
+            sets = {name: sample(catalog, kind, **shape) for name, kind in kinds.items()}
             for name, drawn in sets.items():
                 drawn.write(folder / f"{name}.parquet")
         return {name: TaskSet.read(folder / f"{name}.parquet") for name in SETS}

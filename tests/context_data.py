@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from shotproof.catalog.catalog import Catalog
+from shotproof.tasks.sampler import Sampler, sample, samplers
+from shotproof.tasks.taskset import TaskSet
 
 
 def mixtures(classes: int = 6, recordings: int = 20, contexts: int = 4) -> Catalog:
@@ -26,6 +31,14 @@ def catalog_of_counts(
     if source_of is not None and rng is not None:
         sources = [f"s{number}" for number in rng.integers(0, max(len(items) // source_of, 1), len(items))]
     return _catalog(items, [item.split("/")[1] for item in items], sources)
+
+
+def sample_context(
+    catalog: Catalog, sampler: str | Mapping[str, Any] | Sampler = "context", **design: Any
+) -> dict[str, TaskSet]:
+    """The matched sets of a context sampler, by name."""
+    sets = samplers.make(sampler).sets(catalog)
+    return {name: sample(catalog, each, **design) for name, each in sets.items()}
 
 
 def _catalog(items: list[str], contexts: list[str], sources: list[str] | None) -> Catalog:

@@ -17,10 +17,10 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.core.records import AttributesRecord
 from shotproof.evaluation.evaluate import evaluate, predict_queries
 from shotproof.features.features import Features
-from shotproof.tasks.context.context_sets import sample_context
 from shotproof.tasks.sampler import sample
 from shotproof.tasks.taskset import TaskSet
 from shotproof.worlds.scenes import ScenesWorld
+from tests.context_data import sample_context
 from tests.html_page import Page
 from tests.report_files import write_report
 

@@ -13,8 +13,8 @@ from shotproof.core.errors import InputError
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.encoder import encode
 from shotproof.results.evaluated import Classifier
-from shotproof.tasks.context.context_sets import sample_context
 from shotproof.worlds.context_world import ContextWorld
+from tests.context_data import sample_context
 from tests.drawn_results import draw_results, draw_tasks
 
 METHODS = ["cosine", "ncc", "knn"]

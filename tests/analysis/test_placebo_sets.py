@@ -17,10 +17,9 @@ from shotproof.core.records import ResultsRecord
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
 from shotproof.results.results import Results
-from shotproof.tasks.context.context_sets import sample_context
 from shotproof.tasks.sampler import sample
 from tests.conftest import draw_data
-from tests.context_data import catalog_of_counts, mixtures
+from tests.context_data import catalog_of_counts, mixtures, sample_context
 
 SHAPE: dict[str, Any] = {"way": 3, "shot": 1, "query": 4, "tasks": 60}
 

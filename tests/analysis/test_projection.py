@@ -9,8 +9,7 @@ from sklearn.decomposition import PCA
 import shotproof as sp
 from shotproof.core.errors import InputError, Mismatch, UnknownName
 from shotproof.report.figures.projection_figure import projection_part
-from shotproof.tasks.context.context_sets import sample_context
-from tests.context_data import catalog_of_counts
+from tests.context_data import catalog_of_counts, sample_context
 from tests.report_files import write_report
 
 CATALOG = catalog_of_counts(np.full((6, 4), 12))

@@ -23,8 +23,8 @@ from shotproof.pipeline.explorer import read_site, write_site
 from shotproof.report.explorer.server import ExplorerServer
 from shotproof.results.answers import AnsweredTasks, answers_on
 from shotproof.results.results import Results
-from shotproof.tasks.context.context_sets import sample_context
 from shotproof.tasks.taskset import TaskSet
+from tests.context_data import sample_context
 from tests.explored_run import write_run
 from tests.report_files import make_results
 

@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Page
 from shotproof.catalog.catalog import Catalog
 from shotproof.media.clip import RATE
 from shotproof.report.pages.card_page import write_card_page
-from shotproof.tasks.context.context_sets import sample_context
 from tests.browser.regions import cut_regions, shaded_edges, unreachable_regions
+from tests.context_data import sample_context
 from tests.drawn_cards import make_card, random_axis, stress_axis
 from tests.drawn_results import draw_results, draw_tasks
 from tests.report_files import make_experiment, make_results, write_report

@@ -11,8 +11,8 @@ from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.encoder import encode
 from shotproof.sounds.mix import MixSettings, mix
-from shotproof.tasks.context.context_sets import sample_context
 from shotproof.worlds.sounds import SoundsWorld
+from tests.context_data import sample_context
 from tests.report_files import write_report
 
 pytestmark = pytest.mark.slow

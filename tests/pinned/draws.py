@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import shotproof as sp
-from shotproof.tasks.context.context_sets import sample_context
+from tests.context_data import sample_context
 from tests.pinned.worlds import World, features_of, world_of
 
 Given = Literal["attributes", "features"]

@@ -18,8 +18,7 @@ from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
 from shotproof.results.evaluated import evaluated_sets
 from shotproof.results.results import Results
-from shotproof.tasks.context.context_sets import sample_context
-from tests.context_data import catalog_of_counts
+from tests.context_data import catalog_of_counts, sample_context
 from tests.drawn_results import draw_results, draw_tasks, values_of
 
 METHODS = {"ncc": 0.8, "ridge": 0.7, "knn": 0.5}

@@ -11,8 +11,8 @@ from shotproof.catalog.layout import read_layout
 from shotproof.core.errors import InputError
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
-from shotproof.tasks.context.context_sets import sample_context
 from shotproof.worlds.context_world import CLEAN, ContextWorld
+from tests.context_data import sample_context
 
 SETS = ("iid", "ood", "hard-ood", "clean")
 

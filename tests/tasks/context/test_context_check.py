@@ -10,10 +10,10 @@ import pytest
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.tasks.context.context_check import check_matched
-from shotproof.tasks.context.context_sets import Context, sample_context
+from shotproof.tasks.context.context_sets import Context
 from shotproof.tasks.task_check import check_tasks
 from shotproof.tasks.taskset import TaskSet
-from tests.context_data import mixtures
+from tests.context_data import mixtures, sample_context
 
 Rows = list[dict[str, Any]]
 

@@ -13,11 +13,11 @@ from scipy import stats
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, InsufficientData, UnknownName
 from shotproof.core.records import CatalogRecord
-from shotproof.tasks.context.context_sets import Clean, Context, HardOod, Iid, Ood, sample_context
+from shotproof.tasks.context.context_sets import Clean, Context, HardOod, Iid, Ood
 from shotproof.tasks.sampler import sample, samplers
 from shotproof.tasks.task_check import check_tasks
 from shotproof.tasks.taskset import TaskSet, TaskShape
-from tests.context_data import catalog_of_counts, mixtures
+from tests.context_data import catalog_of_counts, mixtures, sample_context
 
 SETS = ["iid", "ood", "hard-ood", "clean"]
 CLEAN = Context(clean_value="none")

@@ -15,12 +15,11 @@ from shotproof.core.errors import InputError, InsufficientData, Mismatch
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.evaluation.evaluate import evaluate
 from shotproof.features.features import Features
-from shotproof.tasks.context.context_sets import sample_context
 from shotproof.tasks.sampler import sample, samplers
 from shotproof.tasks.task_check import check_tasks
 from shotproof.tasks.taskset import TaskSet, TaskShape
 from tests.conftest import draw_data
-from tests.context_data import mixtures
+from tests.context_data import mixtures, sample_context
 
 DESIGN: dict[str, Any] = {"way": 4, "shot": 2, "query": 5, "tasks": 60}
 

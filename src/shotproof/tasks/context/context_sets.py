@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.contexts import clean_context
 from shotproof.core.arrays import BoolArray
 from shotproof.core.errors import InputError
-from shotproof.core.runtime.runtime import Runtime
 from shotproof.tasks.context.context_sampler import ContextOptions, ContextSet
-from shotproof.tasks.sampler import BoundSampler, Sampler, SamplerInputs, sample, samplers
-from shotproof.tasks.taskset import TaskSet
+from shotproof.tasks.sampler import BoundSampler, Sampler, SamplerInputs
 
 
 @dataclass(frozen=True)
@@ -80,7 +76,7 @@ class Clean(ContextSet):
 
 @dataclass(frozen=True)
 class Context(ContextOptions):
-    """All matched sets with the same options, for `sample_context`."""
+    """All matched sets with the same options: task t of each has the same classes and the very same support items."""
 
     about = "the matched sets iid, ood, hard-ood and clean together"
     example = "context(clean_value='none')"
@@ -104,44 +100,3 @@ class Context(ContextOptions):
             f"sampler '{self.name}' draws several matched sets ({', '.join(self.sets(inputs.catalog))}): "
             "draw each by its name, from one seed, or evaluate a study on all of them: on='context'"
         )
-
-
-def sample_context(
-    catalog: Catalog,
-    sampler: str | Mapping[str, Any] | Sampler = "context",
-    *,
-    split: str | None = None,
-    way: int = 5,
-    shot: int = 5,
-    query: int = 15,
-    tasks: int | None = None,
-    seed: int = 0,
-    runtime: Runtime | None = None,
-) -> dict[str, TaskSet]:
-    """Draw matched sets: task t of each has the same classes and the very same support items.
-
-    Args:
-        catalog: the items, with a column of contexts
-        sampler: `context` with its options, as a spelling, a table or an object
-        split: which items; None where the catalog has one split only
-        way, shot, query: classes per task, support items per class, query items per class
-        tasks: how many; None is 600
-        seed: which tasks
-        runtime: how it is computed; None is the current one
-
-    Returns:
-        Task sets by name: `iid`, `ood`, `hard-ood` unless it is not wanted, and `clean` where the options, or else the
-        catalog, say which context means none.
-
-    Raises:
-        InputError: an option or a size cannot be used.
-        InsufficientData: the data cannot give such tasks.
-
-    Example:
-        >>> import shotproof as sp
-        >>> list(sample_context(sp.worlds.ContextWorld().catalog(), "context(clean_value='none')", shot=1, tasks=10))
-        ['iid', 'ood', 'hard-ood', 'clean']
-    """
-    given: dict[str, Any] = {"way": way, "shot": shot, "query": query, "tasks": tasks, "seed": seed, "split": split}
-    sets = samplers.make(sampler).sets(catalog)
-    return {name: sample(catalog, one, **given, runtime=runtime) for name, one in sets.items()}
