@@ -115,7 +115,7 @@ def _tile(png: bytes, x: float, y: float, side: float) -> Markup:
 
 def gap(card: Card) -> Markup:
     """Reference, placebo and stress on one scale; below them what is called gap, beyond the placebo, and skill."""
-    axis = next(one for one in card.axes if one.name == "fewstab")
+    axis = next(axis for axis in card.axes if axis.name == "fewstab")
     before, now = (axis.estimates[one]["wacc"] for one in ("reference_accuracy", "accuracy"))
     lost, of_placebo, beyond = (axis.estimates[one]["wacc"] for one in ("gap", "placebo", "excess"))
     chance, shuffled = axis.chance["wacc"], before.mean - of_placebo.mean

@@ -42,7 +42,7 @@ def option_table(kind: str) -> str:
 
 def key_table(section: str) -> str:
     """One row per key of a section of an experiment file, or of a table within one."""
-    sections = {each.name: kinds_of(each.kind)[0].options() for each in ExperimentFile.options()}
+    sections = {option.name: kinds_of(option.kind)[0].options() for option in ExperimentFile.options()}
     rows = [
         [f"`{each.name}`", each.without_none().values, _default(each), each.help]
         for each in {**sections, **ENTRIES}[section]

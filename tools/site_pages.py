@@ -91,7 +91,7 @@ def command_line() -> str:
 
 def _command(name: str, command: Any) -> str:
     help_text = inspect.cleandoc(command.help or "").replace("\b", "").replace("\f", "")
-    told = "\n\n".join(_paragraph(one) for one in re.split(r"\n{2,}|\n(?=Example: )", help_text))
+    told = "\n\n".join(_paragraph(part) for part in re.split(r"\n{2,}|\n(?=Example: )", help_text))
     rows = "".join(f"| {' | '.join(row)} |\n" for row in _parameters(command))
     return f"## {name}\n\n{told}\n\n| given as | what it is |\n|---|---|\n{rows}"
 
@@ -106,11 +106,11 @@ def _paragraph(text: str) -> str:
 
 
 def _parameters(command: Any) -> Iterator[tuple[str, str]]:
-    for one in command.params:
-        if getattr(one, "hidden", False):
+    for param in command.params:
+        if getattr(param, "hidden", False):
             continue
-        spelled = one.name.upper() if one.param_type_name == "argument" else ", ".join(one.opts)
-        told = (getattr(one, "help", None) or "").replace("|", "\\|").replace("\n", " ")
+        spelled = param.name.upper() if param.param_type_name == "argument" else ", ".join(param.opts)
+        told = (getattr(param, "help", None) or "").replace("|", "\\|").replace("\n", " ")
         yield f"`{spelled}`", told
 
 
