@@ -45,7 +45,10 @@ def test_losses_of_all_task_sets_are_one_family_and_pairs_another(seed: int) -> 
 
 def test_pages_of_many_losses_are_wrong_no_more_often_than_pages_of_one() -> None:
     wrong = sum(
-        any(one.losing or one.gaining for one in verdicts(compared({"fewstab": 0.0, "hardest": 0.0}, seed=3 * seed)))
+        any(
+            verdict.losing or verdict.gaining
+            for verdict in verdicts(compared({"fewstab": 0.0, "hardest": 0.0}, seed=3 * seed))
+        )
         for seed in range(60)
     )
     assert wrong <= 7  # 2.4 are expected at most; the chance of more than 7 is 0.002

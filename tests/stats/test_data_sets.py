@@ -45,7 +45,7 @@ def test_the_mean_over_data_sets_is_of_their_means() -> None:
             assert named["sampler"].half_width == pytest.approx(half)
     for pair, (a, b) in zip(across.mean.pairs["acc", "sampler"], combinations(METHODS, 2), strict=True):
         differences = [values_of(one, a, "acc") - values_of(one, b, "acc") for one in given]
-        assert pair.interval.mean == pytest.approx(np.mean([one.mean() for one in differences]))
+        assert pair.interval.mean == pytest.approx(np.mean([difference.mean() for difference in differences]))
     assert [str(row.rank("acc")) for row in across.mean.rows] == ["1 of 3", "2 of 3", "3 of 3"]
 
 
@@ -88,7 +88,7 @@ def test_data_sets_of_one_name_or_none_are_numbered_and_not_named_by_digests() -
         return Design(name, catalog, "test", 5, 1, 15, dial)
 
     def names(*designs: Design) -> list[str]:
-        return [one.data_set for one in with_data_set_names(dict.fromkeys(designs))]
+        return [with_data_set_name.data_set for with_data_set_name in with_data_set_names(dict.fromkeys(designs))]
 
     assert names(design("birds", "c1"), design("birds", "c2"), design("dogs", "c3")) == [
         "birds (1)",
@@ -112,7 +112,7 @@ def test_data_sets_of_one_name_or_none_are_numbered_and_not_named_by_digests() -
         )
         unnamed.append(Results(made.table, type(made.record)(made.record.name, made.record.sources, tasks=bare)))
     comparison = compare(unnamed)
-    assert [comparison.design_name(one) for one in comparison.designs] == [
+    assert [comparison.design_name(design) for design in comparison.designs] == [
         "data set 1, 3-way 1-shot",
         "data set 2, 3-way 1-shot",
     ]

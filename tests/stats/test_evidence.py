@@ -36,7 +36,7 @@ def on_seeds(sampler: str, seeds: tuple[int, ...], tasks: int = 30, **options: A
 
 
 def pooled(results: list[Results], method: str, metric: str) -> np.ndarray:
-    return np.concatenate([values_of(one, method, metric) for one in results])
+    return np.concatenate([values_of(result, method, metric) for result in results])
 
 
 def test_replicates_are_pooled_and_their_spread_stands_beside_the_interval() -> None:
@@ -82,7 +82,7 @@ def test_gaps_of_replicates_are_welchs_and_taken_seed_by_seed() -> None:
 
 
 def matched(sampler: str, seeds: tuple[int, ...]) -> list[Results]:
-    return [one for seed in seeds for one in on_seeds(sampler, (seed,), match=f"of seed {seed}")]
+    return [on_seed for seed in seeds for on_seed in on_seeds(sampler, (seed,), match=f"of seed {seed}")]
 
 
 def test_matched_replicates_are_paired_seed_by_seed() -> None:
@@ -129,7 +129,7 @@ def test_detectors_stand_side_by_side_with_their_correlation() -> None:
     comparison = compare_sets(sets, ("sampler",), detection={sets[0].origin.design: detection})
     assert [group.label for group in comparison.groups] == ["random", "fewstab [captions]", "fewstab [photometric]"]
     (agreement,) = comparison.blocks[0].detectors
-    worst = [[values_of(one, name, "wacc").mean() for name in names] for one in results.values()]
+    worst = [[values_of(result, name, "wacc").mean() for name in names] for result in results.values()]
     assert agreement.correlation == pytest.approx(stats.spearmanr(*worst).statistic)
     assert agreement.correlation < 1
     assert (agreement.sampler, agreement.detectors, agreement.classifiers) == (

@@ -58,7 +58,9 @@ def test_no_interval_of_a_loss_is_narrower_than_without_shuffles_or_than_these(b
     skill = {"ncc": 0.9, "ridge": 0.8}
     stressed = draw_tasks("fewstab", tasks=60)
     drawn_sets = (draw_tasks(tasks=60), stressed, draw_tasks("placebo", like=stressed))
-    sets = evaluated_sets([draw_results(one, skill, seed=seed) for seed, one in enumerate(drawn_sets)])
+    sets = evaluated_sets(
+        [draw_results(drawn_task_set, skill, seed=seed) for seed, drawn_task_set in enumerate(drawn_sets)]
+    )
     generator = np.random.default_rng(0)
     names = [(stressed.digest, classifier, metric) for classifier in sets[0].values for metric in METRICS]
     shared = generator.normal(scale=np.sqrt(between), size=(40, 1, len(names)))

@@ -75,7 +75,7 @@ def test_triples_are_exported(both: tuple[Results, Results], tmp_path: Path) -> 
     comparison = compare(list(both))
     (triples,) = [group.triples["acc"] for group in comparison.groups if group.triples]
     rows = [row for row in comparison.to_json()["triples"] if row["metric"] == "acc"]
-    assert [[row["closed"], row["open"], row["paired"]] for row in rows] == [one.signs for one in triples.pairs]
+    assert [[row["closed"], row["open"], row["paired"]] for row in rows] == [pair.signs for pair in triples.pairs]
     assert "closed,open,paired,at_best_query,inverted,correlation" in comparison.to_csv()
     (matrix,) = triple_matrices(comparison)
     assert matrix.conclusive == triples.conclusive
@@ -92,8 +92,8 @@ def test_triples_are_exported(both: tuple[Results, Results], tmp_path: Path) -> 
 
 def test_the_fates_of_comparisons_are_counted() -> None:
     signs = ["+++", "+0+", "-0-", "-00", "+0-", "+-0", "0+-", "000"]
-    triples = Triples([Triple("a", "b", *one) for one in signs], 10)  # type: ignore[arg-type]
-    assert [one.inverted for one in triples.pairs] == [False] * 4 + [True, True, False, False]
+    triples = Triples([Triple("a", "b", *sign) for sign in signs], 10)  # type: ignore[arg-type]
+    assert [pair.inverted for pair in triples.pairs] == [False] * 4 + [True, True, False, False]
     assert triples.inverted == triples.pairs[4:6]
     assert Fates.of([triples]) == Fates(8, 6, 3, 2, 2)
     assert Fates.of([triples, triples]) == Fates(16, 12, 6, 4, 4)
@@ -117,5 +117,5 @@ def test_the_best_number_of_queries_is_drawn_and_evaluated() -> None:
     assert triples.best_tasks == len(drawn)
     best = evaluate(drawn, features, methods)
     expected = [paired(*(values_of(best, name, "acc") for name in pair)) for pair in combinations(methods, 2)]
-    assert [one.at_best for one in triples.pairs] == expected
+    assert [pair.at_best for pair in triples.pairs] == expected
     assert list(triples.conclusive)[-1] == f"open, paired, {triples.best_query} queries"

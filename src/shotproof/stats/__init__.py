@@ -1,1 +1,1 @@
-"""Intervals that name what they cover, paired comparisons, planning: arrays in, records out."""
+"""Intervals that name what they cover, and paired comparisons."""

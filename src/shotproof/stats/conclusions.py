@@ -1,10 +1,10 @@
-"""Conclusions on what is lost, corrected for everything that a page could say of losses.
+"""Conclusions on losses, corrected for multiple testing over everything that a page could claim about losses.
 
-A page tells losses of several classifiers on several task sets, and who loses more than whom. If each were tested by
-itself, a page of many would claim something wrong far more often than one in twenty. So all losses of a comparison are
-one family for Holm's correction, all pairs of classifiers on all task sets another, and what single attributes cost
-those that are not shown to lose a third (`costs`). The risk of being wrong (5% at a level of 95%) is divided between
-them.
+A page reports the losses of several classifiers on several task sets, and which classifier loses more than another. If
+each were tested separately, a page with many of them would be wrong far more often than once in twenty. So all losses
+of a comparison are one family for Holm's correction, all pairs of classifiers on all task sets are another, and the
+costs of single attributes, for classifiers without a conclusive loss, are a third (`costs`). The risk of being wrong
+(5% at a level of 95%) is divided between them.
 """
 
 from __future__ import annotations
@@ -19,57 +19,59 @@ from shotproof.stats.intervals import Covers, Estimate
 from shotproof.stats.pairs import conclude, corrected_together
 from shotproof.stats.rows import with_ranks
 
-# How the risk is divided; a fifth is left for what approximations miss.
+# Shares of the risk; the remaining fifth is a reserve for errors of approximation.
 RISK_OF_LOSSES, RISK_OF_PAIRS, RISK_OF_COSTS = 0.6, 0.1, 0.1
 
 
 def conclude_losses(blocks: Sequence[Block], covers: Sequence[Covers], level: float, correct: bool) -> list[Block]:
-    """Decide of each classifier on each task set whether it loses, and of each pair who loses more.
+    """Conclude for each classifier and task set whether accuracy is lost, and for each pair which one loses more.
 
     Args:
-        blocks: with what each classifier loses
+        blocks: the blocks with the losses of each classifier
         covers: the intervals
-        level: of the intervals
-        correct: by Holm, over all blocks, within a metric and an interval
+        level: the confidence level of the intervals
+        correct: whether to correct by Holm, over all blocks, within a metric and an interval
 
     Returns:
         The blocks with their conclusions.
     """
     losses = [loss for block in blocks for loss in block.losses]
     risk = 1 - level
-    level_of_losses = 1 - risk * RISK_OF_LOSSES if correct else level
+    loss_level = 1 - risk * RISK_OF_LOSSES if correct else level
     keys = list(product(METRICS, covers))
     concluded = [dict(loss.concluded) for loss in losses]
     pairs = [dict(loss.skill.pairs) for loss in losses]
     for key in keys:
-        rows = [(number, classifier) for number, loss in enumerate(losses) for classifier in loss.concluded[key]]
-        # A loss without this interval is told by another: it counts among those that are corrected for.
-        estimates = [_given(losses[number], classifier, key, covers) for number, classifier in rows]
-        for (number, classifier), sign in zip(rows, conclude(estimates, level_of_losses, correct), strict=True):
-            own = concluded[number][key][classifier]
-            if own.interval.variance is not None:
-                concluded[number][key] |= {classifier: replace(own, conclusion=sign)}
-        if correct and all(key in one for one in pairs):
-            corrected = corrected_together([one[key] for one in pairs], 1 - risk * RISK_OF_PAIRS)
-            for number, of_loss in enumerate(corrected):
-                pairs[number][key] = of_loss
-    following = iter(
+        rows = [(index, classifier) for index, loss in enumerate(losses) for classifier in loss.concluded[key]]
+        # A loss without this interval is reported under another, so the correction counts it.
+        estimates = [_estimate_or_first(losses[index], classifier, key, covers) for index, classifier in rows]
+        for (index, classifier), sign in zip(rows, conclude(estimates, loss_level, correct), strict=True):
+            undecided = concluded[index][key][classifier]
+            if undecided.interval.variance is not None:
+                concluded[index][key] |= {classifier: replace(undecided, conclusion=sign)}
+        if correct and all(key in pairs_of_loss for pairs_of_loss in pairs):
+            corrected = corrected_together([pairs_of_loss[key] for pairs_of_loss in pairs], 1 - risk * RISK_OF_PAIRS)
+            for index, corrected_pairs in enumerate(corrected):
+                pairs[index][key] = corrected_pairs
+    concluded_losses = iter(
         replace(
             loss,
-            concluded=concluded[number],
+            concluded=concluded[index],
             skill=replace(
                 loss.skill,
-                pairs=pairs[number],
-                rows=with_ranks(loss.skill.rows, pairs[number], "skill_lost"),
+                pairs=pairs[index],
+                rows=with_ranks(loss.skill.rows, pairs[index], "skill_lost"),
             ),
         )
-        for number, loss in enumerate(losses)
+        for index, loss in enumerate(losses)
     )
-    return [replace(block, losses=[next(following) for _ in block.losses]) for block in blocks]
+    return [replace(block, losses=[next(concluded_losses) for _ in block.losses]) for block in blocks]
 
 
-def _given(loss: Loss, classifier: Classifier, key: tuple[Metric, Covers], covers: Sequence[Covers]) -> Estimate:
-    """Return the estimate under an interval, or else under the first that could be given."""
-    metric, first = key
-    estimates = [loss.concluded[metric, name][classifier].interval.estimate for name in (first, *covers)]
-    return next((one for one in estimates if one.spread is not None), estimates[0])
+def _estimate_or_first(
+    loss: Loss, classifier: Classifier, key: tuple[Metric, Covers], covers: Sequence[Covers]
+) -> Estimate:
+    """Return the estimate under an interval, or else under the first interval that could be computed."""
+    metric, preferred = key
+    estimates = [loss.concluded[metric, name][classifier].interval.estimate for name in (preferred, *covers)]
+    return next((estimate for estimate in estimates if estimate.spread is not None), estimates[0])

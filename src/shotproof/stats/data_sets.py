@@ -1,8 +1,8 @@
-"""Several data sets side by side: what each is called, and means over them.
+"""Several data sets side by side: their names, and means over them.
 
-A mean over data sets is of their means, each with the same weight, as Hard-Meta-Dataset++ and *Oops, I Sampled it
-Again* have it. The data sets are taken as they are: the interval says what new tasks, images or classes of each would
-change, not what other data sets would.
+A mean over data sets is the mean of their means, each with the same weight, as in Hard-Meta-Dataset++ and *Oops, I
+Sampled it Again*. The data sets are treated as fixed: the interval covers new tasks, images or classes of each, not
+other data sets.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from shotproof.stats.intervals import Covers, Estimate
 from shotproof.stats.rows import classifier_rows, compared_pairs
 
 Value = TypeVar("Value")
-MEAN = "mean"  # what the row below the data sets is called
+MEAN = "mean"  # label of the row below the data sets
 
 
 @dataclass(frozen=True)
 class AcrossDataSets:
-    """Tasks of one sampler and size on several data sets, or what is lost between two such.
+    """Tasks of one sampler and size on several data sets, or the losses between two such.
 
     designs, groups: one per data set
-    mean: the means over the data sets, of the classifiers that were evaluated on all of them
+    mean: the means over the data sets, for the classifiers that were evaluated on all of them
     """
 
     designs: list[Design]
@@ -35,67 +35,70 @@ class AcrossDataSets:
 
     @property
     def name(self) -> str:
-        """E.g. `random, 5-way 5-shot`."""
+        """Return the title with the task size, e.g. `random, 5-way 5-shot`."""
         return f"{self.mean.title}, {self.designs[0].shape}"
 
     @property
     def rows(self) -> list[tuple[str, Group]]:
-        """Each data set by its name, and the mean last."""
+        """Return each data set's name and group, with the mean last."""
         names = [design.data_set for design in self.designs]
         return [*zip(names, self.groups, strict=True), (f"{MEAN} of {len(names)}", self.mean)]
 
 
 def across_data_sets(blocks: Sequence[Block], level: float, corrected: bool) -> Iterator[AcrossDataSets]:
-    """Every kind of tasks, and of what is lost, that more than one data set has, with its mean over these."""
-    found: dict[tuple[object, ...], dict[str | None, tuple[Design, Group]]] = {}
+    """Yield each kind of tasks, and of losses, that several data sets share, with its mean over them."""
+    by_kind: dict[tuple[object, ...], dict[str | None, tuple[Design, Group]]] = {}
     for block in blocks:
         for group in [*block.groups, *block.lost]:
             design = block.design
             size = (design.way, design.shot, design.query, design.dial)
-            of_kind = found.setdefault((group.quantity, group.label, group.against, *size), {})
-            # Of several splits of one data set, the first.
-            of_kind.setdefault(design.catalog, (design, group))
-    for of_kind in found.values():
-        designs, groups = zip(*of_kind.values(), strict=True)
+            by_catalog = by_kind.setdefault((group.quantity, group.label, group.against, *size), {})
+            # If a data set has several splits, use the first.
+            by_catalog.setdefault(design.catalog, (design, group))
+    for by_catalog in by_kind.values():
+        designs, groups = zip(*by_catalog.values(), strict=True)
         shared = [row.classifier for row in groups[0].rows if all(group.row(row.classifier) for group in groups)]
         if len(groups) > 1 and shared:
             yield AcrossDataSets(list(designs), list(groups), _mean_group(groups, shared, level, corrected))
 
 
-def with_data_set_names(given: Mapping[Design, Value]) -> dict[Design, Value]:
-    """The designs in order, each with a name that is that of its data set alone.
+def with_data_set_names(by_design: Mapping[Design, Value]) -> dict[Design, Value]:
+    """Sort the designs, and give each data set a name that no other has.
 
     It is the catalog's name; data sets that share one, or have none, are numbered.
     """
-    ordered = sorted(given, key=lambda design: design.order)
+    ordered = sorted(by_design, key=lambda design: design.order)
     catalogs: dict[str, list[str | None]] = {}
     for design in ordered:
-        of_name = catalogs.setdefault(design.data_set, [])
-        # Sounds that are mixed at several loudnesses are one data set.
-        if design.dial is None and design.catalog not in of_name:
-            of_name.append(design.catalog)
-    several = len({design.catalog for design in ordered}) > 1
+        same_name = catalogs.setdefault(design.data_set, [])
+        # Sounds mixed at several loudness levels are one data set.
+        if design.dial is None and design.catalog not in same_name:
+            same_name.append(design.catalog)
+    has_several = len({design.catalog for design in ordered}) > 1
 
-    def named(design: Design) -> Design:
-        of_name = catalogs[design.data_set]
-        number = of_name.index(design.catalog) + 1 if len(of_name) > 1 and design.dial is None else None
+    def with_name(design: Design) -> Design:
+        same_name = catalogs[design.data_set]
+        number = same_name.index(design.catalog) + 1 if len(same_name) > 1 and design.dial is None else None
         if not design.data_set:
-            return replace(design, data_set=f"data set {number or 1}") if several else design
+            return replace(design, data_set=f"data set {number or 1}") if has_several else design
         return design if number is None else replace(design, data_set=f"{design.data_set} ({number})")
 
-    return {named(design): given[design] for design in ordered}
+    return {with_name(design): by_design[design] for design in ordered}
 
 
 def _mean_group(groups: Sequence[Group], shared: Sequence[Classifier], level: float, corrected: bool) -> Group:
+    """Average the groups of several data sets, for the classifiers that all of them have."""
     first = groups[0]
-    rows = [group.rows_by_classifier for group in groups]
+    rows_by_group = [group.rows_by_classifier for group in groups]
     estimates: Estimates = {
         (metric, covers): {
-            one: Estimate.average([of_group[one].intervals[metric][covers].estimate for of_group in rows])
-            for one in shared
+            classifier: Estimate.average(
+                [group_rows[classifier].intervals[metric][covers].estimate for group_rows in rows_by_group]
+            )
+            for classifier in shared
         }
-        for metric, of_metric in first.rows[0].intervals.items()
-        for covers in of_metric
+        for metric, intervals in first.rows[0].intervals.items()
+        for covers in intervals
     }
     differences: Differences = {
         key: {
@@ -122,6 +125,6 @@ def _mean_group(groups: Sequence[Group], shared: Sequence[Classifier], level: fl
 
 
 def _difference(group: Group, key: tuple[Metric, Covers], a: Classifier, b: Classifier) -> Estimate:
-    """The difference of a pair, whichever of the two a data set's results have first."""
-    pair = next(one for one in group.pairs[key] if {one.a, one.b} == {a, b})
+    """Return the difference of a pair, in this order."""
+    pair = next(candidate for candidate in group.pairs[key] if {candidate.a, candidate.b} == {a, b})
     return (pair if pair.a == a else pair.turned()).interval.estimate

@@ -1,15 +1,15 @@
-"""The variance that the data adds to a mean over tasks, from re-evaluation on halves of the data.
+"""Variance that the data adds to a mean over tasks, from re-evaluation on halves of the data.
 
-For a mean over tasks, theta, and data that is divided at random into halves A and B (of every class's items, or of the
+For a mean over tasks, theta, and data that is split at random into halves A and B (of every class's items, or of the
 classes), theta_A and theta_B are independent, so (theta_A - theta_B)^2 / 4 is on average the variance of their mean
-(theta_A + theta_B) / 2. That mean is theta plus what the halving adds, and its variance over halvings of the same data
-is what the halving adds; the rest is the variance of theta. What comes of drawing few tasks on each half is taken off
-both.
+(theta_A + theta_B) / 2. That mean is theta plus an error from the split. The variance of the mean over splits of the
+same data is the variance of this error; the remainder is the variance of theta. The variance that comes from drawing
+few tasks on each half is subtracted from both.
 
-All means of interest (methods, metrics, samplers) are taken on the same halvings, so that any weighted sum of them has
-its variance too: a paired difference and a gap are sums with the weights 1 and -1.
+All means of interest (methods, metrics, samplers) are taken on the same splits, so the variance of any weighted sum of
+them can be computed: a paired difference and a gap are sums with the weights 1 and -1.
 
-Arrays only: whoever re-evaluates makes them.
+This module works on arrays only; callers compute them by re-evaluation.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ import numpy.typing as npt
 from shotproof.core.errors import InputError
 from shotproof.stats.intervals import FloatArray, Spread
 
-# Excess kurtosis that is assumed of what a class, and an item, adds to a mean. Of a difference between classifiers few
-# items add most; where tails are heavy or skewed, halvings have told 70 to 150 of it, and 10 of an accuracy.
+# Assumed excess kurtosis of the contribution of a class, and of an item, to a mean. A few items contribute most of a
+# difference between classifiers: with heavy or skewed tails, halvings gave 70 to 150 for it, and 10 for an accuracy.
 KURTOSIS_OF_CLASSES = 1.0
 KURTOSIS_OF_ITEMS = 100.0
 
 
 @dataclass(frozen=True)
 class HalfMoments:
-    """A quantity [halvings, k] and the covariance [k, k] that it has because few tasks were drawn on each half."""
+    """Quantity [halvings, k] and its covariance [k, k] that comes from drawing few tasks on each half."""
 
     values: FloatArray
     noise: FloatArray
 
     @classmethod
     def over_tasks(cls, values: FloatArray) -> HalfMoments:
-        """From one value per task: [halvings, tasks, k]."""
+        """Compute the moments from one value per task: [halvings, tasks, k]."""
         halvings, tasks, _ = values.shape
         means = values.mean(axis=1)
-        around = values - means[:, None]
-        return cls(means, np.einsum("sti,stj->ij", around, around) / (halvings * tasks * (tasks - 1)))
+        residuals = values - means[:, None]
+        return cls(means, np.einsum("sti,stj->ij", residuals, residuals) / (halvings * tasks * (tasks - 1)))
 
     def noise_of(self, weights: FloatArray) -> float:
-        """The variance that a weighted sum has because of few tasks."""
+        """Compute the variance of a weighted sum that comes from drawing few tasks."""
         return float(weights @ self.noise @ weights)
 
 
@@ -54,12 +54,12 @@ class HalfMoments:
 class Halves:
     """Half the difference between halves, (theta_A - theta_B) / 2, and their mean, (theta_A + theta_B) / 2.
 
-    freedom: the number of units that were divided (items, classes), less the number of groups that they are in
-    sides: [halvings, units], 1 where a unit is in half A, -1 where it is in half B; where the units are few (classes)
+    freedom: the number of units that were split (items, classes), minus the number of groups that they are in
+    sides: [halvings, units], 1 if a unit is in half A, -1 if it is in half B; only for few units (classes)
 
-    A variance from few units is often far too small just when the mean is far off, since what a unit adds is skewed and
-    heavy-tailed. So for few units what the halving adds is left in, the skewness is estimated, and the variance
-    is taken to be known less well.
+    A variance from few units is often far too small just when the mean is far off, because the contribution of a unit
+    is skewed and heavy-tailed. So for few units the variance of the split is not subtracted, the skewness is estimated,
+    and the variance is treated as less certain.
     """
 
     difference: HalfMoments
@@ -71,38 +71,38 @@ class Halves:
     def of_tasks(
         cls, first: FloatArray, second: FloatArray, freedom: int, sides: npt.NDArray[np.int8] | None = None
     ) -> Halves:
-        """From the values of task t on half A and of task t on half B: [halvings, tasks, k] each."""
+        """Compute the halves from the values of task t on half A and on half B: [halvings, tasks, k] each."""
         return cls(
             HalfMoments.over_tasks((first - second) / 2), HalfMoments.over_tasks((first + second) / 2), freedom, sides
         )
 
     def spread(self, weights: Sequence[float] | FloatArray) -> Spread:
-        """What the data adds to the variance of the weighted sum of the k means.
+        """Compute the variance that the data adds to the weighted sum of the k means.
 
-        The variance is known no better than the halvings are many, nor than the units are.
+        Its uncertainty depends on the number of halvings and on the number of units.
         """
-        chosen = np.asarray(weights, dtype=np.float64)
-        halved, mean = self.difference.values @ chosen, self.mean.values @ chosen
-        between = float((halved**2).mean())
-        variance = between - self.difference.noise_of(chosen)
+        weight_array = np.asarray(weights, dtype=np.float64)
+        half_differences, mean = self.difference.values @ weight_array, self.mean.values @ weight_array
+        between = float((half_differences**2).mean())
+        variance = between - self.difference.noise_of(weight_array)
         if self.sides is not None:
             variance = max(variance, 0.0)
-            uncertainty = 2 * between**2 / len(halved) + variance**2 * (
+            uncertainty = 2 * between**2 / len(half_differences) + variance**2 * (
                 2 / self.freedom + KURTOSIS_OF_CLASSES / self.sides.shape[1]
             )
-            return Spread(variance, uncertainty, _third_cumulant(self.sides, halved))
-        over_halvings = float(mean.var(ddof=1))
-        variance = max(variance - (over_halvings - self.mean.noise_of(chosen)), 0.0)
-        of_items = (2 + KURTOSIS_OF_ITEMS) * variance**2 / self.freedom
-        return Spread(variance, 2 * (between**2 + over_halvings**2) / len(halved) + of_items)
+            return Spread(variance, uncertainty, _third_cumulant(self.sides, half_differences))
+        split_variance = float(mean.var(ddof=1))
+        variance = max(variance - (split_variance - self.mean.noise_of(weight_array)), 0.0)
+        item_uncertainty = (2 + KURTOSIS_OF_ITEMS) * variance**2 / self.freedom
+        return Spread(variance, 2 * (between**2 + split_variance**2) / len(half_differences) + item_uncertainty)
 
 
 @dataclass(frozen=True)
 class HalvedMeans:
-    """Halves of the k means of several task sets, classifiers and metrics, by what they are of.
+    """Halves of the k means of several task sets, classifiers and metrics, by name.
 
-    refused: why a task set, by its digest, has none
-    near_duplicates: items that were kept together with others, as their features are nearly the same
+    refused: the reason if a task set, by its digest, has none
+    near_duplicates: items that were kept together with others because their features are nearly the same
     """
 
     halves: Halves
@@ -111,18 +111,18 @@ class HalvedMeans:
     near_duplicates: int = 0
 
     def spread(self, weights: Mapping[Any, float]) -> Spread:
-        """What the data adds to the variance of a weighted sum of these means; those without a weight take no part."""
+        """Compute the variance that the data adds to a weighted sum of these means; missing weights are zero."""
         for name in weights:
             if name not in self.names:
                 raise InputError(f"no mean of {name}: expected one of {', '.join(map(str, self.names))}")
         return self.halves.spread([weights.get(name, 0.0) for name in self.names])
 
 
-def _third_cumulant(sides: npt.NDArray[np.int8], halved: FloatArray) -> float:
-    """Of a mean over units, from what each adds to it: how far the half with the unit is above the other.
+def _third_cumulant(sides: npt.NDArray[np.int8], half_differences: FloatArray) -> float:
+    """Estimate the third cumulant of a mean over units from the contribution of each: its half minus the other half.
 
     The noise of the halvings is symmetric, so it adds nothing to the sum of cubes on average.
     """
     units = sides.shape[1]
-    added = sides.T @ halved / len(halved) * (units - 1) / units
-    return float((added**3).sum() * units**2 / ((units - 1) * (units - 2)))
+    contributions = sides.T @ half_differences / len(half_differences) * (units - 1) / units
+    return float((contributions**3).sum() * units**2 / ((units - 1) * (units - 2)))

@@ -1,4 +1,4 @@
-"""Pairs of classifiers on the same tasks: differences, and which of them are conclusive."""
+"""Pairs of classifiers on the same tasks: their differences, and conclusions on them."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Pair:
     direct: Conclusion = "0"
 
     def turned(self) -> Pair:
-        """The same pair as classifier `b` sees it."""
+        """Swap the two classifiers."""
         return replace(self.negated(), a=self.b, b=self.a)
 
     def negated(self) -> Pair:
-        """The same pair of what is better the lower it is."""
+        """Negate the difference, for quantities of which less is better."""
         signs = {"conclusion": _OPPOSITE[self.conclusion], "direct": _OPPOSITE[self.direct]}
         return replace(self, interval=self.interval.negated(), **signs)  # type: ignore[arg-type]
 
@@ -48,13 +48,18 @@ def compare_pairs(
     correct: bool = True,
     own: Mapping[Classifier, Estimate] | None = None,
 ) -> list[Pair]:
-    """Conclusions on all pairs under one interval; `correct` by Holm for the number of pairs that have one.
+    """Compare all pairs under one interval.
 
-    `own` has the estimate of each method by itself, for the direct comparison, which is not corrected.
+    Args:
+        differences: the difference of each pair
+        covers: the interval
+        level: the confidence level
+        correct: whether to correct by Holm for the number of pairs that have an interval
+        own: the estimate of each classifier, for the direct comparison, which is not corrected
     """
     check_level(level)
     p_values = _p_values(list(differences.values()), correct)
-    intervals = {name: one.interval(covers, level) for name, one in (own or {}).items()}
+    intervals = {classifier: estimate.interval(covers, level) for classifier, estimate in (own or {}).items()}
     return [
         Pair(
             a,
@@ -69,7 +74,7 @@ def compare_pairs(
 
 
 def compare_directly(first: Interval, second: Interval) -> Conclusion:
-    """Whether one interval lies wholly above the other (*Oops, I Sampled it Again*, Eq. 4); 0 where they meet.
+    """Compare two intervals directly: + or - if one lies above the other (*Oops, I Sampled it Again*, Eq. 4), else 0.
 
     Example:
         >>> compare_directly(Interval(80.0, 79.0, 81.0), Interval(77.0, 75.0, 79.0))
@@ -81,14 +86,14 @@ def compare_directly(first: Interval, second: Interval) -> Conclusion:
 
 
 def conclude(estimates: Sequence[Estimate], level: float = 0.95, correct: bool = True) -> list[Conclusion]:
-    """Which estimates are conclusively above or below zero; `correct` by Holm for the number that have an interval."""
+    """Conclude which estimates are above or below zero; if `correct`, by Holm for the number with an interval."""
     check_level(level)
     p_values = _p_values(estimates, correct)
-    return [_conclude(one.mean, float(p), level) for one, p in zip(estimates, p_values, strict=True)]
+    return [_conclude(estimate.mean, float(p), level) for estimate, p in zip(estimates, p_values, strict=True)]
 
 
 def corrected_together(families: Sequence[Sequence[Pair]], level: float) -> list[list[Pair]]:
-    """Correct pairs of several families as one by Holm."""
+    """Correct the pairs of several families as one family, by Holm."""
     p_values = iter(_p_values([pair.interval.estimate for family in families for pair in family], correct=True))
     return [
         [
@@ -100,15 +105,16 @@ def corrected_together(families: Sequence[Sequence[Pair]], level: float) -> list
 
 
 def _p_values(estimates: Sequence[Estimate], correct: bool) -> FloatArray:
-    p_values = np.array([one.p_value() for one in estimates])
+    """Compute the p-values, corrected by Holm if `correct`."""
+    p_values = np.array([estimate.p_value() for estimate in estimates])
     if correct:
-        tested = np.array([one.spread is not None for one in estimates], dtype=np.bool_)
-        p_values[tested] = holm(p_values[tested])
+        is_tested = np.array([estimate.spread is not None for estimate in estimates], dtype=np.bool_)
+        p_values[is_tested] = holm(p_values[is_tested])
     return p_values
 
 
 def holm(p_values: FloatArray) -> FloatArray:
-    """Holm's step-down correction: the adjusted p-values, in the order given."""
+    """Adjust p-values by Holm's step-down correction, in the order given."""
     count = len(p_values)
     order = np.argsort(p_values, kind="stable")
     stepped = np.maximum.accumulate((count - np.arange(count)) * p_values[order])
@@ -118,6 +124,7 @@ def holm(p_values: FloatArray) -> FloatArray:
 
 
 def _conclude(difference: float, p_value: float, level: float) -> Conclusion:
+    """Return the sign of a difference, or 0 if its p-value is too large."""
     if p_value > 1 - level:
         return "0"
     return "+" if difference > 0 else "-"

@@ -1,4 +1,4 @@
-"""Ranks as ranges, as far as conclusive pairs tell: the one model that comparisons, cards and leaderboards share."""
+"""Rank ranges that follow from conclusive pairs, shared by comparisons, cards and leaderboards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from shotproof.stats.pairs import Pair
 
 @dataclass(frozen=True)
 class RankRange:
-    """The rank among all classifiers, as far as the interval tells: from `best` to `worst`, 1 is best.
+    """Range of ranks among all classifiers that the interval allows: from `best` to `worst`, 1 is best.
 
     Example:
         >>> str(RankRange(1, 3, 5)), RankRange(1, 3, 5).span, RankRange(4, 4, 5).span
@@ -27,12 +27,12 @@ class RankRange:
 
     @property
     def span(self) -> str:
-        """The range alone, as cells of tables show it."""
+        """Format the range alone, for table cells."""
         return f"{self.best}" if self.best == self.worst else f"{self.best}–{self.worst}"
 
     def __str__(self) -> str:
-        among = f"{self.best}" if self.best == self.worst else f"{self.best} to {self.worst}"
-        return f"{among} of {self.of}"
+        ranks = f"{self.best}" if self.best == self.worst else f"{self.best} to {self.worst}"
+        return f"{ranks} of {self.of}"
 
 
 def rank_ranges(means: Mapping[Classifier, float], pairs: Sequence[Pair]) -> dict[Classifier, RankRange]:
@@ -46,12 +46,12 @@ def rank_ranges(means: Mapping[Classifier, float], pairs: Sequence[Pair]) -> dic
         The ranges, in the order of the means. If a pair is conclusive, its better one has the better range at both
         ends.
     """
-    places = {name: place for place, name in enumerate(means)}
+    indices = {classifier: index for index, classifier in enumerate(means)}
     better = np.zeros((len(means), len(means)), dtype=np.bool_)
     for pair in pairs:
         if pair.conclusion != "0":
             above, below = (pair.a, pair.b) if pair.conclusion == "+" else (pair.b, pair.a)
-            better[places[below], places[above]] = True
+            better[indices[below], indices[above]] = True
     implied = with_implied(better, np.array(list(means.values())))
     return dict(zip(means, ranges_of(implied), strict=True))
 
@@ -73,19 +73,19 @@ def with_implied(better: BoolArray, means: FloatArray) -> BoolArray:
     """
     order = np.argsort(-means, kind="stable")
     direct = better[np.ix_(order, order)]
-    known = np.packbits(direct, axis=1)  # as bits: of thousands, all pairs are many
-    for place, ahead in enumerate(direct):
+    reachable = np.packbits(direct, axis=1)  # as bits: of thousands, all pairs are many
+    for index, ahead in enumerate(direct):
         # What is better than one of the leading block lies within the block.
         block = int(np.argmin(ahead))
         beyond = block + np.flatnonzero(ahead[block:])
-        known[place] |= np.bitwise_or.reduce(known[beyond], axis=0)
+        reachable[index] |= np.bitwise_or.reduce(reachable[beyond], axis=0)
     implied = np.empty_like(direct)
-    implied[np.ix_(order, order)] = np.unpackbits(known, axis=1, count=len(means))
+    implied[np.ix_(order, order)] = np.unpackbits(reachable, axis=1, count=len(means))
     return implied
 
 
 def ranges_of(better: BoolArray) -> list[RankRange]:
-    """Make ranges from who is better than whom, as `with_implied` has it."""
+    """Compute the ranges from a matrix of who is better than whom, as returned by `with_implied`."""
     count = len(better)
     ahead, behind = better.sum(axis=1).tolist(), better.sum(axis=0).tolist()
     return [RankRange(1 + before, count - after, count) for before, after in zip(ahead, behind, strict=True)]

@@ -1,4 +1,4 @@
-"""From estimates to what tables show: pairs with their conclusions, rows with intervals and ranks."""
+"""Rows of tables from estimates: pairs with their conclusions, classifiers with intervals and ranks."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from shotproof.stats.ranks import RankRange, rank_ranges
 def compared_pairs(
     estimates: Estimates, differences: Differences, level: float, correct: bool
 ) -> dict[tuple[Metric, Covers], list[Pair]]:
-    """All pairs of classifiers, by metric and interval; corrected within each. None where there are no differences."""
+    """Compare all pairs of classifiers, by metric and interval, corrected within each, if differences exist."""
     return {
-        key: compare_pairs(differences[key], key[1], level, correct, of_key)
-        for key, of_key in estimates.items()
+        key: compare_pairs(differences[key], key[1], level, correct, by_classifier)
+        for key, by_classifier in estimates.items()
         if key in differences
     }
 
@@ -31,19 +31,27 @@ def classifier_rows(
     level: float,
     seeds: Mapping[Classifier, Mapping[Metric, Mapping[int | None, float]]] | None = None,
 ) -> list[ClassifierRow]:
-    """One row per classifier, in the order of the estimates; ranks for accuracies and for skill."""
+    """Build one row per classifier, in the order of the estimates, with ranks for accuracies and for skill."""
     covers = list(dict.fromkeys(name for _, name in estimates))
     rows = []
-    for one in next(iter(estimates.values()), {}):
+    for classifier in next(iter(estimates.values()), {}):
         intervals = {
-            m: {c: estimates[m, c][one].interval(c, level, estimates.get((m, "sampler"), {}).get(one)) for c in covers}
+            m: {
+                c: estimates[m, c][classifier].interval(c, level, estimates.get((m, "sampler"), {}).get(classifier))
+                for c in covers
+            }
             for m in METRICS
         }
         # Of what has no number under some interval, that of another.
-        means = {m: next((each.mean for each in of.values() if each.has_mean), math.nan) for m, of in intervals.items()}
+        means = {
+            m: next((interval.mean for interval in by_name.values() if interval.has_mean), math.nan)
+            for m, by_name in intervals.items()
+        }
         ranks: dict[Metric, dict[Covers, RankRange | None]] = {m: dict.fromkeys(covers) for m in METRICS}
         rows.append(
-            ClassifierRow(one, means, intervals, ranks, {m: dict(seeds[one][m]) if seeds else {} for m in METRICS})
+            ClassifierRow(
+                classifier, means, intervals, ranks, {m: dict(seeds[classifier][m]) if seeds else {} for m in METRICS}
+            )
         )
     return with_ranks(rows, pairs, quantity)
 
@@ -51,15 +59,17 @@ def classifier_rows(
 def with_ranks(
     rows: Sequence[ClassifierRow], pairs: Mapping[tuple[Metric, Covers], Sequence[Pair]], quantity: Quantity
 ) -> list[ClassifierRow]:
-    """Rank accuracies and skill, by pairs; of skill that is lost, the least is best."""
+    """Rank accuracies and skill, by pairs; for lost skill, the least is best."""
     if quantity not in ("accuracy", "skill_lost") or not pairs:
         return list(rows)
     ranked = {
-        (m, c): _ranks({row.classifier: row.intervals[m][c].mean for row in rows}, of_key, quantity == "skill_lost")
-        for (m, c), of_key in pairs.items()
+        (m, c): _ranks({row.classifier: row.intervals[m][c].mean for row in rows}, key_pairs, quantity == "skill_lost")
+        for (m, c), key_pairs in pairs.items()
     }
     return [
-        replace(row, ranks={m: {c: ranked[m, c][row.classifier] for c in of} for m, of in row.intervals.items()})
+        replace(
+            row, ranks={m: {c: ranked[m, c][row.classifier] for c in by_name} for m, by_name in row.intervals.items()}
+        )
         for row in rows
     ]
 
@@ -67,10 +77,12 @@ def with_ranks(
 def _ranks(
     means: Mapping[Classifier, float], pairs: Sequence[Pair], lowest_first: bool
 ) -> Mapping[Classifier, RankRange | None]:
-    """None for those without a number, and for all where no pair has an interval: nothing tells them apart."""
+    """Rank the classifiers; None for those without a mean, and for all if no pair has an interval."""
     if pairs and all(pair.interval.refused for pair in pairs):
         return dict.fromkeys(means)
-    told = {one: -mean if lowest_first else mean for one, mean in means.items() if not math.isnan(mean)}
-    among = [pair for pair in pairs if pair.a in told and pair.b in told]
-    ranked = rank_ranges(told, [pair.negated() for pair in among] if lowest_first else among)
-    return {one: ranked.get(one) for one in means}
+    ranked_means = {
+        classifier: -mean if lowest_first else mean for classifier, mean in means.items() if not math.isnan(mean)
+    }
+    ranked_pairs = [pair for pair in pairs if pair.a in ranked_means and pair.b in ranked_means]
+    ranges = rank_ranges(ranked_means, [pair.negated() for pair in ranked_pairs] if lowest_first else ranked_pairs)
+    return {classifier: ranges.get(classifier) for classifier in means}

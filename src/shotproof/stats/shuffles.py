@@ -25,7 +25,7 @@ class ShuffledMeans:
     """Moments over shuffles of the values of k means (task set, classifier, metric), by name.
 
     of_means: the covariance over shuffles of means over `tasks` tasks, [k, k]
-    of_tasks: the covariance over shuffles of the values on one task, mean over tasks, [k, k]
+    of_tasks: the covariance over shuffles of the values on one task, averaged over tasks, [k, k]
     """
 
     names: list[Hashable]
@@ -36,36 +36,40 @@ class ShuffledMeans:
 
     @classmethod
     def of_values(cls, values: FloatArray, names: Sequence[Hashable]) -> ShuffledMeans:
-        """Take the moments of one value per task: [shuffles, tasks, k]."""
+        """Compute the moments from one value per task: [shuffles, tasks, k]."""
         shuffles, tasks, _ = values.shape
-        around = values - values.mean(axis=0)
-        means = around.mean(axis=1)
+        residuals = values - values.mean(axis=0)
+        means = residuals.mean(axis=1)
         return cls(
             list(names),
             means.T @ means / (shuffles - 1),
-            np.einsum("rti,rtj->ij", around, around) / ((shuffles - 1) * tasks),
+            np.einsum("rti,rtj->ij", residuals, residuals) / ((shuffles - 1) * tasks),
             shuffles,
             tasks,
         )
 
     def spread(self, weights: Mapping[Any, float], placebos: Mapping[Any, float], tasks: int) -> Spread:
-        """Estimate the variance that a weighted sum of means has if the words mean nothing.
+        """Estimate the variance of a weighted sum of means under the null hypothesis that the words do not matter.
 
         Args:
-            weights: of the means of task sets
-            placebos: of the means of their placebos, by the set that they are placebos of; each task of a placebo is
-                shuffled by itself
-            tasks: how many the means are over
+            weights: the weights of the means of task sets
+            placebos: the weights of the means of their placebos, by the set that they are placebos of; each task of a
+                placebo is shuffled separately
+            tasks: the number of tasks of the means
 
         Returns:
-            The variance over shuffles, rescaled to this number of tasks, plus the placebo's own.
+            The variance over shuffles, rescaled to this number of tasks, plus the variance of the placebo.
         """
-        of_sets, of_placebos = (
+        set_weights, placebo_weights = (
             np.array([by_name.get(name, 0.0) for name in self.names]) for by_name in (weights, placebos)
         )
         mean, task, placebo = (
-            max(float(of @ moments @ of), 0.0)  # rounding may take a sum of nothing below it
-            for of, moments in ((of_sets, self.of_means), (of_sets, self.of_tasks), (of_placebos, self.of_tasks))
+            max(float(vector @ moments @ vector), 0.0)  # rounding may take a sum of nothing below it
+            for vector, moments in (
+                (set_weights, self.of_means),
+                (set_weights, self.of_tasks),
+                (placebo_weights, self.of_tasks),
+            )
         )
         # Var of a mean over n tasks is c (1 - 1/n) + v/n, with c the covariance between tasks.
         # Of one task nothing is known of the covariance: all of its variance is taken for it.
@@ -76,12 +80,12 @@ class ShuffledMeans:
 
 @dataclass(frozen=True)
 class ShuffledTasks:
-    """Classifiers on task sets whose words were shuffled.
+    """Accuracies of classifiers on task sets with shuffled words.
 
     means: moments of the accuracies by task
     by_task: accuracies of a task set's first tasks, in percent, by the digest of the set, classifier and metric:
         [shuffles, tasks]
-    by_row: likewise on each row, by the digest and classifier: [shuffles, rows]
+    by_row: accuracies on each row, by the digest and classifier: [shuffles, rows]
     """
 
     means: ShuffledMeans

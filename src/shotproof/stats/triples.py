@@ -1,4 +1,4 @@
-"""Direct and paired comparisons side by side, as *Oops, I Sampled it Again* has them (Tables 1 and 3, Figure 6)."""
+"""Direct and paired comparisons side by side, as in *Oops, I Sampled it Again* (Tables 1 and 3, Figure 6)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ CLOSED, OPEN, PAIRED = "closed, direct", "open, direct", "open, paired"
 
 @dataclass(frozen=True)
 class Triple:
-    """Conclusions on how method `a` compares with method `b`; as published, none is corrected for the number of pairs.
+    """Conclusions on methods `a` and `b`; as published, without correction for the number of pairs.
 
     closed: direct, from the intervals of both over tasks drawn with replacement (Eq. 4)
     open: the same over tasks drawn without replacement
-    paired: task by task, on the latter
-    at_best: task by task, on tasks without replacement with the best number of queries; None where there are none
+    paired: task by task, on tasks drawn without replacement
+    at_best: task by task, on tasks without replacement with the best number of queries; None if there are none
     """
 
     a: Classifier
@@ -30,8 +30,8 @@ class Triple:
 
     @property
     def inverted(self) -> bool:
-        """Whether the direct comparison with replacement says the opposite of one without."""
-        return any({self.closed, other} == {"+", "-"} for other in (self.open, self.paired))
+        """Return whether the direct comparison with replacement contradicts one without."""
+        return any({self.closed, conclusion} == {"+", "-"} for conclusion in (self.open, self.paired))
 
     @property
     def signs(self) -> list[Conclusion]:
@@ -42,11 +42,11 @@ class Triple:
 
 @dataclass(frozen=True)
 class Triples:
-    """All pairs of a task set.
+    """Comparisons of all pairs on a task set.
 
-    tasks: how many are drawn without replacement
-    best_query: the best number of queries per class, Q*; None where no tasks with it were evaluated
-    best_tasks: how many tasks without replacement have so many
+    tasks: the number of tasks drawn without replacement
+    best_query: the best number of queries per class, Q*; None if no tasks with it were evaluated
+    best_tasks: the number of tasks without replacement with this number of queries
     """
 
     pairs: list[Triple]
@@ -56,28 +56,30 @@ class Triples:
 
     @property
     def names(self) -> list[str]:
-        """What each sign of a triple is."""
+        """Return the name of each conclusion of a triple."""
         best = [] if self.best_query is None else [best_name(self.best_query)]
         return [CLOSED, OPEN, PAIRED, *best]
 
     @property
     def conclusive(self) -> dict[str, int]:
-        """How many comparisons of each kind are conclusive."""
-        signs = zip(*(one.signs for one in self.pairs), strict=True)
-        return {name: sum(sign != "0" for sign in of) for name, of in zip(self.names, signs, strict=True)}
+        """Count the conclusive comparisons of each kind."""
+        signs = zip(*(triple.signs for triple in self.pairs), strict=True)
+        return {
+            name: sum(sign != "0" for sign in kind_signs) for name, kind_signs in zip(self.names, signs, strict=True)
+        }
 
     @property
     def inverted(self) -> list[Triple]:
-        """Where the usual comparison says the opposite of one on tasks without replacement."""
-        return [one for one in self.pairs if one.inverted]
+        """Return the pairs whose common comparison contradicts one on tasks without replacement."""
+        return [triple for triple in self.pairs if triple.inverted]
 
 
 @dataclass(frozen=True)
 class Fates:
-    """What becomes of comparisons that are conclusive with replacement, directly compared (section 3 of the paper).
+    """Outcomes of comparisons that are conclusive with replacement, compared directly (section 3 of the paper).
 
-    regained: not conclusive without replacement, and conclusive again when paired
-    unconfirmed: not conclusive when paired
+    regained: not conclusive without replacement, and conclusive again if paired
+    unconfirmed: not conclusive if paired
     inverted: the opposite without replacement
     """
 
@@ -88,19 +90,19 @@ class Fates:
     inverted: int
 
     @classmethod
-    def of(cls, given: Sequence[Triples]) -> Fates:
-        """Counted over any number of task sets."""
-        pairs = [one for triples in given for one in triples.pairs]
-        closed = [one for one in pairs if one.closed != "0"]
+    def of(cls, all_triples: Sequence[Triples]) -> Fates:
+        """Count the outcomes over any number of task sets."""
+        pairs = [triple for triples in all_triples for triple in triples.pairs]
+        closed = [triple for triple in pairs if triple.closed != "0"]
         return cls(
             len(pairs),
             len(closed),
-            sum(one.open == "0" and one.paired != "0" for one in closed),
-            sum(one.paired == "0" for one in closed),
-            sum(one.inverted for one in closed),
+            sum(triple.open == "0" and triple.paired != "0" for triple in closed),
+            sum(triple.paired == "0" for triple in closed),
+            sum(triple.inverted for triple in closed),
         )
 
 
 def best_name(query: int | None) -> str:
-    """What a comparison at the best number of queries is called."""
+    """Return the name of the comparison at the best number of queries."""
     return f"{PAIRED}, {'best number of' if query is None else query} {'query' if query == 1 else 'queries'}"
