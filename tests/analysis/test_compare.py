@@ -180,7 +180,7 @@ def test_methods_on_items_are_not_evaluated_anew_which_is_a_reason(world: World)
     assert set(rows["classifier"]) == {"items: First", "features: ncc", "features: knn"}
     assert rows[(rows["interval"] == "sampler") & (rows["encoder"] == "features")]["low"].notna().all()
     told = rows[rows["interval"] != "sampler"]["refused"]
-    assert set(told) == {"method 'First' needs the items, and is not evaluated anew on other tasks"}
+    assert set(told) == {"method 'First' works on the items and is not re-evaluated on other tasks"}
 
 
 def biased_world() -> Inputs:
@@ -211,7 +211,7 @@ def test_a_set_too_small_for_halves_loses_that_interval_alone_with_the_reason_be
         for row in group.rows:
             refused = row.intervals["acc"]["images"].refused
             assert refused is not None
-            assert refused.startswith("fewstab: a half of the images is too little: ")
+            assert refused.startswith("fewstab: half of the images ")
             assert row.intervals["acc"]["sampler"].refused is None
             assert row.first("acc").covers == "sampler"
     assert (comparison.refused, comparison.blocks[0].refused) == ({}, {})
@@ -310,11 +310,11 @@ def test_material_of_other_results_is_refused(world: World) -> None:
     for changes, message in (
         ({"tasks": [other_tasks]}, f"{tasks.digest}, which was not given"),
         ({"features": [other_features]}, f"on features {features.digest}, which was not given"),
-        ({"catalogs": [bigger]}, f"from catalog {catalog.digest}, which was not given; given: {bigger.digest}"),
+        ({"catalogs": [bigger]}, f"from catalog {catalog.digest}, .*{bigger.digest}"),
     ):
         with pytest.raises(Mismatch, match=message):
             compare(material_of(world, **changes), intervals=["images"])
-    with pytest.raises(Mismatch, match=f"from catalog {catalog.digest}, which was not given; given: {bigger.digest}"):
+    with pytest.raises(Mismatch, match=f"from catalog {catalog.digest}, .*{bigger.digest}"):
         compare(results, intervals=["depletion"], inputs=Inputs(catalogs=[bigger], features=[features]))
 
 
@@ -330,8 +330,8 @@ def test_material_of_other_results_is_refused(world: World) -> None:
         ({"intervals": ["image"]}, "unknown interval 'image': did you mean 'images'?"),
         ({"intervals": "image"}, "unknown interval 'image': did you mean 'images'?"),
         ({"intervals": []}, "name at least one of sampler, depletion, images, classes"),
-        ({"intervals": ["images"]}, "there are no tasks and no catalogs and no features"),
-        ({"intervals": ["depletion"]}, "there are no catalogs and no features"),
+        ({"intervals": ["images"]}, "no tasks and no catalogs and no features"),
+        ({"intervals": ["depletion"]}, "no catalogs and no features"),
     ],
 )
 def test_bad_options(options: dict[str, Any], message: str) -> None:
@@ -359,7 +359,7 @@ def test_methods_that_have_no_name_to_make_them_from_are_given(world: World) -> 
     catalog, features, tasks, _ = world
     results = evaluate(tasks, features, ["ncc", Stubborn()])
     given: dict[str, Any] = {"results": [results], "catalogs": [catalog], "features": [features]}
-    with pytest.raises(ShotproofError, match=r"method '.*Stubborn.*' of the results cannot be made anew"):
+    with pytest.raises(ShotproofError, match=r"method '.*Stubborn.*' of the results"):
         compare(Inputs(**given), intervals=["depletion"])
     comparison = compare(Inputs(**given, methods=[Stubborn()]), intervals=["depletion"])
     assert comparison.groups[0].pairs["acc", "depletion"][0].conclusion == "+"

@@ -174,7 +174,7 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(InputError, match="no column 'contxt': did you mean 'context'"):
         feature_change(features, catalog, "clean", context_column="contxt")
     only_clean = Catalog(catalog.table.filter(pa.array(~is_mixed(catalog))))
-    with pytest.raises(InputError, match="no class has items in context 'clean' and in another one"):
+    with pytest.raises(InputError, match=r"no class has items .* context 'clean'"):
         feature_change(features, only_clean, "clean")
     array[1] = 0
     with pytest.raises(InputError, match="item '0/0/rain' is all zeros"):
@@ -182,7 +182,7 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(Mismatch, match="the features lack 1 of the"):
         feature_change(Features(features.table.slice(1)), catalog, "clean")
     single, array = drawn(recordings=1, classes=1)
-    with pytest.raises(InputError, match="class 'class0' have no mean direction besides the item's own recording"):
+    with pytest.raises(InputError, match=r"class 'class0' have no mean direction .* own recording"):
         feature_change(Features.from_array(single.items, array), single, "clean", leave_out=True)
 
 

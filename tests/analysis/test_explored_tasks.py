@@ -99,15 +99,15 @@ def test_tasks_are_spaced_from_hardest_to_easiest(tmp_path: Path) -> None:
     chosen = choose_tasks(answered, 5)
     assert [(one.rank, one.position) for one in chosen] == [(rank + 1, order[rank]) for rank in (0, 6, 12, 18, 24)]
     np.testing.assert_allclose([one.accuracy for one in chosen], [means[one.position] for one in chosen])
-    assert [(one.rank, one.position) for one in choose_tasks(answered, 1)] == [(13, order[12])]
+    assert [(choose_task.rank, choose_task.position) for choose_task in choose_tasks(answered, 1)] == [(13, order[12])]
     assert len(choose_tasks(answered, 99)) == 25
 
 
 def test_the_rows_of_a_task_are_those_of_the_file(tmp_path: Path) -> None:
     tasks = make_tasks(make_catalog(tmp_path), tasks=4)
-    for one in choose_tasks(answers_on(tasks, [make_results(tasks, "pixels", {"ncc": 0.5})]), 4):
-        assert set(tasks.task_of_row[list(one.rows)]) == {one.position}
-        assert len(one.rows) == 3
+    for choose_task in choose_tasks(answers_on(tasks, [make_results(tasks, "pixels", {"ncc": 0.5})]), 4):
+        assert set(tasks.task_of_row[list(choose_task.rows)]) == {choose_task.position}
+        assert len(choose_task.rows) == 3
 
 
 def counted(tasks: TaskSet, results: Results) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:

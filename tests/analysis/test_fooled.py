@@ -67,7 +67,7 @@ def guessed_by_cue(tasks: TaskSet, cues: Mapping[str, Set[str]], called: list[li
 
 
 def check_chance(found: Fooled, inputs: Inputs, cues: Mapping[str, Set[str]]) -> None:
-    tasks = next(one for one in inputs.tasks if one.record.sampler_name == found.label)
+    tasks = next(task for task in inputs.tasks if task.record.sampler_name == found.label)
     expected = guessed_by_cue(tasks, cues, predict_queries(tasks, inputs.features[0], "ncc"))
     assert found.by_chance == pytest.approx(expected)
     assert 0 < found.by_chance < found.by_cue
@@ -79,7 +79,7 @@ def test_queries_that_went_by_their_context(catalog: Catalog) -> None:
     assert found is not None
     assert found.label in ("ood", "hard-ood")
     assert found.cue == "background"
-    results = next(one for one in inputs.results if one.record.tasks.sampler_name == found.label)
+    results = next(result for result in inputs.results if result.record.tasks.sampler_name == found.label)
     counts = results.counts("ncc")
     assert found.wrong == int((counts.n_query - counts.n_correct).sum())
     assert 0.9 * found.wrong < found.by_cue <= found.wrong
@@ -90,7 +90,11 @@ def test_queries_that_went_by_their_context(catalog: Catalog) -> None:
         assert background[one.item] == one.called_cue != one.own_cue
         assert {background[item] for item in one.own_support} == {one.own_cue}
         assert {background[item] for item in one.called_support} == {one.called_cue}
-    assert len({one.label for one in found.examples}) == len({one.task for one in found.examples}) == EXAMPLES
+    assert (
+        len({example.label for example in found.examples})
+        == len({example.task for example in found.examples})
+        == EXAMPLES
+    )
     check_chance(found, inputs, {item: {place} for item, place in background.items()})
 
 

@@ -34,12 +34,12 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> Inputs:
 @pytest.fixture(scope="module")
 def card(inputs: Inputs) -> Card:
     comparison = compare(inputs, intervals=["sampler"])
-    own = next(one for one in comparison.blocks[0].classifiers if one.method == "cosine")
+    own = next(classifier for classifier in comparison.blocks[0].classifiers if classifier.method == "cosine")
     return make_card(comparison, inputs, own, missing=[MissingAxis("semantic", "no hierarchy")])
 
 
 def test_contexts_are_measured_against_iid_tasks_and_their_placebo(card: Card) -> None:
-    axis = {one.name: one for one in card.axes}["hard-ood"]
+    axis = {axis.name: axis for axis in card.axes}["hard-ood"]
     assert axis.reference is not None
     assert axis.placebo is not None
     assert (axis.reference.sampler, axis.axis) == ("iid", "contexts")
@@ -51,7 +51,7 @@ def test_contexts_are_measured_against_iid_tasks_and_their_placebo(card: Card) -
 
 
 def test_the_contexts_that_cost_most_come_with_an_example_of_missed_queries(card: Card, inputs: Inputs) -> None:
-    axis = {one.name: one for one in card.axes}["hard-ood"]
+    axis = {axis.name: axis for axis in card.axes}["hard-ood"]
     contexts = set(inputs.catalogs[0].table.column("context").to_pylist())
     assert 1 <= len(axis.costs) <= 3
     for cost in axis.costs:
@@ -65,7 +65,7 @@ def test_the_contexts_that_cost_most_come_with_an_example_of_missed_queries(card
 def test_ranks_are_behind_what_is_conclusively_better_and_before_what_is_worse(card: Card, inputs: Inputs) -> None:
     comparison = compare(inputs, intervals=["sampler"])
     for axis in card.axes:
-        group = next(one for one in comparison.groups if one.label == axis.name)
+        group = next(group for group in comparison.groups if group.label == axis.name)
         own = next(row.classifier for row in group.rows if row.classifier.method == "cosine")
         signs = [
             one.conclusion for pair in group.pairs["acc", "sampler"] for one in (pair, pair.turned()) if one.a == own

@@ -73,9 +73,9 @@ def test_too_many_claims_are_unsound() -> None:
 
 
 def test_what_cannot_be_shuffled_is_refused(inputs: Inputs) -> None:
-    with pytest.raises(InputError, match="no words to shuffle: expected tasks that attributes or contexts decide"):
+    with pytest.raises(InputError, match=r"no words to shuffle: .*attributes or contexts"):
         check_null(replace(inputs, results=inputs.results[:1], tasks=inputs.tasks[:1]))
-    with pytest.raises(InputError, match=r"words cannot be shuffled: .*features are not given"):
+    with pytest.raises(InputError, match=r"words cannot be shuffled: .*features.* not given"):
         check_null(replace(inputs, features=[]))
     with pytest.raises(InputError, match="pages: expected a whole number from 1"):
         check_null(inputs, 0)

@@ -106,8 +106,10 @@ def test_a_method_that_cannot_be_made_anew_leaves_it_out(given: Inputs) -> None:
 
 def test_results_that_do_not_say_their_features_leave_it_out(given: Inputs) -> None:
     bare = [
-        Results(one.table, ResultsRecord(sources={"tasks": one.record.sources["tasks"]}, tasks=one.record.tasks))
-        for one in given.results
+        Results(
+            result.table, ResultsRecord(sources={"tasks": result.record.sources["tasks"]}, tasks=result.record.tasks)
+        )
+        for result in given.results
     ]
     comparison = compare(Inputs(bare, given.tasks, given.catalogs), intervals="sampler")
     assert comparison.blocks[0].placebos == {}
@@ -128,7 +130,7 @@ def test_data_too_small_for_a_placebo_is_a_note() -> None:
     comparison = compare(Inputs(results, sets, [catalog], [features], [attributes]), intervals="sampler")
     assert comparison.blocks[0].placebos == {}
     (note,) = comparison.notes
-    assert note.startswith("no placebo of fewstab tasks: task ")
+    assert "fewstab tasks have no placebo" in note
     assert "has too few sources for a placebo" in note
 
 

@@ -37,10 +37,8 @@ def drawn(encoder: str = "lite0", data_set: str = "birds") -> Results:
 
 
 def test_a_note_says_how_many_names_are_shared() -> None:
-    assert notes_of_pretraining([seen(drawn(), {})]) == [
-        "ImageNet, which is the training data of lite0, has 2 of these 4 class names (ant, bee): accuracy on such "
-        "classes is not that on new ones"
-    ]
+    (note,) = notes_of_pretraining([seen(drawn(), {})])
+    assert note.startswith("ImageNet, the training data of lite0, has 2 of these 4 class names (ant, bee)")
 
 
 def test_comparisons_have_the_note() -> None:

@@ -29,7 +29,7 @@ def test_pca_of_a_task_is_that_of_scikit_learn_over_both_sets() -> None:
     given = features()
     projection = sp.analysis.project_task([SETS["iid"], SETS["ood"]], given, task=4)
     iid, ood = projection.tasks
-    assert [one.sampler for one in projection.tasks] == ["iid", "ood"]
+    assert [task.sampler for task in projection.tasks] == ["iid", "ood"]
     assert (iid.is_query.sum(), (~iid.is_query).sum()) == (12, 6)
     # The supports are the same items at the same places; the queries are others.
     assert [item for item, query in zip(iid.items, iid.is_query, strict=True) if not query] == [

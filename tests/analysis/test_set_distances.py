@@ -85,7 +85,7 @@ def test_classes_are_compared_by_label() -> None:
     x, y = drawn(0, 6), drawn(1, 5)
     features, reference = Features.from_array(own.items, x), Features.from_array(theirs.items, y)
     found = feature_distances(features, reference, catalog=own, reference_catalog=theirs, permutations=0)
-    assert [(one.label, one.count, one.reference_count) for one in found.classes] == [("a", 2, 2), ("b", 3, 2)]
+    assert [(label.label, label.count, label.reference_count) for label in found.classes] == [("a", 2, 2), ("b", 3, 2)]
     assert found.left_out == ["c", "d"]
     assert found.classes[1].mmd2 == pytest.approx(plain_mmd2(x[2:5], y[:2], found.classes[1].bandwidth), rel=1e-4)
     assert found.overall.count == 6
@@ -97,8 +97,8 @@ def test_classes_are_compared_by_label() -> None:
     ("x", "y", "message"),
     [
         (drawn(0, 5), drawn(0, 5, size=3), "the features have 4 dimensions, the reference has 3"),
-        (drawn(0, 1), drawn(0, 5), "1 features against 5: a discrepancy needs two"),
-        (np.ones((4, 2)), np.ones((4, 2)), r"bandwidth 0: expected above 0 \(half of the features are the same\)"),
+        (drawn(0, 1), drawn(0, 5), "1 features against 5: .* at least two"),
+        (np.ones((4, 2)), np.ones((4, 2)), r"bandwidth 0: .*above 0 \(.*identical\)"),
     ],
 )
 def test_sets_that_cannot_be_compared_are_refused(x: np.ndarray, y: np.ndarray, message: str) -> None:
@@ -107,5 +107,5 @@ def test_sets_that_cannot_be_compared_are_refused(x: np.ndarray, y: np.ndarray, 
 
 
 def test_a_bandwidth_that_is_no_width_is_refused() -> None:
-    with pytest.raises(InputError, match=r"bandwidth -1: expected above 0$"):
+    with pytest.raises(InputError, match=r"bandwidth -1: .*above 0$"):
         distance(drawn(0, 5), drawn(1, 5), bandwidth=-1)

@@ -1,4 +1,4 @@
-"""What results and features tell beyond comparisons: why tasks are hard, for whom, and what contexts change."""
+"""Analyses of results and features beyond comparisons: why tasks are hard, for which encoders, what contexts change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From task sets with their placebos to what each planted attribute, or context, costs each classifier."""
+"""Costs of planted attributes and contexts per classifier, estimated from task sets and their placebos."""
 
 from __future__ import annotations
 
@@ -26,32 +26,34 @@ from shotproof.tasks.taskset import TaskSet
 def costs_of(
     comparison: Comparison, inputs: Inputs, reevaluated: Mapping[Design, Reevaluated]
 ) -> dict[tuple[Design, str], dict[Classifier, AttributeCosts]]:
-    """Estimate the costs on each task set that was evaluated with shuffled words too.
+    """Estimate attribute costs on each task set that was also evaluated with shuffled words.
 
-    The intervals are at the comparison's level, for all attributes of a set together, for classifiers that conclusively
-    lose something on it. One attribute may cost much although over all of them nothing is shown to be lost: of the
-    other classifiers the intervals are at a level that keeps the risk of the whole comparison.
+    For classifiers that conclusively lose accuracy on a set, the intervals are at the comparison's level, jointly for
+    all attributes of the set. A single attribute may be costly even if no overall loss is shown: for the other
+    classifiers, the intervals are at a stricter level that keeps the error rate of the whole comparison.
 
     Args:
-        comparison: of the inputs' results
-        inputs: with the task sets, their placebos, the catalogs and the attributes; sets that lack some are left out
-        reevaluated: what was evaluated with shuffled words, by design
+        comparison: comparison of the inputs' results
+        inputs: task sets, their placebos, catalogs and attributes; sets that lack any of these are skipped
+        reevaluated: re-evaluations with shuffled words, by design
 
     Returns:
-        By design and label, and by classifier; of replicates, those of the first seed.
+        Costs by design and label, then by classifier; for replicates, the costs on the first seed.
     """
-    told = [one for one in verdicts(comparison) if one.loss.is_shuffled and one.block.design in reevaluated]
-    others = sum(len(one.unclear) + len(one.gaining) for one in told)
-    risk = (1 - comparison.level) * RISK_OF_COSTS / max(others, 1)
+    shuffled_verdicts = [
+        verdict for verdict in verdicts(comparison) if verdict.loss.is_shuffled and verdict.block.design in reevaluated
+    ]
+    n_not_losing = sum(len(verdict.unclear) + len(verdict.gaining) for verdict in shuffled_verdicts)
+    risk_per_classifier = (1 - comparison.level) * RISK_OF_COSTS / max(n_not_losing, 1)
     costs = {}
-    for verdict in told:
+    for verdict in shuffled_verdicts:
         shuffled = reevaluated[verdict.block.design].shuffled
         assert shuffled is not None  # the loss is shuffled
         level = dict.fromkeys(verdict.losing, comparison.level)
-        level |= dict.fromkeys([*verdict.unclear, *verdict.gaining], 1 - risk)
+        level |= dict.fromkeys([*verdict.unclear, *verdict.gaining], 1 - risk_per_classifier)
         try:
             costs[verdict.block.design, verdict.loss.label] = _costs(verdict, inputs, shuffled, level)
-        except InputError:  # something is not there
+        except InputError:  # an input is missing
             continue
     return costs
 
@@ -59,35 +61,42 @@ def costs_of(
 def _costs(
     verdict: Verdict, inputs: Inputs, shuffled: ShuffledTasks, level: Mapping[Classifier, float]
 ) -> dict[Classifier, AttributeCosts]:
+    """Estimate the costs of one task set's attributes for each classifier in `level`."""
     block, loss = verdict.block, verdict.loss
     tasks = inputs.task_set(block.group(loss.label).digests[0], block.design.catalog)
     weights = {loss.label: -1.0}
-    if loss.axis == "contexts":  # against the reference, which contexts decide as well
+    if loss.axis == "contexts":  # relative to the reference, which is built from contexts too
         weights[loss.reference] = 1.0
     accuracy: dict[Classifier, FloatArray] = {}
     null: dict[Classifier, FloatArray] = {}
     for label, weight in weights.items():
-        own = inputs.task_set(block.group(label).digests[0], block.design.catalog)
-        for each, sign in ((own, weight), (_placebo_of(own, inputs), -weight)):
-            for one in answers_on(each, inputs.results).answers:
-                accuracy[one.classifier] = accuracy.get(one.classifier, 0.0) + sign * one.counts.accuracy()
+        task_set = inputs.task_set(block.group(label).digests[0], block.design.catalog)
+        for evaluated_tasks, sign in ((task_set, weight), (_find_placebo(task_set, inputs), -weight)):
+            for answers in answers_on(evaluated_tasks, inputs.results).answers:
+                accuracy[answers.classifier] = accuracy.get(answers.classifier, 0.0) + sign * answers.counts.accuracy()
         for classifier in level:
-            null[classifier] = null.get(classifier, 0.0) - weight * shuffled.by_row[own.digest, classifier]
+            null[classifier] = null.get(classifier, 0.0) - weight * shuffled.by_row[task_set.digest, classifier]
     class_names = inputs.catalog(block.design.catalog).class_names
-    rows = replace(_planted_rows(tasks, _placebo_of(tasks, inputs), inputs), class_names=class_names)
-    return {one: attribute_costs(rows, accuracy[one], null[one], level[one]) for one in level}
+    rows = replace(_planted_rows(tasks, _find_placebo(tasks, inputs), inputs), class_names=class_names)
+    return {
+        classifier: attribute_costs(rows, accuracy[classifier], null[classifier], level[classifier])
+        for classifier in level
+    }
 
 
-def _placebo_of(tasks: TaskSet, inputs: Inputs) -> TaskSet:
-    """Find the placebo of a task set; Mismatch if it is not there."""
-    for one in inputs.tasks:
-        if one.record.source("like") == tasks.digest and one.record.sampler_name == PLACEBO:
-            return one
-    raise Mismatch(f"the placebo of {tasks.digest} is not there")
+def _find_placebo(tasks: TaskSet, inputs: Inputs) -> TaskSet:
+    """Return the placebo of a task set. Raise Mismatch if the inputs lack it."""
+    for placebo in inputs.tasks:
+        if placebo.record.source("like") == tasks.digest and placebo.record.sampler_name == PLACEBO:
+            return placebo
+    raise Mismatch(f"task set {tasks.digest} has no placebo among the inputs")
 
 
 def _planted_rows(tasks: TaskSet, placebo: TaskSet, inputs: Inputs) -> PlantedRows:
-    """Give what is planted in each row, and the mismatches in attributes; contexts exclude each other: as planted."""
+    """Return the attribute planted in each row and the row's mismatch in every attribute.
+
+    Contexts exclude each other, so a row's mismatch in a context is 1 if that context was planted, else 0.
+    """
     column = tasks.table.column("attribute").combine_chunks()
     words = pc.unique(column).drop_null().sort()
     names = words.to_pylist()
@@ -95,23 +104,23 @@ def _planted_rows(tasks: TaskSet, placebo: TaskSet, inputs: Inputs) -> PlantedRo
     task = np.unique(tasks.task_of_row, return_inverse=True)[1]
     if tasks.record.context_column is None:
         cues = inputs.cues_of(tasks)
-        of_tasks, of_placebo = (
-            mismatches(_shares(each, "support", names, cues), _shares(each, "query", names, cues), task)
-            for each in (tasks, placebo)
+        task_mismatch, placebo_mismatch = (
+            mismatches(_shares(task_set, "support", names, cues), _shares(task_set, "query", names, cues), task)
+            for task_set in (tasks, placebo)
         )
-        mismatch = of_tasks - of_placebo
+        mismatch = task_mismatch - placebo_mismatch
     else:
         mismatch = np.equal(planted[:, None], np.arange(len(words))).astype(np.float64)
     return PlantedRows(names, planted, mismatch, task, tasks.table.column("label").to_pylist())
 
 
 def _shares(tasks: TaskSet, side: str, words: list[str], cues: Mapping[str, Set[str]]) -> FloatArray:
-    """Measure which share of each row's items holds each word: [rows, words]; 0 of a row without items."""
+    """Compute the share of each row's items that hold each word: [rows, words]; 0 for a row without items."""
     items = pc.list_flatten(tasks.table.column(side)).combine_chunks().dictionary_encode()
-    places = {word: place for place, word in enumerate(words)}
+    column_of_word = {word: column for column, word in enumerate(words)}
     holds = np.zeros((len(items.dictionary), len(words)))
     for row, item in enumerate(items.dictionary.to_pylist()):
-        holds[row, [places[word] for word in cues.get(item, ()) if word in places]] = 1
+        holds[row, [column_of_word[word] for word in cues.get(item, ()) if word in column_of_word]] = 1
     counts = pc.list_value_length(tasks.table.column(side)).to_numpy()
     sums = np.zeros((len(counts), len(words)))
     np.add.at(sums, np.repeat(np.arange(len(counts)), counts), holds[items.indices.to_numpy()])

@@ -1,4 +1,4 @@
-"""Classifiers side by side: intervals that name what they cover, ranks as ranges, all pairs, gaps.
+"""Comparison of classifiers: named intervals, rank ranges, all pairs, and gaps.
 
 comparison = compare(results)
 comparison = compare(inputs, intervals=("sampler", "images"))
@@ -38,34 +38,34 @@ def compare(
     inputs: Inputs | None = None,
     runtime: Runtime | None = None,
 ) -> Comparison:
-    """Compare classifiers on the same tasks, of any number of data sets, designs and samplers.
+    """Compare classifiers on the same tasks, for any number of data sets, designs and samplers.
 
-    Every task set has a reference: random tasks, for contexts the iid ones, or the set that it is like. Where that is
-    there, the comparison has the gap from it (task by task where both are matched), the gap beyond that of a placebo,
-    and the share of the skill that is lost. Task sets that differ in their seed alone are replicates: their tasks are
-    taken together, and the spread over seeds stands beside the interval. Task sets that differ in their attributes
-    stand side by side, with Spearman's correlation between them.
+    Every task set has a reference: random tasks, iid tasks for contexts, or the set it was drawn to match. If the
+    reference is available, the comparison has the gap from it (task by task if both sets are matched), the gap beyond
+    that of a placebo, and the share of skill lost. Task sets that differ only in their seed are replicates: their
+    tasks are pooled, and the spread over seeds is shown beside the interval. Task sets that differ in their attributes
+    are shown side by side, with Spearman's correlation between them.
 
     Args:
-        results: what was evaluated, or all that was read from a run's folder
-        intervals: what they cover: `sampler`, and `depletion`, `images`, `classes`, which re-evaluate and need the
-            inputs; by default `images` where the inputs is there, and `sampler`. Statements and tables are by the
-            first that can be given
-        level: of the intervals
-        metric: what ranks are by, `acc` or `wacc`
-        correct: by Holm for the number of pairs, within a metric and an interval
-        placebo: draw and evaluate the placebo of each task set that attributes or contexts decide, where the results
-            lack it and the inputs is there
-        inputs: the task sets, catalogs, features and attributes, for intervals other than `sampler`; by default the
-            results' own where these are of a run's folder
-        runtime: how to re-evaluate
+        results: the results, or everything read from a run's folder
+        intervals: names of the intervals: `sampler`, and `depletion`, `images`, `classes`, which re-evaluate the
+            classifiers and need the inputs. Default: `images` if the inputs are available, and `sampler`. Statements
+            and tables use the first interval that can be computed
+        level: confidence level of the intervals
+        metric: metric that ranks the classifiers, `acc` or `wacc`
+        correct: whether to apply Holm's correction for the number of pairs, within a metric and an interval
+        placebo: whether to draw and evaluate the placebo of each task set built from attributes or contexts, if the
+            results lack it and the inputs are available
+        inputs: task sets, catalogs, features and attributes, for intervals other than `sampler`. Default: those of
+            `results`, if it is a run's folder
+        runtime: runtime for re-evaluation
 
     Returns:
         The comparison; `.to_pandas()`, `.to_latex()`, `.to_html()`, `.to_json()` and `.plot()` export it.
 
     Raises:
         Mismatch: results that claim the same tasks are not on the same tasks.
-        InputError: an interval or metric is unknown, or the inputs that an interval needs is not there.
+        InputError: an interval or metric is unknown, or the inputs that an interval needs are missing.
 
     Example:
         >>> import numpy as np
@@ -79,63 +79,68 @@ def compare(
         [('ncc', '1 to 2 of 2'), ('knn', '1 to 2 of 2')]
     """
     check_level(level)
-    by = check_metric(metric)
+    ranking_metric = check_metric(metric)
     if isinstance(results, Inputs):
         inputs, results = inputs or results, results.results
-    asked: tuple[Covers, ...] = ()
+    requested_intervals: tuple[Covers, ...] = ()
     if intervals is not None:
-        asked = tuple(dict.fromkeys(check_intervals([intervals] if isinstance(intervals, str) else intervals)))
-    given = [results] if isinstance(results, Results) else results
-    prepared = WithPlacebos(replace(inputs or Inputs(), results=given), [])
+        requested_intervals = tuple(
+            dict.fromkeys(check_intervals([intervals] if isinstance(intervals, str) else intervals))
+        )
+    results_list = [results] if isinstance(results, Results) else results
+    prepared = WithPlacebos(replace(inputs or Inputs(), results=results_list), [])
     if placebo:
         prepared = with_placebos(prepared.inputs, runtime)
     inputs = prepared.inputs
     sets = evaluated_sets(inputs.results)
-    missing = None if asked or are_kept(sets, inputs) else missing_inputs(sets, inputs)
-    covers = asked or _usual(sets, missing)
-    unusual = [] if missing is None else [f"no images interval: {missing}"]
+    missing = None if requested_intervals or are_kept(sets, inputs) else missing_inputs(sets, inputs)
+    covers = requested_intervals or _default_intervals(sets, missing)
+    interval_notes = [] if missing is None else [f"The images interval is not available: {missing}"]
     reevaluated = reevaluate(sets, covers, inputs, runtime)
     comparison = compare_sets(
         sets,
         covers,
         level=level,
-        metric=by,
+        metric=ranking_metric,
         correct=correct,
         reevaluated=reevaluated,
         detection=detection_accuracies(sets, inputs),
     )
     return replace(
         comparison,
-        notes=[*comparison.notes, *notes_of_pretraining(inputs.results), *prepared.notes, *unusual],
+        notes=[*comparison.notes, *notes_of_pretraining(inputs.results), *prepared.notes, *interval_notes],
         costs=costs_of(comparison, inputs, reevaluated),
     )
 
 
-def _usual(sets: Sequence[Evaluated], missing: str | None) -> tuple[Covers, ...]:
-    """The intervals where none are asked for: what covers most of what a statement is about comes first."""
+def _default_intervals(sets: Sequence[Evaluated], missing: str | None) -> tuple[Covers, ...]:
+    """Return the default intervals, the one that covers the most sources of variation first."""
     covers: list[Covers] = ["images", "sampler"] if missing is None else ["sampler"]
-    if any(one.origin.sampler == DEPLETION for one in sets):
+    if any(evaluated.origin.sampler == DEPLETION for evaluated in sets):
         covers.append(DEPLETION)
     return tuple(covers)
 
 
 def detection_accuracies(sets: Sequence[Evaluated], inputs: Inputs) -> dict[Design, Detection]:
-    """Of all pairs of attributes that tasks of one design were drawn with, where the inputs has them.
+    """Compute detection accuracies between all pairs of attributes that tasks of one design were drawn with.
 
-    They are of the items of the tasks' split where the inputs has the catalog, else of all.
+    Attributes that the inputs lack are skipped. Accuracies are over the items of the tasks' split if the inputs have
+    the catalog, otherwise over all items.
     """
     accuracies: dict[Design, Detection] = {}
-    for design, of_design in by_design(sets).items():
-        digests = {one.origin.attributes for one in of_design}
-        catalog = next((one for one in inputs.catalogs if one.digest == design.catalog), None)
+    for design, design_sets in by_design(sets).items():
+        digests = {evaluated.origin.attributes for evaluated in design_sets}
+        catalog = next((candidate for candidate in inputs.catalogs if candidate.digest == design.catalog), None)
         items = None if catalog is None else catalog.in_split(design.split).items
-        given = {one.digest: one for one in inputs.attributes if one.digest in digests}
-        found: dict[tuple[str, str], tuple[float, float]] = {}
-        for a, b in combinations(given, 2):
+        by_digest = {attributes.digest: attributes for attributes in inputs.attributes if attributes.digest in digests}
+        by_pair: dict[tuple[str, str], tuple[float, float]] = {}
+        for a, b in combinations(by_digest, 2):
             try:
-                first, second = (detection_accuracy(given[x], given[y], items).accuracy for x, y in ((a, b), (b, a)))
+                a_given_b, b_given_a = (
+                    detection_accuracy(by_digest[x], by_digest[y], items).accuracy for x, y in ((a, b), (b, a))
+                )
             except InsufficientData:
                 continue
-            found |= {(a, b): (first, second), (b, a): (second, first)}
-        accuracies[design] = found
+            by_pair |= {(a, b): (a_given_b, b_given_a), (b, a): (b_given_a, a_given_b)}
+        accuracies[design] = by_pair
     return accuracies

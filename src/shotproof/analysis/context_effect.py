@@ -1,4 +1,4 @@
-"""What a context does to features: how it changes their length, and their direction to the class's clean mean.
+"""Effect of contexts on features: change in length, and in direction relative to the class's clean mean.
 
 SpurAudio, appendix H (Tables 7 and 8, Fig. 13), for any catalog with a `context` column of which one value means none.
 """
@@ -19,16 +19,17 @@ from shotproof.core.errors import InputError, UnknownName, did_you_mean
 from shotproof.features.features import Features
 from shotproof.stats.intervals import Estimate, Interval, check_level
 
-COVERS = "recordings"  # what would be drawn again: new recordings of the same classes
+COVERS = "recordings"  # intervals are over new recordings of the same classes
 
 
 @dataclass(frozen=True)
 class CleanAndMixed:
-    """One quantity of clean and of mixed items, with intervals over recordings: each counts once, however often mixed.
+    """One quantity for clean and mixed items, with intervals over recordings.
 
-    `change` is mixed minus clean: of the same recordings where they exist in both ways, else of the two means (Welch).
-    `p_value` is the two-sided Mann-Whitney test on all items, as in the paper; mixtures of one recording are not
-    independent, so `p_recordings`, the same test with one value per recording, is the one to trust.
+    Each recording counts once, however many mixtures it has. `change` is mixed minus clean: within recordings if some
+    exist both clean and mixed, otherwise the difference of the two means (Welch). `p_value` is the two-sided
+    Mann-Whitney test on all items, as in the paper. Mixtures of one recording are not independent, so prefer
+    `p_recordings`, the same test with one value per recording.
     """
 
     clean: Interval
@@ -40,12 +41,12 @@ class CleanAndMixed:
 
 @dataclass(frozen=True)
 class Change:
-    """The change of a class's features, or of all (`label` None).
+    """Change of the features of one class, or of all classes (`label` None).
 
-    `ratio` is the mixed feature's length over the clean one's, `turn` the angle between the two in degrees, both of
-    the same foreground: None where no foreground exists clean and mixed. `pairs` counts the mixed items of which the
-    clean one is there. `others`, the yardstick for `cosine`, is the cosine to the clean means of the other classes,
-    None where there is one class only.
+    `ratio` is the mixed feature's length over the clean one's, `turn` the angle between the two in degrees, both for
+    the same foreground; None if no foreground exists both clean and mixed. `pairs` is the number of mixed items whose
+    clean counterpart exists. `others`, the baseline for `cosine`, is the cosine to the clean means of the other
+    classes; None if there is only one class.
     """
 
     label: str | None
@@ -59,25 +60,25 @@ class Change:
     turn: Interval | None
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values; a bound that does not exist is null."""
-        found: dict[str, Any] = _without_nan(asdict(self))
-        return found
+        """Convert to plain values; an undefined bound is null."""
+        values: dict[str, Any] = _replace_nan(asdict(self))
+        return values
 
 
 @dataclass(frozen=True)
 class FeatureChange:
-    """All changes, and per item of the classes that have both: `clean`, `length` and `cosine`, each [n]."""
+    """Changes overall and per class, with `clean`, `length` and `cosine` of each compared item, each [n]."""
 
     overall: Change
     classes: list[Change]
-    left_out: list[str]  # classes without clean or without mixed items
+    left_out: list[str]  # classes without clean or mixed items
     items: list[str]
     clean: npt.NDArray[np.bool_]
     length: FloatArray
     cosine: FloatArray
 
     def to_json(self) -> dict[str, Any]:
-        """The changes as plain values."""
+        """Convert the changes to plain values."""
         rows = [change.to_json() for change in self.classes]
         return {"overall": self.overall.to_json(), "classes": rows, "left_out": self.left_out}
 
@@ -94,26 +95,26 @@ def feature_change(
 ) -> FeatureChange:
     """Compare the features of items whose context is `clean_value` with those in any other context.
 
-    Without a column `source` every item is a recording of its own. A mixed item belongs to the clean one with the same
-    `foreground`, or, without that column, to the only clean one of its recording.
+    Without a `source` column, every item is its own recording. A mixed item is paired with the clean item of the same
+    `foreground` or, without that column, with the only clean item of its recording.
 
     Args:
-        features: of all items of the catalog
-        catalog: with a column of contexts
+        features: features of all items of the catalog
+        catalog: catalog with a column of contexts
         clean_value: the context that means none
-        context_column: the column of contexts
-        leave_out: leave an item's own recording (`source`) out of the clean mean that it is compared with; the paper
-            does not
-        center: take the mean of all clean features from every feature first: lengths and directions are then seen from
-            there, and not from an origin that may be far from all features
-        level: of the intervals
+        context_column: name of the column of contexts
+        leave_out: whether to exclude an item's own recording (`source`) from the clean mean that it is compared with;
+            the paper does not
+        center: whether to subtract the mean of all clean features first, so that lengths and directions are relative
+            to it and not to an origin that may be far from all features
+        level: confidence level of the intervals
 
     Returns:
-        The changes of length and direction, of all items and per class.
+        The changes of length and direction, overall and per class.
 
     Raises:
         UnknownName: no item has the clean value.
-        InputError: no class has clean and mixed items, or a feature has no direction.
+        InputError: no class has both clean and mixed items, or a feature has no direction.
 
     Example:
         >>> import shotproof as sp
@@ -125,7 +126,7 @@ def feature_change(
         (0.5, 0.0)
     """
     check_level(level)
-    table, clean, left_out = _rows_with_both(catalog, clean_value, context_column)
+    table, clean, left_out = _select_comparable_rows(catalog, clean_value, context_column)
     items = table.column("item")
     array = features.array[features.rows_of(items)]
     classes, names = _codes(table.column("label").to_pylist())
@@ -136,17 +137,17 @@ def feature_change(
     length = lengths(array)
     if not length.all():
         item = items[int(np.argmin(length))]
-        raise InputError(f"geometry: the feature of item '{item}' is all zeros, which has no direction")
+        raise InputError(f"geometry: the feature of item '{item}' is all zeros and has no direction")
     cosine = cosines_to_clean_mean(array, classes, recordings, clean, leave_out)
     if np.isnan(cosine).any():
         label = names[classes[np.argmax(np.isnan(cosine))]]
-        other = " besides the item's own recording" if leave_out else ""
-        raise InputError(f"geometry: the clean features of class '{label}' have no mean direction{other}")
-    others = cosines_to_other_means(array, classes, clean) if len(names) > 1 else None
-    data = _Rows(array, recordings, foregrounds, clean, length, cosine, others, level)
+        without_recording = " without the item's own recording" if leave_out else ""
+        raise InputError(f"geometry: the clean features of class '{label}' have no mean direction{without_recording}")
+    other_cosine = cosines_to_other_means(array, classes, clean) if len(names) > 1 else None
+    item_rows = _Rows(array, recordings, foregrounds, clean, length, cosine, other_cosine, level)
     return FeatureChange(
-        overall=data.change(None, np.arange(len(array))),
-        classes=[data.change(str(name), np.flatnonzero(classes == code)) for code, name in enumerate(names)],
+        overall=item_rows.change(None, np.arange(len(array))),
+        classes=[item_rows.change(str(name), np.flatnonzero(classes == code)) for code, name in enumerate(names)],
         left_out=left_out,
         items=items.to_pylist(),
         clean=clean,
@@ -155,10 +156,10 @@ def feature_change(
     )
 
 
-def _rows_with_both(
+def _select_comparable_rows(
     catalog: Catalog, clean_value: str, column: str
 ) -> tuple[pa.Table, npt.NDArray[np.bool_], list[str]]:
-    """The rows of classes that have clean and mixed items, which of them are clean, and the other classes."""
+    """Return the rows of classes with clean and mixed items, a mask of the clean rows, and the other classes."""
     table = catalog.table
     if column not in table.column_names:
         raise InputError(f"geometry: the catalog has no column '{column}'{did_you_mean(column, table.column_names)}")
@@ -167,16 +168,16 @@ def _rows_with_both(
     if not clean.any():
         raise UnknownName(f"value of column '{column}'", clean_value, {*contexts.tolist()})
     labels = table.column("label").to_numpy(zero_copy_only=False)
-    both = set(labels[clean]) & set(labels[~clean])
-    if not both:
-        raise InputError(f"geometry: no class has items in context '{clean_value}' and in another one")
-    kept = np.isin(labels, sorted(both))
-    return table.filter(kept), clean[kept], sorted(set(labels) - both)
+    comparable_labels = set(labels[clean]) & set(labels[~clean])
+    if not comparable_labels:
+        raise InputError(f"geometry: no class has items both in context '{clean_value}' and in another context")
+    is_comparable = np.isin(labels, sorted(comparable_labels))
+    return table.filter(is_comparable), clean[is_comparable], sorted(set(labels) - comparable_labels)
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """Items in rows, all of classes that have clean and mixed ones."""
+    """Items as rows, all from classes with both clean and mixed items."""
 
     array: npt.NDArray[Any]
     recordings: IntArray
@@ -184,18 +185,20 @@ class _Rows:
     clean: npt.NDArray[np.bool_]
     length: FloatArray
     cosine: FloatArray
-    others: FloatArray | None
+    other_cosine: FloatArray | None
     level: float
 
     def change(self, label: str | None, rows: IntArray) -> Change:
-        """The change over these rows."""
+        """Compute the change over these rows."""
         clean, mixed = rows[self.clean[rows]], rows[~self.clean[rows]]
         pairs = self._pairs(clean, mixed)
         ratio = turn = None
         if len(pairs):
-            first, second = pairs[:, 0], pairs[:, 1]
-            ratio = self._over_recordings(self.length[second] / self.length[first], self.recordings[second])
-            turn = self._over_recordings(turns(self.array, first, second), self.recordings[second])
+            paired_clean, paired_mixed = pairs[:, 0], pairs[:, 1]
+            ratio = self._over_recordings(
+                self.length[paired_mixed] / self.length[paired_clean], self.recordings[paired_mixed]
+            )
+            turn = self._over_recordings(turns(self.array, paired_clean, paired_mixed), self.recordings[paired_mixed])
         return Change(
             label,
             n_clean=len(clean),
@@ -203,59 +206,72 @@ class _Rows:
             pairs=len(pairs),
             length=self._clean_and_mixed(self.length, clean, mixed),
             cosine=self._clean_and_mixed(self.cosine, clean, mixed),
-            others=None if self.others is None else self._clean_and_mixed(self.others, clean, mixed),
+            others=None if self.other_cosine is None else self._clean_and_mixed(self.other_cosine, clean, mixed),
             ratio=ratio,
             turn=turn,
         )
 
     def _pairs(self, clean: IntArray, mixed: IntArray) -> IntArray:
-        """The rows of the clean item and of the mixed one of each pair, [m, 2]."""
-        known, first, counts = np.unique(self.foregrounds[clean], return_index=True, return_counts=True)
-        known, partners = known[counts == 1], clean[first[counts == 1]]  # of two clean ones, neither is known to be it
-        paired = mixed[np.isin(self.foregrounds[mixed], known)]
-        return np.stack([partners[np.searchsorted(known, self.foregrounds[paired])], paired], axis=1)
+        """Return the clean and the mixed row of each pair, [m, 2]."""
+        foregrounds, first_index, counts = np.unique(self.foregrounds[clean], return_index=True, return_counts=True)
+        foregrounds, clean_partners = (
+            foregrounds[counts == 1],
+            clean[first_index[counts == 1]],
+        )  # with two clean items, the pairing is ambiguous
+        paired = mixed[np.isin(self.foregrounds[mixed], foregrounds)]
+        return np.stack([clean_partners[np.searchsorted(foregrounds, self.foregrounds[paired])], paired], axis=1)
 
     def _clean_and_mixed(self, values: FloatArray, clean: IntArray, mixed: IntArray) -> CleanAndMixed:
-        of_clean, of_mixed = (_means(values[rows], self.recordings[rows]) for rows in (clean, mixed))
-        shared = sorted(of_clean.keys() & of_mixed.keys())
-        on_clean, on_mixed = (_estimate(list(means.values())) for means in (of_clean, of_mixed))
-        change = _estimate([of_mixed[key] - of_clean[key] for key in shared]) if shared else on_mixed.minus(on_clean)
+        """Estimate one quantity for clean and mixed rows, and its change."""
+        clean_means, mixed_means = (_means(values[rows], self.recordings[rows]) for rows in (clean, mixed))
+        shared = sorted(clean_means.keys() & mixed_means.keys())
+        clean_estimate, mixed_estimate = (_estimate(list(means.values())) for means in (clean_means, mixed_means))
+        change = (
+            _estimate([mixed_means[key] - clean_means[key] for key in shared])
+            if shared
+            else mixed_estimate.minus(clean_estimate)
+        )
         return CleanAndMixed(
-            clean=on_clean.interval(COVERS, self.level),
-            mixed=on_mixed.interval(COVERS, self.level),
+            clean=clean_estimate.interval(COVERS, self.level),
+            mixed=mixed_estimate.interval(COVERS, self.level),
             change=change.interval(COVERS, self.level),
             p_value=_mann_whitney(values[clean], values[mixed]),
-            p_recordings=_mann_whitney(list(of_clean.values()), list(of_mixed.values())),
+            p_recordings=_mann_whitney(list(clean_means.values()), list(mixed_means.values())),
         )
 
     def _over_recordings(self, values: FloatArray, recordings: IntArray) -> Interval:
+        """Compute the interval of the mean over recordings."""
         return _estimate(list(_means(values, recordings).values())).interval(COVERS, self.level)
 
 
 def _means(values: FloatArray, groups: IntArray) -> dict[int, float]:
-    """The mean of each group's values, by group, in ascending order."""
-    found, inverse, counts = np.unique(groups, return_inverse=True, return_counts=True)
-    return dict(zip(found.tolist(), (np.bincount(inverse, values) / counts).tolist(), strict=True))
+    """Compute the mean of each group's values, by group in ascending order."""
+    unique_groups, inverse, counts = np.unique(groups, return_inverse=True, return_counts=True)
+    return dict(zip(unique_groups.tolist(), (np.bincount(inverse, values) / counts).tolist(), strict=True))
 
 
 def _estimate(values: Sequence[float]) -> Estimate:
-    """The mean of one value per recording."""
+    """Estimate the mean of one value per recording."""
     if len(values) == 1:
         return Estimate(values[0], None, "one recording has no variance")
-    found = Estimate.over_tasks(values)
-    return Estimate(found.mean, None, "all recordings have the same value") if found.refused else found
+    estimate = Estimate.over_tasks(values)
+    return Estimate(estimate.mean, None, "all recordings have the same value") if estimate.refused else estimate
 
 
 def _mann_whitney(first: Any, second: Any) -> float:
+    """Compute the two-sided Mann-Whitney p-value."""
     from scipy.stats import mannwhitneyu
 
     if np.ptp([*first, *second]) == 0:
-        return 1.0  # nothing but ties
+        return 1.0  # all values are tied
     return float(mannwhitneyu(first, second).pvalue)
 
 
 def _groups(table: pa.Table, columns: Sequence[str], classes: IntArray) -> IntArray:
-    """A number for each class and value of the first of these columns that is there; an item without one is alone."""
+    """Number the groups of items by class and by the first of these columns that exists.
+
+    An item without a value is its own group.
+    """
     items = table.column("item").to_pylist()
     column = next((name for name in columns if name in table.column_names), "item")
     values = [value or item for value, item in zip(table.column(column).to_pylist(), items, strict=True)]
@@ -263,15 +279,16 @@ def _groups(table: pa.Table, columns: Sequence[str], classes: IntArray) -> IntAr
 
 
 def _codes(values: Sequence[Any]) -> tuple[IntArray, list[Any]]:
-    """A number for each value, and the values in their order."""
+    """Encode values as integers, and return the sorted distinct values."""
     names = sorted(set(values))
-    number = {name: code for code, name in enumerate(names)}
-    return np.array([number[value] for value in values], dtype=np.int64), names
+    code_of = {name: code for code, name in enumerate(names)}
+    return np.array([code_of[value] for value in values], dtype=np.int64), names
 
 
-def _without_nan(value: Any) -> Any:
+def _replace_nan(value: Any) -> Any:
+    """Replace NaN by None in nested dicts."""
     if isinstance(value, dict):
-        return {key: _without_nan(part) for key, part in value.items()}
+        return {key: _replace_nan(item) for key, item in value.items()}
     return None if isinstance(value, float) and np.isnan(value) else value
 
 
@@ -283,52 +300,52 @@ BLOCK = 4096
 
 
 def lengths(features: AnyFloats) -> FloatArray:
-    """The Euclidean norm of each row of [n, d], [n]."""
-    found = np.empty(len(features))
-    for rows in _blocks(len(features)):
-        found[rows] = np.linalg.norm(features[rows].astype(np.float64), axis=1)
-    return found
+    """Compute the Euclidean norm of each row of [n, d], [n]."""
+    norms = np.empty(len(features))
+    for rows in _row_blocks(len(features)):
+        norms[rows] = np.linalg.norm(features[rows].astype(np.float64), axis=1)
+    return norms
 
 
 def sums(features: AnyFloats, groups: IntArray, count: int) -> FloatArray:
-    """The sum of the rows of each group, [count, d]; a row of a group below 0 counts nowhere."""
-    found = np.zeros((count, features.shape[1]))
-    for rows in _blocks(len(features)):
-        counted = groups[rows] >= 0
-        np.add.at(found, groups[rows][counted], features[rows][counted].astype(np.float64))
-    return found
+    """Sum the rows of each group, [count, d]; rows with a negative group are ignored."""
+    totals = np.zeros((count, features.shape[1]))
+    for rows in _row_blocks(len(features)):
+        in_group = groups[rows] >= 0
+        np.add.at(totals, groups[rows][in_group], features[rows][in_group].astype(np.float64))
+    return totals
 
 
 def cosines_to_clean_mean(
     features: AnyFloats, classes: IntArray, recordings: IntArray, clean: npt.NDArray[np.bool_], leave_out: bool = False
 ) -> FloatArray:
-    """The cosine of each feature [n, d] to the mean of its class's clean features, [n] (SpurAudio, Eq. 2).
+    """Compute the cosine of each feature [n, d] to the mean of its class's clean features, [n] (SpurAudio, Eq. 2).
 
-    `leave_out` leaves a feature's own recording out of the mean it is compared with. NaN where either has no length.
+    `leave_out` excludes a feature's own recording from the mean. NaN if either vector is zero.
     """
     means = sums(features, np.where(clean, classes, -1), int(classes.max()) + 1)
-    own = sums(features, np.where(clean, recordings, -1), int(recordings.max()) + 1) if leave_out else None
-    found = np.empty(len(features))
-    for rows in _blocks(len(features)):
-        mean = means[classes[rows]] - (0.0 if own is None else own[recordings[rows]])
-        found[rows] = cosines(features[rows], mean)
-    return found
+    recording_sums = sums(features, np.where(clean, recordings, -1), int(recordings.max()) + 1) if leave_out else None
+    cosine = np.empty(len(features))
+    for rows in _row_blocks(len(features)):
+        mean = means[classes[rows]] - (0.0 if recording_sums is None else recording_sums[recordings[rows]])
+        cosine[rows] = cosines(features[rows], mean)
+    return cosine
 
 
 def cosines_to_other_means(features: AnyFloats, classes: IntArray, clean: npt.NDArray[np.bool_]) -> FloatArray:
-    """The mean cosine of each feature [n, d] to the clean means of the other classes, [n]; there must be some."""
+    """Compute each feature's mean cosine to the clean means of the other classes: [n, d] to [n]; needs two classes."""
     means = sums(features, np.where(clean, classes, -1), int(classes.max()) + 1)
     with np.errstate(invalid="ignore"):
         means /= np.linalg.norm(means, axis=1, keepdims=True)
-    others = (means.sum(axis=0) - means) / (len(means) - 1)
-    found = np.empty(len(features))
-    for rows in _blocks(len(features)):
-        found[rows] = np.einsum("nd,nd->n", features[rows].astype(np.float64), others[classes[rows]])
-    return found / lengths(features)
+    other_means = (means.sum(axis=0) - means) / (len(means) - 1)
+    products = np.empty(len(features))
+    for rows in _row_blocks(len(features)):
+        products[rows] = np.einsum("nd,nd->n", features[rows].astype(np.float64), other_means[classes[rows]])
+    return products / lengths(features)
 
 
 def cosines(first: AnyFloats, second: AnyFloats) -> FloatArray:
-    """The cosine of each row of [n, d] to the same row of the other, [n]; NaN where either has no length."""
+    """Compute the cosine between the same rows of two arrays [n, d], [n]; NaN if either row is zero."""
     a, b = first.astype(np.float64), second.astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         cosine: FloatArray = np.einsum("nd,nd->n", a, b) / (np.linalg.norm(a, axis=1) * np.linalg.norm(b, axis=1))
@@ -336,17 +353,18 @@ def cosines(first: AnyFloats, second: AnyFloats) -> FloatArray:
 
 
 def turns(features: AnyFloats, first: IntArray, second: IntArray) -> FloatArray:
-    """The angle between the features in rows `first` and in rows `second`, in degrees, [m]."""
-    found = np.empty(len(first))
-    for rows in _blocks(len(first)):
+    """Compute the angle between features in rows `first` and rows `second`, in degrees, [m]."""
+    angles = np.empty(len(first))
+    for rows in _row_blocks(len(first)):
         a, b = features[first[rows]].astype(np.float64), features[second[rows]].astype(np.float64)
         a /= np.linalg.norm(a, axis=1, keepdims=True)
         b /= np.linalg.norm(b, axis=1, keepdims=True)
-        # By the chord, not the arc cosine, which cannot tell small angles from none.
+        # From the chord: the arc cosine loses all precision for small angles.
         half_chord = np.linalg.norm(a - b, axis=1) / 2
-        found[rows] = np.degrees(2 * np.arcsin(np.minimum(half_chord, 1)))
-    return found
+        angles[rows] = np.degrees(2 * np.arcsin(np.minimum(half_chord, 1)))
+    return angles
 
 
-def _blocks(count: int) -> Iterator[slice]:
+def _row_blocks(count: int) -> Iterator[slice]:
+    """Yield slices of `BLOCK` rows."""
     return (slice(start, start + BLOCK) for start in range(0, count, BLOCK))

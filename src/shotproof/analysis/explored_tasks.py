@@ -1,4 +1,4 @@
-"""A task set with its answers as arrays: less memory than its items' names, and any task is found at once."""
+"""Task set with its answers as compact arrays, for fast access to any task."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from shotproof.core.errors import Mismatch
 from shotproof.core.tables import whole_column
 from shotproof.results.answers import AnsweredTasks, Answers
 
-NONE = -1  # the code of what is not there: no planted word, no context, no row of the catalog
+NONE = -1  # code for a missing planted word, context or catalog row
 CONTEXT = "context"
 
 
 @dataclass(frozen=True)
 class Codes:
-    """Texts as numbers: text i is names[codes[i]], none where the code is NONE."""
+    """Strings encoded as integers: string i is names[codes[i]], or missing if its code is NONE."""
 
     names: list[str]
     codes: IntArray
 
     @classmethod
     def of(cls, texts: pa.Array | pa.ChunkedArray) -> Codes:
-        """The names are sorted."""
+        """Encode strings by their index among the sorted distinct ones."""
         column = whole_column(texts) if isinstance(texts, pa.ChunkedArray) else texts
         encoded = column.dictionary_encode()
         order = pc.array_sort_indices(encoded.dictionary).to_numpy()
@@ -46,17 +46,17 @@ class Codes:
 
 @dataclass(frozen=True)
 class ExploredTasks:
-    """A task set in arrays.
+    """Task set as arrays.
 
-    number: what each task is called, [tasks]
-    starts: the first row of each task, and the number of rows at the end
-    label, planted: of each row, a row being a class of a task
-    items: the distinct items, which `support` and `query` count through
-    row: of each item in the catalog; NONE where that lacks it, or is not there
-    context: of each item
-    held: the words of each item; None where no attributes know them
-    answers: of each classifier
-    accuracy: the mean over classifiers and classes, in percent, [tasks]
+    number: number of each task, [tasks]
+    starts: first row of each task, and the number of rows at the end
+    label, planted: class and planted word of each row; a row is one class of a task
+    items: distinct items, which `support` and `query` index
+    row: row of each item in the catalog; NONE if the catalog lacks it or is missing
+    context: context of each item
+    held: words of each item; None if no attributes cover the items
+    answers: answers of each classifier
+    accuracy: mean over classifiers and classes, in percent, [tasks]
     """
 
     number: IntArray
@@ -74,37 +74,37 @@ class ExploredTasks:
 
     @property
     def rank(self) -> IntArray:
-        """The place of each task from the hardest (1) to the easiest."""
+        """Rank the tasks from the hardest (1) to the easiest."""
         rank = np.empty(len(self), dtype=np.int64)
         rank[hardest_first(self.accuracy)] = np.arange(1, len(self) + 1)
         return rank
 
     def common_context(self, side: Side) -> IntArray:
-        """The context of all items of a row's side; NONE where they differ, or have none: [rows]."""
-        contexts, filled = self.context.codes[side.items], side.sizes > 0
+        """Return the context shared by all items of each row's side; NONE if they differ or lack one: [rows]."""
+        contexts, is_filled = self.context.codes[side.items], side.sizes > 0
         common = np.full(len(side.sizes), NONE)
         if len(contexts):
-            first = side.ends[:-1][filled]
-            least, most = (bound.reduceat(contexts, first) for bound in (np.minimum, np.maximum))
-            common[filled] = np.where(least == most, least, NONE)
+            first_item = side.ends[:-1][is_filled]
+            lowest, highest = (bound.reduceat(contexts, first_item) for bound in (np.minimum, np.maximum))
+            common[is_filled] = np.where(lowest == highest, lowest, NONE)
         return common
 
     def rows_of(self, task: int) -> range:
-        """The rows of a task."""
+        """Return the rows of a task."""
         return range(int(self.starts[task]), int(self.starts[task + 1]))
 
     def __len__(self) -> int:
-        """The number of tasks."""
+        """Return the number of tasks."""
         return len(self.number)
 
 
 def explored_tasks(answered: AnsweredTasks, catalog: Catalog | None, attributes: Attributes | None) -> ExploredTasks:
-    """The arrays of a task set.
+    """Build the arrays of a task set.
 
     Args:
         answered: the tasks with the answers of every classifier
-        catalog: that they were drawn from, for files and contexts
-        attributes: of its items, for why a task is hard; those that lack items are left aside
+        catalog: the catalog they were drawn from, for files and contexts
+        attributes: attributes of its items, for why a task is hard; ignored if they lack items
 
     Example:
         >>> import shotproof as sp
@@ -118,11 +118,11 @@ def explored_tasks(answered: AnsweredTasks, catalog: Catalog | None, attributes:
     items, (support, query) = numbered_sides([tasks])
     row, contexts = np.full(len(items), NONE), pa.nulls(len(items), pa.string())
     if catalog is not None:
-        found = pc.index_in(items, value_set=catalog.item_column)
-        row = pc.fill_null(found, NONE).to_numpy(zero_copy_only=False).astype(np.int64)
+        catalog_rows = pc.index_in(items, value_set=catalog.item_column)
+        row = pc.fill_null(catalog_rows, NONE).to_numpy(zero_copy_only=False).astype(np.int64)
         column = tasks.record.context_column or CONTEXT
         if column in catalog.table.column_names:
-            contexts = pa.array(contexts_of(catalog, column), pa.string()).take(found)
+            contexts = pa.array(contexts_of(catalog, column), pa.string()).take(catalog_rows)
     return ExploredTasks(
         number=tasks.task_of_row[tasks.starts[:-1]],
         starts=tasks.starts,
@@ -133,13 +133,14 @@ def explored_tasks(answered: AnsweredTasks, catalog: Catalog | None, attributes:
         query=query,
         row=row,
         context=Codes.of(contexts),
-        held=None if attributes is None else _held(attributes, items),
+        held=None if attributes is None else _find_item_words(attributes, items),
         answers=answered.answers,
         accuracy=answered.accuracy_by_task(),
     )
 
 
-def _held(attributes: Attributes, items: pa.Array) -> HeldWords | None:
+def _find_item_words(attributes: Attributes, items: pa.Array) -> HeldWords | None:
+    """Return the words of each item, or None if the attributes lack items."""
     try:
         return attributes.of_items(items)
     except Mismatch:
@@ -148,10 +149,10 @@ def _held(attributes: Attributes, items: pa.Array) -> HeldWords | None:
 
 @dataclass(frozen=True)
 class ChosenTask:
-    """A task of an answered set.
+    """Task selected from an answered set.
 
-    position: its place in the set
-    rank: its place from the hardest (1) to the easiest
+    position: index in the set
+    rank: rank from the hardest (1) to the easiest
     accuracy: mean over all classifiers and classes, in percent
     """
 
@@ -162,37 +163,37 @@ class ChosenTask:
 
     @property
     def rows(self) -> range:
-        """Its rows in the task set."""
+        """Return the task's rows in the task set."""
         starts = self.answered.tasks.starts
         return range(int(starts[self.position]), int(starts[self.position + 1]))
 
 
 def hardest_first(accuracy: FloatArray) -> IntArray:
-    """The places of tasks by rising accuracy; equally hard tasks are in the order of the file."""
+    """Return task indices by increasing accuracy; ties keep the order of the file."""
     order: IntArray = np.argsort(accuracy.round(9), kind="stable")  # equal means may differ by rounding
     return order
 
 
 def choose_tasks(answered: AnsweredTasks, count: int) -> list[ChosenTask]:
-    """At most `count` tasks, evenly spaced from the hardest to the easiest; for one, the median.
+    """Select at most `count` tasks, evenly spaced from the hardest to the easiest; a single task is the median.
 
-    A task is as hard as its mean accuracy over all classifiers; equally hard tasks are in the order of the file.
+    Hardness is the mean accuracy over all classifiers; ties keep the order of the file.
     """
     accuracy = answered.accuracy_by_task()
     order = hardest_first(accuracy)
     count = min(count, len(order))
-    spaced = [0.5] if count == 1 else np.linspace(0, 1, count)
-    ranks = [round(float(place) * (len(order) - 1)) for place in spaced]
+    quantiles = [0.5] if count == 1 else np.linspace(0, 1, count)
+    ranks = [round(float(quantile) * (len(order) - 1)) for quantile in quantiles]
     return [ChosenTask(answered, int(order[rank]), rank + 1, float(accuracy[order[rank]])) for rank in ranks]
 
 
 @dataclass(frozen=True)
 class Confusion:
-    """Pairs of classes, those that were confused most often first; arrays of one length.
+    """Pairs of classes, most often confused first; arrays of equal length.
 
-    truth, answer: the classes, by their codes
-    times: how many queries of the one were taken for the other
-    of: how many queries of the one were asked in tasks that have the other
+    truth, answer: codes of the true and of the predicted class
+    times: number of queries of the true class predicted as the other
+    of: number of queries of the true class in tasks that contain the other
     """
 
     truth: IntArray
@@ -202,7 +203,7 @@ class Confusion:
 
 
 def confusion(tasks: ExploredTasks, answers: Answers, most: int) -> Confusion | None:
-    """The pairs that were confused, at most so many; None where the results do not tell what was answered."""
+    """Return at most `most` confused pairs; None if the results do not record the predicted classes."""
     if answers.answered is None:
         return None
     label, classes = tasks.label.codes, len(tasks.label.names)
@@ -210,45 +211,50 @@ def confusion(tasks: ExploredTasks, answers: Answers, most: int) -> Confusion | 
     row = np.repeat(np.arange(len(label)), pc.list_value_length(answered).to_numpy(zero_copy_only=False))
     slot = answered.flatten().to_numpy().astype(np.int64)
     task = np.repeat(np.arange(len(tasks)), np.diff(tasks.starts))[row]
-    named = (slot > NONE) & (slot < np.diff(tasks.starts)[task])  # others named none of the task's classes
-    pairs = label[row[named]] * classes + label[tasks.starts[task[named]] + slot[named]]
-    found, times = np.unique(pairs, return_counts=True)
+    is_valid = (slot > NONE) & (slot < np.diff(tasks.starts)[task])  # other answers name no class of the task
+    pairs = label[row[is_valid]] * classes + label[tasks.starts[task[is_valid]] + slot[is_valid]]
+    confused_pairs, times = np.unique(pairs, return_counts=True)
     order = np.argsort(-times, kind="stable")[:most]
-    found, times = found[order], times[order]
-    return Confusion(found // classes, found % classes, times, _asked(tasks, answers.counts.n_query, found))
+    confused_pairs, times = confused_pairs[order], times[order]
+    return Confusion(
+        confused_pairs // classes,
+        confused_pairs % classes,
+        times,
+        _count_queries(tasks, answers.counts.n_query, confused_pairs),
+    )
 
 
-def _asked(tasks: ExploredTasks, queries: IntArray, pairs: IntArray) -> IntArray:
-    """How many queries of each pair's first class were asked in tasks that have the second: [pairs]."""
+def _count_queries(tasks: ExploredTasks, queries: IntArray, pairs: IntArray) -> IntArray:
+    """Count the queries of each pair's true class in tasks that contain the other class: [pairs]."""
     label, classes = tasks.label.codes, len(tasks.label.names)
-    last = np.repeat(tasks.starts[1:], np.diff(tasks.starts))
+    task_end = np.repeat(tasks.starts[1:], np.diff(tasks.starts))
     order = np.argsort(pairs)
-    asked = np.zeros(len(pairs), dtype=np.int64)
+    query_counts = np.zeros(len(pairs), dtype=np.int64)
     if not len(pairs):
-        return asked
-    for step in range(1, int(np.diff(tasks.starts).max())):  # every class of a task beside every other one
-        first = np.flatnonzero(np.arange(len(label)) + step < last)
-        for one, other in ((first, first + step), (first + step, first)):
-            codes = label[one] * classes + label[other]
-            place = np.minimum(np.searchsorted(pairs, codes, sorter=order), len(pairs) - 1)
-            wanted = pairs[order[place]] == codes
-            asked += np.bincount(order[place[wanted]], queries[one[wanted]], len(pairs)).astype(np.int64)
-    return asked
+        return query_counts
+    for step in range(1, int(np.diff(tasks.starts).max())):  # all pairs of classes within a task
+        earlier = np.flatnonzero(np.arange(len(label)) + step < task_end)
+        for truth, answer in ((earlier, earlier + step), (earlier + step, earlier)):
+            codes = label[truth] * classes + label[answer]
+            nearest = np.minimum(np.searchsorted(pairs, codes, sorter=order), len(pairs) - 1)
+            is_match = pairs[order[nearest]] == codes
+            query_counts += np.bincount(order[nearest[is_match]], queries[truth[is_match]], len(pairs)).astype(np.int64)
+    return query_counts
 
 
-WORDS = 3  # told per class
-LEAST_EXCESS = 20.0  # points above chance from which a mismatch is told
-LEAST_LURED = 0.2  # share of a class's queries from which a lure is told
+WORDS = 3  # words reported per class
+LEAST_EXCESS = 20.0  # points above chance from which a mismatch is reported
+LEAST_LURED = 0.2  # share of a class's queries from which a lure is reported
 
 _chance = lru_cache(maxsize=256)(expected_mismatch)
 
 
 @dataclass(frozen=True)
 class Lure:
-    """Queries that have what was planted in the support of another class.
+    """Queries that hold the word planted in the support of another class.
 
-    slot: of that class
-    query: the positions of these queries
+    slot: slot of that class
+    query: positions of these queries
     """
 
     word: str
@@ -258,10 +264,10 @@ class Lure:
 
 @dataclass(frozen=True)
 class WordMismatch:
-    """A word that support and query hold to another share than chance would give.
+    """Word whose share differs between support and query by more than chance.
 
-    support, query: the positions of the items that hold it
-    excess: |percentage of the support - percentage of the query|, less what chance gives, in points
+    support, query: positions of the items that hold it
+    excess: |percentage of the support - percentage of the query| minus its expectation by chance, in points
     """
 
     word: str
@@ -272,15 +278,15 @@ class WordMismatch:
 
 @dataclass(frozen=True)
 class Reasons:
-    """Why one class of a task is hard, the strongest reasons first."""
+    """Reasons why one class of a task is hard, strongest first."""
 
     lures: list[Lure]
     mismatches: list[WordMismatch]
 
 
 def reasons_of(tasks: ExploredTasks, rows: range) -> list[Reasons]:
-    """The reasons of each class of one task."""
-    support, query = (_sides_of(tasks, side, rows) for side in (tasks.support, tasks.query))
+    """Find the reasons why each class of one task is hard."""
+    support, query = (_split_side(tasks, side, rows) for side in (tasks.support, tasks.query))
     codes = tasks.planted.codes[rows.start : rows.stop]
     planted = [None if code == NONE else tasks.planted.names[code] for code in codes]
     return [
@@ -291,47 +297,51 @@ def reasons_of(tasks: ExploredTasks, rows: range) -> list[Reasons]:
 
 @dataclass(frozen=True)
 class _ShownItems:
-    """The support or the query items of one row; `holds` [items, words] is None where no attributes know them."""
+    """Support or query items of one row; `holds` [items, words] is None if no attributes cover them."""
 
     tasks: ExploredTasks
     items: IntArray
     holds: npt.NDArray[np.bool_] | None
 
     def holders(self, word: str) -> list[int]:
-        """The positions of those that hold a word, or are in the context of this name."""
+        """Return the positions of the items that hold a word or are in the context of that name."""
         holds = np.zeros(len(self.items), dtype=np.bool_)
-        place = bisect_left(self.tasks.context.names, word)
-        if word in self.tasks.context.names[place : place + 1]:
-            holds |= self.tasks.context.codes[self.items] == place
+        index = bisect_left(self.tasks.context.names, word)
+        if word in self.tasks.context.names[index : index + 1]:
+            holds |= self.tasks.context.codes[self.items] == index
         if self.holds is not None and self.tasks.held is not None:
-            place = bisect_left(self.tasks.held.words, word)
-            if word in self.tasks.held.words[place : place + 1]:
-                holds |= self.holds[:, place]
-        found: list[int] = np.flatnonzero(holds).tolist()
-        return found
+            index = bisect_left(self.tasks.held.words, word)
+            if word in self.tasks.held.words[index : index + 1]:
+                holds |= self.holds[:, index]
+        positions: list[int] = np.flatnonzero(holds).tolist()
+        return positions
 
 
-def _sides_of(tasks: ExploredTasks, side: Side, rows: range) -> list[_ShownItems]:
-    """One side of each row; words are looked up for all of them at once, which takes most of the time."""
+def _split_side(tasks: ExploredTasks, side: Side, rows: range) -> list[_ShownItems]:
+    """Split one side into rows; words are looked up for all rows at once, which dominates the run time."""
     ends = side.ends[rows.start : rows.stop + 1]
-    items, inner = side.items[ends[0] : ends[-1]], ends[1:-1] - ends[0]
-    each = np.split(items, inner)
-    holds = [None] * len(rows) if tasks.held is None else np.split(tasks.held.matrix[items].toarray(), inner)
-    return [_ShownItems(tasks, *one) for one in zip(each, holds, strict=True)]
+    items, boundaries = side.items[ends[0] : ends[-1]], ends[1:-1] - ends[0]
+    items_by_row = np.split(items, boundaries)
+    holds_by_row = (
+        [None] * len(rows) if tasks.held is None else np.split(tasks.held.matrix[items].toarray(), boundaries)
+    )
+    return [_ShownItems(tasks, *row_items) for row_items in zip(items_by_row, holds_by_row, strict=True)]
 
 
-def _lures(query: _ShownItems, planted: Sequence[str | None], own: int) -> list[Lure]:
-    found = [
+def _lures(query: _ShownItems, planted: Sequence[str | None], true_slot: int) -> list[Lure]:
+    """Find words planted for other classes that enough of these queries hold."""
+    lures = [
         Lure(word, slot, holders)
         for slot, word in enumerate(planted)
-        if word not in (None, planted[own])
+        if word not in (None, planted[true_slot])
         and (holders := query.holders(word))
         and len(holders) >= LEAST_LURED * len(query.items)
     ]
-    return sorted(found, key=lambda one: -len(one.query))[:WORDS]
+    return sorted(lures, key=lambda lure: -len(lure.query))[:WORDS]
 
 
 def _mismatches(support: _ShownItems, query: _ShownItems) -> list[WordMismatch]:
+    """Find the words whose mismatch exceeds chance the most."""
     held = support.tasks.held
     if held is None or support.holds is None or query.holds is None:
         return []

@@ -1,6 +1,6 @@
-"""Queries that fooled a classifier: it named the class whose support had what the query has, a context or an attribute.
+"""Queries that fooled a classifier: it predicted the class whose support shares the query's context or attribute.
 
-They illustrate a loss that the intervals support: where nobody leans on anything conclusively, there are none.
+They illustrate a loss that the intervals support: if no classifier conclusively relies on anything, there are none.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from shotproof.stats.costs import AttributeCost
 from shotproof.tasks.taskset import TaskSet
 
 EXAMPLES = 3
-SEARCHED_TASKS = 100  # at the beginning of the task set
+SEARCHED_TASKS = 100  # from the start of the task set
 
 
 @dataclass(frozen=True)
 class FooledQuery:
-    """A query of one class that was called another.
+    """Query of one class that was classified as another.
 
-    own_cue, called_cue: the context, or the attribute, of either support; the query has that of `called`
+    own_cue, called_cue: context or attribute of the true and of the predicted class's support; the query has the latter
     """
 
     task: int
@@ -47,11 +47,11 @@ class FooledQuery:
 
 @dataclass(frozen=True)
 class Fooled:
-    """A classifier that leans on something, and what fooled it in some tasks of a set.
+    """Classifier that relies on a cue, and queries that fooled it in some tasks of a set.
 
-    column: the catalog's column with the contexts; None where it is attributes that it leans on
-    tasks: how many were searched; wrong: the wrong answers in them; by_cue: those that went by a cue
-    by_chance: how many would, on average, if each named one of the other classes of its task at random
+    column: catalog column of the contexts; None if the cue is an attribute
+    tasks: number of tasks searched; wrong: wrong answers in them; by_cue: wrong answers that follow a cue
+    by_chance: expected number of these if each wrong answer were a random other class of its task
     """
 
     classifier: Classifier
@@ -67,116 +67,124 @@ class Fooled:
 
     @property
     def cue(self) -> str:
-        """What it leans on, e.g. `background`, or `attribute`."""
+        """Return the kind of cue, e.g. `background`, or `attribute`."""
         return self.column.replace("_", " ") if self.column else "attribute"
 
 
 def find_fooled(comparison: Comparison, inputs: Inputs) -> Fooled | None:
-    """Find what fooled the classifier in focus where most is lost to contexts or attributes; None if nothing is.
+    """Find queries that fooled the classifier in focus on the set with the largest loss to contexts or attributes.
 
     Args:
-        comparison: of the results, with placebos
-        inputs: with the task sets, the catalogs and the features; what is missing leaves out what needs it
+        comparison: comparison of the results, with placebos
+        inputs: task sets, catalogs and features; sets that lack any of these are skipped
 
     Returns:
-        Examples of what costs most first, else in the order of the task set; no two of one class or of one task.
+        Examples, the costliest cue first, then in the order of the task set; no two share a class or a task. None if no
+        loss is conclusive.
     """
-    leaning = [
-        one
-        for one in verdicts(comparison)
-        if one.loss.axis in ("contexts", "attributes") and one.loss.excess is not None and one.losing
+    losses = [
+        verdict
+        for verdict in verdicts(comparison)
+        if verdict.loss.axis in ("contexts", "attributes") and verdict.loss.excess is not None and verdict.losing
     ]
-    for one in sorted(leaning, key=lambda verdict: verdict.share_lost, reverse=True):
-        assert one.focus is not None  # somebody loses
-        costs = comparison.costs.get((one.block.design, one.loss.label), {}).get(one.focus)
+    for verdict in sorted(losses, key=lambda verdict: verdict.share_lost, reverse=True):
+        assert verdict.focus is not None  # some classifier loses
+        costs = comparison.costs.get((verdict.block.design, verdict.loss.label), {}).get(verdict.focus)
         try:
-            found = _fooled(one, one.focus, inputs, costs.conclusive if costs else [])
-        except InputError:  # something is missing, or cannot be made anew
+            fooled = _find_in_set(verdict, verdict.focus, inputs, costs.conclusive if costs else [])
+        except InputError:  # an input is missing or cannot be rebuilt
             continue
-        if found.examples:
-            return found
+        if fooled.examples:
+            return fooled
     return None
 
 
-def _fooled(verdict: Verdict, classifier: Classifier, inputs: Inputs, costs: Sequence[AttributeCost]) -> Fooled:
+def _find_in_set(verdict: Verdict, classifier: Classifier, inputs: Inputs, costs: Sequence[AttributeCost]) -> Fooled:
+    """Collect the wrong answers of a classifier on the first tasks of a set."""
     design = verdict.block.design
     tasks = inputs.task_set(verdict.block.group(verdict.loss.label).digests[0], design.catalog)
     catalog = inputs.catalog(tasks.record.source("catalog"))
     searched = tasks.first(SEARCHED_TASKS)
-    wrong = list(_wrong(searched, inputs.cues_of(tasks), _called(tasks, searched, classifier, inputs)))
-    fooled = [one for one, _ in wrong if one is not None]
+    wrong_answers = list(
+        _wrong_answers(searched, inputs.cues_of(tasks), _predict_slots(tasks, searched, classifier, inputs))
+    )
+    fooled_queries = [query for query, _ in wrong_answers if query is not None]
     return Fooled(
         classifier,
         design,
         verdict.loss.label,
         tasks.record.context_column,
-        _spread(sorted(fooled, key=partial(_order, costs)))[:EXAMPLES],
+        _select_distinct(sorted(fooled_queries, key=partial(_sort_key, costs)))[:EXAMPLES],
         len(searched),
-        len(wrong),
-        len(fooled),
-        math.fsum(chance for _, chance in wrong),
+        len(wrong_answers),
+        len(fooled_queries),
+        math.fsum(chance for _, chance in wrong_answers),
         catalog,
     )
 
 
-def _order(costs: Sequence[AttributeCost], query: FooledQuery) -> tuple[int, bool]:
-    """Put the class that suffers most from the costliest cue first; of equal ones, the order stays."""
-    for place, cost in enumerate(costs):
+def _sort_key(costs: Sequence[AttributeCost], query: FooledQuery) -> tuple[int, bool]:
+    """Return a key that puts the class hurt most by the costliest cue first; ties keep their order."""
+    for index, cost in enumerate(costs):
         if query.own_cue in cost.attributes:
-            return place, query.label != cost.worst_label
+            return index, query.label != cost.worst_label
     return len(costs), False
 
 
-def _spread(fooled: Sequence[FooledQuery]) -> list[FooledQuery]:
-    """The first of each class and task."""
-    chosen: list[FooledQuery] = []
-    for one in fooled:
-        if all(one.label != other.label and one.task != other.task for other in chosen):
-            chosen.append(one)
-    return chosen
+def _select_distinct(fooled: Sequence[FooledQuery]) -> list[FooledQuery]:
+    """Keep the first query of each class and task."""
+    selected: list[FooledQuery] = []
+    for query in fooled:
+        if all(query.label != other.label and query.task != other.task for other in selected):
+            selected.append(query)
+    return selected
 
 
-def _called(tasks: TaskSet, searched: TaskSet, classifier: Classifier, inputs: Inputs) -> list[list[int]]:
-    """The slots that the classifier's results are counts of."""
-    for given in results_on(tasks, inputs.results):
-        digest = given.record.features_digest
-        if Origin.of(given).encoder == classifier.encoder and classifier.method in given.methods and digest:
+def _predict_slots(tasks: TaskSet, searched: TaskSet, classifier: Classifier, inputs: Inputs) -> list[list[int]]:
+    """Predict the slots of the searched queries as in the classifier's results."""
+    for results in results_on(tasks, inputs.results):
+        digest = results.record.features_digest
+        if Origin.of(results).encoder == classifier.encoder and classifier.method in results.methods and digest:
             features, method = inputs.features_of(classifier.encoder, digest), inputs.method(classifier.method)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RuntimeWarning)  # said once already, when the method was evaluated
-                return predict_queries(searched, features, method, seed=given.record.seed or 0)
-    raise InputError(f"{classifier} has no results that are on features")
+                warnings.simplefilter("ignore", RuntimeWarning)  # already shown when the method was evaluated
+                return predict_queries(searched, features, method, seed=results.record.seed or 0)
+    raise InputError(f"no results of {classifier} were computed on features")
 
 
-def _wrong(
-    tasks: TaskSet, cues: Mapping[str, Set[str]], called: list[list[int]]
+def _wrong_answers(
+    tasks: TaskSet, cues: Mapping[str, Set[str]], predicted_slots: list[list[int]]
 ) -> Iterator[tuple[FooledQuery | None, float]]:
-    """Yield for each wrong answer the query, or None if the class that was named does not have its cue.
+    """Yield each wrong answer: the query, or None if the predicted class does not share its cue.
 
-    Beside it is the share of the other classes of the task that have it.
+    With it comes the share of the task's other classes that share the cue.
     """
     rows = tasks.table.select(["task", "slot", "label", "attribute", "support", "query"]).to_pylist()
     by_task: dict[int, list[dict[str, Any]]] = {}
     for row in rows:
         by_task.setdefault(row["task"], []).append(row)
-    for own, slots in zip(rows, called, strict=True):
-        others = {row["slot"]: row for row in by_task[own["task"]] if row is not own}
-        for item, slot in zip(own["query"], slots, strict=True):
-            if slot == own["slot"]:
+    for true_row, slots in zip(rows, predicted_slots, strict=True):
+        other_rows = {row["slot"]: row for row in by_task[true_row["task"]] if row is not true_row}
+        for item, slot in zip(true_row["query"], slots, strict=True):
+            if slot == true_row["slot"]:
                 continue
-            has = cues.get(item, ()) if own["attribute"] is not None else ()
-            cued = [place for place, row in others.items() if row["attribute"] in has]
-            yield _fooled_query(item, own, others[slot]) if slot in cued else None, len(cued) / len(others)
+            query_cues = cues.get(item, ()) if true_row["attribute"] is not None else ()
+            cued_slots = [other_slot for other_slot, row in other_rows.items() if row["attribute"] in query_cues]
+            yield (
+                _fooled_query(item, true_row, other_rows[slot]) if slot in cued_slots else None,
+                len(cued_slots) / len(other_rows),
+            )
 
 
-def _fooled_query(item: str, own: Mapping[str, Any], other: Mapping[str, Any]) -> FooledQuery:
+def _fooled_query(item: str, true_row: Mapping[str, Any], predicted_row: Mapping[str, Any]) -> FooledQuery:
+    """Build the record of a fooled query."""
     return FooledQuery(
-        own["task"],
+        true_row["task"],
         item,
-        own["label"],
-        other["label"],
-        own["attribute"],
-        other["attribute"],
-        own["support"],
-        other["support"],
+        true_row["label"],
+        predicted_row["label"],
+        true_row["attribute"],
+        predicted_row["attribute"],
+        true_row["support"],
+        predicted_row["support"],
     )

@@ -1,4 +1,4 @@
-"""All that an analysis may need: results, task sets, catalogs, features and attributes, found by their digests."""
+"""Inputs of an analysis: results, task sets, catalogs, features and attributes, found by their digests."""
 
 from __future__ import annotations
 
@@ -28,43 +28,46 @@ from shotproof.results.evaluated import Evaluated
 from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 
-# What a quick study re-evaluates: the fewest halvings of the data that tell a variance, and few tasks on each half.
-# What few tasks add to the variance is known and taken off; that it is known less well makes the intervals wider.
+# Settings of a quick study: the fewest halvings that estimate a variance, and few tasks on each half. The variance
+# added by few tasks is estimated and subtracted; as that estimate is less precise, the intervals are wider.
 _QUICK_HALVINGS, _QUICK_TASKS_PER_HALF = 20, 50
 
 Stored = TypeVar("Stored", Catalog, TaskSet, Features, Attributes)
 
 
 def with_digest(given: Sequence[Stored], digest: str | None, what: str) -> Stored:
-    """The one with this digest; `what` says in the error who needs it."""
-    for one in given:
-        if one.digest == digest:
-            return one
-    known = ", ".join(one.digest for one in given) or "none"
-    raise Mismatch(f"{what} {digest}, which was not given; given: {known}")
+    """Return the object with this digest. Raise Mismatch if there is none.
+
+    `what` begins the error message and names what needs the object.
+    """
+    for candidate in given:
+        if candidate.digest == digest:
+            return candidate
+    digests = ", ".join(candidate.digest for candidate in given) or "none"
+    raise Mismatch(f"{what} {digest}, which was not given; available: {digests}")
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """What was read from files, or made.
+    """Results with everything they were computed from.
 
-    results: what was evaluated
-    tasks: the task sets that the results are on
-    catalogs: the data sets
-    features: one per encoder
-    attributes: where a sampler needs them
-    methods: those that cannot be made anew from their spelling, such as a scikit-learn estimator with its settings, or
-        code of your own
-    halvings: how often the data is halved at random; None is 100 times, or less often where that would take long
-    tasks_per_half: how many tasks are drawn on each half; None is 200
-    seed: of the halves
-    trust: whether code that the files name may be imported, and files elsewhere be read; or which, as `NotTrusted`
-        tells it
-    folders: where the files lie; what they name below these may be read
-    keeper: keeps re-evaluations, so that none is made twice; None: they are made anew
+    results: evaluation results
+    tasks: task sets that the results are on
+    catalogs: data sets
+    features: features, one per encoder
+    attributes: attributes, if a sampler needs them
+    methods: methods that cannot be rebuilt from their spelling, such as a configured scikit-learn estimator or custom
+        code
+    halvings: number of random halvings of the data; None means 100, or fewer if that would take long
+    tasks_per_half: number of tasks drawn on each half; None means 200
+    seed: seed of the halvings
+    trust: whether code named in the files may be imported and files elsewhere may be read, or which ones, as listed by
+        `NotTrusted`
+    folders: folders of the files; files below them may be read
+    keeper: cache of re-evaluations; None means they are computed again
 
     Raises:
-        InputError: fewer than two halvings or tasks on a half, or something that is not a list.
+        InputError: fewer than two halvings or tasks per half, or a value that is not a list.
 
     Example:
         >>> import shotproof as sp
@@ -90,8 +93,8 @@ class Inputs:
     keeper: Keeper | None = None
 
     def __repr__(self) -> str:
-        held = {name: len(getattr(self, name)) for name in ("results", "tasks", "catalogs", "features", "attributes")}
-        return f"<Inputs: {', '.join(f'{count} {name}' for name, count in held.items() if count)}>"
+        counts = {name: len(getattr(self, name)) for name in ("results", "tasks", "catalogs", "features", "attributes")}
+        return f"<Inputs: {', '.join(f'{count} {name}' for name, count in counts.items() if count)}>"
 
     def __post_init__(self) -> None:
         if self.halvings is not None:
@@ -103,117 +106,121 @@ class Inputs:
                 raise InputError(f"{name}: expected a list, found {type(getattr(self, name)).__name__}")
 
     def quickly(self) -> Inputs:
-        """Return the same, to be re-evaluated less, so that intervals are wider."""
+        """Return the inputs with fewer halvings and tasks, for faster re-evaluation and wider intervals."""
         return replace(self, halvings=_QUICK_HALVINGS, tasks_per_half=_QUICK_TASKS_PER_HALF)
 
     def require(self, interval: str, *names: str) -> None:
-        """Refuse to go on without these."""
+        """Raise InputError if one of these inputs is empty."""
         missing = [name for name in names if not getattr(self, name)]
         if missing:
             raise InputError(
-                f"the interval '{interval}' re-evaluates the methods: it needs {', '.join(names)}, and there are no "
-                f"{' and no '.join(missing)}; give the files, or the run's folder that has them"
+                f"the interval '{interval}' re-evaluates the methods and needs {', '.join(names)}; no "
+                f"{' and no '.join(missing)} were given: pass the files, or the run's folder that holds them"
             )
 
     def catalog(self, digest: str | None) -> Catalog:
-        """The catalog with this digest."""
+        """Return the catalog with this digest."""
         return with_digest(self.catalogs, digest, "the tasks were drawn from catalog")
 
     def catalog_of(self, tasks: TaskSet) -> Catalog | None:
-        """Return the catalog that tasks were drawn from, or the only one that there is."""
-        own = next((catalog for catalog in self.catalogs if catalog.digest == tasks.record.source("catalog")), None)
-        return self.catalogs[0] if own is None and len(self.catalogs) == 1 else own
+        """Return the catalog that tasks were drawn from, or the only one available."""
+        catalog = next((catalog for catalog in self.catalogs if catalog.digest == tasks.record.source("catalog")), None)
+        return self.catalogs[0] if catalog is None and len(self.catalogs) == 1 else catalog
 
     def attributes_of(self, tasks: TaskSet) -> Attributes | None:
-        """Return the attributes that tasks were drawn with, or that are of the same catalog, or know the first item."""
+        """Return the attributes that drew the tasks, else those of their catalog, else those with the first item."""
         item, catalog = tasks.table.column("support")[0][0], tasks.record.source("catalog")
         rules: list[Callable[[Attributes], bool]] = [
             lambda words: words.digest == tasks.record.source("attributes"),
             lambda words: catalog is not None and words.record.source("catalog") == catalog,
             lambda words: pc.index(words.table.column("item"), item).as_py() >= 0,
         ]
-        return next((words for fits in rules for words in self.attributes if fits(words)), None)
+        return next((words for matches in rules for words in self.attributes if matches(words)), None)
 
     def cues_of(self, tasks: TaskSet) -> Mapping[str, Set[str]]:
-        """Map items to their context, or to their attributes, whichever the tasks were drawn by.
+        """Map items to their context or to their attributes, whichever the tasks were drawn by.
 
         Raises:
-            Mismatch: the catalog, or the attributes, are not there.
+            Mismatch: the catalog or the attributes are missing.
         """
         column = tasks.record.context_column
         if column is None:
             words = with_digest(
                 self.attributes, tasks.record.source("attributes"), "the tasks were drawn by attributes"
             )
-            return {item: set(held or ()) for item, held in words.to_words().items()}
+            return {item: set(item_words or ()) for item, item_words in words.to_words().items()}
         catalog = self.catalog(tasks.record.source("catalog"))
         contexts = contexts_of(catalog, column)
         return {item: {context} for item, context in zip(catalog.items, contexts, strict=True) if context is not None}
 
     def task_set(self, digest: str | None, catalog: str | None) -> TaskSet:
-        """The task set with this digest; the same tasks may be of several catalogs, best of this one."""
-        best_first = sorted(self.tasks, key=lambda one: one.record.source("catalog") != catalog)
-        return with_digest(best_first, digest, "the results are on the task set")
+        """Return the task set with this digest, preferably the copy drawn from this catalog."""
+        same_catalog_first = sorted(self.tasks, key=lambda task_set: task_set.record.source("catalog") != catalog)
+        return with_digest(same_catalog_first, digest, "the results are on the task set")
 
     def features_of(self, encoder: str, digest: str | None) -> Features:
-        """The features that the results of an encoder were made from, after the transforms that their record tells."""
-        if digest is None:  # the results do not say
+        """Return the features that an encoder's results were computed on, with the recorded transforms applied."""
+        if digest is None:  # the results do not record them
             if not self.features:
                 raise Mismatch(f"the results of encoder '{encoder}' need features, and none were given")
             return self.features[0]
         records = (results.record for results in self.results)
-        record = next((one.features for one in records if one.features_digest == digest), FeaturesRecord())
-        given = self.with_transforms(record.as_source(digest))
-        return with_digest(given, digest, f"the results of encoder '{encoder}' are on features")
+        record = next((record.features for record in records if record.features_digest == digest), FeaturesRecord())
+        candidates = self.with_transforms(record.as_source(digest))
+        return with_digest(candidates, digest, f"the results of encoder '{encoder}' are on features")
 
     def with_transforms(self, wanted: Source) -> list[Features]:
-        """All features and, if none of them is what is wanted, those of its encoder after its transforms."""
-        given = list(self.features)
-        if wanted.transforms and all(features.digest != wanted.digest for features in given):
-            same = [one for one in given if TRANSFORMED.join([one.name, *wanted.transforms]) == wanted.name]
+        """Return all features and, if none is the wanted one, those of its encoder with its transforms applied."""
+        all_features = list(self.features)
+        if wanted.transforms and all(features.digest != wanted.digest for features in all_features):
+            same_encoder = [
+                features
+                for features in all_features
+                if TRANSFORMED.join([features.name, *wanted.transforms]) == wanted.name
+            ]
             with self.trusted():
-                given += [transform(features, wanted.transforms) for features in same]
-        return given
+                all_features += [transform(features, wanted.transforms) for features in same_encoder]
+        return all_features
 
     def method(self, spelling: str) -> Method:
-        """The method of this spelling: one of those given, or made anew."""
-        for given in map(make_method, self.methods):
-            if given.spelling == spelling:
-                return given
+        """Return the method of this spelling: a given one, or else rebuilt."""
+        for method in map(make_method, self.methods):
+            if method.spelling == spelling:
+                return method
         records = (record for results in self.results for record in results.record.methods)
-        refusal = f"method '{spelling}' of the results cannot be made anew: "
+        prefix = f"method '{spelling}' of the results cannot be rebuilt: "
         digests = [str(record.options["file_digest"]) for record in records if _is_code(record, spelling)]
-        # Files of code are spelled from the run's folder, or from where the user worked.
+        # Paths of code files are relative to the run's folder or to the user's working directory.
         for folder in (*(self.folders if is_in_file(spelling) else ()), None):
             try:
                 with self.trusted(), recorded_code(digests):
                     return make_method(spelling, folder)
             except NotTrusted as error:
-                raise error.placed(refusal) from error
+                raise error.placed(prefix) from error
             except InputError as error:
                 reason = error
-        raise reason.placed(refusal) from reason
+        raise reason.placed(prefix) from reason
 
     def is_kept(self, what: str, sets: Sequence[Evaluated]) -> bool:
-        """Return whether a re-evaluation of these task sets of one design was kept."""
+        """Return whether a re-evaluation of these task sets of one design is cached."""
         return self.keeper is not None and self.keeper.is_current(*self._reevaluation(what, sets))
 
     def reevaluated(self, what: str, sets: Sequence[Evaluated], make: Callable[[], KeptArrays]) -> KeptArrays:
-        """Return a re-evaluation of task sets of one design: as it was kept, or else made, and kept.
+        """Return a re-evaluation of task sets of one design from the cache, or compute and cache it.
 
         Args:
-            what: is evaluated: `images`, `classes`, `shuffles`, ...
+            what: kind of re-evaluation: `images`, `classes`, `shuffles`, ...
             sets: the task sets with their classifiers
-            make: evaluates it
+            make: function that computes it
         """
         if self.keeper is None:
             return make()
-        kept = self.keeper.step(KeptArrays, *self._reevaluation(what, sets), make, compared=False)
-        assert kept is not None  # it is no dry run
-        return kept
+        arrays = self.keeper.step(KeptArrays, *self._reevaluation(what, sets), make, compared=False)
+        assert arrays is not None  # not a dry run
+        return arrays
 
     def _reevaluation(self, what: str, sets: Sequence[Evaluated]) -> tuple[str, list[Any], list[Any]]:
-        """Return the name of a re-evaluation's file, what it is made from, and by what."""
+        """Return the file name of a re-evaluation, its inputs, and its parameters."""
         design = sets[0].origin.design
         records = {
             (results.record.features.classifier, record.spelling): record.options
@@ -226,18 +233,18 @@ class Inputs:
             sorted({(encoder, str(digest)) for evaluated in sets for encoder, digest in evaluated.features.items()}),
             [[*classifier, records.get(classifier, {})] for classifier in classifiers],
         ]
-        told_apart = json.dumps([design.catalog, design.split, design.query, design.dial])  # none of them is a path
-        digest = hashlib.sha256(told_apart.encode()).hexdigest()[:6]
+        distinguishing = json.dumps([design.catalog, design.split, design.query, design.dial])  # none is a path
+        digest = hashlib.sha256(distinguishing.encode()).hexdigest()[:6]
         name = f"reevaluations/{what}-{design.way}way-{design.shot}shot-{digest}.parquet"
         return name, inputs, [self.halvings, self.tasks_per_half, self.seed]
 
     @contextlib.contextmanager
     def trusted(self) -> Iterator[None]:
-        """Within it, what the files name may be reached as far as the user agrees."""
+        """Allow access to what the files name, as far as the user agrees, within the context."""
         with trusting(self.trust), reading_below(*self.folders):
             yield
 
 
 def _is_code(record: MethodRecord, spelling: str) -> bool:
-    """Whether this is the record of a method of this spelling in a file of its own."""
+    """Return whether the record is that of a method with this spelling, defined in its own file."""
     return record.spelling == spelling and "file_digest" in record.options

@@ -1,4 +1,4 @@
-"""From a comparison to the robustness card of one of its classifiers."""
+"""Robustness card of one classifier of a comparison."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def make_card(
     missing: Sequence[MissingAxis] = (),
     quick: bool = False,
 ) -> Card:
-    """The card of one classifier of a comparison; the others are what it is ranked among.
+    """Build the card of one classifier; the comparison's other classifiers are the ones it is ranked against.
 
     Args:
-        comparison: of all classifiers on all task sets
-        inputs: the task sets and results, for what costs most
-        classifier: the one whose card it is
+        comparison: comparison of all classifiers on all task sets
+        inputs: task sets and results, for the costliest attributes
+        classifier: the classifier of the card
         missing: axes that could not be measured
-        quick: whether the tasks were few
+        quick: whether only few tasks were evaluated
 
     Returns:
         The card.
@@ -65,13 +65,15 @@ def make_card(
     """
     blocks = [block for block in comparison.blocks if classifier in block.classifiers]
     if not blocks:
-        known = ", ".join(map(str, comparison.classifiers))
-        raise InputError(f"no results of {classifier}: expected one of {known}")
-    making = _Making(comparison, inputs, classifier)
-    alone = [axis for block in blocks for axis in making.random_axes(block)]
-    stressed = [making.stress_axis(verdict) for verdict in verdicts(comparison) if verdict.loss.gap.row(classifier)]
+        classifiers = ", ".join(map(str, comparison.classifiers))
+        raise InputError(f"no results of {classifier}: expected one of {classifiers}")
+    builder = _CardBuilder(comparison, inputs, classifier)
+    random_axes = [axis for block in blocks for axis in builder.random_axes(block)]
+    stress_axes = [builder.stress_axis(verdict) for verdict in verdicts(comparison) if verdict.loss.gap.row(classifier)]
     design = blocks[0].design
-    features = next((one for one in inputs.features if one.record.classifier == classifier.encoder), None)
+    features = next(
+        (candidate for candidate in inputs.features if candidate.record.classifier == classifier.encoder), None
+    )
     sources = {"catalog": Source(design.catalog or UNKNOWN, design.data_set)}
     if features is not None:
         sources["features"] = Source(features.digest, comparison.encoder_names[classifier.encoder])
@@ -87,35 +89,35 @@ def make_card(
         level=comparison.level,
         covers=comparison.first_covers,
         context=comparison.context,
-        axes=(*alone, *stressed),
+        axes=(*random_axes, *stress_axes),
         missing=tuple(missing),
         notes=tuple(comparison.notes),
     )
     return replace(card, verdict=tuple(card_sentences(card)))
 
 
-class _Making:
-    """How the axes of a card are made."""
+class _CardBuilder:
+    """Builder of a card's axes."""
 
     def __init__(self, comparison: Comparison, inputs: Inputs, classifier: Classifier) -> None:
         self.comparison, self.inputs, self.classifier = comparison, inputs, classifier
         self.metric: Metric = comparison.metric
 
     def random_axes(self, block: Block) -> Iterator[CardAxis]:
-        """The classifier on random tasks of one size."""
+        """Yield the axes of random tasks of one size."""
         for group in block.groups:
             if group.is_random and group.row(self.classifier) is not None:
                 way = block.design.way
                 axis = self._axis(block, group, None, chance={"acc": 100 / way} if way else {})
                 yield replace(axis, verdict=axis_sentence(axis, self.metric, self.comparison.medium))
 
-    def stress_axis(self, told: Verdict) -> CardAxis:
-        """Put the classifier on tasks that stress something beside their reference and their placebo."""
-        block, loss = told.block, told.loss
+    def stress_axis(self, verdict: Verdict) -> CardAxis:
+        """Build the axis of a stress-test set, with its reference and its placebo."""
+        block, loss = verdict.block, verdict.loss
         group = block.group(loss.label)
         covers = loss.lost.rows_by_classifier[self.classifier].first_covers(self.metric)
         concluded = loss.concluded[self.metric, covers][self.classifier]
-        would = needed(concluded.interval, loss.gap.tasks)
+        tasks_needed = needed(concluded.interval, loss.gap.tasks)
         costs = tuple(self._costs(block.design, loss, group))
         medium, context = self.comparison.medium, self.comparison.context
         axis = self._axis(
@@ -125,74 +127,82 @@ class _Making:
             chance=dict(loss.chance),
             conclusion=concluded.conclusion,
             is_shuffled=loss.is_shuffled,
-            at_most=None if math.isnan(at_most := told.at_most.get(self.classifier, math.nan)) else at_most,
+            at_most=None if math.isnan(at_most := verdict.at_most.get(self.classifier, math.nan)) else at_most,
             advice=advice_on_axis(loss.axis, "+" if costs else concluded.conclusion, context, medium),
             costs=costs,
         )
-        return replace(axis, verdict=axis_sentence(axis, self.metric, medium, context, would))
+        return replace(axis, verdict=axis_sentence(axis, self.metric, medium, context, tasks_needed))
 
     def _axis(self, block: Block, group: Group, loss: Loss | None, **facts: Any) -> CardAxis:
-        """The classifier's numbers on a task set; its words come after."""
+        """Build an axis with the classifier's numbers; its sentences are added later."""
         groups: dict[str, Group] = {"accuracy": group}
         if loss is not None:
             groups["reference_accuracy"] = block.group(loss.reference)
-            groups.update({one.quantity: one for one in loss.groups})
+            groups.update({loss_group.quantity: loss_group for loss_group in loss.groups})
         return CardAxis(
             **vars(axis_tasks(block, group, loss, self._tasks)),
             estimates=self._estimates(groups),
             by_task=self._by_task(group),
-            rank=self._ranks({by: groups[by] for by in ("accuracy", "skill_lost") if by in groups}),
+            rank=self._ranks(
+                {quantity: groups[quantity] for quantity in ("accuracy", "skill_lost") if quantity in groups}
+            ),
             baselines=self._baselines(group, groups.get("skill_lost")),
             verdict="",
             **facts,
         )
 
     def _estimates(self, groups: Mapping[str, Group]) -> dict[str, dict[str, Interval]]:
-        """The classifier's numbers, by what each group has."""
+        """Return the classifier's intervals by quantity and metric."""
         rows = {quantity: group.rows_by_classifier[self.classifier] for quantity, group in groups.items()}
         return {quantity: {metric: row.first(metric) for metric in METRICS} for quantity, row in rows.items()}
 
     def _by_task(self, group: Group) -> dict[str, tuple[float, ...]]:
+        """Return the classifier's rounded values by task, for each metric."""
         values = group.values[self.classifier]
         return {metric: tuple(values[metric].round(BY_TASK_DIGITS).tolist()) for metric in METRICS}
 
     def _ranks(self, groups: Mapping[str, Group]) -> dict[str, RankRange]:
-        """The ranks by what each group has, of what the classifier has a number of."""
-        found = {}
-        for by, group in groups.items():
-            row, ranked = group.row(self.classifier), [one for one in group.rows if self._has_number(one)]
+        """Return the rank range in each group where the classifier has a number."""
+        ranks = {}
+        for quantity, group in groups.items():
+            row, ranked = group.row(self.classifier), [entry for entry in group.rows if self._has_number(entry)]
             if row in ranked:
-                # Without an interval, nothing tells them apart.
-                found[by] = row.rank(self.metric) or RankRange(1, len(ranked), len(ranked))
-        return found
+                # Without an interval, the classifiers cannot be distinguished.
+                ranks[quantity] = row.rank(self.metric) or RankRange(1, len(ranked), len(ranked))
+        return ranks
 
     def _has_number(self, row: ClassifierRow) -> bool:
+        """Return whether the row has a mean in the card's metric."""
         return not math.isnan(row.means[self.metric])
 
-    def _baselines(self, group: Group, skill: Group | None) -> tuple[CardBaseline, ...]:
-        found = []
+    def _baselines(self, group: Group, skill_lost: Group | None) -> tuple[CardBaseline, ...]:
+        """Return the accuracy and the share of skill lost of every other classifier."""
+        baselines = []
         for row in group.rows:
             if row.classifier != self.classifier:
-                lost = skill and skill.row(row.classifier)
+                skill_row = skill_lost and skill_lost.row(row.classifier)
                 shares: dict[str, float] = {}
-                if lost:
-                    shares = {m: lost.means[m] for m in METRICS if not math.isnan(lost.means[m])}
-                accuracy: dict[str, float] = {m: row.means[m] for m in METRICS}
+                if skill_row:
+                    shares = {
+                        metric: skill_row.means[metric] for metric in METRICS if not math.isnan(skill_row.means[metric])
+                    }
+                accuracy: dict[str, float] = {metric: row.means[metric] for metric in METRICS}
                 encoder = self.comparison.encoder_names[row.classifier.encoder]
-                found.append(CardBaseline(encoder, without_folders(row.classifier.method), accuracy, shares))
-        return tuple(found)
+                baselines.append(CardBaseline(encoder, without_folders(row.classifier.method), accuracy, shares))
+        return tuple(baselines)
 
     def _tasks(self, group: Group) -> CardTasks:
+        """Describe the task set of a group."""
         digest = group.digests[0]
-        searched = None
-        for one in self.inputs.tasks:
-            if one.digest == digest:
-                searched = one.record.source("features")
+        features_digest = None
+        for task_set in self.inputs.tasks:
+            if task_set.digest == digest:
+                features_digest = task_set.record.source("features")
         seed = group.seeds[0] if group.seeds else None
-        return CardTasks(group.label, digest or UNKNOWN, group.tasks, seed, searched)
+        return CardTasks(group.label, digest or UNKNOWN, group.tasks, seed, features_digest)
 
     def _costs(self, design: Design, loss: Loss, group: Group) -> Iterator[CardCost]:
-        """Give the attributes, or the contexts of supports, that conclusively cost this classifier most."""
+        """Yield the attributes, or contexts of supports, that conclusively cost this classifier the most."""
         costs = self.comparison.costs.get((design, loss.label), {}).get(self.classifier)
         answered = self._answered(group)
         for cost in costs.conclusive[:SHOWN_COSTS] if costs else ():
@@ -207,29 +217,32 @@ class _Making:
             )
 
     def _answered(self, group: Group) -> AnsweredTasks | None:
-        """The answers of this classifier; None where the task set is not there."""
-        tasks = next((one for one in self.inputs.tasks if one.digest == group.digests[0]), None)
+        """Return this classifier's answers, or None if the task set is missing."""
+        tasks = next((candidate for candidate in self.inputs.tasks if candidate.digest == group.digests[0]), None)
         if tasks is None:
             return None
         answers = answers_on(tasks, self.inputs.results).answers
-        return AnsweredTasks(tasks, [one for one in answers if one.classifier == self.classifier])
+        return AnsweredTasks(
+            tasks,
+            [classifier_answers for classifier_answers in answers if classifier_answers.classifier == self.classifier],
+        )
 
 
-def _examples(own: AnsweredTasks, cost: AttributeCost) -> Iterator[CardExample]:
-    """Give the task with this attribute in the support of the class that loses most, where that does worst."""
-    columns = (own.tasks.table.column(name).to_pylist() for name in ("attribute", "label"))
+def _examples(answered: AnsweredTasks, cost: AttributeCost) -> Iterator[CardExample]:
+    """Yield the task where the class that this attribute hurts most does worst with it in its support."""
+    columns = (answered.tasks.table.column(name).to_pylist() for name in ("attribute", "label"))
     rows = [
         row
         for row, (word, label) in enumerate(zip(*columns, strict=True))
         if word in cost.attributes and label == cost.worst_label
     ]
-    accuracy = own.accuracy_by_row()[rows]
+    accuracy = answered.accuracy_by_row()[rows]
     if not rows or np.isnan(accuracy).all():
         return
     row = rows[int(np.nanargmin(accuracy))]
-    shown: dict[str, Any] = own.tasks.table.slice(row, 1).to_pylist()[0]
-    missed = own.answers[0].missed_at(row)
-    queries = shown["query"] if missed is None else [shown["query"][place] for place in missed]
+    example: dict[str, Any] = answered.tasks.table.slice(row, 1).to_pylist()[0]
+    missed_indices = answered.answers[0].missed_at(row)
+    queries = example["query"] if missed_indices is None else [example["query"][index] for index in missed_indices]
     yield CardExample(
-        shown["task"], shown["label"], tuple(shown["support"][:SHOWN_ITEMS]), tuple(queries[:SHOWN_ITEMS])
+        example["task"], example["label"], tuple(example["support"][:SHOWN_ITEMS]), tuple(queries[:SHOWN_ITEMS])
     )

@@ -1,9 +1,9 @@
-"""How often would a page claim something if the words, or contexts, of one's own data meant nothing?
+"""Null check: how often would a report claim an effect if the words or contexts of the data meant nothing?
 
-The items, their features and the tasks stay as they are; words are shuffled between the items of each class, anew for
-each page, and the pages are read as that of the data itself is. They are by the `sampler` interval, widened to what
-shuffled words make: no other is narrower, so a page by another would not claim more. It needs no halves of the data, so
-it is quick.
+Items, features and tasks stay unchanged; words are shuffled between the items of each class, again for each page, and
+every page is read like that of the real data. Pages use the `sampler` interval, widened to the variation under shuffled
+words: no other interval is narrower, so a page with another one would not claim more. The check is fast, since it needs
+no halvings of the data.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from shotproof.results.evaluated import METRICS, Evaluated, check_metric, evalua
 from shotproof.stats.evidence import by_design
 from shotproof.stats.intervals import Covers
 
-RISK = 0.05  # the share of pages that may claim something
+RISK = 0.05  # share of pages that may claim something
 _COVERS: tuple[Covers, ...] = ("sampler",)
-_PAGES = 2  # what random numbers are drawn for; halves and shuffles have others
-_RARE = 0.01  # so many claims, or more, would be by chance
+_PAGES = 2  # key of the random numbers; halvings and shuffles have their own
+_RARE = 0.01  # smallest probability of so many claims by chance that is still sound
 
 
 @dataclass(frozen=True)
 class NullCheck:
-    """Pages of the data with shuffled words.
+    """Claims of report pages made from data with shuffled words.
 
-    pages: how many were made
-    claims: of each page that claims something, its conclusive sentences
+    pages: number of pages
+    claims: conclusive sentences of each page that claims something
     """
 
     pages: int
@@ -48,7 +48,7 @@ class NullCheck:
 
     @property
     def is_sound(self) -> bool:
-        """Return whether so many claims are to be expected by chance if one page in twenty may claim something."""
+        """Return whether this many claims are plausible by chance if one page in twenty may claim something."""
         from scipy import stats
 
         return bool(stats.binom.sf(len(self.claims) - 1, self.pages, RISK) >= _RARE)
@@ -57,20 +57,20 @@ class NullCheck:
 def check_null(
     inputs: Inputs, pages: int = 20, *, metric: str = "acc", seed: int = 0, runtime: Runtime | None = None
 ) -> NullCheck:
-    """Shuffle the words, or contexts, of the items within classes, and read what a page would claim.
+    """Shuffle the words or contexts of items within classes, and collect what a report page would claim.
 
     Args:
-        inputs: a run's folder, read by `shotproof.read`: results, task sets, catalog, features and attributes
-        pages: how many shuffles
-        metric: what statements are by, `acc` or `wacc`
-        seed: of the shuffles
-        runtime: how it is computed
+        inputs: run's folder, read by `shotproof.read`: results, task sets, catalog, features and attributes
+        pages: number of shuffles
+        metric: metric of the statements, `acc` or `wacc`
+        seed: seed of the shuffles
+        runtime: runtime for the evaluation
 
     Returns:
-        The claims, all of which are wrong; about one page in twenty may have one.
+        The claims, all of them false; about one page in twenty may have one.
 
     Raises:
-        InputError: no task set is decided by words or contexts, or what a re-evaluation needs is not there.
+        InputError: no task set depends on words or contexts, or an input for re-evaluation is missing.
 
     Example:
         >>> import shotproof as sp
@@ -88,72 +88,72 @@ def check_null(
     with resolve(runtime):
         inputs = with_placebos(inputs).inputs
         sets = evaluated_sets(inputs.results)
-        missing = missing_inputs(sets, inputs)
-        if missing:
-            raise InputError(f"words cannot be shuffled: {missing}")
-        shuffled = _shuffled(sets, inputs, pages, seed)
-        if not shuffled:
+        missing_reason = missing_inputs(sets, inputs)
+        if missing_reason:
+            raise InputError(f"words cannot be shuffled: {missing_reason}")
+        shuffled_values = _evaluate_pages(sets, inputs, pages, seed)
+        if not shuffled_values:
             raise InputError(
-                "no words to shuffle: expected tasks that attributes or contexts decide, such as fewstab or hard-ood"
+                "no words to shuffle: expected tasks drawn by attributes or contexts, such as fewstab or hard-ood"
             )
         reevaluated = reevaluate(sets, _COVERS, inputs)
     claims = []
     for page in range(pages):
         comparison = compare_sets(
-            [_on_page(one, shuffled, page) for one in sets],
+            [_replace_values(evaluated, shuffled_values, page) for evaluated in sets],
             _COVERS,
             metric=check_metric(metric),
             reevaluated=reevaluated,
         )
-        claimed = tuple(claim for verdict in verdicts(comparison) for claim in _claims(comparison, verdict))
-        if claimed:
-            claims.append(claimed)
+        page_claims = tuple(claim for verdict in verdicts(comparison) for claim in _claims(comparison, verdict))
+        if page_claims:
+            claims.append(page_claims)
     return NullCheck(pages, tuple(claims))
 
 
-def _shuffled(sets: Sequence[Evaluated], inputs: Inputs, pages: int, seed: int) -> dict[Hashable, FloatArray]:
-    """Evaluate all task sets that have placebos with shuffled words: [pages, tasks], as `ShuffledTasks.by_task`."""
+def _evaluate_pages(sets: Sequence[Evaluated], inputs: Inputs, pages: int, seed: int) -> dict[Hashable, FloatArray]:
+    """Evaluate all task sets that have placebos with shuffled words: [pages, tasks], as in `ShuffledTasks.by_task`."""
     values: dict[Hashable, FloatArray] = {}
-    of_pages = int(draws.bits(seed, _PAGES) >> np.uint64(1))  # other shuffles than those that intervals are from
-    for of_design in by_design(sets).values():
-        labels = {one.label: one.origin for one in of_design}
-        for one in of_design:
-            if one.origin.placebo(labels):
-                tasks = inputs.task_set(one.origin.tasks_digest, one.origin.design.catalog)
-                catalog = inputs.catalog(one.origin.design.catalog)
-                # Sets that are matched share the shuffles, by the seed.
+    page_seed = int(draws.bits(seed, _PAGES) >> np.uint64(1))  # shuffles other than those of the intervals
+    for design_sets in by_design(sets).values():
+        origins = {evaluated.label: evaluated.origin for evaluated in design_sets}
+        for evaluated in design_sets:
+            if evaluated.origin.placebo(origins):
+                tasks = inputs.task_set(evaluated.origin.tasks_digest, evaluated.origin.design.catalog)
+                catalog = inputs.catalog(evaluated.origin.design.catalog)
+                # Matched sets share the shuffles, through the seed.
                 values |= evaluate_shuffled(
                     [tasks],
                     catalog,
-                    classifiers_of([one], inputs),
+                    classifiers_of([evaluated], inputs),
                     shuffles=pages,
                     tasks=len(tasks),
-                    seed=of_pages,
+                    seed=page_seed,
                 ).by_task
     return values
 
 
-def _on_page(one: Evaluated, shuffled: Mapping[Hashable, FloatArray], page: int) -> Evaluated:
-    """Put the values with shuffled words in place of a task set's own; a set without words keeps them."""
-    digest = one.origin.tasks_digest
+def _replace_values(evaluated: Evaluated, shuffled: Mapping[Hashable, FloatArray], page: int) -> Evaluated:
+    """Replace a task set's values by those with shuffled words; a set without words keeps its values."""
+    digest = evaluated.origin.tasks_digest
     values = {
         classifier: {
-            metric: own[metric] if (mean := (digest, classifier, metric)) not in shuffled else shuffled[mean][page]
+            metric: own_values[metric] if (key := (digest, classifier, metric)) not in shuffled else shuffled[key][page]
             for metric in METRICS
         }
-        for classifier, own in one.values.items()
+        for classifier, own_values in evaluated.values.items()
     }
-    return replace(one, values=values)
+    return replace(evaluated, values=values)
 
 
 def _claims(comparison: Comparison, verdict: Verdict) -> Iterator[str]:
-    """Say what is conclusive of a task set that words or contexts decide."""
+    """Yield the conclusive statements about a task set that depends on words or contexts."""
     if not verdict.loss.is_shuffled:
         return
-    where = f"on {verdict.loss.label} tasks ({comparison.design_name(verdict.block.design)})"
-    for some, does in ((verdict.losing, "loses"), (verdict.gaining, "does better")):
-        for classifier in some:
-            yield f"{comparison.classifier_title(classifier)} {does} {where}"
-    more = verdict.most[0] if verdict.most else verdict.more
-    if more is not None:
-        yield f"{comparison.classifier_title(more)} loses more than others {where}"
+    location = f"on {verdict.loss.label} tasks ({comparison.design_name(verdict.block.design)})"
+    for classifiers, verb in ((verdict.losing, "loses accuracy"), (verdict.gaining, "does better")):
+        for classifier in classifiers:
+            yield f"{comparison.classifier_title(classifier)} {verb} {location}"
+    largest_loser = verdict.most[0] if verdict.most else verdict.more
+    if largest_loser is not None:
+        yield f"{comparison.classifier_title(largest_loser)} loses more than the others {location}"

@@ -1,4 +1,4 @@
-"""The plan that random results allow, as a pilot: the expected half-width against the number of queries."""
+"""Plans from random results as a pilot: expected half-width of the interval against the number of queries."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ QUERIES = range(1, 31)
 
 @dataclass(frozen=True)
 class PlanCurve:
-    """A plan for one design, from its random tasks, which had `query` queries per class.
+    """Plan for one design, from its random tasks with `query` queries per class.
 
-    classifier: the most accurate one on them
+    classifier: the most accurate classifier on them
     """
 
     design: Design
@@ -32,35 +32,36 @@ class PlanCurve:
 
 
 def plan_curves(comparison: Comparison, inputs: Inputs) -> list[PlanCurve]:
-    """For each design with random tasks of a catalog that is there; none where the results do not allow a plan."""
+    """Plan each design with random tasks of an available catalog; skip those whose results do not allow a plan."""
     catalogs = {catalog.digest: catalog for catalog in inputs.catalogs}
     curves = []
     for block in comparison.blocks:
-        random = next((group for group in block.groups if group.is_random), None)
+        random_group = next((group for group in block.groups if group.is_random), None)
         catalog = catalogs.get(block.design.catalog or "")
-        if random is None or catalog is None or block.design.shot is None:
+        if random_group is None or catalog is None or block.design.shot is None:
             continue
-        best = max(random.rows, key=lambda row: row.means["acc"]).classifier
+        best = max(random_group.rows, key=lambda row: row.means["acc"]).classifier
         pilot = _random_results(inputs, block.design, best)
         try:
-            made = _plan(pilot, best.method, block.design, block.design.shot, catalog)
-        except ShotproofError:  # one query per class, an accuracy that never varies: nothing to plan from
+            curve_plan = _plan(pilot, best.method, block.design, block.design.shot, catalog)
+        except ShotproofError:  # one query per class or constant accuracy: no basis for a plan
             continue
-        curves.append(PlanCurve(block.design, best, block.design.query or 0, made))
+        curves.append(PlanCurve(block.design, best, block.design.query or 0, curve_plan))
     return curves
 
 
 def _random_results(inputs: Inputs, design: Design, classifier: Classifier) -> Results:
-    """The first results of a classifier on the random tasks of a design."""
-    for given in inputs.results:
-        origin = Origin.of(given)
-        same = (origin.design, origin.sampler, origin.encoder) == (design, RANDOM, classifier.encoder)
-        if same and classifier.method in given.methods:
-            return given
-    raise AssertionError("the row was made from one of the results")
+    """Return the first results of a classifier on the random tasks of a design."""
+    for results in inputs.results:
+        origin = Origin.of(results)
+        is_same_origin = (origin.design, origin.sampler, origin.encoder) == (design, RANDOM, classifier.encoder)
+        if is_same_origin and classifier.method in results.methods:
+            return results
+    raise AssertionError("no results for the classifier of this row")
 
 
 def _plan(results: Results, method: str, design: Design, shot: int, catalog: Catalog) -> Plan:
+    """Plan the number of queries from a method's results."""
     pilot = Pilot.of(results)
     sizes = ItemPool.of(catalog.in_split(design.split)).sizes.tolist()
     return plan(pilot.moments(method), shot=shot, way=pilot.way, items=sizes, queries=QUERIES)

@@ -1,4 +1,4 @@
-"""One task on a plane: where its support and its queries lie, by PCA or t-SNE, in several task sets side by side."""
+"""Projection of one task's support and query items onto a plane, by PCA or t-SNE, for several task sets."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from shotproof.tasks.taskset import TaskSet
 
 PROJECTIONS = ("pca", "tsne")
 NO_PROJECTION = "none"
-PAGE_PROJECTIONS = (*PROJECTIONS, NO_PROJECTION)  # what a page may be asked for
-PERPLEXITY = 30.0  # t-SNE's, of tasks that are large enough
+PAGE_PROJECTIONS = (*PROJECTIONS, NO_PROJECTION)  # choices for a report page
+PERPLEXITY = 30.0  # of t-SNE, for tasks that are large enough
 
 
 @dataclass(frozen=True)
 class ProjectedTask:
-    """One task of one set: places [n, 2], the slot of each item's class [n], and whether it is a query [n].
+    """One task of one set: coordinates [n, 2], slot of each item's class [n], and whether the item is a query [n].
 
-    sampler: of the set
-    labels: the classes, by slot
+    sampler: sampler of the set
+    labels: classes, by slot
     """
 
     sampler: str
@@ -43,12 +43,12 @@ class ProjectedTask:
 
 @dataclass(frozen=True)
 class Projection:
-    """The same task of several sets, all on one plane.
+    """Same task of several sets, projected onto one plane.
 
-    encoder: whose features they are
+    encoder: encoder of the features
     how: `pca` or `tsne`
-    task: its number, counted from 0
-    explained: the share of the variance that the plane has (PCA); None of t-SNE, whose distances have no scale
+    task: index of the task, from 0
+    explained: share of the variance in the plane (PCA); None for t-SNE, whose distances have no scale
     """
 
     encoder: str
@@ -61,21 +61,21 @@ class Projection:
 def project_task(
     tasks: TaskSet | Sequence[TaskSet], features: Features, *, task: int = 0, how: str = "pca"
 ) -> Projection:
-    """Lay the items of one task out on a plane; of several task sets, such as iid and ood, on the same plane.
+    """Project the items of one task onto a plane; several task sets, such as iid and ood, share the plane.
 
     Args:
-        tasks: one task set, or several whose tasks belong together
-        features: of one encoder; of maps, the means over their locations
-        task: which task, counted from 0
-        how: `pca`, or `tsne` by scikit-learn, always with the same seed
+        tasks: one task set, or several whose tasks correspond
+        features: features of one encoder; feature maps are averaged over locations
+        task: index of the task, from 0
+        how: `pca`, or `tsne` by scikit-learn with a fixed seed
 
     Returns:
-        A place for every support and query item, with the class of each.
+        Coordinates of every support and query item, with their classes.
 
     Raises:
-        UnknownName: there is no such projection.
-        InputError: there is no such task.
-        Mismatch: the features lack items, or the task has other classes in another set.
+        UnknownName: the projection is unknown.
+        InputError: the task does not exist.
+        Mismatch: the features lack items, or the task has different classes in another set.
         MissingExtra: scikit-learn is not installed.
 
     Example:
@@ -88,36 +88,36 @@ def project_task(
     """
     if how not in PROJECTIONS:
         raise UnknownName("projection", how, PROJECTIONS)
-    given = [tasks] if isinstance(tasks, TaskSet) else list(tasks)
-    rows = [_rows(one, task) for one in given]
-    labels = [[row["label"] for row in of_one] for of_one in rows]
-    for one, found in zip(given, labels, strict=True):
-        if found != labels[0]:
+    task_sets = [tasks] if isinstance(tasks, TaskSet) else list(tasks)
+    rows = [_rows(task_set, task) for task_set in task_sets]
+    labels = [[row["label"] for row in set_rows] for set_rows in rows]
+    for task_set, set_labels in zip(task_sets, labels, strict=True):
+        if set_labels != labels[0]:
             raise Mismatch(
-                f"task {task} has other classes in '{one.record.sampler_name}' than in "
-                f"'{given[0].record.sampler_name}': expected task sets that belong together, such as iid and ood"
+                f"task {task} has other classes in '{task_set.record.sampler_name}' than in "
+                f"'{task_sets[0].record.sampler_name}': expected task sets whose tasks correspond, such as iid and ood"
             )
-    sides = [list(_members(of_one)) for of_one in rows]
-    distinct = sorted({item for of_one in sides for item, _, _ in of_one})
+    members = [list(_members(set_rows)) for set_rows in rows]
+    distinct = sorted({item for set_members in members for item, _, _ in set_members})
     vectors = features.array[features.rows_of(pa.array(distinct, pa.string()))].astype(np.float64)
-    places, explained = _PLANES[how](vectors)
-    place_of = dict(zip(distinct, places, strict=True))
+    positions, explained = _PLANES[how](vectors)
+    position_of = dict(zip(distinct, positions, strict=True))
     projected = [
         ProjectedTask(
-            one.record.sampler_name,
+            task_set.record.sampler_name,
             names,
-            [item for item, _, _ in of_one],
-            np.array([place_of[item] for item, _, _ in of_one]),
-            np.array([slot for _, slot, _ in of_one]),
-            np.array([query for _, _, query in of_one]),
+            [item for item, _, _ in set_members],
+            np.array([position_of[item] for item, _, _ in set_members]),
+            np.array([slot for _, slot, _ in set_members]),
+            np.array([query for _, _, query in set_members]),
         )
-        for one, names, of_one in zip(given, labels, sides, strict=True)
+        for task_set, names, set_members in zip(task_sets, labels, members, strict=True)
     ]
     return Projection(features.name, how, task, projected, explained)
 
 
 def check_projection(projection: str) -> None:
-    """Refuse a projection that there is not, and t-SNE without scikit-learn."""
+    """Raise an error if the projection is unknown, or is t-SNE and scikit-learn is not installed."""
     if projection not in PAGE_PROJECTIONS:
         raise UnknownName("projection", projection, PAGE_PROJECTIONS)
     if projection == "tsne" and find_spec("sklearn") is None:
@@ -125,59 +125,62 @@ def check_projection(projection: str) -> None:
 
 
 def _rows(tasks: TaskSet, task: int) -> list[dict[str, Any]]:
+    """Return the rows of one task. Raise InputError if it does not exist."""
     if not 0 <= task < len(tasks):
-        raise InputError(f"task {task}: expected one of 0 to {len(tasks) - 1}, the set has {len(tasks)} tasks")
+        raise InputError(f"task {task}: expected one of 0 to {len(tasks) - 1} (the set has {len(tasks)} tasks)")
     start, end = tasks.starts[task : task + 2]
     rows: list[dict[str, Any]] = tasks.table.slice(int(start), int(end - start)).to_pylist()
     return rows
 
 
 def _members(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[str, int, bool]]:
-    """Each item of a task, the slot of its class, and whether it is a query."""
+    """Yield each item of a task, the slot of its class, and whether it is a query."""
     for slot, row in enumerate(rows):
         for side in ("support", "query"):
             yield from ((item, slot, side == "query") for item in row[side])
 
 
 def _pca(vectors: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], float]:
-    """The two directions of the largest variance, each turned so that its largest part is positive."""
+    """Project onto the first two principal components, with the sign that makes each one's largest loading positive."""
     centered = vectors - vectors.mean(axis=0)
-    left, lengths, right = np.linalg.svd(centered, full_matrices=False)
-    places = np.zeros((len(vectors), 2))
-    kept = min(2, len(lengths))
-    signs = np.sign(right[np.arange(kept), np.abs(right[:kept]).argmax(axis=1)])
-    places[:, :kept] = left[:, :kept] * lengths[:kept] * signs
-    total = float((lengths**2).sum())
-    return places, float((lengths[:2] ** 2).sum()) / total if total else 1.0
+    left_vectors, singular_values, right_vectors = np.linalg.svd(centered, full_matrices=False)
+    positions = np.zeros((len(vectors), 2))
+    n_components = min(2, len(singular_values))
+    signs = np.sign(right_vectors[np.arange(n_components), np.abs(right_vectors[:n_components]).argmax(axis=1)])
+    positions[:, :n_components] = left_vectors[:, :n_components] * singular_values[:n_components] * signs
+    total = float((singular_values**2).sum())
+    return positions, float((singular_values[:2] ** 2).sum()) / total if total else 1.0
 
 
 def _tsne(vectors: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], None]:
+    """Embed by t-SNE, started from the PCA projection."""
     try:
         from sklearn.manifold import TSNE
     except ImportError as error:
         raise MissingExtra("projection 'tsne'", "sklearn") from error
     perplexity = min(PERPLEXITY, (len(vectors) - 1) / 3)
-    # The start is given, as scikit-learn's own PCA fails on vectors of one dimension.
+    # Pass the start: scikit-learn's own PCA fails on one-dimensional vectors.
     start, _ = _pca(vectors)
     spread = start[:, 0].std() or 1.0
-    made = TSNE(perplexity=perplexity, init=(start / spread * 1e-4).astype(np.float32), random_state=0, n_jobs=1)
-    places: npt.NDArray[np.float64] = made.fit_transform(vectors).astype(np.float64)
-    return places, None
+    tsne = TSNE(perplexity=perplexity, init=(start / spread * 1e-4).astype(np.float32), random_state=0, n_jobs=1)
+    positions: npt.NDArray[np.float64] = tsne.fit_transform(vectors).astype(np.float64)
+    return positions, None
 
 
 _PLANES: dict[str, Any] = {"pca": _pca, "tsne": _tsne}
 
 
 IID, OTHERS = "iid", ("ood", "hard-ood")
-SHOWN = 4  # projections in all
+SHOWN = 4  # maximum number of projections
 
 
 def shift_projections(inputs: Inputs, how: str) -> list[Projection]:
-    """The iid task of median accuracy beside the same task of ood, for each encoder, of the largest number of shots.
+    """Project the iid task of median accuracy and its ood counterpart, for each encoder, at the most shots.
 
-    Without ood tasks, hard-ood ones; none where iid tasks, others of the same supports, or features are missing.
+    hard-ood tasks replace missing ood tasks; empty if iid tasks, ood tasks with the same supports, or features are
+    missing.
     """
-    pair = _matched(inputs.tasks)
+    pair = _find_matched_sets(inputs.tasks)
     if pair is None or not inputs.results:
         return []
     answered = answers_on(pair[0], inputs.results)
@@ -185,24 +188,25 @@ def shift_projections(inputs: Inputs, how: str) -> list[Projection]:
         return []
     task = choose_tasks(answered, 1)[0].position
     sides = [tasks.table.column(side) for tasks in pair for side in ("support", "query")]
-    wanted = {item for side in sides for item in pc.list_flatten(side).to_pylist()}
-    # Whole networks rather than their stages, of which there are many.
-    whole = [one for one in inputs.features if not _is_stage(one)] or list(inputs.features)
-    having = [one for one in whole if wanted <= set(one.table.column("item").to_pylist())]
-    return [project_task(pair, one, task=task, how=how) for one in having[:SHOWN]]
+    task_items = {item for side in sides for item in pc.list_flatten(side).to_pylist()}
+    # Prefer whole networks to their stages, of which there are many.
+    whole_networks = [features for features in inputs.features if not _is_stage(features)] or list(inputs.features)
+    complete = [features for features in whole_networks if task_items <= set(features.table.column("item").to_pylist())]
+    return [project_task(pair, features, task=task, how=how) for features in complete[:SHOWN]]
 
 
-def _matched(tasks: Sequence[TaskSet]) -> tuple[TaskSet, TaskSet] | None:
-    """A set of iid tasks and one of others that are paired with it, of the most shots."""
-    for iid in sorted(tasks, key=lambda one: -(one.record.shot or 0)):
+def _find_matched_sets(tasks: Sequence[TaskSet]) -> tuple[TaskSet, TaskSet] | None:
+    """Return iid tasks and the shifted tasks paired with them, with the most shots."""
+    for iid in sorted(tasks, key=lambda task_set: -(task_set.record.shot or 0)):
         if iid.record.sampler_name == IID:
             for name in OTHERS:
-                for other in tasks:
-                    if other.record.sampler_name == name and other.match == iid.match and len(other) == len(iid):
-                        return iid, other
+                for shifted in tasks:
+                    if shifted.record.sampler_name == name and shifted.match == iid.match and len(shifted) == len(iid):
+                        return iid, shifted
     return None
 
 
 def _is_stage(features: Features) -> bool:
+    """Return whether the features are those of one stage of a network."""
     encoder = features.record.encoder
     return encoder is not None and encoder.options.get("stage") is not None

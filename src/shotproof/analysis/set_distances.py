@@ -1,4 +1,4 @@
-"""How far two sets of features are apart: maximum mean discrepancy, and the cosine of their centroids.
+"""Distances between two sets of features: maximum mean discrepancy, and the cosine of their centroids.
 
 SpurAudio, appendix J (Fig. 14).
 """
@@ -24,16 +24,16 @@ from shotproof.features.features import Features
 BLOCK = 1024
 MEDIAN_POINTS = 2000
 
-_MEDIAN, _PERMUTATION = 1, 2  # what a random number is drawn for
+_MEDIAN, _PERMUTATION = 1, 2  # keys of the random numbers
 
 
 @dataclass(frozen=True)
 class Distance:
-    """Two sets of features: `label` None is all of them.
+    """Distance between two sets of features, of one class or overall (`label` None).
 
-    `mmd2` is the unbiased estimate of the squared discrepancy, which is below zero about half the time for equal
-    distributions; `mmd` its root, 0 where there is none. `p_value` is that of the permutation test that both sets come
-    from one distribution, NaN without permutations. `bandwidth` is sigma of the kernel exp(-|x - y|^2 / (2 sigma^2)).
+    `mmd2` is the unbiased estimate of the squared discrepancy, which is negative about half the time for equal
+    distributions; `mmd` is its root, or 0 if it is negative. `p_value` is from the permutation test that both sets come
+    from one distribution; NaN without permutations. `bandwidth` is sigma of the kernel exp(-|x - y|^2 / (2 sigma^2)).
     """
 
     label: str | None
@@ -46,9 +46,9 @@ class Distance:
     centroid_cosine: float
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values; a p-value that was not asked for is null."""
-        found = asdict(self)
-        return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in found.items()}
+        """Convert to plain values; a p-value that was not computed is null."""
+        values = asdict(self)
+        return {key: None if isinstance(value, float) and math.isnan(value) else value for key, value in values.items()}
 
 
 def distance(
@@ -61,27 +61,27 @@ def distance(
     seed: int = 0,
     runtime: Runtime | None = None,
 ) -> Distance:
-    """How far features are from reference features.
+    """Compute the distance of features from reference features.
 
-    The kernel matrix is made a block of rows at a time, once for all permutations, and never held as a whole.
+    The kernel matrix is computed one block of rows at a time, once for all permutations, and is never stored in full.
 
     Args:
-        features: [n, d]
-        reference: [m, d]
-        label: of the class that both are of, for the record
-        bandwidth: of the kernel; None is the median distance of all features
-        permutations: for the test that both come from one distribution; 0 for none
-        seed: of the permutations
-        runtime: how it is computed; None is the current one
+        features: features, [n, d]
+        reference: reference features, [m, d]
+        label: class of both, stored in the result
+        bandwidth: bandwidth of the kernel; None means the median distance of all features
+        permutations: number of permutations of the test; 0 means no test
+        seed: seed of the permutations
+        runtime: runtime for the computation; None means the current one
 
     Returns:
         The discrepancy with its p-value, and the cosine of the centroids.
 
     Raises:
-        InputError: unequal dimensions, or fewer than two features on a side.
+        InputError: dimensions differ, or a side has fewer than two features.
     """
     n, m = len(features), len(reference)
-    where = f" of class '{label}'" if label is not None else ""
+    of_class = f" of class '{label}'" if label is not None else ""
     if features.shape[1] != reference.shape[1]:
         raise InputError(
             f"geometry: the features have {features.shape[1]} dimensions, the reference has {reference.shape[1]}: "
@@ -90,18 +90,20 @@ def distance(
     PERMUTATIONS.check("geometry: permutations", permutations)
     SEED.check("geometry: seed", seed)
     if n < 2 or m < 2:
-        raise InputError(f"geometry: {n} features{where} against {m}: a discrepancy needs two or more on each side")
+        raise InputError(
+            f"geometry: {n} features{of_class} against {m}: the discrepancy needs at least two on each side"
+        )
     both = np.concatenate([features, reference]).astype(np.float64)
     centroids = both[:n].mean(axis=0), both[n:].mean(axis=0)
-    both -= both.mean(axis=0)  # distances by inner products lose fewer digits near the origin
+    both -= both.mean(axis=0)  # distances from inner products are more precise near the origin
     sigma = median_distance(both, seed) if bandwidth is None else bandwidth
     if not sigma > 0:
-        why = " (half of the features are the same)" if bandwidth is None else ""
-        raise InputError(f"geometry: bandwidth {sigma:g}{where}: expected above 0{why}")
-    first = _memberships(n, n + m, permutations, seed)
-    found = _discrepancies(both, first, sigma, resolve(runtime))
-    observed, permuted = float(found[0]), found[1:]
-    # Rounding must not make a permutation that equals the data look smaller than it.
+        reason = " (at least half of the pairs of features are identical)" if bandwidth is None else ""
+        raise InputError(f"geometry: bandwidth {sigma:g}{of_class}: expected a number above 0{reason}")
+    memberships = _memberships(n, n + m, permutations, seed)
+    discrepancies = _discrepancies(both, memberships, sigma, resolve(runtime))
+    observed, permuted = float(discrepancies[0]), discrepancies[1:]
+    # With rounding, a permutation equal to the data must still count as large.
     as_far = int((permuted >= observed - 1e-12).sum())
     return Distance(
         label,
@@ -117,15 +119,15 @@ def distance(
 
 @dataclass(frozen=True)
 class Distances:
-    """All features against all of the reference, and class by class; `left_out` are classes not in both, or too few."""
+    """Distances overall and per class; `left_out` lists classes that are not in both sets or have too few features."""
 
     overall: Distance
     classes: list[Distance]
     left_out: list[str]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        rows = [one.to_json() for one in self.classes]
+        """Convert to plain values."""
+        rows = [class_distance.to_json() for class_distance in self.classes]
         return {"overall": self.overall.to_json(), "classes": rows, "left_out": self.left_out}
 
 
@@ -140,21 +142,21 @@ def feature_distances(
     seed: int = 0,
     runtime: Runtime | None = None,
 ) -> Distances:
-    """The distance to a reference set; where both catalogs are given, of the classes that they share too.
+    """Compute the distance to a reference set and, if both catalogs are given, for each class they share.
 
     Args:
-        features, reference: of one encoder
-        catalog, reference_catalog: of the features and of the reference; items that a catalog lacks are left out
-        bandwidth: of the kernel; None is the median distance of all features
-        permutations: for the test that both come from one distribution; 0 for none
-        seed: of the permutations
-        runtime: how it is computed; None is the current one
+        features, reference: features of one encoder
+        catalog, reference_catalog: catalogs of the two; items that a catalog lacks are left out
+        bandwidth: bandwidth of the kernel; None means the median distance of all features
+        permutations: number of permutations of the test; 0 means no test
+        seed: seed of the permutations
+        runtime: runtime for the computation; None means the current one
 
     Returns:
-        The distance of all, and per class.
+        The distances overall and per class.
 
     Raises:
-        InputError: unequal dimensions, or fewer than two features on a side.
+        InputError: dimensions differ, or a side has fewer than two features.
 
     Example:
         >>> import numpy as np
@@ -164,20 +166,20 @@ def feature_distances(
         True
     """
     measure = partial(distance, bandwidth=bandwidth, permutations=permutations, seed=seed, runtime=runtime)
-    array, labels = _labeled(features, catalog)
-    others, other_labels = _labeled(reference, reference_catalog)
+    array, labels = _arrays_and_labels(features, catalog)
+    reference_array, reference_labels = _arrays_and_labels(reference, reference_catalog)
     classes, left_out = [], []
-    for label in sorted({*labels, *other_labels} if catalog and reference_catalog else ()):
-        own, theirs = array[labels == label], others[other_labels == label]
-        if min(len(own), len(theirs)) < 2:
+    for label in sorted({*labels, *reference_labels} if catalog and reference_catalog else ()):
+        class_features, class_reference = array[labels == label], reference_array[reference_labels == label]
+        if min(len(class_features), len(class_reference)) < 2:
             left_out.append(str(label))
         else:
-            classes.append(measure(own, theirs, label=str(label)))
-    return Distances(measure(array, others), classes, left_out)
+            classes.append(measure(class_features, class_reference, label=str(label)))
+    return Distances(measure(array, reference_array), classes, left_out)
 
 
-def _labeled(features: Features, catalog: Catalog | None) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """The values, [n, d], of the catalog's items or of all, and their labels, [n]."""
+def _arrays_and_labels(features: Features, catalog: Catalog | None) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Return the values [n, d] of the catalog's items, or of all items, and their labels [n]."""
     if catalog is None:
         return features.array, np.full(len(features), "")
     labels = catalog.table.column("label").to_numpy(zero_copy_only=False)
@@ -185,44 +187,46 @@ def _labeled(features: Features, catalog: Catalog | None) -> tuple[npt.NDArray[A
 
 
 def median_distance(features: FloatArray, seed: int = 0, points: int = MEDIAN_POINTS) -> float:
-    """The median Euclidean distance between different rows of [n, d]; of `points` of them where there are more."""
+    """Compute the median Euclidean distance between rows of [n, d], over a sample of at most `points` rows."""
     from scipy.spatial.distance import pdist
 
-    chosen = np.argsort(bits(seed, _MEDIAN, np.arange(len(features))), kind="stable")[:points]
-    return float(np.median(pdist(features[np.sort(chosen)])))
+    sampled_rows = np.argsort(bits(seed, _MEDIAN, np.arange(len(features))), kind="stable")[:points]
+    return float(np.median(pdist(features[np.sort(sampled_rows)])))
 
 
-def _memberships(first: int, count: int, permutations: int, seed: int) -> FloatArray:
-    """1 for the rows of the first set, else 0, [count, 1 + permutations]: as given, then permuted."""
+def _memberships(n_first: int, count: int, permutations: int, seed: int) -> FloatArray:
+    """Return 1 for rows of the first set, else 0, [count, 1 + permutations]: the observed sets, then permutations."""
     random = bits(seed, _PERMUTATION, np.arange(permutations)[:, None], np.arange(count))
     order = np.argsort(random, axis=1, kind="stable")
     members = np.zeros((1 + permutations, count))
-    members[0, :first] = 1
-    np.put_along_axis(members[1:], order[:, :first], 1.0, axis=1)
+    members[0, :n_first] = 1
+    np.put_along_axis(members[1:], order[:, :n_first], 1.0, axis=1)
     return np.ascontiguousarray(members.T)
 
 
 def _discrepancies(features: FloatArray, members: FloatArray, sigma: float, runtime: Runtime) -> FloatArray:
-    """The unbiased squared discrepancy between members and the others, [permutations]."""
+    """Compute the unbiased squared discrepancy between members and non-members, [permutations]."""
     count = len(features)
     squares = np.einsum("nd,nd->n", features, features)
     within = np.zeros(members.shape[1])  # sum of the kernel over pairs of members
-    touching = np.zeros(members.shape[1])  # over pairs whose first is a member
+    from_members = np.zeros(members.shape[1])  # sum of the kernel over pairs whose first element is a member
     total = 0.0
     with runtime.progress_bar("comparing distributions", count) as advance:
         for start in range(0, count, BLOCK):
             rows = slice(start, start + BLOCK)
             gaps = squares[rows, None] + squares[None] - 2 * features[rows] @ features.T
             kernel = np.exp(np.maximum(gaps, 0) / (-2 * sigma**2))
-            kernel[np.arange(len(kernel)), np.arange(start, start + len(kernel))] = 0  # a pair with itself
+            kernel[np.arange(len(kernel)), np.arange(start, start + len(kernel))] = (
+                0  # exclude pairs of a row with itself
+            )
             within += np.einsum("np,np->p", members[rows], kernel @ members)
             from_row = kernel.sum(axis=1)
-            touching += from_row @ members[rows]
+            from_members += from_row @ members[rows]
             total += float(from_row.sum())
             advance(len(kernel))
     n = float(members[:, 0].sum())
     m = count - n
-    across = touching - within
-    others = total - 2 * touching + within
-    found: FloatArray = within / (n * (n - 1)) + others / (m * (m - 1)) - 2 * across / (n * m)
-    return found
+    across = from_members - within
+    within_others = total - 2 * from_members + within
+    discrepancies: FloatArray = within / (n * (n - 1)) + within_others / (m * (m - 1)) - 2 * across / (n * m)
+    return discrepancies

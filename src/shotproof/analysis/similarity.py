@@ -25,9 +25,9 @@ FloatArray = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, repr=False)
 class Similarity(Tabular):
-    """One row per item: `item`, `concept`, `context`, `m_ce` (to the concept's name) and `m_te` (to the context's).
+    """Similarity table with one row per item: `item`, `concept`, `context`, `m_ce` and `m_te`.
 
-    `m_te` is null where an item has no context.
+    `m_ce` is the cosine to the concept's name and `m_te` that to the context's name, null if an item has no context.
     """
 
     KIND, REQUIRED, RECORD = "similarity", REQUIRED, SimilarityRecord
@@ -44,40 +44,40 @@ class Similarity(Tabular):
 
     @cached_property
     def concepts(self) -> pa.Table:
-        """One row per concept: `concept`, `items`, and the means of `m_ce` and `m_te`."""
-        counted = self.table.group_by("concept", use_threads=False).aggregate(
+        """Return one row per concept: `concept`, `items`, and the means of `m_ce` and `m_te`."""
+        grouped = self.table.group_by("concept", use_threads=False).aggregate(
             [([], "count_all"), *((name, "mean") for name in MEASURES)]
         )
-        return counted.rename_columns(["concept", "items", *MEASURES]).sort_by("concept")
+        return grouped.rename_columns(["concept", "items", *MEASURES]).sort_by("concept")
 
     @cached_property
     def overall(self) -> dict[str, float | int | None]:
-        """`items`, and the means of `m_ce` and `m_te` over all of them (MetaCoCo, Table 1 and Fig. 2)."""
+        """Return `items` and the means of `m_ce` and `m_te` over all of them (MetaCoCo, Table 1 and Fig. 2)."""
         means = {name: pc.mean(self.table.column(name)).as_py() for name in MEASURES}
         return {"items": self.table.num_rows, **means}
 
     def to_json(self) -> dict[str, Any]:
-        """The means, overall and by concept, and what they were made from."""
+        """Convert the means, overall and by concept, and their provenance to plain values."""
         return {**self.overall, "concepts": self.concepts.to_pylist(), **self.record.to_meta()}
 
 
 def measure_similarity(
     catalog: Catalog, images: Features, texts: Features, context_column: str | None = "context"
 ) -> Similarity:
-    """How near items are to the names of their concepts and of their contexts.
+    """Measure how similar items are to the names of their concepts and contexts.
 
     Args:
         catalog: the items
-        images: their embeddings
+        images: embeddings of the items
         texts: embeddings of words, which are its items: all labels and contexts
-        context_column: the column of contexts; None measures concepts only
+        context_column: name of the column of contexts; None measures concepts only
 
     Returns:
         The cosines, one row per item.
 
     Raises:
-        Mismatch: the two embeddings have unequal dimensions.
-        InputError: the texts lack a word, or an embedding has no direction.
+        Mismatch: the two embeddings differ in dimension.
+        InputError: the texts lack a word, or an embedding is zero.
 
     Example:
         >>> import numpy as np
@@ -91,8 +91,8 @@ def measure_similarity(
     """
     if images.array.shape[1] != texts.array.shape[1]:
         raise Mismatch(
-            f"images have {images.array.shape[1]} dimensions and texts {texts.array.shape[1]}: expected one space for "
-            "both, as a two-tower model has after its projections"
+            f"images have {images.array.shape[1]} dimensions and texts {texts.array.shape[1]}: expected one "
+            "shared space, such as the projected embeddings of a two-tower model"
         )
     contexts: list[str | None] = [None] * len(catalog)
     if context_column is not None:
@@ -100,16 +100,16 @@ def measure_similarity(
     concepts = catalog.table.column("label").to_pylist()
     row_of = {word: row for row, word in enumerate(texts.table.column("item").to_pylist())}
     items = catalog.table.column("item")
-    vectors = _directions(images.array[images.rows_of(items)], "image", items.to_pylist())
-    words = _directions(texts.array, "text", list(row_of))
+    vectors = _normalize(images.array[images.rows_of(items)], "image", items.to_pylist())
+    word_vectors = _normalize(texts.array, "text", list(row_of))
     columns = {
         "item": items,
         "concept": pa.array(concepts, pa.string()),
         "context": pa.array(contexts, pa.string()),
-        "m_ce": pa.array(_cosines(vectors, words, concepts, row_of)),
-        "m_te": pa.array(_cosines(vectors, words, contexts, row_of), pa.float64(), from_pandas=True),
+        "m_ce": pa.array(_cosines(vectors, word_vectors, concepts, row_of)),
+        "m_te": pa.array(_cosines(vectors, word_vectors, contexts, row_of), pa.float64(), from_pandas=True),
     }
-    towers = texts.record.encoder.options if texts.record.encoder else {}
+    text_options = texts.record.encoder.options if texts.record.encoder else {}
     record = SimilarityRecord(
         sources={
             "catalog": Source(catalog.digest, catalog.record.name),
@@ -117,37 +117,39 @@ def measure_similarity(
             "texts": Source(texts.digest, texts.name),
         },
         images=images.name,
-        model=towers.get("model"),
-        template=towers.get("template"),
+        model=text_options.get("model"),
+        template=text_options.get("template"),
         context_column=context_column,
     )
     return Similarity(pa.table(columns), record)
 
 
 def words_of(catalog: Catalog, context_column: str | None = "context") -> list[str]:
-    """All labels and contexts, sorted: the words whose embeddings are needed."""
+    """Return all labels and contexts, sorted: the words whose embeddings are needed."""
     contexts = [] if context_column is None else contexts_of(catalog, context_column)
     return sorted({*catalog.table.column("label").to_pylist(), *(context for context in contexts if context)})
 
 
-def _cosines(vectors: FloatArray, words: FloatArray, names: list[str | None], row_of: dict[str, int]) -> FloatArray:
-    """The cosine of each item with its name's word, [items]; not a number where it has no name."""
+def _cosines(
+    vectors: FloatArray, word_vectors: FloatArray, names: list[str | None], row_of: dict[str, int]
+) -> FloatArray:
+    """Compute the cosine of each item with its name's embedding, [items]; NaN if it has no name."""
     for name in sorted({name for name in names if name is not None} - row_of.keys()):
         raise InputError(f"the texts lack the word '{name}'{did_you_mean(name, row_of)}")
-    known = np.array([name is not None for name in names])
+    has_name = np.array([name is not None for name in names])
     rows = [row_of[name] for name in names if name is not None]
     cosines = np.full(len(names), np.nan)
-    cosines[known] = np.einsum("ij,ij->i", vectors[known], words[rows])
+    cosines[has_name] = np.einsum("ij,ij->i", vectors[has_name], word_vectors[rows])
     return cosines
 
 
-def _directions(values: npt.NDArray[Any], what: str, names: list[str]) -> FloatArray:
-    """Vectors [n, d] at length 1."""
-    wide = values.astype(np.float64)
-    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
-    if not lengths.all():
+def _normalize(values: npt.NDArray[Any], kind: str, names: list[str]) -> FloatArray:
+    """Normalize vectors [n, d] to unit length."""
+    vectors = values.astype(np.float64)
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not norms.all():
         raise InputError(
-            f"the {what} '{names[int(np.argmin(lengths))]}' has an embedding of zeros: it has no direction"
+            f"the {kind} '{names[int(np.argmin(norms))]}' has an embedding of zeros, which has no direction"
         )
-    directions: FloatArray = wide / lengths
-    return directions
+    normalized: FloatArray = vectors / norms
+    return normalized

@@ -1,4 +1,4 @@
-"""Do tasks that are hard for one encoder stay hard for others? All encoders and methods on both sets of tasks.
+"""Transfer of hard tasks: whether tasks that are hard for one encoder stay hard for other encoders and methods.
 
 table = transfer([hard], random, [features_a, features_b], ["ncc", "logistic"])
 """
@@ -26,7 +26,7 @@ from shotproof.tasks.taskset import TaskSet
 class TransferRow:
     """One classifier on a set of hard tasks and on the reference, by metric, in percent.
 
-    drop: the reference minus the hard tasks, in points
+    drop: reference minus hard tasks, in points
     own: whether the tasks were extracted with this classifier's encoder
     """
 
@@ -41,9 +41,9 @@ class TransferRow:
 class TransferTable:
     """All classifiers on one set of hard tasks.
 
-    sampler, reference: the spellings of the samplers of the hard tasks and of the reference
-    extracted_with: the encoder whose features the sampler was given, where these are among the ones given here
-    paired: whether drops are taken task by task, since both sets have the same queries
+    sampler, reference: spellings of the samplers of the hard tasks and of the reference
+    extracted_with: encoder whose features the sampler used, if it is among those compared
+    paired: whether drops are computed task by task, since both sets have the same queries
     """
 
     sampler: str
@@ -55,7 +55,7 @@ class TransferTable:
     rows: list[TransferRow]
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values, in percent and points; an interval that cannot be given is null."""
+        """Convert to plain values, in percent and points; an unavailable interval is null."""
         return {
             "unit": "percent points",
             "interval": "sampler",
@@ -83,20 +83,20 @@ def transfer(
 
     Args:
         tasks: sets of hard tasks
-        against: the reference, best random tasks with the same queries
-        features: one per encoder
-        methods: all that `evaluate` takes
-        level: of the intervals
-        seed: for methods that draw
-        runtime: how it is computed; None is the current one
+        against: reference set, ideally random tasks with the same queries
+        features: features, one per encoder
+        methods: methods, as accepted by `evaluate`
+        level: confidence level of the intervals
+        seed: seed of methods that use random numbers
+        runtime: runtime for the evaluation; None means the current one
 
     Returns:
         One table per set of hard tasks; and the results, first those on the reference, one per encoder, then those on
         each set.
 
     Raises:
-        InputError: no tasks or no features, or two encoders of one name.
-        Mismatch: sets of unequal designs, or sets with the same queries and unequal numbers of tasks.
+        InputError: no tasks or no features, or two encoders with the same name.
+        Mismatch: sets of different designs, or sets with the same queries and different numbers of tasks.
 
     Example:
         >>> import shotproof as sp
@@ -111,33 +111,39 @@ def transfer(
     check_level(level)
     if not tasks or not features:
         raise InputError(f"no {'features' if tasks else 'tasks'}: transfer needs at least one of each")
-    names = [one.name for one in features]
+    names = [encoder_features.name for encoder_features in features]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"two features are of an encoder named '{name}': results are told apart by that name")
-    for one in tasks:
-        _require_comparable(one, against)
-    chosen = list(methods)
+            raise InputError(
+                f"two features have an encoder named '{name}': names must differ to distinguish the results"
+            )
+    for task_set in tasks:
+        _require_comparable(task_set, against)
+    method_list = list(methods)
     evaluated = [
-        [evaluate(given, one, chosen, seed=seed, runtime=runtime) for one in features] for given in (against, *tasks)
+        [evaluate(task_set, encoder_features, method_list, seed=seed, runtime=runtime) for encoder_features in features]
+        for task_set in (against, *tasks)
     ]
     tables = [
-        _table(given, against, features, list(zip(evaluated[0], results, strict=True)), level)
-        for given, results in zip(tasks, evaluated[1:], strict=True)
+        _table(task_set, against, features, list(zip(evaluated[0], results, strict=True)), level)
+        for task_set, results in zip(tasks, evaluated[1:], strict=True)
     ]
-    return tables, [one for results in evaluated for one in results]
+    return tables, [set_results for results in evaluated for set_results in results]
 
 
 def _require_comparable(tasks: TaskSet, against: TaskSet) -> None:
-    designs = [design_of(given.record, given.record.way, given.record.query) for given in (tasks, against)]
+    """Raise Mismatch if two task sets cannot be compared."""
+    designs = [design_of(task_set.record, task_set.record.way, task_set.record.query) for task_set in (tasks, against)]
     if tasks.record.sampler and against.record.sampler and designs[0] != designs[1]:
-        told = [
-            f"{given.record.sampler} tasks ({design.shape})"
-            for given, design in zip((tasks, against), designs, strict=True)
+        descriptions = [
+            f"{task_set.record.sampler} tasks ({design.shape})"
+            for task_set, design in zip((tasks, against), designs, strict=True)
         ]
-        raise Mismatch(f"{' and '.join(told)} cannot be compared: expected one catalog, split, way, shot and query")
+        raise Mismatch(
+            f"{' and '.join(descriptions)} cannot be compared: expected the same catalog, split, way, shot and query"
+        )
     if tasks.match == against.match and len(tasks) != len(against):
-        raise Mismatch(f"sets of {len(against)} and of {len(tasks)} tasks cannot be paired")
+        raise Mismatch(f"sets of {len(against)} and {len(tasks)} tasks with the same queries cannot be paired")
 
 
 def _table(
@@ -147,32 +153,36 @@ def _table(
     results: Sequence[tuple[Results, Results]],
     level: float,
 ) -> TransferTable:
-    extracted = tasks.record.source("features")
+    """Build the table of one set of hard tasks."""
+    extracted_digest = tasks.record.source("features")
     paired = tasks.match == against.match
     rows = []
-    for one, on_both in zip(features, results, strict=True):
-        for method in on_both[0].methods:
-            reference, hard = (values_of(given, method) for given in on_both)
+    for encoder_features, results_pair in zip(features, results, strict=True):
+        for method in results_pair[0].methods:
+            reference, hard = (values_of(set_results, method) for set_results in results_pair)
             rows.append(
                 TransferRow(
-                    Classifier(one.name, method),
-                    one.digest == extracted,
+                    Classifier(encoder_features.name, method),
+                    encoder_features.digest == extracted_digest,
                     {metric: sampler_interval(reference[metric], level) for metric in METRICS},
                     {metric: sampler_interval(hard[metric], level) for metric in METRICS},
                     {metric: gap_interval(reference[metric], hard[metric], level, paired=paired) for metric in METRICS},
                 )
             )
-    encoder = next((one.name for one in features if one.digest == extracted), None)
-    sampler, usual = (str(given.record.sampler or UNKNOWN) for given in (tasks, against))
-    return TransferTable(sampler, usual, len(tasks), encoder, paired, level, rows)
+    encoder = next(
+        (encoder_features.name for encoder_features in features if encoder_features.digest == extracted_digest), None
+    )
+    sampler, reference_sampler = (str(task_set.record.sampler or UNKNOWN) for task_set in (tasks, against))
+    return TransferTable(sampler, reference_sampler, len(tasks), encoder, paired, level, rows)
 
 
 def _row_json(row: TransferRow) -> dict[str, Any]:
+    """Convert a row to plain values."""
     sides = {"reference": row.reference, "hard": row.hard, "drop": row.drop}
     numbers: dict[str, Any] = {}
     for metric in METRICS:
         for side, intervals in sides.items():
-            one = intervals[metric]
-            numbers[f"{metric}_{side}"] = one.mean
-            numbers[f"{metric}_{side}_low"], numbers[f"{metric}_{side}_high"] = one.bounds or (None, None)
+            interval = intervals[metric]
+            numbers[f"{metric}_{side}"] = interval.mean
+            numbers[f"{metric}_{side}_low"], numbers[f"{metric}_{side}_high"] = interval.bounds or (None, None)
     return {"encoder": row.classifier.encoder, "method": row.classifier.method, "own": row.own, **numbers}

@@ -35,7 +35,7 @@ def test_what_a_file_that_a_record_names_holds_is_not_repeated(tmp_path: Path, s
     drawing = Drawing.of(naming(file), Inputs(trust=True))
     with pytest.raises(Mismatch) as refused:
         drawing.draw(draw_data()[0], seed=0, tasks=4)
-    assert str(refused.value) == f"the semantic tasks cannot be drawn anew: {file} does not fit the data"
+    assert str(refused.value) == f"the semantic tasks cannot be drawn again: {file} does not match the data"
     assert refused.value.__cause__ is None
 
 

@@ -120,7 +120,7 @@ def test_recordings_are_not_called_images(make_data: Callable[..., Data]) -> Non
 def test_bad_input_is_named(data: Data, make_data: Callable[..., Data]) -> None:
     catalog, attributes = data
     features, tasks = features_for(catalog), sample(catalog, "random", **DESIGN)
-    with pytest.raises(InputError, match="does not say how it was drawn"):
+    with pytest.raises(InputError, match="does not record how it was drawn"):
         on_halves(TaskSet(tasks.table), catalog, "images")
     gone = replace(tasks.record, sampler=Maker("hardest", "hardest(rounds=2)", {"rounds": 2}))
     with pytest.raises(Mismatch, match=r"hardest\(rounds=2\) tasks were drawn by another version.*no option 'rounds'"):
@@ -153,7 +153,7 @@ def test_a_set_whose_features_are_not_there_is_refused_and_the_others_are_not(da
     gone = replace(tasks.record, sampler=Maker("semantic", "semantic", {"class_distances": "gone.csv"}))
     lacking = TaskSet(searched.table, gone)
     found = means_on_halves([tasks, lacking], catalog, [("drawn", features, ["ncc"])], "images", halvings=2)
-    assert found.refused[lacking.digest] == "the semantic tasks were drawn with the file gone.csv, which is not here"
+    assert "the semantic tasks were drawn with the file gone.csv" in found.refused[lacking.digest]
 
 
 def test_halvings_are_fewer_for_an_estimator_that_is_asked_task_by_task(data: Data) -> None:

@@ -57,7 +57,9 @@ def test_the_first_task_that_comes_out_otherwise_is_named(drawn: tuple[TaskSet, 
     assert told.endswith("; 2 of 20 tasks differ")
     numbers = {"acc": card_number(1.0, 1.0), "wacc": card_number(0.5, 1.0)}
     without = with_estimates(replace(axis, by_task={}), accuracy=numbers)
-    assert "computed anew" in next(card_problems(make_card(without), [tasks], Recomputation(features)))
+    assert "random-5-shot: accuracy, acc: 1.0, recomputed " in next(
+        card_problems(make_card(without), [tasks], Recomputation(features))
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,7 +82,7 @@ def test_the_first_task_that_comes_out_otherwise_is_named(drawn: tuple[TaskSet, 
     ],
 )
 def test_numbers_that_cannot_be_are_found(changes: dict[str, Any], told: str) -> None:
-    assert any(told in one for one in problems(replace(random_axis(), **changes)))
+    assert any(told in problem for problem in problems(replace(random_axis(), **changes)))
 
 
 def test_numbers_that_contradict_each_other_are_found() -> None:
@@ -97,10 +99,11 @@ def test_task_sets_that_are_not_there_or_of_another_size_are_found(drawn: tuple[
     tasks, _, axis = drawn
     other = replace(axis, tasks=replace(axis.tasks, digest="another"))
     (told,) = card_problems(make_card(other), [tasks])
-    assert told == f"random-5-shot: its tasks, the task set another, is none of {tasks.digest}"
+    assert told.startswith("random-5-shot: its tasks, task set another, ")
+    assert told.endswith(tasks.digest)
     fewer = replace(axis, tasks=replace(axis.tasks, tasks=21), by_task={}, shot=1)
     assert list(card_problems(make_card(fewer), [tasks])) == [
-        f"random-5-shot: its tasks, {tasks.digest}, are 20 tasks, it says 21",
+        f"random-5-shot: its tasks: the card states 21 tasks, task set {tasks.digest} has 20",
         "random-5-shot: shot: expected 5 as in its task set, found 1",
     ]
 

@@ -78,10 +78,10 @@ def with_another_rank(card: Any) -> None:
 
 LIES: dict[Callable[[Any], None], str] = {
     with_a_narrow_interval: "random-5-shot: accuracy, acc, low: ",
-    without_an_axis: "hardest: the results have this axis, the card leaves it out",
+    without_an_axis: "hardest: the results have this axis, but the card omits it",
     with_a_worse_baseline: "random-5-shot: baselines 0, accuracy, acc: ",
-    with_other_words: "hardest: verdict: 'It loses nothing at all.', computed again ",
-    with_another_rank: "random-5-shot: rank, accuracy, of: 5, computed again 2",
+    with_other_words: "hardest: verdict: 'It loses nothing at all.', recomputed ",
+    with_another_rank: "random-5-shot: rank, accuracy, of: 5, recomputed 2",
 }
 
 
@@ -90,7 +90,9 @@ def test_whatever_was_changed_is_found(drawn: tuple[Inputs, Card], lie: Callable
     _, card = drawn
     content = card.to_json()
     lie(content)
-    assert any(found.startswith(LIES[lie]) for found in card_differences(Card.from_json(content), card))
+    assert any(
+        card_difference.startswith(LIES[lie]) for card_difference in card_differences(Card.from_json(content), card)
+    )
 
 
 def test_the_words_of_another_version_are_not_compared(drawn: tuple[Inputs, Card]) -> None:

@@ -29,7 +29,9 @@ def drawn() -> tuple[TaskSet, Features, Results]:
 
 
 def with_column(results: Results, name: str, values: pa.Array) -> Results:
-    table = results.table.select([one for one in results.table.column_names if one not in ("missed", "answered")])
+    table = results.table.select(
+        [column_name for column_name in results.table.column_names if column_name not in ("missed", "answered")]
+    )
     return Results(table.set_column(table.column_names.index(name), name, values), results.record)
 
 
@@ -52,7 +54,7 @@ def test_the_first_task_that_comes_out_otherwise_is_named(drawn: tuple[TaskSet, 
     (told,) = results_problems(lie, [tasks], Recomputation(features))
     row = lie.table.slice(3 * 7 + 1, 1).to_pylist()[0]
     was = results.table.column("n_correct")[3 * 7 + 1].as_py()
-    said = f"task 7, class '{row['label']}': {row['n_correct']} of 4 correct, computed anew {was}"
+    said = f"task 7, class '{row['label']}': {row['n_correct']} of 4 correct, recomputed {was}"
     assert told == f"method 'ncc': {said}; 2 of 20 tasks differ"
 
 
@@ -95,7 +97,7 @@ LIES: dict[str, tuple[Callable[[Results], Results], str]] = {
     ),
     "another task set": (
         lambda one: Results(one.table, replace(one.record, sources={"tasks": Source("another digest")})),
-        "they are on the task set another digest, which is none of ",
+        "the results are on task set another digest, ",
     ),
 }
 

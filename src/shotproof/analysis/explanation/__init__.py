@@ -1,1 +1,1 @@
-"""Why tasks are hard, attribute by attribute."""
+"""Explanation of why tasks are hard, attribute by attribute."""

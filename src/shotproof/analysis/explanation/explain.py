@@ -1,4 +1,4 @@
-"""Why is a task set hard? What its supports have and its queries lack, against other sets and against chance.
+"""Explanation of why a task set is hard: how its supports and queries differ, compared with other sets and with chance.
 
 explanation = explain(hard, attributes, against=[random, easy], features=features)
 """
@@ -36,7 +36,7 @@ from shotproof.tasks.taskset import TaskSet
 
 @dataclass(frozen=True)
 class AttributeMismatch:
-    """One attribute in every set, and how much larger its mismatch is in the first than in each of the others."""
+    """Shares of one attribute in every set, and how much its mismatch in the first set exceeds that in the others."""
 
     attribute: str
     sets: list[Shares]
@@ -45,11 +45,11 @@ class AttributeMismatch:
 
 @dataclass(frozen=True)
 class ExplainedSet:
-    """A task set under a name that tells it apart; `paired`: its tasks are those of the explained set one by one.
+    """Task set under a unique name; `paired`: its tasks correspond to those of the explained set one by one.
 
-    overall: the mismatch, averaged over all attributes
-    difference: the explained set's overall mismatch minus this one's
-    left_out: the number of classes of tasks whose support or query the attributes do not know
+    overall: mismatch averaged over all attributes
+    difference: overall mismatch of the explained set minus that of this one
+    left_out: number of classes, over all tasks, whose support or query the attributes do not cover
     """
 
     name: str
@@ -65,10 +65,10 @@ class ExplainedSet:
 
 @dataclass(frozen=True)
 class Explanation:
-    """The explained set first, then those that it is compared with; attributes with the largest difference first.
+    """Explained set first, then the sets it is compared with; attributes with the largest difference first.
 
-    reference: the number of the set that attributes are ordered by the difference from; None: by that from chance
-    pooled: whether the mismatch is that of all classes of a task as one
+    reference: index of the set whose difference orders the attributes; None orders them by the difference from chance
+    pooled: whether the mismatch pools all classes of a task
     """
 
     sets: list[ExplainedSet]
@@ -77,49 +77,57 @@ class Explanation:
     level: float
     pooled: bool = False
 
-    def excess(self, one: AttributeMismatch) -> Interval:
-        """How much larger an attribute's mismatch is than in the reference."""
-        return one.sets[0].beyond_chance if self.reference is None else one.differences[self.reference - 1]
+    def excess(self, attribute: AttributeMismatch) -> Interval:
+        """Return how much an attribute's mismatch exceeds that in the reference."""
+        return attribute.sets[0].beyond_chance if self.reference is None else attribute.differences[self.reference - 1]
 
     def hardness(self) -> list[list[tuple[str, Hardness]]]:
-        """For each classifier on the explained set: it on each set by name and, of several, on all together."""
-        by_set = {given.name: {(one.encoder, one.method): one for one in given.hardness} for given in self.sets}
-        found = []
+        """Return each classifier's hardness on every set by name and, if there are several, on all together."""
+        by_set = {
+            explained_set.name: {(hardness.encoder, hardness.method): hardness for hardness in explained_set.hardness}
+            for explained_set in self.sets
+        }
+        rows = []
         for key in by_set[self.sets[0].name]:
-            each = [(name, given[key]) for name, given in by_set.items() if key in given]
-            joined = [("all", Hardness.joined([one for _, one in each]))] if len(each) > 1 else []
-            found.append(each + joined)
-        return found
+            by_name = [(name, by_classifier[key]) for name, by_classifier in by_set.items() if key in by_classifier]
+            joined = [("all", Hardness.joined([hardness for _, hardness in by_name]))] if len(by_name) > 1 else []
+            rows.append(by_name + joined)
+        return rows
 
     @property
     def encoder_names(self) -> dict[str, str]:
-        """What people read in place of each encoder's spelling."""
-        return short_encoder_names(one.encoder for given in self.sets for one in given.hardness)
+        """Return the short name of each encoder."""
+        return short_encoder_names(
+            hardness.encoder for explained_set in self.sets for hardness in explained_set.hardness
+        )
 
     @property
     def reference_name(self) -> str:
-        """The name of the reference, or `chance`."""
+        """Return the name of the reference, or `chance`."""
         return "chance" if self.reference is None else self.sets[self.reference].name
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values, in points; an interval that cannot be given is null."""
+        """Convert to plain values, in points; an unavailable interval is null."""
         return {
             "unit": "percent points",
             "of": "pooled" if self.pooled else "class",
             "interval": "sampler",
             "level": self.level,
             "reference": self.reference_name,
-            "sets": [_set_json(one) for one in self.sets],
+            "sets": [_set_json(explained_set) for explained_set in self.sets],
             "attributes": [
                 {
-                    "attribute": one.attribute,
-                    "sets": {given.name: shares.to_json() for given, shares in zip(self.sets, one.sets, strict=True)},
+                    "attribute": attribute.attribute,
+                    "sets": {
+                        explained_set.name: shares.to_json()
+                        for explained_set, shares in zip(self.sets, attribute.sets, strict=True)
+                    },
                     "differences": {
-                        given.name: interval_json("difference", difference)
-                        for given, difference in zip(self.sets[1:], one.differences, strict=True)
+                        explained_set.name: interval_json("difference", difference)
+                        for explained_set, difference in zip(self.sets[1:], attribute.differences, strict=True)
                     },
                 }
-                for one in self.attributes
+                for attribute in self.attributes
             ],
         }
 
@@ -135,26 +143,27 @@ def explain(
     level: float = 0.95,
     runtime: Runtime | None = None,
 ) -> Explanation:
-    """The mismatch between support and query, attribute by attribute, in these tasks and in others.
+    """Compute the mismatch between support and query, attribute by attribute, in these tasks and in others.
 
-    Differences from sets with the same queries are taken task by task. Intervals cover new tasks from the same items.
+    Differences from sets with the same queries are computed task by task. Intervals cover new tasks from the same
+    items.
 
     Args:
         tasks: the set to explain
-        attributes: the words of the items
-        against: sets to compare it with, best random tasks with the same queries
-        features: of the items; they give the query loss as well as the accuracy
-        results: whose methods' accuracies to take; without them nearest centroid's
+        attributes: attributes of the items
+        against: sets to compare with, ideally random tasks with the same queries
+        features: features of the items, for the query loss and the accuracy
+        results: results whose methods provide the accuracy; by default that of nearest centroid
         mismatch: `class` by class, or `pooled` over the classes of a task (Hard-Meta-Dataset++, Fig. 5)
-        level: of the intervals
-        runtime: how it is computed; None is the current one
+        level: confidence level of the intervals
+        runtime: runtime for the computation; None means the current one
 
     Returns:
-        The sets, and per attribute its shares and mismatch in each of them, in percent and points.
+        The sets, and for each attribute its shares and mismatch in each of them, in percent and points.
 
     Raises:
-        InputError: the attributes know nothing of the items of a task.
-        Mismatch: sets with the same queries have unequal numbers of tasks.
+        InputError: the attributes do not cover the items of a task.
+        Mismatch: sets with the same queries have different numbers of tasks.
 
     Example:
         >>> import shotproof as sp
@@ -169,83 +178,91 @@ def explain(
     check_level(level)
     check_mismatch(mismatch)
     current = resolve(runtime)
-    given = [tasks, *against]
-    sides, held = sides_of(given, attributes)
-    if not held.words:
-        raise InputError("the attributes have no word for any item of these tasks")
-    sides = [one.pooled() for one in sides] if mismatch == "pooled" else sides
-    mismatches = mismatch_of_sets(sides, held, [one.match == tasks.match for one in given], current)
+    task_sets = [tasks, *against]
+    sides, item_words = sides_of(task_sets, attributes)
+    if not item_words.words:
+        raise InputError("the attributes have no words for the items of these tasks")
+    sides = [side.pooled() for side in sides] if mismatch == "pooled" else sides
+    mismatches = mismatch_of_sets(sides, item_words, [task_set.match == tasks.match for task_set in task_sets], current)
     explained = mismatches[0]
-    names = set_names(given)
+    names = set_names(task_sets)
     sets = [
         ExplainedSet(
             name,
-            one,
-            in_set.paired,
-            in_set.mismatch.estimate(-1).interval("sampler", level),
-            float(in_set.chance[-1]),
-            explained.difference(in_set, -1, level) if in_set is not explained else None,
+            task_set,
+            set_mismatch.paired,
+            set_mismatch.mismatch.estimate(-1).interval("sampler", level),
+            float(set_mismatch.chance[-1]),
+            explained.difference(set_mismatch, -1, level) if set_mismatch is not explained else None,
             side.left_out,
-            Ways.of(one),
-            hardness(one, features, results, current) if features else [],
+            Ways.of(task_set),
+            hardness(task_set, features, results, current) if features else [],
         )
-        for name, one, side, in_set in zip(names, given, sides, mismatches, strict=True)
+        for name, task_set, side, set_mismatch in zip(names, task_sets, sides, mismatches, strict=True)
     ]
     rows = [
         AttributeMismatch(
             word,
-            [one.shares(column, level) for one in mismatches],
-            [explained.difference(other, column, level) for other in mismatches[1:]],
+            [set_mismatch.shares(column, level) for set_mismatch in mismatches],
+            [explained.difference(other_mismatch, column, level) for other_mismatch in mismatches[1:]],
         )
-        for column, word in enumerate(held.words)
+        for column, word in enumerate(item_words.words)
     ]
-    usual = [number for number, one in enumerate(given) if number and one.record.sampler_name in REFERENCES]
-    reference = next(iter(usual), 1) if against else None
+    reference_indices = [
+        index for index, task_set in enumerate(task_sets) if index and task_set.record.sampler_name in REFERENCES
+    ]
+    reference = next(iter(reference_indices), 1) if against else None
     explanation = Explanation(sets, rows, reference, level, mismatch == "pooled")
     rows.sort(key=lambda row: (-explanation.excess(row).mean, row.attribute))
     return explanation
 
 
 def check_mismatch(mismatch: str) -> None:
-    """Refuse what is no kind of mismatch."""
+    """Raise InputError if the kind of mismatch is unknown."""
     if mismatch not in MISMATCHES:
-        near = did_you_mean(mismatch, MISMATCHES)
-        raise InputError(f"mismatch: expected {' or '.join(MISMATCHES)}, found '{mismatch}'{near}")
+        hint = did_you_mean(mismatch, MISMATCHES)
+        raise InputError(f"mismatch: expected {' or '.join(MISMATCHES)}, found '{mismatch}'{hint}")
 
 
 def set_names(sets: Sequence[TaskSet]) -> list[str]:
-    """What each set is called: its own name, or its sampler with the options that tell it from the others."""
-    told = [_described(one.record) for one in sets]
+    """Name each set: its own name, or its sampler with the options that distinguish it from the others."""
+    descriptions = [_describe(task_set.record) for task_set in sets]
     names = []
-    for one, (sampler, described) in zip(sets, told, strict=True):
-        alike = [other for name, other in told if name == sampler]
-        differing = {key: value for key, value in described.items() if any(o.get(key) != value for o in alike)}
-        chosen = one.record.name if one.record.name != str(one.record.sampler or "") else ""
-        names.append(chosen or write_call(sampler, differing))
-    repeated = {name for name in names if names.count(name) > 1}
-    return [f"{name} {names[: n + 1].count(name)}" if name in repeated else name for n, name in enumerate(names)]
+    for task_set, (sampler, options) in zip(sets, descriptions, strict=True):
+        same_sampler = [other_options for name, other_options in descriptions if name == sampler]
+        differing = {
+            key: value for key, value in options.items() if any(other.get(key) != value for other in same_sampler)
+        }
+        custom_name = task_set.record.name if task_set.record.name != str(task_set.record.sampler or "") else ""
+        names.append(custom_name or write_call(sampler, differing))
+    repeated_names = {name for name in names if names.count(name) > 1}
+    return [
+        f"{name} {names[: index + 1].count(name)}" if name in repeated_names else name
+        for index, name in enumerate(names)
+    ]
 
 
-def _described(record: TasksRecord) -> tuple[str, dict[str, Any]]:
-    """The sampler's name, and all that may tell its sets apart."""
+def _describe(record: TasksRecord) -> tuple[str, dict[str, Any]]:
+    """Return the sampler's name and all options that may distinguish its sets."""
     sizes = {name: getattr(record, name) for name in ("split", "way", "shot", "query", "seed")}
     attributes = record.sources.get("attributes")
-    whose = {} if attributes is None else {"attributes": attributes.name or attributes.digest[:8]}
-    return record.sampler_name, {**record.options, **sizes, **whose}
+    attribute_option = {} if attributes is None else {"attributes": attributes.name or attributes.digest[:8]}
+    return record.sampler_name, {**record.options, **sizes, **attribute_option}
 
 
-def _set_json(one: ExplainedSet) -> dict[str, Any]:
+def _set_json(explained_set: ExplainedSet) -> dict[str, Any]:
+    """Convert a set to plain values."""
     return {
-        "name": one.name,
-        "digest": one.tasks.digest,
-        "tasks": len(one.tasks),
-        "paired": one.paired,
-        **interval_json("mismatch", one.overall),
-        "chance": one.chance,
-        **({} if one.difference is None else interval_json("difference", one.difference)),
-        "classes_left_out": one.left_out,
-        "ways": {str(way): tasks for way, tasks in one.ways.tasks.items()},
-        "hardness": [given.to_json() for given in one.hardness],
+        "name": explained_set.name,
+        "digest": explained_set.tasks.digest,
+        "tasks": len(explained_set.tasks),
+        "paired": explained_set.paired,
+        **interval_json("mismatch", explained_set.overall),
+        "chance": explained_set.chance,
+        **({} if explained_set.difference is None else interval_json("difference", explained_set.difference)),
+        "classes_left_out": explained_set.left_out,
+        "ways": {str(way): tasks for way, tasks in explained_set.ways.tasks.items()},
+        "hardness": [hardness.to_json() for hardness in explained_set.hardness],
     }
 
 
@@ -254,7 +271,7 @@ EXAMPLES = 4
 
 @dataclass(frozen=True)
 class MismatchExample:
-    """A class of a task; each item with whether the attribute holds of it."""
+    """Class of a task; each item is paired with whether the attribute holds for it."""
 
     attribute: str
     task: int
@@ -264,44 +281,45 @@ class MismatchExample:
 
 
 def mismatch_examples(explanation: Explanation, attributes: Attributes, count: int = EXAMPLES) -> list[MismatchExample]:
-    """One example for each of the first attributes whose mismatch is above the reference's; no class is shown twice."""
+    """Return one example for each leading attribute with a mismatch above the reference's; no class is shown twice."""
     tasks = explanation.sets[0].tasks
-    (sides,), held = sides_of([tasks], attributes)
+    (sides,), item_words = sides_of([tasks], attributes)
     words = attributes.to_words()
     examples: list[MismatchExample] = []
-    used: set[int] = set()
-    for one in explanation.attributes[:count]:
-        if explanation.excess(one).mean <= 0 or one.attribute not in held.words:
+    used_rows: set[int] = set()
+    for attribute in explanation.attributes[:count]:
+        if explanation.excess(attribute).mean <= 0 or attribute.attribute not in item_words.words:
             continue
-        distance = row_mismatch(sides, held, held.words.index(one.attribute))
-        row = next(int(row) for row in (-distance).argsort(kind="stable") if int(row) not in used)
-        used.add(row)
+        mismatch = row_mismatch(sides, item_words, item_words.words.index(attribute.attribute))
+        row = next(int(row) for row in (-mismatch).argsort(kind="stable") if int(row) not in used_rows)
+        used_rows.add(row)
         record = tasks.table.slice(row, 1).to_pylist()[0]
         support, query = (
-            [(item, one.attribute in (words[item] or ())) for item in record[side]] for side in ("support", "query")
+            [(item, attribute.attribute in (words[item] or ())) for item in record[side]]
+            for side in ("support", "query")
         )
-        examples.append(MismatchExample(one.attribute, record["task"], record["label"], support, query))
+        examples.append(MismatchExample(attribute.attribute, record["task"], record["label"], support, query))
     return examples
 
 
 def explain_hardest(
     inputs: Inputs, *, mismatch: Pooling = "class", level: float = 0.95, runtime: Runtime | None = None
 ) -> list[tuple[Explanation, Attributes]]:
-    """An explanation for each group of matched sets that is not random alone, with the attributes it is by.
+    """Explain each group of matched sets that has more than reference tasks, with the attributes used.
 
-    Of replicates, the one with the lowest seed is taken. A group whose items no attributes know is left out.
+    For replicates, the set with the lowest seed is used. Groups whose items no attributes cover are skipped.
 
     Args:
-        inputs: the task sets, the attributes, and the results and features that tell how hard each task is
-        mismatch, level: as `explain` takes them
-        runtime: how it is computed; None is the current one
+        inputs: task sets and attributes, with the results and features that show how hard each task is
+        mismatch, level: as in `explain`
+        runtime: runtime for the computation; None means the current one
 
     Returns:
         One explanation per group, each with its attributes.
     """
     return [
         explain_by_material(hard, others, inputs, mismatch=mismatch, level=level, runtime=runtime)
-        for hard, *others in _groups(inputs)
+        for hard, *others in _matched_groups(inputs)
         if inputs.attributes_of(hard) is not None
     ]
 
@@ -315,29 +333,31 @@ def explain_by_material(
     level: float = 0.95,
     runtime: Runtime | None = None,
 ) -> tuple[Explanation, Attributes]:
-    """Explain a set with the attributes that know its items, and the features that it was evaluated on.
+    """Explain a set with the attributes that cover its items and the features it was evaluated on.
 
-    Features without results on them are used where there is one encoder only.
+    Features without results are used if there is only one encoder.
 
     Args:
-        tasks, against: the set to explain, and those that it is compared with
-        inputs: where attributes, features and results are looked for
-        mismatch, level: as `explain` takes them
-        runtime: how it is computed; None is the current one
+        tasks, against: the set to explain, and the sets to compare it with
+        inputs: attributes, features and results to choose from
+        mismatch, level: as in `explain`
+        runtime: runtime for the computation; None means the current one
 
     Returns:
-        The explanation, and the attributes that it is by.
+        The explanation, and the attributes used.
 
     Raises:
-        InputError: no attributes know the items.
+        InputError: no attributes cover the items.
     """
     attributes = inputs.attributes_of(tasks)
     if attributes is None:
-        raise InputError("no attributes say which words hold of the items of these tasks")
-    used = {given.record.features_digest for given in results_on(tasks, inputs.results)}
-    evaluated = [one for one in inputs.features if one.digest in used]
+        raise InputError("no attributes cover the items of these tasks")
+    digests = {task_results.record.features_digest for task_results in results_on(tasks, inputs.results)}
+    evaluated = [candidate for candidate in inputs.features if candidate.digest in digests]
     features = next(iter(evaluated or (inputs.features if len(inputs.features) == 1 else [])), None)
-    results = [given for given in inputs.results if features and given.record.features_digest == features.digest]
+    results = [
+        candidate for candidate in inputs.results if features and candidate.record.features_digest == features.digest
+    ]
     explanation = explain(
         tasks,
         attributes,
@@ -351,42 +371,51 @@ def explain_by_material(
     return explanation, attributes
 
 
-def _groups(inputs: Inputs) -> list[list[TaskSet]]:
-    """Matched sets together, the hardest first, then the reference; a set that matches none gets that of its design."""
+def _matched_groups(inputs: Inputs) -> list[list[TaskSet]]:
+    """Group matched sets: the hardest first, then the reference, then the others.
+
+    A group without a reference gets that of its design.
+    """
     sets = _without_replicates(inputs.tasks)
     groups: dict[tuple[str | None, str], list[TaskSet]] = {}
-    for one in sets:
-        groups.setdefault((one.record.source("catalog"), one.match), []).append(one)
-    found = []
+    for task_set in sets:
+        groups.setdefault((task_set.record.source("catalog"), task_set.match), []).append(task_set)
+    explained_groups = []
     for members in groups.values():
-        hard = [one for one in members if not _is_reference(one)]
-        hard.sort(key=lambda one: _accuracy(one, inputs.results))
+        hard = [task_set for task_set in members if not _is_reference(task_set)]
+        hard.sort(key=lambda task_set: _accuracy(task_set, inputs.results))
         if hard:
-            alike = [one for one in sets if _design(one) == _design(hard[0])]
-            usual = [one for one in (*members, *alike) if _is_reference(one)][:1]
-            found.append([hard[0], *usual, *hard[1:]])
-    return found
+            same_design = [task_set for task_set in sets if _design(task_set) == _design(hard[0])]
+            reference = [task_set for task_set in (*members, *same_design) if _is_reference(task_set)][:1]
+            explained_groups.append([hard[0], *reference, *hard[1:]])
+    return explained_groups
 
 
 def _without_replicates(tasks: Sequence[TaskSet]) -> list[TaskSet]:
-    """One set for each design, sampler and attributes: the one with the lowest seed."""
-    chosen: dict[tuple[Design, str, str | None], TaskSet] = {}
-    for one in sorted(tasks, key=lambda one: one.record.seed or 0):
-        key = (_design(one), str(one.record.sampler or one.digest), one.record.source("attributes"))
-        chosen.setdefault(key, one)
-    return [one for one in tasks if any(one is kept for kept in chosen.values())]
+    """Keep one set for each design, sampler and attributes: the one with the lowest seed."""
+    selected: dict[tuple[Design, str, str | None], TaskSet] = {}
+    for task_set in sorted(tasks, key=lambda task_set: task_set.record.seed or 0):
+        key = (_design(task_set), str(task_set.record.sampler or task_set.digest), task_set.record.source("attributes"))
+        selected.setdefault(key, task_set)
+    return [task_set for task_set in tasks if any(task_set is selected_set for selected_set in selected.values())]
 
 
 def _accuracy(tasks: TaskSet, results: Sequence[Results]) -> float:
-    """The mean accuracy of all results on these tasks, in percent."""
-    own = results_on(tasks, results)
-    values = [given.counts(method).accuracy_by_task().mean() for given in own for method in given.methods]
+    """Compute the mean accuracy of all results on these tasks, in percent; 100 without results."""
+    task_results = results_on(tasks, results)
+    values = [
+        set_results.counts(method).accuracy_by_task().mean()
+        for set_results in task_results
+        for method in set_results.methods
+    ]
     return float(sum(values) / len(values)) if values else 100.0
 
 
 def _is_reference(tasks: TaskSet) -> bool:
+    """Return whether the tasks come from a reference sampler."""
     return tasks.record.sampler_name in REFERENCES
 
 
 def _design(tasks: TaskSet) -> Design:
+    """Return the design of a task set."""
     return design_of(tasks.record, tasks.record.way, tasks.record.query)

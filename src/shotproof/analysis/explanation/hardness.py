@@ -1,4 +1,4 @@
-"""How hard each task is: its query loss, how well that goes with accuracy, and its number of classes."""
+"""Hardness of tasks: query loss, its correlation with accuracy, and the number of classes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from shotproof.results.results import Results
 from shotproof.stats.intervals import Interval, sampler_interval
 from shotproof.tasks.taskset import TaskSet
 
-METHOD = "ncc"  # whose accuracy is taken where no results are given: the loss is of the same classifier
+METHOD = "ncc"  # provides the accuracy without results: the loss is that of the same classifier
 
 
 @dataclass(frozen=True)
 class Hardness:
-    """A classifier's accuracy on each task, in percent, beside its query loss, [tasks] each.
+    """Accuracy of a classifier on each task, in percent, and its query loss, [tasks] each.
 
     Hard-Meta-Dataset++, Fig. 8.
     """
@@ -36,17 +36,19 @@ class Hardness:
 
     @property
     def correlation(self) -> float:
-        """Spearman's, between accuracy and inverse loss; NaN where one of them never varies."""
+        """Return Spearman's correlation between accuracy and inverse loss; NaN if either is constant."""
         return rank_correlation(self.accuracy.tolist(), (-self.loss).tolist())
 
     @classmethod
     def joined(cls, sets: Sequence[Hardness]) -> Hardness:
-        """One classifier on the tasks of several sets."""
-        accuracy, loss = (np.concatenate([getattr(one, name) for one in sets]) for name in ("accuracy", "loss"))
+        """Concatenate one classifier's tasks over several sets."""
+        accuracy, loss = (
+            np.concatenate([getattr(hardness, name) for hardness in sets]) for name in ("accuracy", "loss")
+        )
         return cls(sets[0].encoder, sets[0].method, accuracy, loss)
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values."""
+        """Convert to plain values."""
         correlation = None if np.isnan(self.correlation) else self.correlation
         return {
             "encoder": self.encoder,
@@ -59,47 +61,47 @@ class Hardness:
 
 @dataclass(frozen=True)
 class Ways:
-    """The numbers of classes of the tasks of a set (Hard-Meta-Dataset++, Fig. 42): `tasks` by way, ascending."""
+    """Numbers of classes of the tasks of a set (Hard-Meta-Dataset++, Fig. 42): `tasks` by way, ascending."""
 
     tasks: dict[int, int]
     mean: Interval
 
     @classmethod
     def of(cls, tasks: TaskSet) -> Ways:
-        """Counted."""
+        """Count the classes of each task."""
         ways = np.diff(tasks.starts)
-        counted = zip(*np.unique(ways, return_counts=True), strict=True)
-        return cls({int(way): int(count) for way, count in counted}, sampler_interval(ways))
+        way_counts = zip(*np.unique(ways, return_counts=True), strict=True)
+        return cls({int(way): int(count) for way, count in way_counts}, sampler_interval(ways))
 
 
 def hardness(
     tasks: TaskSet, features: Features, results: Sequence[Results] = (), runtime: Runtime | None = None
 ) -> list[Hardness]:
-    """Loss and accuracy of each task: the accuracy of each method of those results that are on these tasks.
+    """Compute the query loss of each task, and the accuracy of each method that the results have on these tasks.
 
-    Without any, that of nearest centroid on the features.
+    Without results on these tasks, the accuracy is that of nearest centroid on the features.
 
     Raises:
-        Mismatch: results that claim to be on these tasks have fewer or more of them.
+        Mismatch: results that claim to be on these tasks have a different number of them.
     """
-    own = [given for given in results if given.record.tasks_digest == tasks.digest]
+    task_results = [candidate for candidate in results if candidate.record.tasks_digest == tasks.digest]
     loss = query_losses(tasks, features, runtime)
-    measured = [
-        Hardness(Origin.of(given).encoder, method, given.counts(method).accuracy_by_task(), loss)
-        for given in own or [evaluate(tasks, features, METHOD, runtime=runtime)]
-        for method in given.methods
+    measurements = [
+        Hardness(Origin.of(method_results).encoder, method, method_results.counts(method).accuracy_by_task(), loss)
+        for method_results in task_results or [evaluate(tasks, features, METHOD, runtime=runtime)]
+        for method in method_results.methods
     ]
-    for classifier in measured:
+    for classifier in measurements:
         if len(classifier.accuracy) != len(loss):
             raise Mismatch(
-                f"the results of {classifier.method} have {len(classifier.accuracy):,} tasks, their task set "
-                f"{tasks.digest} has {len(loss):,}: they are not whole"
+                f"the results of {classifier.method} are incomplete: they have {len(classifier.accuracy):,} tasks, "
+                f"their task set {tasks.digest} has {len(loss):,}"
             )
-    return measured
+    return measurements
 
 
 def query_losses(tasks: TaskSet, features: Features, runtime: Runtime | None = None) -> FloatArray:
-    """The mean cross-entropy of each task's queries, in nats, under logits of minus the squared distances: [tasks]."""
+    """Compute each task's mean query cross-entropy, in nats, with negative squared distances as logits: [tasks]."""
     import torch
 
     from shotproof.core.runtime.devices import choose_device
@@ -109,11 +111,11 @@ def query_losses(tasks: TaskSet, features: Features, runtime: Runtime | None = N
 
     arrays = TaskArrays.of(tasks, features)
     items, method = ItemTensors(arrays, choose_device(resolve(runtime).device, torch.float64)), NearestCentroid()
-    losses, unseeded = np.empty(len(tasks)), np.zeros(len(tasks), dtype=np.int64)
+    losses, zero_seeds = np.empty(len(tasks)), np.zeros(len(tasks), dtype=np.int64)
     for shape, members in arrays.by_shape():
         for batch in arrays.batches(members, tasks_at_a_time(shape, items, [method])):
-            scores = Gathered(items, arrays, batch, unseeded).scores(method)
+            scores = Gathered(items, arrays, batch, zero_seeds).scores(method)
             truth = torch.from_numpy(arrays.query.slot[batch.query]).to(scores.device)
-            each = torch.nn.functional.cross_entropy(scores.mT, truth, reduction="none")
-            losses[batch.tasks] = each.mean(1).cpu().numpy()
+            query_loss = torch.nn.functional.cross_entropy(scores.mT, truth, reduction="none")
+            losses[batch.tasks] = query_loss.mean(1).cpu().numpy()
     return losses

@@ -1,1 +1,1 @@
-"""Evaluating again, on other tasks or on halves of the data, for the intervals that need it."""
+"""Re-evaluation on other tasks or on halves of the data, for the intervals that need it."""

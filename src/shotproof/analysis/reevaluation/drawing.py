@@ -1,4 +1,4 @@
-"""How a task set was drawn, so that it can be drawn anew from other data."""
+"""Record of how a task set was drawn, so that it can be drawn again from other data."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from shotproof.tasks.taskset import TaskSet, TaskShape
 
 @dataclass(frozen=True)
 class Drawing:
-    """A sampler with the shape of its tasks and its data; `like` is the drawing that it takes its queries from.
+    """Sampler with the shape of its tasks and its data; `like` is the drawing that provides its queries.
 
-    The shape is None where tasks differ in size, by the sampler's own rules.
+    The shape is None if the sampler itself varies the size of tasks.
     """
 
     sampler: Sampler
@@ -30,34 +30,35 @@ class Drawing:
     like: Drawing | None = None
 
     @classmethod
-    def of(cls, tasks: TaskSet, inputs: Inputs | None = None, known: dict[str, Drawing] | None = None) -> Drawing:
-        """From a task set's record; what its sampler was given is found in the inputs, by digest.
+    def of(cls, tasks: TaskSet, inputs: Inputs | None = None, drawings: dict[str, Drawing] | None = None) -> Drawing:
+        """Rebuild the drawing of a task set from its record; the sampler's data is found in the inputs by digest.
 
-        `known` has the drawings made so far, by the digest of the task set: one that others are like is drawn once.
+        `drawings` caches them by task-set digest, so that a set that others share queries with is drawn once.
         """
-        known = {} if known is None else known
-        if tasks.digest not in known:
-            known[tasks.digest] = cls._of(tasks, inputs or Inputs(), known)
-        return known[tasks.digest]
+        drawings = {} if drawings is None else drawings
+        if tasks.digest not in drawings:
+            drawings[tasks.digest] = cls._of(tasks, inputs or Inputs(), drawings)
+        return drawings[tasks.digest]
 
     @classmethod
     def _of(cls, tasks: TaskSet, inputs: Inputs, drawings: dict[str, Drawing]) -> Drawing:
+        """Rebuild the drawing of a task set that is not cached."""
         record = tasks.record
         if record.sampler is None:
             raise InputError(
-                "the task set does not say how it was drawn, so it cannot be drawn anew on halves of the data: "
-                "use one that `sample` made"
+                "the task set does not record how it was drawn, so it cannot be drawn again on halves of the data: "
+                "use one made by `sample`"
             )
-        known: dict[str, Sequence[Any]] = {
+        candidates: dict[str, Sequence[Any]] = {
             "attributes": inputs.attributes,
             "features": inputs.with_transforms(record.sources["features"]) if "features" in record.sources else (),
             "like": inputs.tasks,
         }
-        drawn = f"the {record.sampler} tasks were drawn with the"
+        prefix = f"the {record.sampler} tasks were drawn with the"
         data: dict[str, Any] = {
-            role: with_digest(known[role], source.digest, f"{drawn} {'tasks' if role == 'like' else role}")
+            role: with_digest(candidates[role], source.digest, f"{prefix} {'tasks' if role == 'like' else role}")
             for role, source in record.sources.items()
-            if role in known
+            if role in candidates
         }
         like = data.pop("like", None)
         try:
@@ -67,12 +68,12 @@ class Drawing:
             raise
         except InputError as error:
             raise Mismatch(
-                f"the {record.sampler} tasks were drawn by another version, and cannot be drawn anew on halves of the "
-                f"data: {error}; draw them again"
+                f"the {record.sampler} tasks were drawn by another version of Shotproof and cannot be drawn again on "
+                f"halves of the data: {error}; draw the task set with this version"
             ) from error
         missing = next((file for file in sampler.files() if not is_there(file)), None)
         if missing is not None:
-            raise Mismatch(f"{drawn} file {missing}, which is not here")
+            raise Mismatch(f"{prefix} file {missing}, which does not exist here")
         sizes = [record.way, record.shot, record.query]
         return cls(
             sampler,
@@ -81,17 +82,20 @@ class Drawing:
             None if like is None else cls.of(like, inputs, drawings),
         )
 
-    def draw(self, catalog: Catalog, seed: int, tasks: int, drawn: dict[int, pa.Table] | None = None) -> pa.Table:
-        """The rows of the first tasks; `drawn` keeps them, so that those that others are like are drawn once."""
-        drawn = {} if drawn is None else drawn
-        if id(self) not in drawn:
-            like = None if self.like is None else TaskSet(self.like.draw(catalog, seed, tasks, drawn))
-            bound = self._bound(catalog, seed, like)
-            drawn[id(self)] = bound.draw(range(min(tasks, bound.available() or tasks)))
-        return drawn[id(self)]
+    def draw(self, catalog: Catalog, seed: int, tasks: int, tables: dict[int, pa.Table] | None = None) -> pa.Table:
+        """Draw the rows of the first tasks; `tables` caches them, so that shared queries are drawn once."""
+        tables = {} if tables is None else tables
+        if id(self) not in tables:
+            like = None if self.like is None else TaskSet(self.like.draw(catalog, seed, tasks, tables))
+            bound = self._bind(catalog, seed, like)
+            tables[id(self)] = bound.draw(range(min(tasks, bound.available() or tasks)))
+        return tables[id(self)]
 
-    def _bound(self, catalog: Catalog, seed: int, like: TaskSet | None) -> BoundSampler[Any]:
-        """Bind the sampler to data. What is wrong with a file that a record names is told without its content."""
+    def _bind(self, catalog: Catalog, seed: int, like: TaskSet | None) -> BoundSampler[Any]:
+        """Bind the sampler to data.
+
+        An error about a file that a record names must not reveal the file's content.
+        """
         try:
             return self.sampler.bind(catalog, self.shape or TaskShape(), seed, like=like, **self.data)
         except (InsufficientData, Mismatch):
@@ -100,5 +104,5 @@ class Drawing:
             files = ", ".join(map(str, self.sampler.files()))
             if not files:
                 raise
-            told = f"the {self.sampler.name} tasks cannot be drawn anew: {files} does not fit the data"
-            raise Mismatch(told) from None
+            message = f"the {self.sampler.name} tasks cannot be drawn again: {files} does not match the data"
+            raise Mismatch(message) from None

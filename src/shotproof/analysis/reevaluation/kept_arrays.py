@@ -1,4 +1,4 @@
-"""Re-evaluations as files: what intervals need beyond the results, so that nothing is evaluated twice."""
+"""Cached re-evaluations as files: arrays that intervals need beyond the results, so that nothing is evaluated twice."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Values = dict[Classifier, dict[Metric, FloatArray]]
 
 @dataclass(frozen=True)
 class ReevaluationRecord(Record):
-    """The record of a re-evaluation.
+    """Record of a re-evaluation.
 
-    refused: why there is none; None if there is one
-    facts: all that is no array
+    refused: reason why there is none; None if there is one
+    facts: plain values stored with the arrays
     """
 
     refused: str | None = None
@@ -39,7 +39,7 @@ class ReevaluationRecord(Record):
 
 @dataclass(frozen=True, repr=False)
 class KeptArrays(Tabular):
-    """Arrays by name, with what they are of, as one file holds them.
+    """Named arrays with plain values, stored in one file.
 
     Example:
         >>> kept = KeptArrays.of({"sides": np.eye(2)}, freedom=3)
@@ -59,7 +59,7 @@ class KeptArrays(Tabular):
 
     @classmethod
     def of(cls, arrays: Mapping[str, Any], **facts: Any) -> Self:
-        """Keep arrays and facts, which are plain values."""
+        """Store arrays and facts, which are plain values."""
         columns = {
             "name": list(arrays),
             "shape": [list(np.shape(array)) for array in arrays.values()],
@@ -69,17 +69,17 @@ class KeptArrays(Tabular):
 
     @classmethod
     def refusal(cls, reason: str) -> Self:
-        """Keep the reason why there is nothing, so that it is not looked for again."""
+        """Store the reason why there is no re-evaluation, so that it is not tried again."""
         return cls(SCHEMA.empty_table(), ReevaluationRecord(refused=reason))
 
     @cached_property
     def digest(self) -> str:
-        """The digest of the arrays."""
+        """Return the digest of the arrays."""
         return digest(self.table, SCHEMA.names)
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """All that is no array."""
+        """Return the plain values stored with the arrays."""
         return self.record.facts
 
     def array(self, name: str) -> FloatArray:
@@ -94,14 +94,15 @@ class KeptArrays(Tabular):
 
     @cached_property
     def _rows(self) -> dict[str, int]:
+        """Map the name of each array to its row."""
         return {name: row for row, name in enumerate(self.table.column("name").to_pylist())}
 
 
 class Keeper(Protocol):
-    """What keeps re-evaluations: the folder of a run, or memory."""
+    """Cache of re-evaluations: the folder of a run, or memory."""
 
     def is_current(self, name: str, inputs: Sequence[Any], parameters: Any) -> bool:
-        """Return whether this was made before, from the same inputs by the same parameters."""
+        """Return whether this is cached for the same inputs and parameters."""
 
     def step(
         self,
@@ -112,11 +113,11 @@ class Keeper(Protocol):
         make: Callable[[], KeptArrays],
         compared: bool = True,
     ) -> KeptArrays | None:
-        """Return what was made before from the same inputs by the same parameters, or else make and keep it."""
+        """Return the cached value for the same inputs and parameters, or make and cache it."""
 
 
 def keep_halves(means: HalvedMeans) -> KeptArrays:
-    """Keep means on halves."""
+    """Convert means on halves to cached arrays."""
     halves = means.halves
     arrays = {
         "difference": halves.difference.values,
@@ -128,83 +129,89 @@ def keep_halves(means: HalvedMeans) -> KeptArrays:
     return KeptArrays.of(
         arrays | sides,
         freedom=halves.freedom,
-        means=[_named(mean) for mean in means.names],
+        means=[_mean_to_list(mean) for mean in means.names],
         refused=[[tasks, reason] for tasks, reason in means.refused.items()],
         near_duplicates=means.near_duplicates,
     )
 
 
 def kept_halves(kept: KeptArrays) -> HalvedMeans | str:
-    """Return the means on halves that were kept, or why there are none."""
+    """Restore the means on halves from cached arrays, or the reason why there are none."""
     if kept.record.refused is not None:
         return kept.record.refused
-    with _undamaged():
+    with _detect_damage():
         difference, mean = (
             HalfMoments(kept.array(name), kept.array(f"{name} noise")) for name in ("difference", "mean")
         )
         sides = kept.array("sides").astype(np.int8) if kept.has("sides") else None
         return HalvedMeans(
             Halves(difference, mean, int(kept.facts["freedom"]), sides),
-            [_mean_of(named) for named in kept.facts["means"]],
+            [_mean_from_list(names) for names in kept.facts["means"]],
             {tasks: str(reason) for tasks, reason in kept.facts["refused"]},
             int(kept.facts["near_duplicates"]),
         )
 
 
 def keep_shuffles(shuffled: ShuffledTasks) -> KeptArrays:
-    """Keep accuracies with shuffled words."""
+    """Convert accuracies with shuffled words to cached arrays."""
     arrays = {"tasks": np.stack(list(shuffled.by_task.values()), axis=2)}
-    arrays |= {f"rows {number}": rows for number, rows in enumerate(shuffled.by_row.values())}
+    arrays |= {f"rows {index}": rows for index, rows in enumerate(shuffled.by_row.values())}
     rows = [[tasks, *classifier] for tasks, classifier in shuffled.by_row]
-    return KeptArrays.of(arrays, means=[_named(mean) for mean in shuffled.by_task], rows=rows)
+    return KeptArrays.of(arrays, means=[_mean_to_list(mean) for mean in shuffled.by_task], rows=rows)
 
 
 def kept_shuffles(kept: KeptArrays) -> ShuffledTasks | None:
-    """Return the accuracies with shuffled words that were kept; None if there are none."""
+    """Restore the accuracies with shuffled words from cached arrays; None if there are none."""
     if kept.record.refused is not None:
         return None
-    with _undamaged():
+    with _detect_damage():
         values = kept.array("tasks")
-        means = [_mean_of(named) for named in kept.facts["means"]]
+        means = [_mean_from_list(names) for names in kept.facts["means"]]
         return ShuffledTasks(
             ShuffledMeans.of_values(values, means),
-            {mean: values[:, :, place] for place, mean in enumerate(means)},
+            {mean: values[:, :, column] for column, mean in enumerate(means)},
             {
-                (str(tasks), Classifier(encoder, method)): kept.array(f"rows {number}")
-                for number, (tasks, encoder, method) in enumerate(kept.facts["rows"])
+                (str(tasks), Classifier(encoder, method)): kept.array(f"rows {index}")
+                for index, (tasks, encoder, method) in enumerate(kept.facts["rows"])
             },
         )
 
 
 def keep_values(values: Values, **facts: Any) -> KeptArrays:
-    """Keep accuracies by task, [tasks] of each classifier and metric."""
-    arrays = {f"{number} {metric}": of[metric] for number, of in enumerate(values.values()) for metric in METRICS}
+    """Convert accuracies by task, [tasks] for each classifier and metric, to cached arrays."""
+    arrays = {
+        f"{index} {metric}": by_metric[metric] for index, by_metric in enumerate(values.values()) for metric in METRICS
+    }
     return KeptArrays.of(arrays, classifiers=[list(classifier) for classifier in values], **facts)
 
 
 def kept_values(kept: KeptArrays) -> Values:
-    """Return the accuracies by task that were kept."""
-    with _undamaged():
+    """Restore the accuracies by task from cached arrays."""
+    with _detect_damage():
         return {
-            Classifier(encoder, method): {metric: kept.array(f"{number} {metric}") for metric in METRICS}
-            for number, (encoder, method) in enumerate(kept.facts["classifiers"])
+            Classifier(encoder, method): {metric: kept.array(f"{index} {metric}") for metric in METRICS}
+            for index, (encoder, method) in enumerate(kept.facts["classifiers"])
         }
 
 
-def _named(mean: Any) -> list[str | None]:
+def _mean_to_list(mean: Any) -> list[str | None]:
+    """Convert the key of a mean to a list of strings."""
     tasks, classifier, metric = mean
     return [tasks, *classifier, metric]
 
 
-def _mean_of(named: Sequence[Any]) -> MeanOf:
-    tasks, encoder, method, metric = named
+def _mean_from_list(names: Sequence[Any]) -> MeanOf:
+    """Restore the key of a mean from a list of strings."""
+    tasks, encoder, method, metric = names
     return tasks, Classifier(encoder, method), metric
 
 
 @contextlib.contextmanager
-def _undamaged() -> Iterator[None]:
-    """Turn what a file that was tampered with leads to into an error that says so."""
+def _detect_damage() -> Iterator[None]:
+    """Convert errors caused by a damaged or modified file to InputError."""
     try:
         yield
     except (KeyError, ValueError, TypeError, IndexError, AttributeError) as error:
-        raise InputError("a kept re-evaluation is damaged: remove the run's reevaluations/ and run it again") from error
+        raise InputError(
+            "a cached re-evaluation is damaged: delete the run's reevaluations/ folder and run again"
+        ) from error

@@ -48,81 +48,87 @@ from shotproof.tasks.taskset import TaskSet
 def reevaluate(
     sets: Sequence[Evaluated], covers: Sequence[Covers], inputs: Inputs, runtime: Runtime | None = None
 ) -> Mapping[Design, Reevaluated]:
-    """Evaluate what intervals need beyond the results, by design; data that is too small is a reason, no error."""
+    """Compute what intervals need beyond the results, by design; for too little data, store the reason."""
     runtime = resolve(runtime)
     reevaluated = {}
-    for design, of_design in by_design(sets).items():
-        known = Reevaluated()
-        random = next((evaluated for evaluated in of_design if evaluated.origin.is_random), None)
+    for design, design_sets in by_design(sets).items():
+        design_reevaluated = Reevaluated()
+        random = next((evaluated for evaluated in design_sets if evaluated.origin.is_random), None)
         if random and DEPLETION in covers:
-            known = _depleted(random, of_design, inputs, runtime)
+            design_reevaluated = _evaluate_depletion(random, design_sets, inputs, runtime)
         units = [name for name in get_args(Units) if name in covers]
-        known = replace(
-            known,
-            halves={name: _halves(name, of_design, inputs, runtime) for name in units},
-            shuffled=_shuffled(of_design, inputs, runtime),
+        design_reevaluated = replace(
+            design_reevaluated,
+            halves={name: _evaluate_halves(name, design_sets, inputs, runtime) for name in units},
+            shuffled=_evaluate_shuffles(design_sets, inputs, runtime),
         )
-        if known != Reevaluated():
-            reevaluated[design] = known
+        if design_reevaluated != Reevaluated():
+            reevaluated[design] = design_reevaluated
     return reevaluated
 
 
 def are_kept(sets: Sequence[Evaluated], inputs: Inputs) -> bool:
-    """Return whether re-evaluations on halves of the images were kept for every design."""
-    return all(inputs.is_kept("images", of_design) for of_design in by_design(sets).values())
+    """Return whether re-evaluations on halves of the images are cached for every design."""
+    return all(inputs.is_kept("images", design_sets) for design_sets in by_design(sets).values())
 
 
 def missing_inputs(sets: Sequence[Evaluated], inputs: Inputs) -> str | None:
-    """Say what re-evaluation on halves of the data lacks; None if everything is there.
+    """Return what re-evaluation on halves of the data lacks; None if all inputs are available.
 
     Args:
-        sets: what was evaluated
-        inputs: what there is
+        sets: evaluated task sets
+        inputs: available inputs
     """
     if not inputs.features:
-        return "it re-evaluates the methods, and the features are not given"
+        return "the features, which re-evaluation needs, were not given"
     try:
-        for one in sets:
-            tasks = inputs.task_set(one.origin.tasks_digest, one.origin.design.catalog)
-            inputs.catalog(one.origin.design.catalog)
+        for evaluated in sets:
+            tasks = inputs.task_set(evaluated.origin.tasks_digest, evaluated.origin.design.catalog)
+            inputs.catalog(evaluated.origin.design.catalog)
             Drawing.of(tasks, inputs)
-            for encoder, digest in one.features.items():
+            for encoder, digest in evaluated.features.items():
                 inputs.features_of(encoder, digest)
-        _methods(sets, inputs)
+        _methods_by_encoder(sets, inputs)
     except InputError as error:
         return str(error)
     return None
 
 
-def _depleted(random: Evaluated, of_design: Sequence[Evaluated], inputs: Inputs, runtime: Runtime) -> Reevaluated:
-    """Evaluate the classifiers of the random tasks on tasks without replacement, or say why that cannot be.
+def _evaluate_depletion(
+    random: Evaluated, design_sets: Sequence[Evaluated], inputs: Inputs, runtime: Runtime
+) -> Reevaluated:
+    """Evaluate the classifiers of the random tasks on tasks drawn without replacement, or give the reason why not.
 
-    If the results have such tasks, these are taken; if the inputs are there, tasks with the best number of queries are
-    evaluated too.
+    Such tasks in the results are used as they are; if the inputs are available, tasks with the best number of queries
+    are evaluated too.
     """
-    given = next((evaluated for evaluated in of_design if evaluated.origin.sampler == DEPLETION), None)
-    if given and set(random.values) <= set(given.values):
-        known = Reevaluated(given.values, class_uses=_uses(given.rows[0]))
-        if _on_items([random], inputs) or missing_inputs([random], inputs):
-            return known
+    depletion_set = next((evaluated for evaluated in design_sets if evaluated.origin.sampler == DEPLETION), None)
+    if depletion_set and set(random.values) <= set(depletion_set.values):
+        reevaluated = Reevaluated(depletion_set.values, class_uses=_count_class_uses(depletion_set.rows[0]))
+        if _reason_not_reevaluated([random], inputs) or missing_inputs([random], inputs):
+            return reevaluated
     else:
-        kept = _without_replacement(random, random.origin.design.query, inputs, runtime)
-        if kept.record.refused is not None:
-            return Reevaluated(kept.record.refused)
-        known = Reevaluated(kept_values(kept), class_uses=kept.facts["uses"])
+        arrays = _evaluate_without_replacement(random, random.origin.design.query, inputs, runtime)
+        if arrays.record.refused is not None:
+            return Reevaluated(arrays.record.refused)
+        reevaluated = Reevaluated(kept_values(arrays), class_uses=arrays.facts["uses"])
     best = best_query(random, inputs)
     if best is None:
-        return known
-    kept = _without_replacement(random, best, inputs, runtime)
-    return known if kept.record.refused else replace(known, best_query=best, at_best_query=kept_values(kept))
+        return reevaluated
+    arrays = _evaluate_without_replacement(random, best, inputs, runtime)
+    return (
+        reevaluated
+        if arrays.record.refused
+        else replace(reevaluated, best_query=best, at_best_query=kept_values(arrays))
+    )
 
 
-def _without_replacement(random: Evaluated, query: int | None, inputs: Inputs, runtime: Runtime) -> KeptArrays:
-    """Evaluate the classifiers of the random tasks on all tasks without replacement that the data gives."""
+def _evaluate_without_replacement(random: Evaluated, query: int | None, inputs: Inputs, runtime: Runtime) -> KeptArrays:
+    """Evaluate the classifiers of the random tasks on all tasks without replacement that the data allows."""
 
     def make() -> KeptArrays:
-        if refusal := _on_items([random], inputs):
-            return KeptArrays.refusal(refusal)
+        if reason := _reason_not_reevaluated([random], inputs):
+            return KeptArrays.refusal(reason)
         inputs.require(DEPLETION, "catalogs", "features")
         design = random.origin.design
         sizes: dict[str, Any] = {"way": design.way, "shot": design.shot, "query": query}
@@ -141,26 +147,26 @@ def _without_replacement(random: Evaluated, query: int | None, inputs: Inputs, r
         depleted: Values = {}
         for encoder, features, methods in classifiers_of([random], inputs):
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", RuntimeWarning)  # said once already, when the methods were evaluated
+                warnings.simplefilter("ignore", RuntimeWarning)  # already shown when the methods were evaluated
                 results = evaluate(tasks, features, methods, seed=inputs.seed, runtime=runtime)
             depleted |= {Classifier(encoder, method): values_of(results, method) for method in results.methods}
-        return keep_values(depleted, uses=_uses(tasks.table))
+        return keep_values(depleted, uses=_count_class_uses(tasks.table))
 
     return inputs.reevaluated(f"depletion-{query}", [random], make)
 
 
-def _uses(rows: pa.Table) -> dict[str, int]:
-    """In how many tasks each class is."""
-    counted: list[dict[str, Any]] = pc.value_counts(rows.column("label")).to_pylist()
-    return {one["values"]: one["counts"] for one in counted}
+def _count_class_uses(rows: pa.Table) -> dict[str, int]:
+    """Count the tasks that contain each class."""
+    label_counts: list[dict[str, Any]] = pc.value_counts(rows.column("label")).to_pylist()
+    return {entry["values"]: entry["counts"] for entry in label_counts}
 
 
-def _halves(units: Units, sets: Sequence[Evaluated], inputs: Inputs, runtime: Runtime) -> HalvedMeans | str:
-    """Evaluate all classifiers on halves of the data, or say why that cannot be."""
+def _evaluate_halves(units: Units, sets: Sequence[Evaluated], inputs: Inputs, runtime: Runtime) -> HalvedMeans | str:
+    """Evaluate all classifiers on halves of the data, or return the reason why not."""
 
     def make() -> KeptArrays:
-        if refusal := _on_items(sets, inputs):
-            return KeptArrays.refusal(refusal)
+        if reason := _reason_not_reevaluated(sets, inputs):
+            return KeptArrays.refusal(reason)
         with_attributes = any(evaluated.origin.attributes is not None for evaluated in sets)
         inputs.require(units, "tasks", "catalogs", "features", *(["attributes"] if with_attributes else []))
         try:
@@ -179,8 +185,8 @@ def _halves(units: Units, sets: Sequence[Evaluated], inputs: Inputs, runtime: Ru
     return kept_halves(inputs.reevaluated(units, sets, make))
 
 
-def _shuffled(sets: Sequence[Evaluated], inputs: Inputs, runtime: Runtime) -> ShuffledTasks | None:
-    """Evaluate task sets that have placebos with shuffled words; None if there are none, or something is missing."""
+def _evaluate_shuffles(sets: Sequence[Evaluated], inputs: Inputs, runtime: Runtime) -> ShuffledTasks | None:
+    """Evaluate task sets that have placebos with shuffled words; None if there are none or an input is missing."""
     replicates = replicates_of(sets)
     origins = {evaluated.label: evaluated.origin for evaluated in replicates}
     stressed = [evaluated for evaluated in replicates if evaluated.origin.placebo(origins)]
@@ -200,64 +206,65 @@ def _shuffled(sets: Sequence[Evaluated], inputs: Inputs, runtime: Runtime) -> Sh
 
     if not stressed:
         return None
-    if not inputs.is_kept("shuffles", sets) and (_on_items(sets, inputs) or missing_inputs(sets, inputs)):
+    if not inputs.is_kept("shuffles", sets) and (_reason_not_reevaluated(sets, inputs) or missing_inputs(sets, inputs)):
         return None
     return kept_shuffles(inputs.reevaluated("shuffles", sets, make))
 
 
 def _task_sets(sets: Sequence[Replicates], inputs: Inputs) -> list[TaskSet]:
-    return [inputs.task_set(each.origin.tasks_digest, each.origin.design.catalog) for each in sets]
+    """Return the task sets of replicates."""
+    return [inputs.task_set(replicates.origin.tasks_digest, replicates.origin.design.catalog) for replicates in sets]
 
 
 def classifiers_of(sets: Sequence[Evaluated], inputs: Inputs) -> Classifiers:
-    """Give each encoder of the results with its features and its methods, made anew.
+    """Rebuild the classifiers of the results: each encoder with its features and its methods.
 
     Raises:
-        InputError: the features are not there, or a method cannot be made anew.
+        InputError: the features are missing, or a method cannot be rebuilt.
     """
-    digests = {encoder: digest for one in sets for encoder, digest in one.features.items()}
+    digests = {encoder: digest for evaluated in sets for encoder, digest in evaluated.features.items()}
     return [
         (encoder, inputs.features_of(encoder, digests[encoder]), methods)
-        for encoder, methods in _methods(sets, inputs).items()
+        for encoder, methods in _methods_by_encoder(sets, inputs).items()
     ]
 
 
-def _on_items(sets: Sequence[Evaluated], inputs: Inputs) -> str | None:
-    """Why methods that ask a server or adapt a network are not evaluated anew; None where there are none."""
-    for one in sets:
-        for classifier in one.values:
-            if one.features.get(classifier.encoder, "") is not None:
+def _reason_not_reevaluated(sets: Sequence[Evaluated], inputs: Inputs) -> str | None:
+    """Return why methods that query a server or adapt a network are not re-evaluated; None if there are none."""
+    for evaluated in sets:
+        for classifier in evaluated.values:
+            if evaluated.features.get(classifier.encoder, "") is not None:
                 continue
             if classifier.encoder == ON_ITEMS:
-                return f"method '{classifier.method}' needs the items, and is not evaluated anew on other tasks"
+                return f"method '{classifier.method}' works on the items and is not re-evaluated on other tasks"
             if isinstance(inputs.method(classifier.method), Adaptation):
-                return f"method '{classifier.method}' adapts a network, and is not evaluated anew on other tasks"
+                return f"method '{classifier.method}' adapts a network and is not re-evaluated on other tasks"
     return None
 
 
-def _methods(sets: Sequence[Evaluated], inputs: Inputs) -> dict[str, list[Method]]:
-    """The methods of each encoder, made anew."""
+def _methods_by_encoder(sets: Sequence[Evaluated], inputs: Inputs) -> dict[str, list[Method]]:
+    """Rebuild the methods of each encoder."""
     methods: dict[str, list[Method]] = {}
-    for classifier in dict.fromkeys(classifier for one in sets for classifier in one.values):
+    for classifier in dict.fromkeys(classifier for evaluated in sets for classifier in evaluated.values):
         methods.setdefault(classifier.encoder, []).append(inputs.method(classifier.method))
     return methods
 
 
 def best_query(random: Evaluated, inputs: Inputs) -> int | None:
-    """The number with the narrowest interval, in the middle of the classifiers'; None where results do not tell."""
+    """Return the number of queries with the narrowest interval, as a median over classifiers; None if undetermined."""
     design = random.origin.design
     if design.shot is None:
         return None
     sizes = ItemPool.of(inputs.catalog(design.catalog).in_split(design.split)).sizes.tolist()
-    found = []
-    for given in inputs.results:
-        if Origin.of(given).tasks_digest != random.origin.tasks_digest:
+    best_queries = []
+    for results in inputs.results:
+        if Origin.of(results).tasks_digest != random.origin.tasks_digest:
             continue
-        for method in given.methods:
+        for method in results.methods:
             try:
-                pilot = Pilot.of(given)
-                made = plan(pilot.moments(method), shot=design.shot, way=pilot.way, items=sizes)
-            except ShotproofError:  # one query per class, or an accuracy that never varies: nothing to plan from
+                pilot = Pilot.of(results)
+                query_plan = plan(pilot.moments(method), shot=design.shot, way=pilot.way, items=sizes)
+            except ShotproofError:  # one query per class or constant accuracy: no basis for a plan
                 continue
-            found += [] if made.query is None else [made.query]
-    return statistics.median_low(found) if found else None
+            best_queries += [] if query_plan.query is None else [query_plan.query]
+    return statistics.median_low(best_queries) if best_queries else None

@@ -1,4 +1,4 @@
-"""Classifiers on many task sets of the same items: what they share of the items is computed once per process."""
+"""Classifiers evaluated on many task sets of the same items, with per-item work done once per process."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from shotproof.results.evaluated import Classifier
 from shotproof.results.metrics import Counts
 from shotproof.tasks.taskset import TaskSet
 
-Classifiers = Sequence[tuple[str, Features, Sequence[AnyMethod]]]  # each encoder, its features, and its methods
+Classifiers = Sequence[tuple[str, Features, Sequence[AnyMethod]]]  # encoder, features and methods
 
 
 @dataclass(frozen=True)
 class RepeatedClassifiers:
-    """Each encoder with its features and methods; `items` are all that tasks may have."""
+    """Encoders with their features and methods; `items` are all items that tasks may contain."""
 
     encoders: list[tuple[str, Features, list[Method]]]
     items: pa.Array
@@ -31,53 +31,54 @@ class RepeatedClassifiers:
 
     @classmethod
     def of(cls, classifiers: Classifiers, items: pa.Array, seed: int) -> RepeatedClassifiers:
-        """Make the methods."""
-        made = [
+        """Build the methods of each encoder."""
+        encoders = [
             (name, features, [make_method(method) for method in methods]) for name, features, methods in classifiers
         ]
-        return cls(made, items, seed)
+        return cls(encoders, items, seed)
 
     @property
     def names(self) -> list[Classifier]:
-        """All classifiers, encoder by encoder."""
+        """Return all classifiers, encoder by encoder."""
         return [Classifier(encoder, method.spelling) for encoder, _, methods in self.encoders for method in methods]
 
     @property
     def task_cost(self) -> int:
-        """What a task costs all of them together, beside a single method that scores tasks in batches."""
+        """Return the cost of a task over all classifiers, in units of a method that scores tasks in batches."""
         return sum(method.task_cost for _, _, methods in self.encoders for method in methods)
 
     @cached_property
     def _prepared(self) -> list[PreparedFeatures]:
+        """Prepare the features of each encoder for its methods."""
         return [
             PreparedFeatures(features, methods, features.rows_of(self.items)) for _, features, methods in self.encoders
         ]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Worker processes prepare the features anew: that is quicker than to send them."""
+        """Drop prepared features: worker processes prepare them again, which is faster than sending them."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def counts(self, tables: Sequence[pa.Table]) -> list[Counts]:
-        """The counts of each classifier on the drawn rows of several task sets, whose tasks are numbered through."""
-        tasks = _joined(tables)
+        """Count each classifier's correct answers on the rows of several task sets, numbered consecutively."""
+        tasks = _concatenate(tables)
         seeds = task_seeds(tasks, self.seed)
         counts = []
         for prepared in self._prepared:
             query, predicted, _ = prepared.predict(tasks, seeds, None, current_runtime())
-            until = np.pad(np.cumsum(predicted == query.slot, axis=1), ((0, 0), (1, 0)))
+            cumulative = np.pad(np.cumsum(predicted == query.slot, axis=1), ((0, 0), (1, 0)))
             ends = np.cumsum(query.count)
-            correct = until[:, ends] - until[:, ends - query.count]
-            counts += [Counts(tasks.task_of_row, query.count, of_method) for of_method in correct]
+            correct = cumulative[:, ends] - cumulative[:, ends - query.count]
+            counts += [Counts(tasks.task_of_row, query.count, method_correct) for method_correct in correct]
         return counts
 
 
-def _joined(tables: Sequence[pa.Table]) -> TaskSet:
-    """Join the drawn rows of several task sets to one."""
-    joined, first = [], 0
+def _concatenate(tables: Sequence[pa.Table]) -> TaskSet:
+    """Concatenate the rows of several task sets into one."""
+    parts, next_task = [], 0
     for table in tables:
         task = table.column("task").to_numpy()
-        columns = {"task": pa.array(task - task[0] + first, pa.int32())}
+        columns = {"task": pa.array(task - task[0] + next_task, pa.int32())}
         columns |= {name: table.column(name) for name in ("slot", "label", "attribute", "support", "query")}
-        joined.append(pa.table(columns))
-        first += int(task[-1] - task[0]) + 1
-    return TaskSet(pa.concat_tables(joined).combine_chunks())
+        parts.append(pa.table(columns))
+        next_task += int(task[-1] - task[0]) + 1
+    return TaskSet(pa.concat_tables(parts).combine_chunks())

@@ -1,7 +1,7 @@
-"""Re-evaluation with the words, or contexts, of each class's items shuffled, for `stats/shuffles.py`.
+"""Re-evaluation with the words or contexts of each class's items shuffled, for `stats/shuffles.py`.
 
-A sampler that looks at words and classes alone draws, if words are shuffled within classes, the same tasks with the
-items of each class permuted. So task sets need not be drawn anew: their items are permuted, once for all tasks, by
+If words are shuffled within classes, a sampler that looks only at words and classes draws the same tasks with the
+items of each class permuted. So task sets need not be drawn again: their items are permuted, once for all tasks, by
 `placebo(per_task=False)`.
 """
 
@@ -24,16 +24,16 @@ from shotproof.stats.shuffles import ShuffledMeans, ShuffledTasks
 from shotproof.tasks.taskset import TaskSet, TaskShape
 from shotproof.tasks.uniform.placebo import Placebo
 
-# More tasks per shuffle would tell the variance hardly better; of many classifiers, fewer shuffles are made.
+# More tasks per shuffle would hardly improve the variance estimate; many classifiers get fewer shuffles.
 TASKS_PER_SHUFFLE = 100
 SHUFFLES, FEWEST_SHUFFLES = 100, 40
 MOST_EVALUATIONS = 60_000  # tasks times classifiers
-_BLOCK = 25  # shuffles that are evaluated together, which share the items' inner products
+_BLOCK = 25  # shuffles evaluated together, sharing the items' inner products
 
 
 @dataclass(frozen=True)
 class _Work:
-    """All that a worker process needs."""
+    """Work shared by worker processes."""
 
     catalog: Catalog
     classifiers: RepeatedClassifiers
@@ -42,18 +42,22 @@ class _Work:
     def block(self, shuffles: range) -> tuple[FloatArray, FloatArray]:
         """Evaluate some shuffles: [shuffles, classifiers, metrics, tasks], and [shuffles, classifiers, rows].
 
-        The tasks, and the rows, of all task sets are one after the other.
+        The tasks, and the rows, of all task sets are concatenated.
         """
         tables = []
         for shuffle in shuffles:
-            # Task sets that are matched share the permutations.
+            # Matched task sets share the permutations.
             seed = int(draws.bits(self.classifiers.seed, shuffle) >> np.uint64(1))
             for tasks in self.task_sets:
                 bound = Placebo(per_task=False).bind(self.catalog, TaskShape(), seed, like=tasks)
                 tables.append(bound.draw(range(len(tasks))))
         counts = self.classifiers.counts(tables)
-        by_task = [[each.accuracy_by_task(), each.worst_by_task()] for each in counts]
-        return _by_shuffle(by_task, len(shuffles)), _by_shuffle([each.accuracy() for each in counts], len(shuffles))
+        by_task = [
+            [classifier_counts.accuracy_by_task(), classifier_counts.worst_by_task()] for classifier_counts in counts
+        ]
+        return _by_shuffle(by_task, len(shuffles)), _by_shuffle(
+            [classifier_counts.accuracy() for classifier_counts in counts], len(shuffles)
+        )
 
 
 def evaluate_shuffled(
@@ -66,16 +70,16 @@ def evaluate_shuffled(
     seed: int = 0,
     runtime: Runtime | None = None,
 ) -> ShuffledTasks:
-    """Evaluate classifiers on task sets whose words, or contexts, are shuffled within classes.
+    """Evaluate classifiers on task sets whose words or contexts are shuffled within classes.
 
     Args:
-        task_sets: of one catalog, each decided by words or contexts and classes alone
-        catalog: that they were drawn from
-        classifiers: each encoder's name, features and methods
-        shuffles: how many; None is 100, or fewer, at least 40, of many classifiers
-        tasks: how many of each set, from the first on
-        seed: of the shuffles
-        runtime: how it is computed; the result is the same for any
+        task_sets: task sets of one catalog, each drawn by words or contexts and classes only
+        catalog: the catalog they were drawn from
+        classifiers: name, features and methods of each encoder
+        shuffles: number of shuffles; None means 100, or fewer for many classifiers, at least 40
+        tasks: number of tasks of each set, from the first
+        seed: seed of the shuffles
+        runtime: runtime for the evaluation; the result does not depend on it
 
     Returns:
         The moments of the means, and the accuracies by row.
@@ -83,14 +87,14 @@ def evaluate_shuffled(
     Raises:
         InsufficientData: a class has too few sources for a shuffle.
     """
-    kept = catalog.in_split(task_sets[0].record.split)
-    again = RepeatedClassifiers.of(classifiers, kept.item_column, seed)
-    names = again.names
+    split_catalog = catalog.in_split(task_sets[0].record.split)
+    repeated_classifiers = RepeatedClassifiers.of(classifiers, split_catalog.item_column, seed)
+    names = repeated_classifiers.names
     tasks = min(tasks, *map(len, task_sets))
     first_tasks = [task_set.first(tasks) for task_set in task_sets]
     per_shuffle = tasks * len(task_sets) * len(names)
     shuffles = shuffles or min(SHUFFLES, max(FEWEST_SHUFFLES, MOST_EVALUATIONS // per_shuffle))
-    work = _Work(kept, again, first_tasks)
+    work = _Work(split_catalog, repeated_classifiers, first_tasks)
     blocks = [range(start, min(start + _BLOCK, shuffles)) for start in range(0, shuffles, _BLOCK)]
     evaluated = list(
         resolve(runtime).map(work.block, blocks, what="evaluating with shuffled words", steps=len, needs="share")
@@ -99,22 +103,24 @@ def evaluate_shuffled(
     # [shuffles, classifiers, metrics, sets, tasks] -> [shuffles, tasks, sets, classifiers, metrics]
     values = by_task.reshape(*by_task.shape[:3], len(task_sets), tasks).transpose(0, 4, 3, 1, 2)
     values = values.reshape(shuffles, tasks, -1)
-    means: list[MeanOf] = [(one.digest, name, metric) for one in task_sets for name in names for metric in METRICS]
-    ends = np.cumsum([len(one.table) for one in first_tasks])[:-1]
+    means: list[MeanOf] = [
+        (task_set.digest, name, metric) for task_set in task_sets for name in names for metric in METRICS
+    ]
+    ends = np.cumsum([len(task_set.table) for task_set in first_tasks])[:-1]
     return ShuffledTasks(
         ShuffledMeans.of_values(values, means),
-        {mean: values[:, :, place] for place, mean in enumerate(means)},
+        {mean: values[:, :, column] for column, mean in enumerate(means)},
         {
-            (task_set.digest, name): rows[:, number]
+            (task_set.digest, name): rows[:, index]
             for task_set, rows in zip(task_sets, np.split(by_row, ends, axis=2), strict=True)
-            for number, name in enumerate(names)
+            for index, name in enumerate(names)
         },
     )
 
 
 def _by_shuffle(values: Sequence[Any], shuffles: int) -> FloatArray:
-    """Split what is of all shuffles, end to end along the last axis, into shuffles along a new first one."""
+    """Split values of all shuffles, concatenated along the last axis, into shuffles along a new first axis."""
     array = np.asarray(values)
     split = array.reshape(*array.shape[:-1], shuffles, -1)
-    # In one layout, as an array that comes from another process is: sums over it round alike.
+    # Contiguous, like an array from another process, so that sums round the same way.
     return np.ascontiguousarray(np.moveaxis(split, -2, 0))

@@ -1,1 +1,1 @@
-"""Whether results and cards can be true: against themselves, their task sets, and features or a model."""
+"""Verification of results and cards: against themselves, their task sets, and features or a model."""

@@ -1,4 +1,4 @@
-"""What a check came to: what was verified, what is wrong, and what could not be checked, and why."""
+"""Outcome of a check: what was verified, what is wrong, and what could not be checked and why."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ Conclusion = Literal["verified", "wrong", "not verified"]
 
 @dataclass(frozen=True)
 class Checked:
-    """What a check found.
+    """Outcome of a check.
 
     problems: what is wrong, in sentences that begin with the file
-    verified: what was seen to hold, each with the files that it holds of
-    unchecked: why something was not checked, each with the files that it is of
-    open: of these reasons, those for which the counts or accuracies of a file could not be computed again
-    conclusion: `verified` if nothing is wrong and the counts and accuracies of every file came out again (of a bundle:
-        its files are as its manifest says); `wrong` if there is a problem; else `not verified`
+    verified: what was verified, each with the files it applies to
+    unchecked: reasons why something was not checked, each with the files it applies to
+    open: those of these reasons that prevented recomputing the counts or accuracies of a file
+    conclusion: `verified` if nothing is wrong and the counts and accuracies of every file were reproduced (for a
+        bundle: its files match its manifest); `wrong` if there is a problem; else `not verified`
     """
 
     problems: tuple[str, ...]
@@ -30,7 +30,7 @@ class Checked:
 
 @dataclass
 class Findings:
-    """Collects what a check finds, file by file."""
+    """Collector of a check's findings, file by file."""
 
     problems: list[str] = field(default_factory=list)
     verified: dict[str, list[str]] = field(default_factory=dict)
@@ -38,22 +38,22 @@ class Findings:
     open: list[str] = field(default_factory=list)  # reasons for which a file's main claim could not be checked
 
     def hold(self, name: str, what: str) -> None:
-        """Note what was seen to hold of a file."""
+        """Record what was verified for a file."""
         _add(self.verified, what, name)
 
     def leave(self, name: str, why: str, *, main: bool = False) -> None:
-        """Note what was not checked of a file; main: it is what the file is about."""
+        """Record why something was not checked for a file; `main` if it is the file's main claim."""
         _add(self.unchecked, why, name)
         if main:
             self.open.append(why)
 
     def refuse(self, name: str, problems: list[str]) -> bool:
-        """Note what is wrong with a file, and return whether anything is."""
+        """Record what is wrong with a file, and return whether anything is."""
         self.problems += [f"{name}: {problem}" for problem in problems]
         return bool(problems)
 
     def checked(self) -> Checked:
-        """Conclude."""
+        """Return the outcome of the check."""
         return Checked(
             tuple(self.problems),
             {what: tuple(names) for what, names in self.verified.items()},
@@ -63,7 +63,7 @@ class Findings:
         )
 
 
-def _add(names: dict[str, list[str]], about: str, name: str) -> None:
-    """Name a file once, however many of its methods it is about."""
-    if name not in names.setdefault(about, []):
-        names[about].append(name)
+def _add(names: dict[str, list[str]], finding: str, name: str) -> None:
+    """Add a file to a finding once, however many of its methods it concerns."""
+    if name not in names.setdefault(finding, []):
+        names[finding].append(name)
