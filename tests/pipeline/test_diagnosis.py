@@ -27,12 +27,15 @@ main()
 
 def test_what_is_installed_is_told_with_its_version() -> None:
     found = doctor()
-    told = {each.name: each.version for each in found.dependencies}
+    told = {dependency.name: dependency.version for dependency in found.dependencies}
     assert found.works
     assert told["numpy"] == version("numpy")
-    assert {each.name: each.missing for each in found.extras}["lite"] == ()
+    assert {extra.name: extra.missing for extra in found.extras}["lite"] == ()
     assert found.devices["cpu"].endswith("cores")
-    assert {each.encoder: each.problem for each in found.model_files} == {"lite0": None, "birdnet": None}
+    assert {model_file.encoder: model_file.problem for model_file in found.model_files} == {
+        "lite0": None,
+        "birdnet": None,
+    }
 
 
 def test_an_extra_of_which_something_is_missing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from tests.drawn_results import draw_results, draw_tasks
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    return {one.relative_to(folder).as_posix(): one.read_bytes() for one in folder.rglob("*") if one.is_file()}
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.fixture
@@ -30,12 +30,12 @@ def folder(tmp_path: Path) -> Path:
 
 def test_submitting_is_adding_a_file(folder: Path, tmp_path: Path) -> None:
     first = sp.leaderboard(folder, tmp_path / "site")
-    assert [one.classifier.method for one in first.entries] == ["knn", "ncc"]
+    assert [entry.classifier.method for entry in first.entries] == ["knn", "ncc"]
     assert first.entries[0].files == ("knn/fewstab.parquet", "knn/random.parquet")
     before = files_of(tmp_path / "site")
     draw_results(draw_tasks("random"), {"ridge": 0.7}).write(folder / "ridge.parquet")
     second = sp.leaderboard(folder, tmp_path / "site")
-    assert [one.classifier.method for one in second.entries] == ["knn", "ncc", "ridge"]
+    assert [entry.classifier.method for entry in second.entries] == ["knn", "ncc", "ridge"]
     assert set(before) < set(files_of(tmp_path / "site"))
     (folder / "ridge.parquet").unlink()
     sp.leaderboard(folder, tmp_path / "site")
@@ -83,7 +83,7 @@ def test_what_is_refused_is_named_and_leaves_the_site_as_it_was(folder: Path, tm
     with pytest.raises(InputError, match=r"notes\.json: expected a robustness card"):
         sp.leaderboard(folder, tmp_path / "site")
     assert files_of(tmp_path / "site") == before
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["in", "site"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "site"]
 
 
 def test_a_task_file_in_the_folder_decides(folder: Path, tmp_path: Path) -> None:

@@ -135,7 +135,10 @@ def test_interrupted_mixing_goes_on_where_it_stopped(world: Path) -> None:
         ((("gain = 6", 'gain = "loud"'),), "[mix], gain: expected a number from -200 to 200, found 'loud'"),
         ((("gain = 6", "max_alike = 0.9"),), "[mix]: max_alike needs an embedding"),
         ((('embedding = "none"', 'embedding = "logmell"'),), "[mix]: unknown encoder 'logmell': did you mean 'logmel'"),
-        ((('mapping = "mapping.csv"', ""),), "[mix]: expected the key mapping: a TOML or CSV file, or one of esc50"),
+        (
+            (('mapping = "mapping.csv"', ""),),
+            "[mix]: the key 'mapping' is missing: a TOML or CSV file, or one of esc50",
+        ),
         (
             (('"mapping.csv"', '"esc5"'),),
             "[mix], mapping: mapping esc5 is no file, nor one that comes with Shotproof: did",

@@ -47,7 +47,7 @@ def test_the_page_has_every_part(tmp_path: Path) -> None:
     # classifiers by design and set. What attributes cost needs features.
     assert len(page.find("svg", role="img")) == 2 + 2 + 2 + 6 + 2 + 4
     assert len(page.find("details", **{"class": "task"})) == 6
-    for digest in [*(given.digest for given in results), *(given.digest for given in tasks), catalog.digest]:
+    for digest in [*(result.digest for result in results), *(task.digest for task in tasks), catalog.digest]:
         assert digest in page.text
     costs, why, thumbnails = page.find("p", **{"class": "missing"})
     assert costs.startswith("What a planted attribute costs is told for tasks that attributes or contexts decide")
@@ -61,11 +61,11 @@ def test_labels_of_any_kind_stay_text(tmp_path: Path) -> None:
     )
     (tmp_path / "0-0.png").unlink()
     methods = {IMAGE: 0.5, SCRIPT: 0.4}
-    results = [make_results(given, BREAK_OUT, methods, seed) for seed, given in enumerate(tasks)]
+    results = [make_results(task, BREAK_OUT, methods, seed) for seed, task in enumerate(tasks)]
     write_report(tmp_path / "r.html", results, tasks=tasks, catalog=catalog, title=SCRIPT)
     page = Page(tmp_path / "r.html")
     scripts = [given for tag, given, _ in page.elements if tag == "script"]
-    assert [given.get("id") for given in scripts] == [
+    assert [script.get("id") for script in scripts] == [
         "comparison",
         "gallery-images",
         "gallery-sounds",
@@ -130,7 +130,7 @@ def test_results_of_somebody_s_own_script_make_a_page(tmp_path: Path) -> None:
 
 def test_results_without_missed_show_counts_only(tmp_path: Path) -> None:
     results, tasks, catalog = make_experiment(tmp_path)
-    counts = [Results(given.table.drop_columns("missed"), given.record) for given in results]
+    counts = [Results(result.table.drop_columns("missed"), result.record) for result in results]
     write_report(tmp_path / "r.html", counts, tasks=tasks, catalog=catalog)
     page = Page(tmp_path / "r.html")
     marks = json.loads(page.find("script", id="gallery-marks")[0])
@@ -164,8 +164,8 @@ def test_a_page_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
 
 def test_the_same_files_give_the_same_page_whatever_the_hash_seed(tmp_path: Path) -> None:
     results, tasks, catalog = make_experiment(tmp_path)
-    for number, given in enumerate(results):
-        given.write(tmp_path / f"results{number}.parquet")
+    for number, result in enumerate(results):
+        result.write(tmp_path / f"results{number}.parquet")
     for number, task_set in enumerate(tasks):
         task_set.write(tmp_path / f"tasks{number}.parquet")
     Catalog(catalog.table, catalog.root).write(tmp_path / "catalog.parquet")
@@ -230,7 +230,7 @@ def test_tasks_of_a_catalog_that_is_not_there_are_not_shown(tmp_path: Path) -> N
 def test_replicates_are_shown_with_their_spread(tmp_path: Path) -> None:
     catalog = make_catalog(tmp_path)
     tasks = [make_tasks(catalog, sampler, seed=seed) for seed in (0, 1) for sampler in ("random", "fewstab")]
-    results = [make_results(given, "pixels", {"ncc": 0.6}) for given in tasks]
+    results = [make_results(task, "pixels", {"ncc": 0.6}) for task in tasks]
     comparison = write_report(tmp_path / "r.html", results, tasks=tasks, catalog=catalog)
     page = Page(tmp_path / "r.html")
     row = comparison.groups[0].rows[0]
@@ -266,7 +266,9 @@ def test_detectors_stand_side_by_side(tmp_path: Path) -> None:
     assert agreement.accuracy is not None
     caption = page.text[page.text.index("The same sampler with the attributes of several detectors") :]
     assert f"(1: the same order): {agreement.correlation:.2f}." in caption
-    few = write_report(tmp_path / "few.html", [part for one in results for part in one.by_method()[:2]], tasks=sets)
+    few = write_report(
+        tmp_path / "few.html", [part for result in results for part in result.by_method()[:2]], tasks=sets
+    )
     assert few.agreements
     assert "rank correlation" not in Page(tmp_path / "few.html").text
     first, second = agreement.detectors

@@ -1,4 +1,4 @@
-"""What an experiment asks for, held against its data before the first file is made: in a dry run as well."""
+"""Checks of an experiment against its data, run before anything is written (and in dry runs)."""
 
 from __future__ import annotations
 
@@ -32,42 +32,42 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def placed(experiment: Experiment, place: str) -> Iterator[None]:
-    """Tell errors within it with the place in the experiment's file."""
+def placed(experiment: Experiment, location: str) -> Iterator[None]:
+    """Add the location in the experiment file to the message of each InputError raised in the block."""
     try:
         yield
     except InputError as error:
-        start = f"{experiment.file}, " if experiment.file else ""
-        raise error.placed(f"{start}{place}: ") from error
+        prefix = f"{experiment.file}, " if experiment.file else ""
+        raise error.placed(f"{prefix}{location}: ") from error
 
 
 def check_surroundings(experiment: Experiment, device: str | None) -> None:
-    """What needs no data: the output's folder, the device, files that options name, methods on local maps.
+    """Check everything that needs no data: output folder, device, files named in options, methods that need local maps.
 
     Args:
-        experiment: what is to be run
-        device: where networks will run
+        experiment: experiment to run
+        device: device for networks
 
     Raises:
-        InputError: something cannot be; the message says where in the file.
+        InputError: a check failed; the message names the location in the file.
     """
     with placed(experiment, "[output], folder"):
         check_output(experiment.folder, folder=True)
         if url_of(experiment.folder):
-            raise InputError("expected a folder on disk: a run locks it, and looks at it often")
-    if device not in (None, "cpu"):  # these are always there, and to ask PyTorch takes a second
+            raise InputError("expected a local folder: a run locks it and reads it often")
+    if device not in (None, "cpu"):  # always available, and importing PyTorch takes a second
         with placed(experiment, "[runtime], device"):
             choose_devices(device)
     with placed(experiment, "[output], projection"):
         check_projection(experiment.projection)
-    chosen: dict[str, list[Component]] = {
-        "[attributes], detectors": [one for listed in experiment.detectors.values() for one in listed],
+    components_by_location: dict[str, list[Component]] = {
+        "[attributes], detectors": [detector for detectors in experiment.detectors.values() for detector in detectors],
         "[features], encoders": [*experiment.encoders],
         "[features], transforms": [*experiment.transforms],
         "[tasks], samplers": [draw.sampler for draw in experiment.draws],
     }
-    for place, components in chosen.items():
-        with placed(experiment, place):
+    for location, components in components_by_location.items():
+        with placed(experiment, location):
             for component in components:
                 _require_files(component)
     with placed(experiment, "[evaluate], methods"):
@@ -75,15 +75,15 @@ def check_surroundings(experiment: Experiment, device: str | None) -> None:
 
 
 def check_draws(experiment: Experiment, catalog: Catalog, attributes: Mapping[str, Attributes]) -> None:
-    """Whether the data can give the tasks: splits, classes, items per class, columns of contexts.
+    """Check whether the data is sufficient for the tasks: splits, classes, items per class, context columns.
 
     Args:
-        experiment: what is to be run
+        experiment: experiment to run
         catalog: its data
-        attributes: those that are there already, by the name of their set
+        attributes: attributes that exist already, by the name of their set
 
     Raises:
-        InputError: something cannot be; the message says where in the file.
+        InputError: a check failed; the message names the location in the file.
     """
     for draw in experiment.draws:
         with placed(experiment, "[tasks], split"):
@@ -95,69 +95,71 @@ def check_draws(experiment: Experiment, catalog: Catalog, attributes: Mapping[st
 
 
 def check_models(experiment: Experiment, models: Mapping[str, Model], catalog: Catalog) -> None:
-    """Whether methods can adapt the models, and whether the data's classes are new to these and to encoders.
+    """Check whether methods can adapt the models, and whether the classes are new to the models and encoders.
 
     Args:
-        experiment: what is to be run
+        experiment: experiment to run
         models: its models, by name
         catalog: its data
 
     Raises:
-        InputError: something cannot be; the message says where in the file.
+        InputError: a check failed; the message names the location in the file.
     """
     with placed(experiment, "[evaluate], methods"):
-        for given, model in zip(experiment.models, models.values(), strict=True):
+        for model_source, model in zip(experiment.models, models.values(), strict=True):
             for use in experiment.uses:
-                if isinstance(use.method, Adaptation) and use.applies(given):
+                if isinstance(use.method, Adaptation) and use.applies(model_source):
                     use.method.require_model(model)
     if experiment.allow_seen:
         return
-    trained = [("[evaluate], model", f"model '{name}'", model) for name, model in models.items()]
-    encoding: list[Any] = [one for one in experiment.encoders if one.name == "model"]
-    trained += [("[features], encoders", f"the model of '{one}'", one.model) for one in encoding]
+    trained_models = [("[evaluate], model", f"model '{name}'", model) for name, model in models.items()]
+    model_encoders: list[Any] = [encoder for encoder in experiment.encoders if encoder.name == "model"]
+    trained_models += [
+        ("[features], encoders", f"the model of '{encoder}'", encoder.model) for encoder in model_encoders
+    ]
     for draw in experiment.draws:
         labels = catalog.in_split(draw.split).table.column("label").unique().to_pylist()
-        for place, whose, model in trained:
-            with placed(experiment, place):
-                require_unseen(labels, model.record.seen, whose)
+        for location, description, model in trained_models:
+            with placed(experiment, location):
+                require_unseen(labels, model.record.seen, description)
 
 
 def with_stages(experiment: Experiment, catalog: Catalog) -> Experiment:
-    """The experiment with an encoder for each stage that is wanted, after the encoder of the whole network.
+    """Return the experiment with an encoder for each requested stage, after the encoder of the full network.
 
     Args:
-        experiment: what is to be run
-        catalog: its data, by the first item of which the stages of networks are counted
+        experiment: experiment to run
+        catalog: its data; its first item is used to count the stages of a network
 
     Raises:
         InputError: a network has fewer stages, or cannot be loaded.
     """
     if not experiment.stages:
         return experiment
-    chosen: list[Encoder] = []
+    encoders: list[Encoder] = []
     with placed(experiment, "[features], stages"):
         for encoder in experiment.encoders:
-            chosen.append(encoder)
+            encoders.append(encoder)
             if isinstance(encoder, StagedEncoder) and encoder.stage is None and not encoder.maps:
                 count = encoder.count_stages(catalog)
-                wanted = range(1, count + 1) if experiment.stages == "all" else experiment.stages
-                if max(wanted) > count:
-                    raise InputError(f"encoder '{encoder}' has {count} stages, found {max(wanted)}")
-                chosen += [encoder.at(stage) for stage in wanted]
-    distinct = tuple(dict.fromkeys(chosen))  # one stage may be among the encoders already
+                stages = range(1, count + 1) if experiment.stages == "all" else experiment.stages
+                if max(stages) > count:
+                    raise InputError(f"encoder '{encoder}' has {count} stages, but stage {max(stages)} is requested")
+                encoders += [encoder.at(stage) for stage in stages]
+    distinct = tuple(dict.fromkeys(encoders))  # a stage may also be listed as an encoder
     return replace(experiment, encoders=distinct)
 
 
 def check_tuning(experiment: Experiment, models: Mapping[str, Model], catalog: Catalog) -> None:
-    """Whether learning rates can be chosen: the split is another one, large enough, and new to the models.
+    """Check whether learning rates can be tuned: on a separate split that is large enough and new to the models.
 
     Args:
-        experiment: what is to be run
+        experiment: experiment to run
         models: its models, by name
         catalog: its data
 
     Raises:
-        InputError: something cannot be; the message says where in the file.
+        InputError: a check failed; the message names the location in the file.
     """
     tune_on = experiment.tune_on
     if tune_on is None:
@@ -171,8 +173,8 @@ def check_tuning(experiment: Experiment, models: Mapping[str, Model], catalog: C
         for draw in experiment.draws:
             if draw.split in (None, tune_on.split):
                 raise InputError(
-                    f"split '{tune_on.split}' is that of the tasks of sampler '{draw.sampler}': a learning rate must "
-                    "not be chosen on what it is evaluated on, expected another split"
+                    f"split '{tune_on.split}' is also evaluated, by the tasks of sampler '{draw.sampler}': a learning "
+                    "rate must not be chosen on the data it is evaluated on; name another split"
                 )
             for shot in draw.shots:
                 Random().check_sizes(items, TaskShape(draw.way, shot, draw.query))
@@ -186,37 +188,43 @@ def _check_draw(
     shape: TaskShape,
     attributes: Mapping[str, Attributes],
 ) -> None:
-    """Bind the sampler where all that it takes is there; else see that the classes are large enough."""
+    """Bind the sampler if all of its inputs exist; otherwise check only that the classes are large enough."""
     if draw.like is not None:
-        return  # its classes and sizes are those of the set that it is like, which is looked at itself
-    sets = dict.fromkeys([*experiment.detectors, *experiment.attribute_files, *attributes])
-    given = [draw.attributes] if draw.attributes is not None else list(sets)
-    takes_words = "attributes" in sampler.takes and bool(given)
-    known: list[Attributes | None] = [attributes[name] for name in given if takes_words and name in attributes]
-    if "features" in sampler.takes or (takes_words and not known):
+        return  # its classes and sizes are those of the reference set, which is checked separately
+    all_set_names = dict.fromkeys([*experiment.detectors, *experiment.attribute_files, *attributes])
+    set_names = [draw.attributes] if draw.attributes is not None else list(all_set_names)
+    takes_words = "attributes" in sampler.takes and bool(set_names)
+    available: list[Attributes | None] = [attributes[name] for name in set_names if takes_words and name in attributes]
+    if "features" in sampler.takes or (takes_words and not available):
         sampler.check_sizes(items, shape)
         return
-    for words in known or [None]:
-        sampler.bind(items, shape, draw.seeds[0], attributes=words)
+    for attribute_set in available or [None]:
+        sampler.bind(items, shape, draw.seeds[0], attributes=attribute_set)
 
 
 def _require_files(component: Component) -> None:
-    """Refuse options that name a file that is not there."""
+    """Reject options that name a file that does not exist."""
     for option in component.options():
         value = getattr(component, option.name)
         if option.path and isinstance(value, str | Path) and not Path(value).exists():
-            beside = [one.name for one in Path(value).parent.iterdir()] if Path(value).parent.is_dir() else []
-            near = did_you_mean(Path(value).name, beside) if beside else ""
-            raise InputError(f"{component.kind} '{component.name}': {option.name}: {value} does not exist{near}")
+            sibling_names = (
+                [sibling.name for sibling in Path(value).parent.iterdir()] if Path(value).parent.is_dir() else []
+            )
+            hint = did_you_mean(Path(value).name, sibling_names) if sibling_names else ""
+            raise InputError(f"{component.kind} '{component.name}': {option.name}: {value} does not exist{hint}")
 
 
 def _require_maps(experiment: Experiment) -> None:
-    """Refuse methods on local maps where an encoder gives vectors; what a file of features holds is not known yet."""
-    of_vectors = [one for one in experiment.encoders if not getattr(one, "maps", isinstance(one, FeatureFile))]
+    """Reject methods that need local maps if an encoder returns vectors; feature files are not checked here."""
+    vector_encoders = [
+        encoder for encoder in experiment.encoders if not getattr(encoder, "maps", isinstance(encoder, FeatureFile))
+    ]
     for use in experiment.uses:
-        wrong = next((one for one in of_vectors if use.method.needs == "maps" and use.applies(one)), None)
-        if wrong is not None:
+        mismatch = next(
+            (encoder for encoder in vector_encoders if use.method.needs == "maps" and use.applies(encoder)), None
+        )
+        if mismatch is not None:
             raise InputError(
-                f"method '{use.method}' needs local maps, but encoder '{wrong}' gives one vector per item: "
-                "expected the encoder's option maps=True"
+                f"method '{use.method}' needs local maps, but encoder '{mismatch}' returns one vector per item: "
+                "set the encoder's option maps=True"
             )

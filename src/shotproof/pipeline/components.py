@@ -1,4 +1,4 @@
-"""Everything that a user picks by name, of every kind: for listings, the docs and the experiment file's schema."""
+"""Registries of all components that users select by name, for listings, the docs and the JSON Schema."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shotproof.training.training_recipes import RECIPES, Recipe
 
 
 def all_registries() -> dict[str, Registry[Any]]:
-    """The registry of each kind, by its plural, in the order of the flow."""
+    """Return the registry of each kind, by its plural name, in pipeline order."""
     from shotproof.attributes.detector import detectors
     from shotproof.catalog.layout import layouts
     from shotproof.features.encoder import encoders
@@ -23,63 +23,73 @@ def all_registries() -> dict[str, Registry[Any]]:
     from shotproof.models.objective import objectives
     from shotproof.tasks.sampler import samplers
 
-    found: list[Registry[Any]] = [layouts, detectors, encoders, transforms, samplers, methods]
-    found += [objectives, backbones, augmentations]
-    return {f"{registry.kind}s": registry for registry in found}
+    registries: list[Registry[Any]] = [layouts, detectors, encoders, transforms, samplers, methods]
+    registries += [objectives, backbones, augmentations]
+    return {f"{registry.kind}s": registry for registry in registries}
 
 
 def registry_of(kind: str) -> Registry[Any]:
-    """The registry of a kind, given in the plural or in the singular."""
-    known = all_registries()
-    plural = kind if kind in known else f"{kind}s"
-    if plural not in known:
-        raise UnknownName("kind", kind, [*known, "recipes"])
-    return known[plural]
+    """Return the registry of a kind, given in the plural or the singular."""
+    registries = all_registries()
+    plural = kind if kind in registries else f"{kind}s"
+    if plural not in registries:
+        raise UnknownName("kind", kind, [*registries, "recipes"])
+    return registries[plural]
 
 
 def find_components(name: str) -> list[tuple[str, type[Component]]]:
-    """The classes that have this name, with their kinds: a layout and a detector may share one, a recipe has none."""
-    known = all_registries()
-    found = [(registry.kind, registry.get(name)) for registry in known.values() if _kebab(name, registry)]
-    if not found and name not in RECIPES:
-        names = sorted({*RECIPES, *(name for registry in known.values() for name in registry)})
-        raise InputError(f"nothing is called '{name}'{did_you_mean(name, names)}; shotproof show lists all names")
-    return found
+    """Find the component classes with this name, each with its kind.
+
+    Components of different kinds may share a name. The list is empty for a recipe, which has no class.
+    """
+    registries = all_registries()
+    matches = [
+        (registry.kind, registry.get(name)) for registry in registries.values() if _is_registered(name, registry)
+    ]
+    if not matches and name not in RECIPES:
+        names = sorted({*RECIPES, *(name for registry in registries.values() for name in registry)})
+        raise InputError(
+            f"no component or recipe is named '{name}'{did_you_mean(name, names)}; shotproof show lists all names"
+        )
+    return matches
 
 
 def recipe_rows(recipe: Recipe) -> list[tuple[str, str]]:
-    """What a recipe sets: for all objectives, for each of its steps or objectives, and where tasks have one shot."""
+    """List what a recipe sets: for all objectives, for each step or objective, and for one-shot tasks."""
 
-    def told(settings: Mapping[str, Any]) -> str:
+    def format_settings(settings: Mapping[str, Any]) -> str:
         return ", ".join(f"{name}={value!r}" for name, value in settings.items()) or "its own settings"
 
-    rows = [("all", told(recipe.of_all))] if recipe.of_all else []
-    rows += [(f"step {number}: {name}", told(own)) for number, (name, own) in enumerate(recipe.steps, 1)]
-    for name, own in recipe.by_objective.items():
-        rows.append((name, told(own)))
+    rows = [("all", format_settings(recipe.of_all))] if recipe.of_all else []
+    rows += [
+        (f"step {number}: {name}", format_settings(objective_settings))
+        for number, (name, objective_settings) in enumerate(recipe.steps, 1)
+    ]
+    for name, objective_settings in recipe.by_objective.items():
+        rows.append((name, format_settings(objective_settings)))
         if name in recipe.with_one_shot:
-            rows.append((f"{name}, one shot", told(recipe.with_one_shot[name])))
+            rows.append((f"{name}, one shot", format_settings(recipe.with_one_shot[name])))
     return [*rows, ("any other", "its own settings")] if recipe.any_objective else rows
 
 
 def default_of(option: Option) -> str:
-    """An option's default in words."""
+    """Format the default of an option for a table."""
     return "required" if option.required else repr(option.default)
 
 
 def option_rows(component: type[Component]) -> list[tuple[str, str, str, str]]:
-    """One row per option: its name, what it may be, its default, what it does."""
-    return [(each.name, each.values, default_of(each), each.help) for each in component.options()]
+    """Return one row per option: name, allowed values, default, help."""
+    return [(option.name, option.values, default_of(option), option.help) for option in component.options()]
 
 
 def usage(name: str, component: type[Component]) -> str:
-    """How a user spells it, with its first option where it has any."""
+    """Return an example spelling, with the first option if there is one."""
     if component.example:
         return component.example
-    argument = "".join(f":{each.name.upper()}" for each in component.options() if each.argument)
-    others = [each for each in component.options() if not each.argument and not each.required]
-    return f"{name}{argument}({others[0].name}={others[0].default!r})" if others else f"{name}{argument}"
+    argument = "".join(f":{option.name.upper()}" for option in component.options() if option.argument)
+    optional = [option for option in component.options() if not option.argument and not option.required]
+    return f"{name}{argument}({optional[0].name}={optional[0].default!r})" if optional else f"{name}{argument}"
 
 
-def _kebab(name: str, registry: Registry[Any]) -> bool:
+def _is_registered(name: str, registry: Registry[Any]) -> bool:
     return name in registry or name.replace("_", "-") in registry

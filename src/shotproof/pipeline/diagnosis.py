@@ -1,4 +1,4 @@
-"""What of Shotproof can be used on this machine: what is installed, devices, the cache, models' files."""
+"""Diagnosis of the installation: packages, devices, the cache, model files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shotproof.version import __version__
 
 @dataclass(frozen=True)
 class CacheState:
-    """The cache's folder, what is in it, and why it cannot be written."""
+    """Cache folder: its size in bytes, and why it cannot be written, if so."""
 
     folder: str
     bytes: int
@@ -25,7 +25,7 @@ class CacheState:
 
 @dataclass(frozen=True)
 class ModelFile:
-    """The weights that an encoder reads, or why there are none."""
+    """Weights file of an encoder, or why it is missing."""
 
     encoder: str
     file: str | None
@@ -34,7 +34,7 @@ class ModelFile:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What of Shotproof can be used; `works` says whether all that it cannot do without is there."""
+    """State of the installation; `works` is true if all required dependencies can be used."""
 
     works: bool
     version: str
@@ -48,10 +48,10 @@ class Diagnosis:
 
 
 def doctor() -> Diagnosis:
-    """Look at what is installed and at what this machine has; nothing is written or downloaded.
+    """Check the installation and this machine; nothing is written or downloaded.
 
     Returns:
-        What was found.
+        The diagnosis.
 
     Raises:
         InputError: Shotproof is not installed as a package.
@@ -61,7 +61,7 @@ def doctor() -> Diagnosis:
         True
     """
     dependencies = core_dependencies()
-    works = not any(each.problem for each in dependencies)
+    works = not any(dependency.problem for dependency in dependencies)
     return Diagnosis(
         works=works,
         version=__version__,
@@ -76,30 +76,31 @@ def doctor() -> Diagnosis:
 
 
 def _devices() -> dict[str, str]:
-    """What PyTorch calls each device, and what it is."""
+    """Return a description of each device, by its PyTorch name."""
     import loky
     import torch
 
-    found = {"cpu": f"{loky.cpu_count()} cores"}
+    devices = {"cpu": f"{loky.cpu_count()} cores"}
     for index in range(torch.cuda.device_count()):
         properties = torch.cuda.get_device_properties(index)
-        found[f"cuda:{index}"] = f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB"
-    return found
+        devices[f"cuda:{index}"] = f"{properties.name}, {properties.total_memory / 2**30:.0f} GiB"
+    return devices
 
 
 def _cache_state(folder: Path) -> CacheState:
-    kept = sum(map(_size, folder.rglob("*")))
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    """Measure the cache folder, and check whether it can be written."""
+    size = sum(map(_size, folder.rglob("*")))
+    existing_folder = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     try:
-        with tempfile.TemporaryFile(dir=there):
+        with tempfile.TemporaryFile(dir=existing_folder):
             problem = None
     except OSError as error:
         problem = f"cannot be written: {error.strerror}"
-    return CacheState(str(folder), kept, problem)
+    return CacheState(str(folder), size, problem)
 
 
 def _size(path: Path) -> int:
-    """The bytes of a file, 0 of a folder or of what another process has just removed."""
+    """Return the size of a file in bytes; 0 for a folder or a file that was just removed by another process."""
     try:
         return path.stat().st_size if path.is_file() else 0
     except FileNotFoundError:
@@ -107,15 +108,17 @@ def _size(path: Path) -> int:
 
 
 def _model_files() -> list[ModelFile]:
+    """Locate the weights of the encoders that read them from a file."""
     from shotproof.features.encoders.birdnet import model_file
     from shotproof.features.encoders.lite0 import weights_file
 
-    return [_found("lite0", weights_file), _found("birdnet", model_file)]
+    return [_locate_model_file("lite0", weights_file), _locate_model_file("birdnet", model_file)]
 
 
-def _found(encoder: str, locate: Callable[[], Path]) -> ModelFile:
+def _locate_model_file(encoder: str, locate: Callable[[], Path]) -> ModelFile:
+    """Locate the weights of one encoder."""
     try:
         path = locate()
     except ShotproofError as error:
         return ModelFile(encoder, None, str(error))
-    return ModelFile(encoder, str(path), None if path.is_file() else "is not there")
+    return ModelFile(encoder, str(path), None if path.is_file() else "does not exist")

@@ -1,4 +1,4 @@
-"""Which tasks an experiment draws: the entries of its samplers, checked."""
+"""Entries of an experiment's samplers: which tasks to draw, checked."""
 
 from __future__ import annotations
 
@@ -21,61 +21,63 @@ from shotproof.tasks.sampler import Sampler
 
 @dataclass(frozen=True)
 class Design(Section):
-    """The tasks that are drawn, whoever draws them."""
+    """Design of task sets: split, task shape, number of tasks and seeds, for any sampler."""
 
-    split: str | None = option(None, "the split to draw from; needed if there are several")
+    split: str | None = option(None, "split to draw from; required if there are several")
     way: int = option(5, "classes per task", within=WAY, also=("ways",))
     shots: tuple[int, ...] = option(
-        (1, 5), "support items per class, one by one", within=SHOT, distinct=True, also=("shot",)
+        (1, 5), "numbers of support items per class; a task set for each", within=SHOT, distinct=True, also=("shot",)
     )
     query: int = option(15, "query items per class", within=QUERY, also=("queries",))
     tasks: int | None = option(
-        None, "number of tasks; unless given 600, or as many as a sampler such as depletion can draw", within=TASKS
+        None, "number of tasks; by default 600, or as many as a sampler such as depletion can draw", within=TASKS
     )
     seeds: tuple[int, ...] = option((0,), "one task set per seed", within=SEED, distinct=True, also=("seed",))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Draw(Design, Entry):
-    """One entry of the samplers: which tasks to draw, by what."""
+    """Entry of the samplers: the sampler, and the tasks to draw with it."""
 
     kind: ClassVar[str] = "sampler"
 
-    sampler: Sampler = option(help="what draws them")
+    sampler: Sampler = option(help="sampler that draws the tasks")
     encoder: str | None = option(
-        None, "whose features it searches: one of [features], by its spelling or its name; the first unless given"
+        None, "encoder of [features] whose features are searched, by spelling or name; by default the first"
     )
     like: str | None = option(
-        None, "an earlier sampler whose classes and queries it reuses, so that both are compared task by task"
+        None, "earlier sampler whose classes and queries are reused, so that both are compared task by task"
     )
-    attributes: str | None = option(None, "one set of attributes, by name; all of them, one by one, unless given")
+    attributes: str | None = option(None, "name of a set of attributes; by default, a task set for each of them")
 
 
 def resolve_draws(
     draws: Sequence[Draw], encoders: Sequence[Encoder], sets: Sequence[str], folder: Path
 ) -> tuple[Draw, ...]:
-    """Look up what the samplers' entries name.
+    """Resolve the encoders, samplers and sets of attributes that the samplers' entries refer to.
 
     Args:
-        draws: the entries, as a file has them
-        encoders: those of the experiment
-        sets: the names of its sets of attributes
-        folder: of its file
+        draws: entries, as in the file
+        encoders: encoders of the experiment
+        sets: names of its sets of attributes
+        folder: folder of its file
 
     Returns:
-        The draws, in the order given, with whole spellings.
+        The draws, in the same order, with full spellings.
 
     Raises:
-        InputError: an entry cannot be; the message says where.
+        InputError: an entry is invalid; the message names the location.
     """
     resolved: list[Draw] = []
     for draw in draws:
         encoder = None if draw.encoder is None else encoder_named(draw.encoder, encoders, folder)
         draw = replace(
             draw,
-            encoder=str(encoder) if encoder else _known("encoder", draw, [str(one) for one in encoders]),
-            like=_known("like", draw, [str(before) for before in resolved]),
-            attributes=_known("attributes", draw, sets),
+            encoder=str(encoder)
+            if encoder
+            else _resolve_spelling("encoder", draw, [str(candidate) for candidate in encoders]),
+            like=_resolve_spelling("like", draw, [str(earlier) for earlier in resolved]),
+            attributes=_resolve_spelling("attributes", draw, sets),
         )
         _check_data(draw, sets)
         _check_like(draw, resolved)
@@ -84,7 +86,7 @@ def resolve_draws(
 
 
 def _check_data(draw: Draw, sets: Sequence[str]) -> None:
-    """Refuse a sampler that needs attributes if there are none, or that is given what it has no use for."""
+    """Reject a sampler that needs attributes if there are none, or that is given an input it does not take."""
     sampler = draw.sampler
     if "attributes" in sampler.needs and not sets:
         raise InputError(
@@ -93,30 +95,30 @@ def _check_data(draw: Draw, sets: Sequence[str]) -> None:
         )
     for role, key in (("attributes", "attributes"), ("features", "encoder"), ("like", "like")):
         if getattr(draw, key) is not None and role not in sampler.takes:
-            raise InputError(f", [tasks], sampler '{sampler}', {key}: this sampler takes no {role}: leave it out")
+            raise InputError(f", [tasks], sampler '{sampler}', {key}: this sampler takes no {role}: remove the key")
 
 
-def _check_like(draw: Draw, before: Sequence[Draw]) -> None:
-    """Refuse a set that is to be like another one which has no tasks of its shots and seeds."""
+def _check_like(draw: Draw, earlier_draws: Sequence[Draw]) -> None:
+    """Reject a reference sampler that has no tasks with the same shots and seeds."""
     if draw.like is None:
         return
-    liked = [other for other in before if str(other) == draw.like]
-    there = {place for other in liked for place in product(other.shots, other.seeds)}
+    references = [earlier for earlier in earlier_draws if str(earlier) == draw.like]
+    available = {shot_and_seed for earlier in references for shot_and_seed in product(earlier.shots, earlier.seeds)}
     for shot, seed in product(draw.shots, draw.seeds):
-        if (shot, seed) not in there:
+        if (shot, seed) not in available:
             raise InputError(
-                f", [tasks], sampler '{draw}', like: '{draw.like}' has no tasks of {counted(shot, 'shot')} "
-                f"and seed {seed}: give both the same shots and seeds"
+                f", [tasks], sampler '{draw}', like: '{draw.like}' has no tasks with {counted(shot, 'shot')} "
+                f"and seed {seed}: give both samplers the same shots and seeds"
             )
 
 
-def _known(key: str, draw: Draw, known: Sequence[str]) -> str | None:
-    """Return the known spelling that an entry names by it, or by its bare name; None if it names none."""
+def _resolve_spelling(key: str, draw: Draw, spellings: Sequence[str]) -> str | None:
+    """Return the spelling that an entry refers to, by the spelling itself or its bare name; None if it names none."""
     name = getattr(draw, key)
     if name is None:
         return None
-    for spelling in known:
+    for spelling in spellings:
         if name == spelling or (spelling and name == parse_spelling(spelling)[0]):
             return spelling
-    before = " before it" if key == "like" else ""
-    raise InputError(f", [tasks], sampler '{draw}': there is no {key} '{name}'{before}{did_you_mean(name, known)}")
+    kind = "earlier sampler" if key == "like" else key
+    raise InputError(f", [tasks], sampler '{draw}', {key}: there is no {kind} '{name}'{did_you_mean(name, spellings)}")

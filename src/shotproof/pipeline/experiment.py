@@ -1,24 +1,24 @@
-"""The file that describes a whole experiment: TOML, every key checked, every path relative to the file.
+"""Experiment, described in a TOML file; every key is checked, and paths are relative to the file.
 
 [catalog]
-root = "birds/"                # or: file = "catalog.parquet", with root where its paths start elsewhere
+root = "birds/"                # or: file = "catalog.parquet"; set root if its paths start elsewhere
 layout = "folder"
 splits = "splits.csv"
-names = "names.csv"            # what pages call the classes: label,name
+names = "names.csv"            # display names of the classes: label,name
 
-# [mix]                        # sounds: mixed with backgrounds first, and the mixtures are the data
+# [mix]                        # sounds: mix with backgrounds first, and use the mixtures as data
 # mapping = "esc50"
 # clean = true
 
 [attributes]
-detectors = ["photometric"]    # together; or apart, each with its own tasks:
+detectors = ["photometric"]    # combined; or separate sets, each with its own tasks:
 # [attributes.sets]
 # photometric = ["photometric"]
 # captions = ["captions(file='captions.csv')"]
 
 [features]
 encoders = ["lite0", "pixels(size=8)"]
-# stages = "all"                # also every block of those that have them; or: stages = [1, 9, 17]
+# stages = "all"                # also encode the blocks of networks; or: stages = [1, 9, 17]
 
 [tasks]
 split = "test"
@@ -28,13 +28,13 @@ query = 15
 tasks = 600
 seeds = [0]
 samplers = ["random", "fewstab", { name = "hardest(effort='high')", like = "random", shots = [5] }]
-# files = ["tasks.parquet"]     # task sets drawn before, beside those of samplers or in their place
+# files = ["tasks.parquet"]     # existing task sets, in addition to samplers or instead
 
 [evaluate]
 methods = ["ncc", "cosine", "logistic", "ridge", "knn"]
-# methods = ["ncc", "finetune"]  # finetune adapts a network, of which there are one or more:
+# methods = ["ncc", "finetune"]  # finetune adapts one or more networks:
 # model = "rfs.model"            # or: models = ["rfs.model", "protonet.model"]
-# methods = [{ name = "anil", on = "anil-5.model", shots = [5] }]  # some on some models, encoders or tasks only
+# methods = [{ name = "anil", on = "anil-5.model", shots = [5] }]  # restrict methods to models, encoders or shots
 # tune_on = { split = "val", tasks = 20 }  # its learning rate is chosen on validation tasks
 
 [runtime]
@@ -75,31 +75,32 @@ from shotproof.pipeline.mix_section import Mixing
 from shotproof.stats.intervals import Covers
 
 if TYPE_CHECKING:
-    from shotproof.models.model import Model  # imported where one is read: it needs PyTorch
+    from shotproof.models.model import Model  # imported where it is needed: requires PyTorch
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """A whole experiment, every part of it a record.
+    """Experiment to run, with every name in its file resolved.
 
-    folder: where its files go; file: the experiment's own, for messages
-    root, layout, splits, catalog_file: where the data is; of a catalog's file, root is where its paths start
-    at_hand: a catalog, features and attributes that a user has already, in place of what the file names
-    names, name: what pages call its classes, and itself
-    only_split: the one split that anything is made of; None: all
-    mix: how recordings are mixed with backgrounds first; None: the data is as it is
-    detectors: by the name of the set of attributes that they make together; attribute_files: attributes made before
-    draws: the task sets that are drawn; task_files: task sets drawn before
-    uses: the methods, each with the encoders or models and the shots that it is evaluated on
-    models: files of models, or names of pretrained backbones, each of which methods that adapt a network adapt
-    tune_on: on which validation tasks their learning rates are chosen; None: they are as given
-    allow_seen: whether tasks may have classes that a model was trained on
-    placebo: whether task sets that attributes or contexts decide get a placebo
-    intervals: as `compare` takes them; None: images where the data allows, and sampler
-    metric: what statements and ranks are by
-    stages: blocks of networks whose pooled output is encoded too: `all`, or their numbers
-    projection: how an iid task and its ood one are laid out on the page: `pca`, `tsne` or `none`
-    mismatch: as `explain` takes it
+    folder: output folder; file: experiment file, for messages
+    root, layout, splits, catalog_file: location of the data; with a catalog file, root is where its paths start
+    at_hand: catalog, features and attributes in memory, which replace those named in the file
+    names, name: CSV file with display names of the classes, and display name of the data
+    only_split: split to use; None means all
+    mix: how recordings are mixed with backgrounds first; None means the data is used unchanged
+    detectors: detectors by the name of the set of attributes that they produce together
+    attribute_files: existing attribute files, by name
+    draws: task sets to draw; task_files: existing task sets
+    uses: methods, each with the encoders or models and the shots that it is evaluated on
+    models: model files, or names of pretrained backbones, to adapt
+    tune_on: validation tasks for choosing learning rates; None means the rates are used as given
+    allow_seen: whether tasks may contain classes that a model was trained on
+    placebo: whether to draw placebos of task sets that are based on attributes or contexts
+    intervals: as in `compare`; None means images if the data allows, and sampler
+    metric: metric of statements and ranks
+    stages: blocks of networks whose pooled output is also encoded: `all`, or their numbers
+    projection: projection that places an iid task and its ood counterpart on the page: `pca`, `tsne` or `none`
+    mismatch: as in `explain`
     """
 
     folder: Path
@@ -136,47 +137,48 @@ class Experiment:
 
     @property
     def methods(self) -> tuple[Method, ...]:
-        """The methods, each once."""
+        """Return the distinct methods."""
         return tuple({use.method.spelling: use.method for use in self.uses}.values())
 
     @named_by_experiment()
     def read_models(self) -> dict[str, Model]:
-        """Read the models by name; those of one name are told apart by the names of their files.
+        """Read the models, by name; models that share a name are distinguished by their file names.
 
         Raises:
-            InputError: one is no file of a model and no pretrained backbone, or two are called the same.
+            InputError: an entry is neither a model file nor a pretrained backbone, or two models have the same name.
         """
         if not self.models:
             return {}
         from shotproof.models.model import Model
 
-        read = {given: Model.given(given) for given in self.models}
-        shared = Counter(model.name for model in read.values())
+        models_by_source = {source: Model.given(source) for source in self.models}
+        name_counts = Counter(model.name for model in models_by_source.values())
         models: dict[str, Model] = {}
-        for given, model in read.items():
-            name = model.name if shared[model.name] == 1 else f"{model.name} [{Path(given).stem}]"
+        for source, model in models_by_source.items():
+            name = model.name if name_counts[model.name] == 1 else f"{model.name} [{Path(source).stem}]"
             if name in models:
                 raise InputError(
-                    f"two models are called '{name}': rename one of the files, results are told apart by it"
+                    f"two models are named '{name}': rename one of the files, because results are identified by it"
                 )
             models[name] = replace(model, record=replace(model.record, name=name))
         return models
 
     @classmethod
     def read(cls, path: str | Path, trust: Trust = False) -> Experiment:
-        """Read and check an experiment's file; nothing is run.
+        """Read and check an experiment file; nothing is run.
 
         Args:
-            path: of the TOML file
-            trust: whether code that it names may be imported, and servers be asked; or which, as `NotTrusted` tells it
+            path: TOML file
+            trust: whether code named in the file may be imported and servers contacted, or which ones, as listed by
+                `NotTrusted`
 
         Returns:
-            The experiment, every name looked up.
+            The experiment, with every name resolved.
 
         Raises:
-            NotTrusted: it names code, or a server, that is not trusted; nothing was imported.
-            InputError: the file is not there, not TOML, or has a key, name or value that cannot be; the message says
-                where.
+            NotTrusted: the file names code or a server that is not trusted; nothing was imported.
+            InputError: the file does not exist, is not TOML, or has an invalid key, name or value; the message names
+                the location.
         """
         path = Path(path)
         content = read_toml(path, f"experiment file {path}")
@@ -187,39 +189,39 @@ class Experiment:
     def of(
         cls, content: Mapping[str, Any], folder: Path, default_folder: str = "results", called: str = "the experiment"
     ) -> Experiment:
-        """Read and check the tables of a file.
+        """Read and check the tables of an experiment file.
 
         Args:
-            content: the tables
-            folder: what their paths start from
-            default_folder: the output folder, if they name none
-            called: what errors call the experiment
+            content: tables
+            folder: folder that relative paths start from
+            default_folder: output folder if the tables name none
+            called: name of the experiment in error messages
         """
         with placed(called), named_by_experiment():
             return cls.described_by(ExperimentFile.read(content, Place(folder)), folder, default_folder)
 
     @classmethod
     def described_by(cls, file: ExperimentFile, folder: Path, default_folder: str = "results") -> Experiment:
-        """Look up what the sections of a file name, and check them together.
+        """Resolve the names in the sections of a file, and check the sections together.
 
         Args:
-            file: the sections, as they were read or put together
-            folder: what their paths start from
-            default_folder: the output folder, if they name none
+            file: sections, read from a file or built in memory
+            folder: folder that relative paths start from
+            default_folder: output folder if the sections name none
 
         Raises:
-            InputError: they do not fit together; the message begins with the place.
+            InputError: the sections contradict each other; the message begins with the location.
         """
         catalog, tasks, evaluate, output = file.catalog, file.tasks, file.evaluate, file.output
         uses = evaluate.methods or tuple(MethodUse(make_method(name)) for name in DEFAULT_METHODS)
         methods = list({use.method.spelling: use.method for use in uses}.values())
-        encoded = any(not isinstance(method, ModelHead) and method.needs != "items" for method in methods)
-        named = file.features.encoders or ((encoders.make("lite0"),) if encoded else ())
-        chosen = tuple(dict.fromkeys([*named, *encoders_of_models(methods)]))
-        models = _models(evaluate, methods, folder)
-        sets, files = _attribute_sets(file.attributes)
-        draws = resolve_draws(tasks.draws, chosen, [*sets, *files], folder)
-        _check_stages(file.features.stages, chosen)
+        needs_features = any(not isinstance(method, ModelHead) and method.needs != "items" for method in methods)
+        listed_encoders = file.features.encoders or ((encoders.make("lite0"),) if needs_features else ())
+        used_encoders = tuple(dict.fromkeys([*listed_encoders, *encoders_of_models(methods)]))
+        models = _resolve_models(evaluate, methods, folder)
+        sets, files = _split_attribute_sets(file.attributes)
+        draws = resolve_draws(tasks.draws, used_encoders, [*sets, *files], folder)
+        _check_stages(file.features.stages, used_encoders)
         _check_rates(evaluate.tune_on, methods)
         return cls(
             folder=output.folder or folder / default_folder,
@@ -233,12 +235,12 @@ class Experiment:
             mix=file.mix,
             detectors=sets,
             attribute_files=files,
-            encoders=chosen,
+            encoders=used_encoders,
             transforms=file.features.transforms,
             on_error=file.features.on_error,
             draws=draws,
             task_files=tasks.files or (),
-            uses=resolve_uses(uses, chosen, models, [shot for draw in draws for shot in draw.shots], folder),
+            uses=resolve_uses(uses, used_encoders, models, [shot for draw in draws for shot in draw.shots], folder),
             models=models,
             tune_on=evaluate.tune_on,
             allow_seen=evaluate.allow_seen,
@@ -254,18 +256,22 @@ class Experiment:
         )
 
 
-def _check_stages(stages: Literal["all"] | tuple[int, ...], chosen: Sequence[Encoder]) -> None:
-    """Refuse stages if no encoder's network has any."""
-    staged = [one for one in chosen if hasattr(one, "stage") and one.stage is None and not getattr(one, "maps", False)]
+def _check_stages(stages: Literal["all"] | tuple[int, ...], used_encoders: Sequence[Encoder]) -> None:
+    """Reject stages if no encoder has any."""
+    staged = [
+        encoder
+        for encoder in used_encoders
+        if hasattr(encoder, "stage") and encoder.stage is None and not getattr(encoder, "maps", False)
+    ]
     if stages and not staged:
         raise InputError(
-            f", [features], stages: none of the encoders ({', '.join(map(str, chosen))}) has stages: expected lite0, "
-            "hf:NAME, hf-audio:NAME or model:FILE, without stage and maps"
+            f", [features], stages: none of the encoders ({', '.join(map(str, used_encoders))}) has stages: expected "
+            "lite0, hf:NAME, hf-audio:NAME or model:FILE, without the options stage and maps"
         )
 
 
-def _models(evaluate: EvaluateSection, methods: Sequence[Method], folder: Path) -> tuple[str | Path, ...]:
-    """Files of models, or names of pretrained backbones, which are there if and only if a method adapts a network."""
+def _resolve_models(evaluate: EvaluateSection, methods: Sequence[Method], folder: Path) -> tuple[str | Path, ...]:
+    """Return model files or names of pretrained backbones; require them if, and only if, a method adapts a network."""
     key = "models" if evaluate.model is None else "model"
     names = evaluate.models or () if evaluate.model is None else (evaluate.model,)
     adapting = next((method for method in methods if isinstance(method, Adaptation)), None)
@@ -273,33 +279,33 @@ def _models(evaluate: EvaluateSection, methods: Sequence[Method], folder: Path) 
         raise InputError(f", [evaluate], methods: '{adapting}' adapts a network: name a model, model = \"FILE.model\"")
     if adapting is None and names:
         raise InputError(
-            f", [evaluate], {key}: no method adapts a network: take the model as an encoder, model:{names[0]}, or name "
+            f", [evaluate], {key}: no method adapts a network: use the model as an encoder, model:{names[0]}, or add "
             "a method such as finetune"
         )
     files = {name: joined(folder, name) for name in names}
     return tuple(file if file.exists() or (file.suffix and ":" not in name) else name for name, file in files.items())
 
 
-def _attribute_sets(section: AttributesSection) -> tuple[dict[str, tuple[Detector, ...]], dict[str, Path]]:
-    """Sets of attributes by name: made by detectors, or files that are there."""
+def _split_attribute_sets(section: AttributesSection) -> tuple[dict[str, tuple[Detector, ...]], dict[str, Path]]:
+    """Return the sets of attributes by name: those that detectors produce, and those in existing files."""
     sets = {"": section.detectors} if section.detectors else dict(section.sets or {})
     return sets, {"": section.file} if section.file else dict(section.files or {})
 
 
 def _check_rates(tune_on: TuneOn | None, methods: Sequence[Method]) -> None:
-    """Refuse rates that a method cannot have, and methods that would be the same with the rate that is chosen."""
+    """Reject rates that a method does not allow, and methods that differ only in the tuned rate."""
     adaptations = [method for method in methods if isinstance(method, Adaptation)]
     if tune_on is None:
         return
     if not adaptations:
         raise InputError(", [evaluate], tune_on: no method adapts a network: there is no learning rate to choose")
-    first_of: dict[str, Adaptation] = {}
+    first_by_spelling: dict[str, Adaptation] = {}
     for method in adaptations:
         with placed(", [evaluate.tune_on], rates: "):
-            tried = [method.with_rate(rate) for rate in tune_on.rates or method.rates]
-        first = first_of.setdefault(tried[0].with_rate(1.0).spelling, method)
+            candidates = [method.with_rate(rate) for rate in tune_on.rates or method.rates]
+        first = first_by_spelling.setdefault(candidates[0].with_rate(1.0).spelling, method)
         if first is not method:
             raise InputError(
-                f", [evaluate], methods: '{first}' and '{method}' differ in the learning rate alone, which tune_on "
-                "chooses: name one of them"
+                f", [evaluate], methods: '{first}' and '{method}' differ only in the learning rate, which tune_on "
+                "chooses: keep one of them"
             )

@@ -1,9 +1,9 @@
-"""What an experiment file may say: each section is a record of options.
+"""Sections of an experiment file, each declared as a record of options.
 
-Reading and checking the file, its JSON Schema, the tables of the docs and the text of an experiment that was put
-together all come from these records.
+These records define how the file is read and checked, its JSON Schema, the tables in the docs, and how an experiment
+built in memory is written as text.
 
-python -m shotproof.pipeline.experiment_file    # writes the JSON Schema that is shipped
+python -m shotproof.pipeline.experiment_file    # writes the JSON Schema file of the package
 """
 
 from __future__ import annotations
@@ -37,70 +37,76 @@ from shotproof.results.evaluated import METRICS
 from shotproof.stats.intervals import Covers
 from shotproof.tasks.sampler import samplers
 
-USUAL_SAMPLERS = ("random", "fewstab")
+DEFAULT_SAMPLERS = ("random", "fewstab")
 SHIPPED = Path(__file__).parent / "experiment.schema.json"
 
 
 @dataclass(frozen=True)
 class CatalogSection(Section):
-    """The data."""
+    """Data of the experiment."""
 
-    root: Path | None = option(None, "the data's folder or table; with file, where the paths of the catalog start")
-    file: Path | None = option(None, "a catalog; its paths start from its own folder unless root is given")
-    layout: Layout | None = option(None, "how the folder is read; folder unless given")
-    splits: Path | None = option(None, "a CSV with the columns label and split")
-    split: str | None = option(None, "use this split alone: the others are neither detected nor encoded")
-    names: Path | None = option(None, "a CSV with the columns label and name: what pages and tables call the classes")
-    name: str | None = option(None, "what pages and tables call the data; the folder's name unless given")
+    root: Path | None = option(
+        None, "folder or table of the data; with file, the folder that the paths of the catalog start from"
+    )
+    file: Path | None = option(None, "catalog file; its paths start from its own folder unless root is given")
+    layout: Layout | None = option(None, "layout of the data folder; by default folder")
+    splits: Path | None = option(None, "CSV with the columns label and split")
+    split: str | None = option(None, "use only this split: the others are neither detected nor encoded")
+    names: Path | None = option(None, "CSV with the columns label and name: display names of the classes")
+    name: str | None = option(None, "display name of the data; by default the folder's name")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.root is None and self.file is None:
             raise InputError("expected root (a data folder) or file (a catalog)")
         if self.file is not None and self.layout is not None:
-            raise InputError("expected no layout beside file, which is a catalog already")
+            raise InputError("expected either layout or file, not both: a catalog file has no layout")
 
 
 @dataclass(frozen=True)
 class AttributesSection(Section):
-    """Words of the items, for fewstab and others: one of these keys."""
+    """Attributes of the items, for samplers such as fewstab; at most one of these keys."""
 
-    detectors: tuple[Detector, ...] | None = option(None, "detectors whose words are taken together", distinct=True)
-    sets: Mapping[str, tuple[Detector, ...]] | None = option(
-        None, "detectors by the name of a set of attributes; each set has its own tasks"
+    detectors: tuple[Detector, ...] | None = option(
+        None, "detectors whose attributes are combined into one set", distinct=True
     )
-    file: Path | None = option(None, "attributes that exist")
-    files: Mapping[str, Path] | None = option(None, "several of them, by name")
+    sets: Mapping[str, tuple[Detector, ...]] | None = option(
+        None, "detectors by the name of their set of attributes; each set has its own tasks"
+    )
+    file: Path | None = option(None, "existing attributes file")
+    files: Mapping[str, Path] | None = option(None, "several existing attributes files, by name")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if sum(getattr(self, each.name) is not None for each in self.options()) > 1:
+        if sum(getattr(self, option.name) is not None for option in self.options()) > 1:
             raise InputError("expected one of detectors, sets, file and files, not several")
 
 
 @dataclass(frozen=True)
 class FeaturesSection(Section):
-    """What methods see of the items."""
+    """Features that methods learn from."""
 
     encoders: tuple[Encoder, ...] | None = option(
-        None, "each gives every method its features; lite0 unless given, if a method needs any", distinct=True
+        None,
+        "every method is evaluated on the features of each; by default lite0, if a method needs features",
+        distinct=True,
     )
     stages: Literal["all"] | tuple[int, ...] = option(
-        (), "blocks of networks whose pooled output is encoded too, counted from 1", within=COUNT, distinct=True
+        (), "blocks of networks whose pooled output is also encoded, counted from 1", within=COUNT, distinct=True
     )
     transforms: tuple[Transform, ...] = option((), "preprocessing, in order")
-    on_error: OnError = option("raise", "what to do about files that cannot be read: name them all and stop, or skip")
+    on_error: OnError = option("raise", "what to do with unreadable files: list them all and stop, or skip them")
 
 
 @dataclass(frozen=True)
 class TasksSection(Design):
-    """Which tasks are drawn."""
+    """Task sets to draw or read."""
 
-    placebo: bool = option(True, "draw the placebo of each task set that attributes or contexts decide")
+    placebo: bool = option(True, "draw a placebo for each task set that is based on attributes or contexts")
     samplers: tuple[Draw, ...] | None = option(
-        None, "what draws task sets; random and fewstab unless given, or none beside files", distinct=True
+        None, "samplers that draw task sets; by default random and fewstab, or none if files are given", distinct=True
     )
-    files: tuple[Path, ...] | None = option(None, "task sets drawn before", distinct=True)
+    files: tuple[Path, ...] | None = option(None, "existing task sets", distinct=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -108,17 +114,17 @@ class TasksSection(Design):
 
     @property
     def draws(self) -> tuple[Draw, ...]:
-        """Return the samplers' entries, or the usual ones."""
+        """Return the entries of the samplers, or the defaults."""
         if self.samplers is not None or self.files is not None:
             return self.samplers or ()
-        common = {each.name: getattr(self, each.name) for each in Design.options()}
-        return tuple(Draw(sampler=samplers.make(name), **common) for name in USUAL_SAMPLERS)
+        common = {option.name: getattr(self, option.name) for option in Design.options()}
+        return tuple(Draw(sampler=samplers.make(name), **common) for name in DEFAULT_SAMPLERS)
 
     @classmethod
     def read(cls, table: Any, place: Place) -> Self:
-        """Read the section; a sampler's entry overrides what it says."""
+        """Read the section; keys in a sampler's entry override those of the section."""
         if isinstance(table, Mapping) and isinstance(table.get("samplers"), list):
-            common = {each.name: table[each.name] for each in Design.options() if each.name in table}
+            common = {option.name: table[option.name] for option in Design.options() if option.name in table}
             entries = [{"name": entry} if isinstance(entry, str) else entry for entry in table["samplers"]]
             entries = [{**common, **entry} if isinstance(entry, Mapping) else entry for entry in entries]
             table = {**table, "samplers": entries}
@@ -127,29 +133,31 @@ class TasksSection(Design):
 
 @dataclass(frozen=True)
 class TuneOn(Section):
-    """Random tasks of a split, of the same shape as the tasks that are evaluated."""
+    """Random validation tasks of a split, with the same shape as the evaluated tasks."""
 
-    split: str = option(help="the split of the validation tasks, not that of the evaluated ones")
-    tasks: int = option(20, "how many for each shape of tasks", within=TASKS)
+    split: str = option(help="split of the validation tasks; must differ from the evaluated split")
+    tasks: int = option(20, "number of validation tasks for each task shape", within=TASKS)
     rates: tuple[float, ...] = option(
-        (), "the learning rates to choose from; each method's own unless given", distinct=True
+        (), "learning rates to choose from; by default those of each method", distinct=True
     )
 
 
 @dataclass(frozen=True)
 class EvaluateSection(Section):
-    """Which methods are evaluated, and how."""
+    """Methods to evaluate, and how."""
 
     methods: tuple[MethodUse, ...] | None = option(
         None,
-        "each on the features of every encoder, or adapting every model; the usual heads unless given",
+        "each is evaluated on the features of every encoder, or adapts every model; by default the standard heads",
         distinct=True,
     )
-    model: str | None = option(None, "what methods such as finetune adapt: FILE.model, or a pretrained backbone's name")
-    models: tuple[str, ...] | None = option(None, "instead of model, several", distinct=True)
+    model: str | None = option(
+        None, "model that methods such as finetune adapt: FILE.model, or the name of a pretrained backbone"
+    )
+    models: tuple[str, ...] | None = option(None, "several models, instead of model", distinct=True)
     tune_on: TuneOn | None = option(None, "choose the learning rates of methods such as finetune on validation tasks")
-    allow_seen: bool = option(False, "accept tasks of classes that a model was trained on")
-    seed: int = option(0, "for methods that draw random numbers", within=SEED)
+    allow_seen: bool = option(False, "allow tasks with classes that a model was trained on")
+    seed: int = option(0, "random seed of the methods", within=SEED)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -159,21 +167,21 @@ class EvaluateSection(Section):
 
 @dataclass(frozen=True)
 class RuntimeSection(Section):
-    """How to compute, which changes no result; flags of the command line take precedence."""
+    """Runtime settings, which change no result; command-line flags take precedence."""
 
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check nothing: what was read is checked."""
+        """Skip validation: the values are checked when they are read."""
 
     @classmethod
     def options(cls) -> tuple[Option, ...]:
-        """Return those of the runtime that a file may set."""
-        return tuple(each for each in Runtime.options() if each.name != "progress")
+        """Return the runtime options that a file may set."""
+        return tuple(option for option in Runtime.options() if option.name != "progress")
 
     @classmethod
     def read(cls, table: Any, place: Place) -> Self:
-        """Read the section; an engine that sends work elsewhere needs consent."""
+        """Read the section; an engine that sends work to other machines needs consent."""
         values = read_options(cls.options(), table, place)
         with placed(f"{place}, engine: "):
             engine = engines.make(values.get("engine", "local"))
@@ -186,45 +194,47 @@ class RuntimeSection(Section):
 
 @dataclass(frozen=True)
 class OutputSection(Section):
-    """What is written."""
+    """Output of the run."""
 
-    folder: Path | None = option(None, "where all files go; the file's name with -results unless given")
-    title: str | None = option(None, "of the page")
+    folder: Path | None = option(None, "output folder; by default the name of the experiment file with -results")
+    title: str | None = option(None, "title of the report")
     intervals: tuple[Covers, ...] | None = option(
         None,
-        "what they cover; the first counts. Unless given, images if the data allows, and sampler",
+        "what the intervals cover; the first is used for statements. By default images if the data allows, and sampler",
         distinct=True,
     )
-    metric: str = option(METRICS[0], "what statements and ranks are by", choices=METRICS)
+    metric: str = option(METRICS[0], "metric of statements and ranks", choices=METRICS)
     projection: str = option(
-        PAGE_PROJECTIONS[0], "how an iid task and its ood one are laid out on a plane", choices=PAGE_PROJECTIONS
+        PAGE_PROJECTIONS[0],
+        "projection that shows an iid task and its ood counterpart in two dimensions",
+        choices=PAGE_PROJECTIONS,
     )
     mismatch: Pooling = option("class", "how explain compares support and query: class by class, or pooled over a task")
 
 
 @dataclass(frozen=True)
 class ExperimentFile(Section):
-    """A whole file."""
+    """Experiment file."""
 
-    catalog: CatalogSection = option(help="the data, by root or file")
-    mix: Mixing | None = option(None, "mix the recordings with backgrounds first: the mixtures are the data")
-    attributes: AttributesSection = option(AttributesSection(), "words of the items")
-    features: FeaturesSection = option(FeaturesSection(), "what methods see of the items")
-    tasks: TasksSection = option(TasksSection(), "which tasks are drawn")
-    evaluate: EvaluateSection = option(EvaluateSection(), "which methods are evaluated, and how")
-    runtime: RuntimeSection = option(RuntimeSection(), "how to compute, which changes no result")
-    output: OutputSection = option(OutputSection(), "what is written")
+    catalog: CatalogSection = option(help="data, given by root or file")
+    mix: Mixing | None = option(None, "mix recordings with backgrounds first, and use the mixtures as data")
+    attributes: AttributesSection = option(AttributesSection(), "attributes of the items")
+    features: FeaturesSection = option(FeaturesSection(), "features that methods learn from")
+    tasks: TasksSection = option(TasksSection(), "task sets to draw or read")
+    evaluate: EvaluateSection = option(EvaluateSection(), "methods to evaluate, and how")
+    runtime: RuntimeSection = option(RuntimeSection(), "runtime settings, which change no result")
+    output: OutputSection = option(OutputSection(), "output of the run")
 
     @classmethod
     def read(cls, table: Any, place: Place) -> Self:
-        """Read the file's tables; a key of [runtime] is looked for in every section."""
-        computing = {each.name for each in RuntimeSection.options()}
-        for each in cls.options():
-            known = {key.name for key in kinds_of(each.kind)[0].options()}
-            given = table.get(each.name)
-            for key in given if isinstance(given, Mapping) else ():
-                if key in computing - known:
-                    raise InputError(f", [{each.name}]: unknown key '{key}': it is {key} in [runtime]")
+        """Read the tables of the file; reject runtime keys that are in another section."""
+        runtime_keys = {section.name for section in RuntimeSection.options()}
+        for section in cls.options():
+            section_keys = {key.name for key in kinds_of(section.kind)[0].options()}
+            section_table = table.get(section.name)
+            for key in section_table if isinstance(section_table, Mapping) else ():
+                if key in runtime_keys - section_keys:
+                    raise InputError(f", [{section.name}]: unknown key '{key}': it belongs in [runtime]")
         return super().read(table, place)
 
     @classmethod
@@ -238,7 +248,7 @@ class ExperimentFile(Section):
 
 
 def schema_text() -> str:
-    """The schema as it is shipped."""
+    """Return the JSON Schema as text, as in the package."""
     return json.dumps(ExperimentFile.json_schema(), indent=1, ensure_ascii=False) + "\n"
 
 

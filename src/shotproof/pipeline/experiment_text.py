@@ -1,4 +1,4 @@
-"""An experiment that was put together, as the text of its file: TOML, with paths from its folder."""
+"""Experiment built in memory as the text of a TOML file, with paths relative to its folder."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ C = TypeVar("C", bound=Component)
 
 
 def experiment_text(content: Mapping[str, Any], about: str) -> str:
-    """The file of an experiment.
+    """Format the tables of an experiment as TOML.
 
     Args:
-        content: its tables
-        about: the comment that it begins with
+        content: tables
+        about: comment at the top
 
     Example:
         >>> print(experiment_text({"catalog": {"root": "birds"}}, "Birds."))
@@ -37,82 +37,83 @@ def experiment_text(content: Mapping[str, Any], about: str) -> str:
 
 
 def table_of(section: Section, folder: Path, outer: Section | None = None) -> dict[str, Any]:
-    """Return the table of a section, or the tables of a whole file: what differs from the defaults.
+    """Return the values of a section, or of a full file, that differ from the defaults.
 
     Args:
-        section: of a file that no [mix] and no [runtime] is part of
-        folder: of the file, which paths start from
-        outer: the section that it is an entry of, whose values it takes over
+        section: section of a file without [mix] and [runtime]
+        folder: folder of the file, which paths are relative to
+        outer: section that contains this entry and whose values it inherits
     """
     table: dict[str, Any] = {}
     if isinstance(section, Entry):
         table["name"] = spelling_from(folder, getattr(section, section.kind))
-    for each in section.beside() if isinstance(section, Entry) else section.options():
-        value = getattr(section, each.name)
-        if value != getattr(outer, each.name, each.default):
-            table[each.name] = _plain(value, folder, section)
+    for option in section.beside() if isinstance(section, Entry) else section.options():
+        value = getattr(section, option.name)
+        if value != getattr(outer, option.name, option.default):
+            table[option.name] = _to_plain(value, folder, section)
     return table
 
 
 def path_from(folder: Path, path: Path) -> str:
-    """A path as it is written in an experiment of this folder."""
+    """Return the path relative to the folder of an experiment."""
     return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
 
 
 def spelling_from(folder: Path, component: Component) -> str:
-    """The spelling of a component, with files that its options name as paths from the experiment's folder."""
+    """Return the spelling of a component, with the files in its options relative to the experiment's folder."""
     return with_files(component, lambda file: path_from(folder, file)).spelling
 
 
-def with_files(component: C, told: Callable[[Path], str | Path]) -> C:
-    """Return the component with files that its options name told otherwise."""
-    moved: dict[str, Any] = {}
+def with_files(component: C, relocate: Callable[[Path], str | Path]) -> C:
+    """Return the component with `relocate` applied to the files in its options."""
+    relocated: dict[str, Any] = {}
     for option in component.options():
         value = getattr(component, option.name)
         if option.path and isinstance(value, str | Path) and Path(value).exists():
-            moved[option.name] = type(value)(told(Path(value)))
-    return replace(component, **moved) if moved else component  # type: ignore[type-var]
+            relocated[option.name] = type(value)(relocate(Path(value)))
+    return replace(component, **relocated) if relocated else component  # type: ignore[type-var]
 
 
-def method_from(folder: Path, given: str) -> str:
-    """A method as a user spells it, with the file that it names as a path from the experiment's folder."""
-    file, colon, rest = given.partition(".py:")
+def method_from(folder: Path, spelling: str) -> str:
+    """Return the spelling of a method, with the file that it names relative to the experiment's folder."""
+    file, colon, target = spelling.partition(".py:")
     if colon and Path(f"{file}.py").is_file():
-        return f"{path_from(folder, Path(f'{file}.py'))}:{rest}"
-    kind, colon, rest = given.partition(":")
-    return f"{kind}:{path_from(folder, Path(rest))}" if kind == "model" and colon else given
+        return f"{path_from(folder, Path(f'{file}.py'))}:{target}"
+    kind, colon, target = spelling.partition(":")
+    return f"{kind}:{path_from(folder, Path(target))}" if kind == "model" and colon else spelling
 
 
 def toml_value(value: Any) -> str:
-    """Write a value as TOML: text as JSON writes it, tables inline.
+    """Format a value as TOML: strings as in JSON, tables inline.
 
     Example:
         >>> toml_value(["random", 5])
         '["random", 5]'
     """
     if isinstance(value, Mapping):
-        return "{ " + ", ".join(f"{_key(key)} = {toml_value(one)}" for key, one in value.items()) + " }"
+        return "{ " + ", ".join(f"{_format_key(key)} = {toml_value(element)}" for key, element in value.items()) + " }"
     if isinstance(value, Sequence) and not isinstance(value, str):
-        inner = [toml_value(one) for one in value]
-        if any(isinstance(one, Mapping) for one in value):
-            return "[\n" + "".join(f"    {one},\n" for one in inner) + "]"
+        inner = [toml_value(element) for element in value]
+        if any(isinstance(element, Mapping) for element in value):
+            return "[\n" + "".join(f"    {element},\n" for element in inner) + "]"
         return f"[{', '.join(inner)}]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _plain(value: Any, folder: Path, outer: Section) -> Any:
-    """Return a section's value as a file has it."""
+def _to_plain(value: Any, folder: Path, outer: Section) -> Any:
+    """Convert a value of a section to plain TOML values."""
     if isinstance(value, Section):
         table = table_of(value, folder, outer)
         return table["name"] if isinstance(value, Entry) and list(table) == ["name"] else table
     if isinstance(value, Component):
         return spelling_from(folder, value)
     if isinstance(value, Mapping):
-        return {key: _plain(one, folder, outer) for key, one in value.items()}
+        return {key: _to_plain(element, folder, outer) for key, element in value.items()}
     if isinstance(value, tuple):
-        return [_plain(one, folder, outer) for one in value]
+        return [_to_plain(element, folder, outer) for element in value]
     return path_from(folder, value) if isinstance(value, Path) else value
 
 
-def _key(key: str) -> str:
+def _format_key(key: str) -> str:
+    """Quote a key if TOML requires it."""
     return key if key.replace("-", "").replace("_", "").isalnum() and key.isascii() else json.dumps(key)

@@ -1,4 +1,4 @@
-"""A run's folder as an explorer: served to a browser of this machine, or written as static files."""
+"""Explorer of a run folder: served to a browser on this machine, or written as static files."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ def view(
     export: str | Path | None = None,
     tell: Callable[[str], None] = print,
 ) -> None:
-    """Show every task of a run in a browser: served to this machine alone, until Ctrl-C; or written as static files.
+    """Show every task of a run in a browser, served to this machine only until Ctrl-C; or write static files.
 
     Args:
-        folder: that `shotproof run` has written, or any with catalogs, task sets and results
-        port: of this machine, by default 8421; 0 takes one that is free
-        open_page: open it in a browser
-        export: write the page as static files to this folder, and serve nothing
-        tell: receives the address, or what was written
+        folder: output folder of `shotproof run`, or any folder with catalogs, task sets and results
+        port: port on this machine, by default 8421; 0 means any free port
+        open_page: whether to open the page in a browser
+        export: folder for static files; nothing is served if it is given
+        tell: called with the address, or with a summary of what was written
 
     Returns:
-        Nothing: when Ctrl-C has ended it, or when all files are written.
+        None, after Ctrl-C or once all files are written.
 
     Raises:
-        InputError: the folder has no run in it, the port is in use, or the folder to export to holds other files.
+        InputError: the folder contains no run, the port is in use, or the export folder contains other files.
 
     Example:
         >>> import tempfile, shotproof as sp
@@ -71,7 +71,7 @@ def view(
         tell(f"{export}: {files:,} files for any web server, e.g. python -m http.server -d {export}")
         return
     with ExplorerServer(site, PORT if port is None else port) as server:
-        tell(f"{server.url} (Ctrl-C ends it)")
+        tell(f"{server.url} (press Ctrl-C to stop)")
         if open_page:
             webbrowser.open(server.url)
         with contextlib.suppress(KeyboardInterrupt):
@@ -79,50 +79,52 @@ def view(
 
 
 def read_site(folder: str | Path) -> Site:
-    """All task sets of a run's folder that were evaluated.
+    """Read all evaluated task sets of a run folder.
 
     Args:
-        folder: that `shotproof run` has written, or any with catalogs, task sets and results
+        folder: output folder of `shotproof run`, or any folder with catalogs, task sets and results
 
     Returns:
-        The explorer's files, made when they are asked for.
+        The explorer's site, whose files are generated on request.
 
     Raises:
-        InputError: it is no folder, has no run in it, or no results on its task sets.
+        InputError: the path is not a folder, contains no run, or has no results for its task sets.
     """
     folder = Path(folder)
     if not is_folder(folder):
-        what = "is a file" if is_there(folder) else "does not exist"
-        raise InputError(f"{folder} {what}: expected the folder of a run, such as birds-results/")
+        problem = "is a file" if is_there(folder) else "does not exist"
+        raise InputError(f"{folder} {problem}: expected a run folder, such as birds-results/")
     files = files_by_kind(folder)
     results = [Results.read(file) for file in files.get("results", [])]
     catalogs = [Catalog.read(file) for file in files.get("catalog", [])]
     inputs = Inputs(catalogs=catalogs, attributes=[Attributes.read(file) for file in files.get("attributes", [])])
-    origins = [Origin.of(given) for given in results]
+    origins = [Origin.of(candidate) for candidate in results]
     designs = list({origin.design: None for origin in origins})
     labels = labels_of(origins)
-    names = [f"{label}, {design_name(one.design, designs)}" for one, label in zip(origins, labels, strict=True)]
-    drawn = {(name, one.seed) for one, name in zip(origins, names, strict=True)}
+    names = [f"{label}, {design_name(origin.design, designs)}" for origin, label in zip(origins, labels, strict=True)]
+    names_and_seeds = {(name, origin.seed) for origin, name in zip(origins, names, strict=True)}
     sets: list[ExploredSet] = []
-    for file in files.get("tasks", []):  # one after the other: the names of their items are large
+    for file in files.get("tasks", []):  # one at a time: item names take much memory
         tasks = TaskSet.read(file)
-        own = results_on(tasks, results)
-        if own:
-            name = names[next(place for place, given in enumerate(results) if given is own[0])]
-            several = sum(other == name for other, _ in drawn) > 1
+        task_results = results_on(tasks, results)
+        if task_results:
+            name = names[next(index for index, candidate in enumerate(results) if candidate is task_results[0])]
+            has_replicates = sum(other_name == name for other_name, _ in names_and_seeds) > 1
             key = os.path.relpath(file.with_suffix(""), folder).removeprefix("tasks-")
-            told_apart = f"{name}, seed {tasks.record.seed}" if several else name
-            sets.append(_explored(key, told_apart, answers_on(tasks, own), inputs))
+            unique_name = f"{name}, seed {tasks.record.seed}" if has_replicates else name
+            sets.append(_explore_set(key, unique_name, answers_on(tasks, task_results), inputs))
     if not sets:
-        raise InputError(f"{folder} has no results on its task sets: evaluate them first (shotproof run, evaluate)")
+        raise InputError(
+            f"{folder} has no results for its task sets: evaluate them first (shotproof run or shotproof evaluate)"
+        )
     site = Site(folder.resolve().name, sets, catalogs)
-    del tasks, own, results
-    pa.default_memory_pool().release_unused()  # the tables that were read are as large as all else
+    del tasks, task_results, results
+    pa.default_memory_pool().release_unused()  # the tables take as much memory as everything else
     return site
 
 
 def write_site(site: Site, folder: Path) -> int:
-    """Write an explorer as static files, for any web server; the number of files.
+    """Write an explorer as static files for any web server, and return the number of files.
 
     Items that cannot be read are left out; the page shows their names.
     """
@@ -138,7 +140,8 @@ def write_site(site: Site, folder: Path) -> int:
     return len(paths)
 
 
-def _explored(key: str, name: str, answered: AnsweredTasks, inputs: Inputs) -> ExploredSet:
+def _explore_set(key: str, name: str, answered: AnsweredTasks, inputs: Inputs) -> ExploredSet:
+    """Prepare a task set for the explorer."""
     catalog = inputs.catalog_of(answered.tasks)
     explored = explored_tasks(answered, catalog, inputs.attributes_of(answered.tasks))
     column = answered.tasks.record.context_column or CONTEXT
@@ -146,6 +149,8 @@ def _explored(key: str, name: str, answered: AnsweredTasks, inputs: Inputs) -> E
         key,
         name,
         explored,
-        None if catalog is None else next(place for place, one in enumerate(inputs.catalogs) if one is catalog),
+        None
+        if catalog is None
+        else next(index for index, candidate in enumerate(inputs.catalogs) if candidate is catalog),
         column.replace("_", " ") if explored.context.names else None,
     )

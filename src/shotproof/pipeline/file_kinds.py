@@ -1,4 +1,4 @@
-"""What each of our tables holds, found out without importing what reads the others."""
+"""Detection of what a Parquet file holds, without importing the readers of the other kinds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shotproof.core.storage.files import is_folder
 from shotproof.core.storage.parts import in_parts
 from shotproof.core.tables import read_meta, read_parquet_schema
 
-_HOMES = {
+_CLASSES = {
     "results": "results.results:Results",
     "tasks": "tasks.taskset:TaskSet",
     "features": "features.features:Features",
@@ -21,7 +21,7 @@ _HOMES = {
     "attributes": "attributes.attributes:Attributes",
     "similarity": "analysis.similarity:Similarity",
 }
-# What tells files apart that somebody made with a script of their own.
+# Identify the kind of files without metadata, written by users' own scripts.
 _COLUMNS = {
     "results": {"method", "task", "slot", "n_correct"},
     "tasks": {"task", "slot", "support", "query"},
@@ -33,7 +33,7 @@ _COLUMNS = {
 
 
 def kind_of(path: Path) -> str:
-    """What a file holds: by its metadata, or else by its columns."""
+    """Return the kind of a file from its metadata, or from its columns if it has none."""
     schema = read_parquet_schema(path, str(path))
     with placed(f"{path}, metadata, "):
         header: Header = typed(read_meta(schema, str(path)), Header)
@@ -42,20 +42,22 @@ def kind_of(path: Path) -> str:
     for name, columns in _COLUMNS.items():
         if columns <= set(schema.names):
             return name
-    listed = ", ".join(schema.names[:8])
-    raise InputError(f"{path} is none of our files: expected {', '.join(_COLUMNS)}; it has the columns {listed}")
+    column_names = ", ".join(schema.names[:8])
+    raise InputError(
+        f"{path} is not a Shotproof file: expected one of {', '.join(_COLUMNS)}; its columns are {column_names}"
+    )
 
 
 def read_kind(path: Path, kind: str) -> Any:
-    """Read a file as one of this kind.
+    """Read a file as the given kind.
 
     Raises:
-        InputError: it is of another kind, or cannot be read.
+        InputError: the file is of another kind, or cannot be read.
     """
-    module, _, name = _HOMES[kind].partition(":")
+    module, _, name = _CLASSES[kind].partition(":")
     return getattr(importlib.import_module(f"shotproof.{module}"), name).read(path)
 
 
 def holds_files(path: Path) -> bool:
-    """Return whether this is a folder of files, and not a table in parts."""
+    """Return whether the path is a folder of files, and not a table stored in parts."""
     return is_folder(path) and not in_parts(path)

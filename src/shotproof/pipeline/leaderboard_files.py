@@ -1,4 +1,4 @@
-"""A folder of cards and results to a leaderboard: submitting is adding a file.
+"""Leaderboard of a folder with cards and results; submitting means adding a file.
 
 sp.leaderboard("submissions", "site")
 """
@@ -45,23 +45,24 @@ def leaderboard(
 ) -> Leaderboard:
     """Rank all classifiers whose cards and results are in a folder, and write a static site.
 
-    Classifiers are compared on the same task sets, by their digests: those of the task files in the folder, or else
-    those that most are on. Results are compared task by task, and cards as far as they have accuracies by task.
+    Classifiers are compared on the same task sets, identified by digest: those of the task files in the folder, or, if
+    there are none, those that most classifiers were evaluated on. Results are compared task by task, and so are cards
+    if they contain accuracies per task.
 
     Args:
-        folder: with cards (JSON), results and task sets (Parquet), folders of runs and of profiles, at any depth
-        output: the folder of the site, which it replaces as a whole; None: nothing is written
-        interval: that ranks are by: `images`, which cards have, or `sampler`; by default, on each axis,
-            `images` where all have it
-        level: of the intervals
-        metric: what is shown first, `acc` or `wacc`
-        title: of the site
+        folder: folder with cards (JSON), results and task sets (Parquet), run folders and profile folders, at any depth
+        output: folder of the site, which is replaced entirely; None means nothing is written
+        interval: interval for the ranks: `images`, which cards have, or `sampler`; by default, on each axis, `images`
+            if all classifiers have it
+        level: confidence level of the intervals
+        metric: metric shown first, `acc` or `wacc`
+        title: title of the site
 
     Returns:
         The leaderboard.
 
     Raises:
-        Mismatch: a file is on other task sets, or two files tell different things of one classifier.
+        Mismatch: a file is on other task sets, or two files disagree about a classifier.
         InputError: the folder has no classifier, or a file cannot be used; the message names it.
 
     Example:
@@ -79,62 +80,66 @@ def leaderboard(
         >>> [(entry.classifier.method, str(rank)) for entry, rank in zip(board.entries, board.columns[0].ranks)]
         [('knn', '1 to 2 of 2'), ('ncc', '1 to 2 of 2')]
     """
-    folder, by = Path(folder), check_metric(metric)
+    folder, checked_metric = Path(folder), check_metric(metric)
     check_level(level)
     if interval is not None:
         check_intervals([interval])
     if output is not None:
         check_replaceable(Path(output), [INDEX, DATA], "an earlier site")
     if not is_folder(folder):
-        raise InputError(f"{folder} is no folder: expected one with cards and results")
-    measured, tasks = _read(folder)
+        raise InputError(f"{folder} is not a folder: expected one with cards and results")
+    measured, tasks = _read_submissions(folder)
     board = make_leaderboard(
-        measured, interval=interval, level=level, metric=by, tasks=frozenset(one.digest for one in tasks)
+        measured,
+        interval=interval,
+        level=level,
+        metric=checked_metric,
+        tasks=frozenset(task_set.digest for task_set in tasks),
     )
     if output is not None:
         write_site(board, title, Path(output))
     return board
 
 
-def _read(folder: Path) -> tuple[list[Measured], list[TaskSet]]:
-    """What all files tell, and the task sets that the folder has for all."""
+def _read_submissions(folder: Path) -> tuple[list[Measured], list[TaskSet]]:
+    """Read the measurements in all files, and the task sets shared by all classifiers."""
     measured: list[Measured] = []
     results: list[ResultsFile] = []
     tasks: list[TaskSet] = []
-    files = list(_files(folder))
+    files = list(_find_files(folder))
     with current_runtime().progress_bar("reading", len(files)) as advance:
-        for path, of_run in files:
+        for path, is_from_run in files:
             name = path.relative_to(folder).as_posix()
             if path.suffix == ".json":
                 measured += measured_of_card(Card.read(path), name)
             elif (kind := kind_of(path)) == "results":
                 results.append(ResultsFile(name, Results.read(path)))
-            elif kind == "tasks" and not of_run:
+            elif kind == "tasks" and not is_from_run:
                 tasks.append(TaskSet.read(path))
             advance(1)
     require_same_rows(results, tasks)
-    names = short_encoder_names(Origin.of(one.results).encoder for one in results)
+    names = short_encoder_names(Origin.of(results_file.results).encoder for results_file in results)
     return [*measured, *measured_of_results(results, names)], tasks
 
 
-def _files(folder: Path) -> Iterator[tuple[Path, bool]]:
-    """Cards and Parquet files, in order, and whether each is of a run, whose own task sets count for nobody else."""
+def _find_files(folder: Path) -> Iterator[tuple[Path, bool]]:
+    """Yield cards and Parquet files in order, each with whether it belongs to a run, whose task sets are not shared."""
     if (folder / MANIFEST).is_file():
         yield from ((path, True) for path in [*files_of(folder), folder / CARD_FILE] if path.is_file())
         return
     for path in sorted(folder.iterdir()):
         if path.name.startswith("."):
             continue
-        if path.is_dir() and not path.is_symlink():  # links may lead round and round
-            yield from _files(path)
+        if path.is_dir() and not path.is_symlink():  # links may form a cycle
+            yield from _find_files(path)
         elif path.suffix in (".json", ".parquet"):
             yield path, False
 
 
 def write_site(board: Leaderboard, title: str, output: Path) -> None:
-    """Write a leaderboard's site, whole or not at all."""
-    with whole_folder(output) as made, current_runtime().progress_bar("writing", len(board.entries)) as advance:
+    """Write the site of a leaderboard, completely or not at all."""
+    with whole_folder(output) as site_folder, current_runtime().progress_bar("writing", len(board.entries)) as advance:
         for path, text in site_files(board, title):
-            (made / path).parent.mkdir(exist_ok=True)
-            (made / path).write_text(text, encoding="utf-8", newline="\n")
+            (site_folder / path).parent.mkdir(exist_ok=True)
+            (site_folder / path).write_text(text, encoding="utf-8", newline="\n")
             advance(1)

@@ -1,4 +1,4 @@
-"""Which methods an experiment evaluates, and on what: the entries of its methods, checked."""
+"""Entries of an experiment's methods: which methods to evaluate, and on what, checked."""
 
 from __future__ import annotations
 
@@ -21,119 +21,120 @@ from shotproof.learners.model_head import ModelHead
 
 @dataclass(frozen=True)
 class MethodUse(Entry):
-    """One entry of the methods: what is evaluated, on what."""
+    """Entry of the methods: the method, and what it is evaluated on."""
 
     kind: ClassVar[str] = "method"
 
-    method: Method = option(help="the classifier")
+    method: Method = option(help="method to evaluate")
     on: tuple[str | Path | Encoder, ...] | None = option(
         None,
-        "encoders of [features], or models of [evaluate] if the method adapts a network; all of them unless given",
+        "encoders of [features], or models of [evaluate] if the method adapts a network; by default all of them",
         distinct=True,
         single=True,
     )
     shots: tuple[int, ...] | None = option(
-        None, "evaluate on tasks of these shots; on all unless given", within=SHOT, distinct=True
+        None, "evaluate only on tasks with these numbers of shots; by default on all", within=SHOT, distinct=True
     )
 
     @classmethod
     def make(cls, given: str | Mapping[str, Any], folder: Path) -> Method:
-        """Make the method; code of one's own, and files that it writes, such as a log, are looked for in the folder."""
+        """Build the method; custom code, and files that it writes such as logs, are relative to the folder."""
         method = make_method(given, folder=folder)
-        written = {
-            each.name: folder / value
-            for each in method.options()
-            if each.path and not each.argument and isinstance(value := getattr(method, each.name), Path)
+        resolved_paths = {
+            option.name: folder / value
+            for option in method.options()
+            if option.path and not option.argument and isinstance(value := getattr(method, option.name), Path)
         }
-        return replace(method, **written) if written else method  # type: ignore[type-var]
+        return replace(method, **resolved_paths) if resolved_paths else method  # type: ignore[type-var]
 
     def applies(self, on: Encoder | str | Path | None, shot: int | None = None) -> bool:
-        """Whether it is evaluated on these features, with this model, or on the items (None), at so many shots."""
+        """Return whether the method is evaluated on this encoder, model or the items (None), with this many shots."""
         return (self.on is None or on in self.on) and (shot is None or self.shots is None or shot in self.shots)
 
 
 def encoders_of_models(methods: Sequence[Method]) -> list[Encoder]:
-    """The encoders of methods `model:FILE`, each of which takes the features of its own model, which is read."""
+    """Return the encoders of methods `model:FILE`, each of which uses the features of its own model."""
     with placed(", [evaluate], methods: "):
         return list(dict.fromkeys(method.encoder for method in methods if isinstance(method, ModelHead)))
 
 
-def encoder_named(name: str, known: Sequence[Encoder], folder: Path) -> Encoder | None:
-    """Return the one of the known encoders that is spelled so, by itself or in a file, or has this bare name.
+def encoder_named(name: str, candidates: Sequence[Encoder], folder: Path) -> Encoder | None:
+    """Find the encoder with this spelling or bare name; return None if there is none.
 
     Args:
-        name: as a file spells it
-        known: those of the experiment
-        folder: of the file
+        name: spelling in the file
+        candidates: encoders of the experiment
+        folder: folder of the file
     """
-    for encoder in known:
+    for encoder in candidates:
         if name in (str(encoder), parse_spelling(str(encoder))[0]):
             return encoder
     try:
-        made = encoders.make(name).found_from(folder)
+        encoder_of_spelling = encoders.make(name).found_from(folder)
     except InputError:
         return None
-    return next((encoder for encoder in known if encoder == made), None)
+    return next((encoder for encoder in candidates if encoder == encoder_of_spelling), None)
 
 
 def resolve_uses(
     uses: Sequence[MethodUse],
-    known: Sequence[Encoder],
+    known_encoders: Sequence[Encoder],
     models: Sequence[str | Path],
     shots: Sequence[int],
     folder: Path,
 ) -> tuple[MethodUse, ...]:
-    """Look up what the methods' entries name.
+    """Resolve the encoders and models that the methods' entries refer to.
 
     Args:
-        uses: the entries, as a file has them
-        known: the encoders of the experiment
-        models: those of the experiment
-        shots: of all task sets
-        folder: of the experiment's file
+        uses: entries, as in the file
+        known_encoders: encoders of the experiment
+        models: models of the experiment
+        shots: numbers of shots of all task sets
+        folder: folder of the experiment file
 
     Returns:
-        The uses, in the order given.
+        The entries, in the same order.
 
     Raises:
-        InputError: an entry cannot be, or tasks of some shots have no method; the message says where.
+        InputError: an entry is invalid, or no method is evaluated on some number of shots; the message names the
+            location.
     """
-    resolved = tuple(_resolve(use, known, models, shots, folder) for use in uses)
+    resolved = tuple(_resolve(use, known_encoders, models, shots, folder) for use in uses)
     for shot in shots:
         if resolved and not any(use.shots is None or shot in use.shots for use in resolved):
             raise InputError(
-                f", [tasks], shots: no method is evaluated on tasks of {counted(shot, 'shot')}: "
-                "expected one in [evaluate]"
+                f", [tasks], shots: no method is evaluated on tasks with {counted(shot, 'shot')}: add one to [evaluate]"
             )
     return resolved
 
 
 def _resolve(
-    use: MethodUse, known: Sequence[Encoder], models: Sequence[str | Path], shots: Sequence[int], folder: Path
+    use: MethodUse, known_encoders: Sequence[Encoder], models: Sequence[str | Path], shots: Sequence[int], folder: Path
 ) -> MethodUse:
+    """Resolve one entry."""
     with placed(f", [evaluate], method '{use}', "):
         for shot in use.shots or ():
             if shot not in shots:
-                some = ", ".join(map(str, sorted(set(shots))))
-                raise InputError(f"shots: there are no tasks of {counted(shot, 'shot')}: expected some of {some}")
+                available = ", ".join(map(str, sorted(set(shots))))
+                raise InputError(f"shots: there are no tasks with {counted(shot, 'shot')}: expected any of {available}")
         if isinstance(use.method, ModelHead):
             if use.on is not None:
-                raise InputError("on: it takes the features of its own model: leave it out")
+                raise InputError("on: the method uses the features of its own model: remove the key")
             return replace(use, on=(use.method.encoder,))
         if use.on is None:
             return use
         if use.method.needs == "items" and not isinstance(use.method, Adaptation):
-            raise InputError("on: it sees the items themselves: leave it out")
-        on: list[str | Path | Encoder] = []
+            raise InputError("on: the method reads the items directly: remove the key")
+        targets: list[str | Path | Encoder] = []
         for name in use.on:
-            place: str | Path | Encoder | None
+            target: str | Path | Encoder | None
             if isinstance(use.method, Adaptation):
-                place = next((model for model in models if model in (name, folder / str(name))), None)
-                what, names = "models of [evaluate]", [Path(model).name for model in models]
+                target = next((model for model in models if model in (name, folder / str(name))), None)
+                group, names = "models of [evaluate]", [Path(model).name for model in models]
             else:
-                place = name if isinstance(name, Encoder) else encoder_named(str(name), known, folder)
-                what, names = "encoders of [features]", [str(encoder) for encoder in known]
-            if place is None:
-                raise InputError(f"on: '{name}' is none of the {what}{did_you_mean(str(name), names)}")
-            on.append(place)
-        return replace(use, on=tuple(on))
+                target = name if isinstance(name, Encoder) else encoder_named(str(name), known_encoders, folder)
+                group, names = "encoders of [features]", [str(encoder) for encoder in known_encoders]
+            if target is None:
+                raise InputError(f"on: '{name}' is not among the {group}{did_you_mean(str(name), names)}")
+            targets.append(target)
+        return replace(use, on=tuple(targets))

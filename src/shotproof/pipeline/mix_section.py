@@ -1,4 +1,4 @@
-"""The section [mix] of an experiment: recordings are mixed with backgrounds first, and the mixtures are the data."""
+"""Section [mix] of an experiment: recordings are mixed with backgrounds first, and the mixtures are used as data."""
 
 from __future__ import annotations
 
@@ -21,30 +21,33 @@ NO_EMBEDDING = "none"
 
 @dataclass(frozen=True)
 class Mixing(Section):
-    """What is mixed, and how."""
+    """Mixing of recordings with backgrounds: the mapping of pairs and the settings."""
 
     mapping: PairMapping
     settings: MixSettings
 
     def __post_init__(self) -> None:
-        """Check nothing: the settings are checked."""
+        """Skip validation: the settings are checked separately."""
 
     @classmethod
     def options(cls) -> tuple[Option, ...]:
-        """The keys of the section: the mapping, the settings and the thresholds, by their names on the command line."""
+        """Return the keys of the section: the mapping, settings and thresholds, named as on the command line."""
         files = f"a TOML or CSV file, or one of {', '.join(shipped_mappings())}"
-        own = [each for each in MixSettings.options() if each.name != "thresholds"]
-        named = [replace(each, name="gain", also=("margin_db",)) if each.name == "margin_db" else each for each in own]
-        return (Option("mapping", str, None, files, required=True), *named, *Thresholds.options())
+        settings = [option for option in MixSettings.options() if option.name != "thresholds"]
+        renamed = [
+            replace(option, name="gain", also=("margin_db",)) if option.name == "margin_db" else option
+            for option in settings
+        ]
+        return (Option("mapping", str, None, files, required=True), *renamed, *Thresholds.options())
 
     @classmethod
     def read(cls, table: Any, place: Place) -> Self:
-        """Read the section; the mapping and the encoder's files are looked for in the file's folder."""
+        """Read the section; the mapping and the files of the encoder are relative to the file's folder."""
         values = read_options(cls.options(), table, place)
-        beside = place.folder / (name := values.pop("mapping"))
+        mapping_file = place.folder / (name := values.pop("mapping"))
         with placed(f"{place}, mapping: "):
-            mapping = read_mapping(beside if is_there(beside) else name)
-        thresholds = Thresholds(**{each.name: values.pop(each.name, None) for each in Thresholds.options()})
+            mapping = read_mapping(mapping_file if is_there(mapping_file) else name)
+        thresholds = Thresholds(**{option.name: values.pop(option.name, None) for option in Thresholds.options()})
         with placed(f"{place}: "):
             if "gain" in values:
                 values["margin_db"] = values.pop("gain")
@@ -55,10 +58,13 @@ class Mixing(Section):
             return cls(mapping, MixSettings(**values, thresholds=thresholds))
 
     def parameters(self) -> dict[str, Any]:
-        """All that decides the mixtures but the recordings; `on_the_fly` and the format decide the files."""
+        """Return everything that determines the mixtures except the recordings.
+
+        It includes `on_the_fly` and the audio format, which determine the files.
+        """
         return {**asdict(self.settings.spelled), "mapping": self.mapping.digest}
 
     def folder(self, recordings: str) -> str:
-        """The folder of the mixtures of recordings with this digest: another one for whatever is mixed otherwise."""
+        """Return the folder name for mixtures of recordings with this digest, unique to the mixing parameters."""
         text = json.dumps([recordings, self.parameters()], sort_keys=True)
         return f"mixed-{hashlib.sha256(text.encode()).hexdigest()[:6]}"

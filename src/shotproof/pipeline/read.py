@@ -1,4 +1,4 @@
-"""Any of our files, by what it holds; and all that lies in a run's folder."""
+"""Reader for any Shotproof file, and for the files in a run folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shotproof.results.results import Results
 from shotproof.tasks.taskset import TaskSet
 
 if TYPE_CHECKING:
-    from shotproof.models.model import Model  # imported where one is read: it needs PyTorch
+    from shotproof.models.model import Model  # imported where it is needed: requires PyTorch
     from shotproof.pipeline.study import Part, Study
 
 Readable = Union[
@@ -37,19 +37,19 @@ _ROLES = {"results": Results, "tasks": TaskSet, "catalogs": Catalog, "features":
 
 
 def files_of(path: Path, run: Steps | None = None) -> list[Path]:
-    """A file itself; of a folder, the files of its last run, or else all Parquet files below it."""
+    """Return a file itself; for a folder, the files of its last run, or else all Parquet files below it."""
     if not holds_files(path):
         return [path]
     current = (run or Steps(path)).manifest.current
     names = current or sorted({own_name(name) for name in names_below(path) if name.endswith(".parquet")})
     files = [path / name for name in names]
     if not files:
-        raise InputError(f"{path} has no run in it: expected a folder that shotproof run has written, or Parquet files")
+        raise InputError(f"{path} contains no run: expected an output folder of shotproof run, or Parquet files")
     return files
 
 
 def files_by_kind(folder: Path) -> dict[str, list[Path]]:
-    """The files of a folder's last run, or else all Parquet files below it, by what they hold."""
+    """Group the files of a folder's last run, or else all Parquet files below it, by kind."""
     files: dict[str, list[Path]] = {}
     for file in files_of(folder):
         files.setdefault(kind_of(file), []).append(file)
@@ -57,19 +57,19 @@ def files_by_kind(folder: Path) -> dict[str, list[Path]]:
 
 
 def read(path: str | Path, *, trust: Trust = False) -> Readable:
-    """Read a file of any kind, or a run's folder.
+    """Read a file of any kind, or a run folder.
 
     Args:
-        path: a catalog, attributes, features, tasks, results or similarity file, an experiment (.toml), a model
-            (.model or .safetensors), a robustness card (.json), a bundle (.zip), or a folder
-        trust: of an experiment or a folder, whether code that it names may be imported
+        path: catalog, attributes, features, tasks, results or similarity file, experiment (.toml), model (.model or
+            .safetensors), robustness card (.json), bundle (.zip), or folder
+        trust: for an experiment or a folder, whether code that it names may be imported
 
     Returns:
         A `Catalog`, `Attributes`, `Features`, `TaskSet`, `Results`, `Similarity`, `Experiment`, `Model`, `Card` or
-        `Bundle`; of a folder, the `Study` of its run.
+        `Bundle`; for a folder, the `Study` of its run.
 
     Raises:
-        InputError: there is no such file, or it is none of these.
+        InputError: the file does not exist, or is of no known kind.
 
     Example:
         >>> import tempfile, shotproof as sp
@@ -98,39 +98,38 @@ def read(path: str | Path, *, trust: Trust = False) -> Readable:
 
 def read_table_file(path: Path) -> Readable:
     """Read a Parquet file of any kind."""
-    made: Readable = read_kind(path, kind_of(path))
-    return made
+    content: Readable = read_kind(path, kind_of(path))
+    return content
 
 
 def by_role(parts: Iterable[Any]) -> dict[str, Any]:
-    """Sort what was read into the lists that `Inputs` has; what has no place there is left out."""
-    listed = list(parts)
-    return {role: [part for part in listed if isinstance(part, kind)] for role, kind in _ROLES.items()}
+    """Group objects into the lists that `Inputs` takes; objects of other types are left out."""
+    all_parts = list(parts)
+    return {role: [part for part in all_parts if isinstance(part, kind)] for role, kind in _ROLES.items()}
 
 
 def read_inputs(parts: Sequence[Part], *, halvings: int | None = None, trust: Trust = False) -> Inputs:
-    """Read all that files and folders of runs hold.
+    """Read everything in files and run folders.
 
     Args:
-        parts: files of any kind, folders of runs, and what was read from these; of a folder, what its last run consists
-            of
-        halvings: how often the data is halved at random, for intervals that re-evaluate
-        trust: whether code that the files name may be imported, and files elsewhere be read
+        parts: files of any kind, run folders (the files of the last run), and objects read from them
+        halvings: number of random halvings of the data, for intervals that re-evaluate
+        trust: whether code named in the files may be imported and files elsewhere may be read
 
     Raises:
-        InputError: a file is not there, or not of a kind that is of use here.
+        InputError: a file does not exist, or is of a kind that cannot be used here.
     """
     paths = [Path(part) for part in parts if isinstance(part, str | Path)]
     runs = {path: Steps(path) for path in paths if holds_files(path)}
     files = {f"{absolute(file)}": file for path in paths for file in files_of(path, runs.get(path))}
-    made: list[Any] = [part for part in parts if not isinstance(part, str | Path)]
-    strange = next((part for part in made if not isinstance(part, (*_ROLES.values(), Similarity))), None)
-    if strange is not None:
-        expected = "results, task sets, catalogs, features, attributes, files of these, or folders of runs"
-        raise InputError(f"expected {expected}, found {type(strange).__name__}")
-    made += map(read_table_file, files.values())
+    objects: list[Any] = [part for part in parts if not isinstance(part, str | Path)]
+    unsupported = next((part for part in objects if not isinstance(part, (*_ROLES.values(), Similarity))), None)
+    if unsupported is not None:
+        expected = "results, task sets, catalogs, features, attributes, files of these, or run folders"
+        raise InputError(f"expected {expected}, found {type(unsupported).__name__}")
+    objects += map(read_table_file, files.values())
     inputs = Inputs(
-        **by_role(made),
+        **by_role(objects),
         halvings=halvings,
         trust=trust,
         folders=list(dict.fromkeys(path if is_folder(path) else path.parent for path in paths)),

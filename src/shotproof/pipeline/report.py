@@ -1,4 +1,4 @@
-"""The report: everything that its page shows is computed here, and handed to the page to be drawn."""
+"""Report of a comparison: computes everything that the page shows."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from shotproof.results.answers import AnsweredTasks, answers_on
 from shotproof.results.origin import REFERENCES, Design
 from shotproof.tasks.taskset import TaskSet
 
-TITLE = "How much do these classifiers lean on shortcuts?"
-GALLERY_TASKS = 6  # in all
+TITLE = "How much do these classifiers rely on shortcuts?"
+GALLERY_TASKS = 6  # in total
 PAGES = (".html", ".htm", "")
 
 
@@ -46,35 +46,35 @@ def write_compared(
 ) -> None:
     """Write a comparison as a page that opens offline.
 
-    Without the task sets, the catalog or the attributes the page says what they would add.
+    If the task sets, the catalog or the attributes are missing, the page states what they would add.
 
     Args:
-        path: the page, `.html`
-        comparison: of the inputs' results
-        inputs: all that was read or made
-        title: the page's
-        mismatch: as `explain` takes it
-        similarity: adds how near the images are to their concepts and contexts
-        figures: a folder for the figures of the comparison, as SVG, PDF and PNG
-        projection: how an iid task and its ood one are laid out on a plane: `pca`, `tsne` or `none`
-        experiment: the name of the experiment's file, for what to do next
+        path: page to write, `.html`
+        comparison: comparison of the results in the inputs
+        inputs: results and everything they were computed from
+        title: title of the page
+        mismatch: as in `explain`
+        similarity: adds how similar the images are to their concepts and contexts
+        figures: folder for the figures of the comparison, as SVG, PDF and PNG
+        projection: projection that shows an iid task and its ood counterpart in two dimensions: `pca`, `tsne` or `none`
+        experiment: name of the experiment file, for the suggested next steps
 
     Raises:
         Mismatch: a task set has no results.
     """
     sets = _answered_sets(comparison, inputs)
     explained = []
-    for explanation, words in explain_hardest(inputs, mismatch=mismatch):
-        hard = explanation.sets[0].tasks
-        design, label = _place(comparison, hard)
+    for explanation, attributes in explain_hardest(inputs, mismatch=mismatch):
+        hardest_tasks = explanation.sets[0].tasks
+        design, label = _find_design_and_label(comparison, hardest_tasks)
         name = f"{label}, {comparison.design_name(design)}"
-        explained.append(_explained(name, explanation, words, inputs.catalog_of(hard)))
+        explained.append(_add_examples(name, explanation, attributes, inputs.catalog_of(hardest_tasks)))
     content = PageContent(
         title=title or TITLE,
         comparison=comparison,
         inputs=inputs,
-        gallery=_gallery(sets, inputs),
-        costs=list(_costs(comparison)),
+        gallery=_choose_gallery(sets, inputs),
+        costs=list(_find_costs(comparison)),
         plans=plan_curves(comparison, inputs),
         explained=explained,
         projections=[] if projection == NO_PROJECTION else shift_projections(inputs, projection),
@@ -90,106 +90,116 @@ def write_compared(
 def write_explanations(
     path: str | Path, explained: Sequence[tuple[Explanation, Attributes]], catalogs: Sequence[Catalog] = ()
 ) -> None:
-    """Write explanations as a page of their own, with example images where a catalog is given.
+    """Write explanations as a separate page, with example images if a catalog is given.
 
     Args:
-        path: the page, `.html`
-        explained: by `explain`, each with the attributes that it is by
-        catalogs: whose files are shown
+        path: page to write, `.html`
+        explained: explanations from `explain`, each with the attributes that it is based on
+        catalogs: catalogs of the example images
 
     Raises:
-        InputError: the page's name ends in something else.
+        InputError: the name of the page does not end in .html.
     """
     check_page_name(Path(path))
     inputs = Inputs(catalogs=catalogs)
     parts = [
-        _explained(one.sets[0].name, one, attributes, inputs.catalog_of(one.sets[0].tasks))
-        for one, attributes in explained
+        _add_examples(explanation.sets[0].name, explanation, attributes, inputs.catalog_of(explanation.sets[0].tasks))
+        for explanation, attributes in explained
     ]
     write_explanation_page(Path(path), parts)
 
 
 def check_page_name(path: Path, figures: str | None = None) -> None:
-    """Refuse a name that promises something else than a page; `figures` is how to ask for figures."""
+    """Reject a name that is not that of a page; `figures` is the flag or argument that requests figures."""
     if path.suffix.lower() not in PAGES:
-        instead = f"; for figures as SVG, PDF and PNG give {figures}" if figures else ""
-        raise InputError(f"{path}: a report is a page, expected a name that ends in .html{instead}")
+        hint = f"; for figures as SVG, PDF and PNG use {figures}" if figures else ""
+        raise InputError(f"{path}: a report is a page, expected a name that ends in .html{hint}")
 
 
 @dataclass(frozen=True)
 class _AnsweredSet:
-    """A task set under the name that the page gives it, replicates in the order of their seeds."""
+    """Task set under its display name, with replicates in the order of their seeds."""
 
     name: str
     replicates: list[AnsweredTasks]
 
 
 def _answered_sets(comparison: Comparison, inputs: Inputs) -> list[_AnsweredSet]:
-    """The task sets with their answers, in the order of the comparison; the reference only where there is no other."""
-    answered = {_key(tasks): answers_on(tasks, inputs.results) for tasks in inputs.tasks}
-    named = {key: _place(comparison, one.tasks) for key, one in answered.items()}
+    """Return the task sets with their answers, in the order of the comparison; the reference only if it is alone."""
+    answered = {_identity(tasks): answers_on(tasks, inputs.results) for tasks in inputs.tasks}
+    designs_and_labels = {key: _find_design_and_label(comparison, answers.tasks) for key, answers in answered.items()}
     sets: dict[bool, list[_AnsweredSet]] = {True: [], False: []}
     for block in comparison.blocks:
         for group in block.measured:
-            own = [one for key, one in answered.items() if named[key] == (block.design, group.label)]
-            own.sort(key=lambda one: group.digests.index(one.tasks.digest))
-            if own:
+            replicates = [
+                answers for key, answers in answered.items() if designs_and_labels[key] == (block.design, group.label)
+            ]
+            replicates.sort(key=lambda answers: group.digests.index(answers.tasks.digest))
+            if replicates:
                 name = f"{group.label}, {comparison.design_name(block.design)}"
-                sets[group.sampler in REFERENCES].append(_AnsweredSet(name, own))
+                sets[group.sampler in REFERENCES].append(_AnsweredSet(name, replicates))
     return sets[False] or sets[True]
 
 
-def _place(comparison: Comparison, tasks: TaskSet) -> tuple[Design, str]:
-    """The design and the label of a task set; the same tasks may be of several catalogs, best of their own."""
-    found = [
+def _find_design_and_label(comparison: Comparison, tasks: TaskSet) -> tuple[Design, str]:
+    """Return the design and the label of a task set, preferably of its own catalog if several catalogs share it."""
+    matches = [
         (block.design, group.label)
         for block in comparison.blocks
         for group in block.groups
         if tasks.digest in group.digests
     ]
-    return next((one for one in found if one[0].catalog == tasks.record.source("catalog")), found[0])
+    return next((match for match in matches if match[0].catalog == tasks.record.source("catalog")), matches[0])
 
 
-def _costs(comparison: Comparison) -> Iterator[SetCosts]:
-    """Give what attributes cost on each task set, of the classifier in focus there."""
+def _find_costs(comparison: Comparison) -> Iterator[SetCosts]:
+    """Yield the attribute costs on each task set, for the classifier that its verdict focuses on."""
     for verdict in verdicts(comparison):
         costs = comparison.costs.get((verdict.block.design, verdict.loss.label), {})
-        costly = [one for one in costs if costs[one].conclusive]
+        costly = [candidate for candidate in costs if costs[candidate].conclusive]
         classifier = verdict.focus or next(iter(costly or costs), None)
         if classifier is not None and classifier in costs:
             name = f"{verdict.loss.label}, {comparison.design_name(verdict.block.design)}"
             yield SetCosts(name, comparison.classifier_title(classifier), costs[classifier])
 
 
-def _gallery(sets: Sequence[_AnsweredSet], inputs: Inputs) -> list[GalleryTask]:
-    """Some tasks of each set whose catalog is there, evenly spaced from the hardest to the easiest.
+def _choose_gallery(sets: Sequence[_AnsweredSet], inputs: Inputs) -> list[GalleryTask]:
+    """Choose tasks of each set with a catalog, evenly spaced from the hardest to the easiest.
 
-    Of replicates, those of the first seed.
+    Replicated sets are represented by the first seed.
     """
-    shown = [(one, catalog) for one in sets if (catalog := inputs.catalog_of(one.replicates[0].tasks)) is not None][
-        :GALLERY_TASKS
-    ]
+    sets_and_catalogs = [
+        (task_set, catalog)
+        for task_set in sets
+        if (catalog := inputs.catalog_of(task_set.replicates[0].tasks)) is not None
+    ][:GALLERY_TASKS]
     return [
-        GalleryTask(one.name + _seed(one.replicates), chosen, catalog)
-        for (one, catalog), count in zip(shown, _evenly(GALLERY_TASKS, len(shown)), strict=True)
-        for chosen in choose_tasks(one.replicates[0], count)
+        GalleryTask(task_set.name + _format_seed(task_set.replicates), task, catalog)
+        for (task_set, catalog), count in zip(
+            sets_and_catalogs, _divide_evenly(GALLERY_TASKS, len(sets_and_catalogs)), strict=True
+        )
+        for task in choose_tasks(task_set.replicates[0], count)
     ]
 
 
-def _explained(name: str, explanation: Explanation, attributes: Attributes, catalog: Catalog | None) -> ExplainedTasks:
+def _add_examples(
+    name: str, explanation: Explanation, attributes: Attributes, catalog: Catalog | None
+) -> ExplainedTasks:
+    """Add examples of mismatch to an explanation if a catalog is given."""
     examples = [] if catalog is None else mismatch_examples(explanation, attributes)
     return ExplainedTasks(name, explanation, examples, catalog)
 
 
-def _key(tasks: TaskSet) -> tuple[str, str | None]:
-    """What tells task sets apart: sounds that are mixed louder may be in the same tasks."""
+def _identity(tasks: TaskSet) -> tuple[str, str | None]:
+    """Return the identity of a task set: differently mixed sounds may share the same tasks."""
     return tasks.digest, tasks.record.source("catalog")
 
 
-def _seed(replicates: Sequence[AnsweredTasks]) -> str:
+def _format_seed(replicates: Sequence[AnsweredTasks]) -> str:
+    """Return the seed as a suffix of the name if there are several replicates."""
     return f", seed {replicates[0].tasks.record.seed}" if len(replicates) > 1 else ""
 
 
-def _evenly(total: int, parts: int) -> Iterator[int]:
-    """A number for each part; the first parts take what is left over."""
+def _divide_evenly(total: int, parts: int) -> Iterator[int]:
+    """Divide a total into integer parts; the first parts get the remainder."""
     return (total // parts + (index < total % parts) for index in range(parts))

@@ -1,4 +1,4 @@
-"""The experiment that anybody would begin with on a folder of images or of sounds."""
+"""Default experiment for a folder of images or sounds."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ MADE_BY = "shotproof run"
 TASKS = 600
 SKIP_SMALL = "skip_small_classes=True"
 _ABOUT = """\
-Made for {root}. Change it and run it again: shotproof run experiment.toml
-# Only what depends on the change is made anew. shotproof show tells what there is."""
+Made for {root}. Edit it and run it again: shotproof run experiment.toml
+# Only what depends on the change is computed again. shotproof show lists all components."""
 
 
 @dataclass(frozen=True)
 class StartOptions:
-    """What a user asks for in place of the usual experiment.
+    """Options that replace parts of the default experiment.
 
-    encoders, methods: empty: the usual ones
-    tasks: per task set; None: as usual
+    encoders, methods: spellings; empty means the defaults
+    tasks: number of tasks per task set; None means the default
     skip_bad: leave out files that cannot be read
     skip_small: leave out classes that are too small for the tasks
     """
@@ -50,7 +50,7 @@ class StartOptions:
     skip_small: bool = False
 
     def spelled_from(self, folder: Path) -> StartOptions:
-        """Return the options as an experiment of a folder spells them; a user types paths from the working folder."""
+        """Return the options with paths relative to a folder; users type paths relative to the working directory."""
         return replace(
             self,
             encoders=tuple(spelling_from(folder, encoders.make(encoder)) for encoder in self.encoders),
@@ -59,8 +59,8 @@ class StartOptions:
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> StartOptions:
-        """Return the options that an experiment's tables would come from, if they come from any."""
-        features, tasks, evaluate = (_table(content, name) for name in ("features", "tasks", "evaluate"))
+        """Recover the options from the tables of an experiment that was generated from them."""
+        features, tasks, evaluate = (_get_table(content, name) for name in ("features", "tasks", "evaluate"))
         encoders, methods = features.get("encoders"), evaluate.get("methods")
         return cls(
             tuple(encoders) if isinstance(encoders, list) else (),
@@ -74,48 +74,48 @@ class StartOptions:
 def start_experiment(
     root: Path, folder: Path, options: StartOptions | None = None, *, dry_run: bool = False, trust: Trust = False
 ) -> tuple[Experiment, Trust]:
-    """Make the experiment on a folder of class folders, and write its file.
+    """Create the default experiment on a folder of class folders, and write its file.
 
-    Images get photometric attributes and FewSTAB's tasks. Sounds have no attributes yet, so their random tasks stand
-    beside the hardest supports for the same queries. A file that is there stays, with what its user has changed in it,
-    unless other options are asked for: then it is written anew if its user has changed nothing.
+    Images get photometric attributes and FewSTAB tasks. Sounds have no attributes yet, so their random tasks are
+    paired with the hardest supports for the same queries. An existing file is kept, with the user's edits, unless
+    other options are given: then it is overwritten if the user has not edited it.
 
     Args:
-        root: the data's folder
-        folder: the output folder, which gets the experiment's file
-        options: what is asked for in place of the usual
+        root: data folder
+        folder: output folder, which also gets the experiment file
+        options: replacements for parts of the default experiment
         dry_run: write nothing
-        trust: as `Experiment.read` takes it
+        trust: as in `Experiment.read`
 
     Returns:
-        The experiment, and what it needs to be trusted: what the options name is.
+        The experiment, and the trust to run it with, which includes everything that the options name.
 
     Raises:
-        NotTrusted: the file that is there names code, or a server, that is not trusted.
-        InputError: the data has splits, and none is called test; the folder belongs to something else; or options would
-            overwrite what a user has changed.
+        NotTrusted: the existing file names code or a server that is not trusted.
+        InputError: the data has splits but none named test; the folder belongs to something else; or the options
+            would overwrite a file that the user has edited.
     """
     options = options or StartOptions()
     path = folder / EXPERIMENT_FILE
     owner = Owner.on(folder, root, MADE_BY, path)
     owner.require(read_manifest(folder).owner, folder)
-    # Paths through a folder that is not there lead nowhere, and a dry run makes none.
+    # Paths through a missing folder cannot be resolved, and a dry run does not create it.
     base = folder if is_folder(folder) or not dry_run else Path()
     catalog = functools.cache(lambda: read_layout(root, "folder"))
     if is_there(path):
-        there = read_toml(path, f"experiment file {path}")
-        owner.require(_owner_of(there, folder), folder)
+        existing = read_toml(path, f"experiment file {path}")
+        owner.require(_owner_of(existing, folder), folder)
         if options == StartOptions():
             return Experiment.read(path, trust), trust
-        if there != _start_content(root, catalog(), base, StartOptions.of(there)):
+        if existing != _build_tables(root, catalog(), base, StartOptions.of(existing)):
             raise InputError(
-                f"{path} was changed by hand, and these flags would write it anew: change it there and run it without "
+                f"{path} was edited by hand, and these flags would overwrite it: edit the file and run it without "
                 "flags, or choose another folder, -o OTHER"
             )
     with contextlib.nullcontext() if dry_run else new_folder(folder):
-        content = _start_content(root, catalog(), base, options.spelled_from(base))
-        typed = agreed_by_typing(lambda: Experiment.of(content, base))
-        with trusting(trusted := trust is True or [*(trust or ()), *typed]):
+        content = _build_tables(root, catalog(), base, options.spelled_from(base))
+        typed_by_user = agreed_by_typing(lambda: Experiment.of(content, base))
+        with trusting(trusted := trust is True or [*(trust or ()), *typed_by_user]):
             experiment = Experiment.of(content, base)
         if not dry_run:
             write_text(path, experiment_text(content, _ABOUT.format(root=toml_value(content["catalog"]["root"]))))
@@ -124,41 +124,41 @@ def start_experiment(
     ), trusted
 
 
-def _table(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """Return a section of a file that may hold anything; an empty one if it is no table."""
+def _get_table(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """Return a section of an arbitrary file; an empty table if it is missing or not a table."""
     section = content.get(name)
     return section if isinstance(section, Mapping) else {}
 
 
 def _owner_of(content: Mapping[str, Any], folder: Path) -> Owner:
-    """What an experiment's file in a folder is on."""
-    catalog = _table(content, "catalog")
+    """Return the owner of a folder according to the experiment file in it."""
+    catalog = _get_table(content, "catalog")
     return Owner.on(
         folder, folder / str(catalog.get("root", catalog.get("file", ""))), MADE_BY, folder / EXPERIMENT_FILE
     )
 
 
-def _start_content(root: Path, catalog: Catalog, folder: Path, options: StartOptions) -> dict[str, dict[str, Any]]:
-    """The tables of the experiment's file, with what users change most."""
+def _build_tables(root: Path, catalog: Catalog, folder: Path, options: StartOptions) -> dict[str, dict[str, Any]]:
+    """Build the tables of the experiment file, including the keys that users change most often."""
     splits = catalog.splits
     if len(splits) > 1 and "test" not in splits:
-        raise InputError(f"{root} has the splits {', '.join(splits)} and none called test: write an experiment file")
-    kinds = Counter(file.suffix.lower().removeprefix(".") in SOUND_EXTENSIONS for file in catalog.paths)
-    sounds = kinds[True] > kinds[False]
-    skip = f"({SKIP_SMALL})" if options.skip_small else ""
+        raise InputError(f"{root} has the splits {', '.join(splits)} but none named test: write an experiment file")
+    counts_by_sound = Counter(file.suffix.lower().removeprefix(".") in SOUND_EXTENSIONS for file in catalog.paths)
+    is_sound = counts_by_sound[True] > counts_by_sound[False]
+    skip_option = f"({SKIP_SMALL})" if options.skip_small else ""
     hardest = {"name": "hardest", "like": "random"}
     design = {"way": 5, "shots": [1, 5], "query": 15, "tasks": options.tasks or TASKS, "seeds": [0]}
     return {
         "catalog": {"root": path_from(folder, root), "layout": "folder"},
-        **({} if sounds else {"attributes": {"detectors": ["photometric"]}}),
+        **({} if is_sound else {"attributes": {"detectors": ["photometric"]}}),
         "features": {
-            "encoders": list(options.encoders) or ["logmel" if sounds else "lite0"],
+            "encoders": list(options.encoders) or ["logmel" if is_sound else "lite0"],
             **({"on_error": "skip"} if options.skip_bad else {}),
         },
         "tasks": {
             **({"split": "test"} if len(splits) > 1 else {}),
             **design,
-            "samplers": [f"random{skip}", hardest if sounds else f"fewstab{skip}"],
+            "samplers": [f"random{skip_option}", hardest if is_sound else f"fewstab{skip_option}"],
         },
         "evaluate": {"methods": list(options.methods or DEFAULT_METHODS)},
         "output": {"folder": "."},

@@ -1,4 +1,4 @@
-"""A study: data, classifiers, task sets and results, and all that is derived from them, each made once.
+"""Study: data, classifiers, task sets and results, and everything derived from them, each computed once.
 
 study = sp.Study("birds/", encoder="lite0")
 study.evaluate(["ncc", "ridge"], on=["random", "fewstab"])
@@ -30,7 +30,7 @@ from shotproof.comparison.comparison import Comparison
 from shotproof.core.errors import InputError
 from shotproof.core.limits import SEED
 from shotproof.core.runtime.runtime import Runtime, resolve
-from shotproof.core.runtime.runtime import runtime as current_with
+from shotproof.core.runtime.runtime import runtime as make_runtime
 from shotproof.core.storage.files import is_folder
 from shotproof.core.storage.store import OnError
 from shotproof.core.trust import Trust, asking_for_packages, trusting, typed_by_user
@@ -52,8 +52,8 @@ from shotproof.tasks.sampler import Sampler, samplers
 from shotproof.tasks.taskset import TaskSet
 
 REPORT_FILE = "report.html"
-USUAL_ENCODERS = {"image": "lite0", "sound": "logmel"}
-USUAL_SAMPLERS: dict[str, tuple[Any, ...]] = {
+DEFAULT_ENCODERS = {"image": "lite0", "sound": "logmel"}
+DEFAULT_SAMPLERS: dict[str, tuple[Any, ...]] = {
     "image": ("random", "fewstab"),
     "sound": ("random", {"name": "hardest", "like": "random"}),  # sounds have no attributes yet
 }
@@ -63,25 +63,25 @@ Part = str | Path | Results | TaskSet | Catalog | Features | Attributes
 
 
 class Study:
-    """Data, classifiers, task sets and results, and all that is derived from them.
+    """Data, classifiers, task sets and results, and everything derived from them.
 
-    It makes what is missing when it is asked for, and makes nothing twice: in memory, or in a folder, where another
-    study, or `shotproof run`, finds it again. Results find what they were made from, so that every statement is by the
-    interval over images and beyond a placebo.
+    Whatever is missing is computed on request, and nothing is computed twice: it is kept in memory, or in a folder,
+    where another study or `shotproof run` can reuse it. Results are linked to the data they were computed from, so that
+    statements can use the interval over images and be compared with a placebo.
 
     Args:
-        data: a folder of class folders, a catalog's file, or a catalog
-        encoder: the spelling of an encoder, an encoder, features of your own, or several; by default `lite0` for images
-            and `logmel` for sounds
-        attributes: attributes of your own, or the spellings of detectors; by default `photometric` for images
-        layout: how a data folder is read
-        splits: a CSV with the columns label and split
-        split: the one that tasks are drawn from; by default `test` if there are several
-        folder: where files are kept; by default nothing is written
-        seed: of methods that draw
-        on_error: what to do about files that cannot be read: `raise` or `skip`
-        tell: receives one line per step
-        runtime: how to compute
+        data: folder of class folders, catalog file, or catalog
+        encoder: spelling of an encoder, encoder, features, or several of them; by default `lite0` for images and
+            `logmel` for sounds
+        attributes: attributes, or the spellings of detectors; by default `photometric` for images
+        layout: layout of the data folder
+        splits: CSV with the columns label and split
+        split: split that tasks are drawn from; by default `test` if there are several
+        folder: folder for files; by default nothing is written
+        seed: random seed of the methods
+        on_error: what to do with unreadable files: `raise` or `skip`
+        tell: called with one line per step
+        runtime: runtime settings
 
     Raises:
         InputError: the data cannot be used, or the folder belongs to something else.
@@ -115,51 +115,60 @@ class Study:
         tell: Tell = lambda line: None,
         runtime: Runtime | None = None,
     ) -> None:
-        catalog = _read(data, layout, splits)
+        catalog = _read_data(data, layout, splits)
         if split is None and len(catalog.splits) > 1:
             if "test" not in catalog.splits:
-                raise InputError(
-                    f"the data has the splits {', '.join(catalog.splits)} and none called test: choose one"
-                )
+                raise InputError(f"the data has the splits {', '.join(catalog.splits)} but none named test: choose one")
             split = "test"
         self._split = split
-        chosen: list[Any] = [encoder] if isinstance(encoder, str | Encoder | Features) else list(encoder or ())
-        if not chosen:
+        encoder_inputs: list[Any] = [encoder] if isinstance(encoder, str | Encoder | Features) else list(encoder or ())
+        if not encoder_inputs:
             if catalog.medium is None:
-                raise InputError("the data is neither images nor sounds by its file names: name the encoder")
-            chosen = [USUAL_ENCODERS[catalog.medium]]
-        words = attributes
-        if words is None and catalog.medium == "image":
-            words = "photometric"
-        at_hand = Inputs(
+                raise InputError("the file names do not show whether the data is images or sounds: name the encoder")
+            encoder_inputs = [DEFAULT_ENCODERS[catalog.medium]]
+        attribute_input = attributes
+        if attribute_input is None and catalog.medium == "image":
+            attribute_input = "photometric"
+        inputs = Inputs(
             catalogs=[catalog],
-            features=[own for own in chosen if isinstance(own, Features)],
-            attributes=[words] if isinstance(words, Attributes) else [],
+            features=[encoder_input for encoder_input in encoder_inputs if isinstance(encoder_input, Features)],
+            attributes=[attribute_input] if isinstance(attribute_input, Attributes) else [],
         )
-        named = [words] if isinstance(words, str) else [] if words is None or isinstance(words, Attributes) else words
-        place = None if folder is None else Path(folder)
+        detector_names = (
+            [attribute_input]
+            if isinstance(attribute_input, str)
+            else []
+            if attribute_input is None or isinstance(attribute_input, Attributes)
+            else attribute_input
+        )
+        output_folder = None if folder is None else Path(folder)
         experiment = Experiment(
-            folder=place or Path(),
+            folder=output_folder or Path(),
             root=Path(data) if isinstance(data, str | Path) else None,
             layout=layouts.make(layout),
-            detectors={"": tuple(detectors.make(name) for name in named)} if named else {},
-            encoders=tuple(encoders.make(own) for own in chosen if not isinstance(own, Features)),
+            detectors={"": tuple(detectors.make(name) for name in detector_names)} if detector_names else {},
+            encoders=tuple(
+                encoders.make(encoder_input)
+                for encoder_input in encoder_inputs
+                if not isinstance(encoder_input, Features)
+            ),
             on_error=on_error,
             seed=SEED.check("seed", seed),
-            at_hand=at_hand,
+            at_hand=inputs,
         )
         owner = None
-        if place is not None:
+        if output_folder is not None:
             owner = Owner.of(experiment) if experiment.root else Owner("", "", f"catalog {catalog.digest}")
-        self._begin(experiment, Steps(place, tell=tell, owner=owner), runtime)
+        self._initialize(experiment, Steps(output_folder, tell=tell, owner=owner), runtime)
 
-    def _begin(
+    def _initialize(
         self,
         experiment: Experiment | None,
         steps: Steps,
         runtime: Runtime | None = None,
         inputs: Inputs | None = None,
     ) -> None:
+        """Set the initial state, which all constructors share."""
         self.experiment, self.steps, self._runtime = experiment, steps, runtime
         self._inputs = inputs
         self._trust: Trust = False
@@ -176,24 +185,24 @@ class Study:
         trust: Trust = False,
         runtime: Runtime | None = None,
     ) -> Self:
-        """Put together a study of what was made before: results find what they were made from by its digest.
+        """Build a study from existing files or objects; results are linked to their inputs by digest.
 
         Args:
-            parts: results, task sets, catalogs, features, attributes, files of these, and folders of runs; of a folder,
-                what its last run consists of
-            methods: those of the results that cannot be made anew from their spelling, such as an estimator with its
-                settings, or code of your own
-            halvings: how often the data is halved at random, for intervals that re-evaluate
-            trust: whether code that the files name may be imported, and files elsewhere be read
-            runtime: how to compute
+            parts: results, task sets, catalogs, features, attributes, files of these, and run folders (the files of the
+                last run)
+            methods: methods of the results that cannot be rebuilt from their spelling, such as a configured estimator
+                or custom code
+            halvings: number of random halvings of the data, for intervals that re-evaluate
+            trust: whether code named in the files may be imported and files elsewhere may be read
+            runtime: runtime settings
 
         Raises:
-            InputError: a file is not there, or not of a kind that is of use here.
+            InputError: a file does not exist, or is of a kind that cannot be used here.
         """
         study = cls.__new__(cls)
-        inputs = read_inputs(_listed(parts), halvings=halvings, trust=trust)
+        inputs = read_inputs(_as_list(parts), halvings=halvings, trust=trust)
         assert isinstance(inputs.keeper, Steps)
-        study._begin(None, inputs.keeper, runtime=runtime, inputs=replace(inputs, methods=list(methods)))
+        study._initialize(None, inputs.keeper, runtime=runtime, inputs=replace(inputs, methods=list(methods)))
         study._trust = trust
         return study
 
@@ -203,33 +212,33 @@ class Study:
         methods = dict.fromkeys(method for results in self.results for method in results.methods)
         names = dict.fromkeys(catalog.record.name for catalog in self._inputs.catalogs)
         sets = dict.fromkeys(results.record.tasks_digest for results in self.results)
-        of = f" of {', '.join(filter(None, names))}" if any(names) else ""
-        return f"<Study{of}: {len(methods)} methods on {len(sets)} task sets>"
+        suffix = f" of {', '.join(filter(None, names))}" if any(names) else ""
+        return f"<Study{suffix}: {len(methods)} methods on {len(sets)} task sets>"
 
     @property
     def inputs(self) -> Inputs:
-        """All that was evaluated, and what it was made from.
+        """Return everything that was evaluated, and what it was computed from.
 
         Raises:
             InputError: nothing was evaluated.
         """
         if self._inputs is None:
-            raise InputError("nothing was evaluated yet: study.evaluate([...], on=[...])")
+            raise InputError("nothing was evaluated yet: call study.evaluate([...], on=[...]) first")
         return self._inputs
 
     @property
     def results(self) -> list[Results]:
-        """The results of all evaluations."""
+        """Return the results of all evaluations."""
         return list(self.inputs.results)
 
     @property
     def tasks(self) -> list[TaskSet]:
-        """The task sets of all evaluations."""
+        """Return the task sets of all evaluations."""
         return list(self.inputs.tasks)
 
     @property
     def catalog(self) -> Catalog:
-        """The data."""
+        """Return the data."""
         if self._inputs is None:
             assert self.experiment is not None  # a study of files has results
             return self.experiment.at_hand.catalogs[0]
@@ -237,22 +246,22 @@ class Study:
 
     @property
     def features(self) -> dict[str, Features]:
-        """The features, by the name of their encoder."""
+        """Return the features, by the name of their encoder."""
         return {features.name: features for features in self.inputs.features}
 
     @property
     def made(self) -> list[str]:
-        """The files that were made, in the order of the steps."""
+        """Return the files that were created, in the order of the steps."""
         return self.steps.made
 
     @property
     def reused(self) -> list[str]:
-        """The files that were up to date, in the order of the steps."""
+        """Return the files that were up to date, in the order of the steps."""
         return self.steps.reused
 
     @property
     def page(self) -> Path:
-        """The report of the study's folder."""
+        """Return the path of the report in the study's folder."""
         return (self.steps.folder or Path()) / REPORT_FILE
 
     @typed_by_user
@@ -268,28 +277,30 @@ class Study:
         seeds: Sequence[int] = (0,),
         placebo: bool = True,
     ) -> Self:
-        """Evaluate methods on task sets: each draws its tasks, and the placebos of these, once.
+        """Evaluate methods on task sets; task sets and their placebos are drawn once.
 
-        What was evaluated before stays in the study.
+        Earlier evaluations remain in the study.
 
         Args:
             methods: spellings, methods, or objects with scikit-learn's `fit` and `predict`
-            on: samplers: spellings, samplers, or tables of a name, its options and `like`, `encoder`, `split`; by
+            on: samplers: spellings, samplers, or tables with a name, its options and `like`, `encoder`, `split`; by
                 default `random` and `fewstab`, for sounds `random` and `hardest`
-            way, shots, query, tasks, seeds: of the task sets
-            placebo: evaluate the placebos of task sets that attributes or contexts decide
+            way, shots, query, tasks, seeds: design of the task sets
+            placebo: evaluate placebos of task sets that are based on attributes or contexts
 
         Returns:
             The study.
 
         Raises:
-            InputError: a method, a sampler or a number cannot be, or the data cannot give the tasks.
+            InputError: a method, sampler or number is invalid, or the data is not sufficient for the tasks.
         """
         if self.experiment is None:
-            raise InputError("this study was read from files: to evaluate more, make one of the data, Study(DATA)")
-        listed = [methods] if isinstance(methods, str | Mapping) or not isinstance(methods, Sequence) else methods
-        chosen = on if on is not None else USUAL_SAMPLERS.get(self.catalog.medium or "", ("random",))
-        entries = [chosen] if isinstance(chosen, str | Sampler | Mapping) else list(chosen)
+            raise InputError(
+                "this study was read from files: to evaluate more, create a study of the data, Study(DATA)"
+            )
+        method_list = [methods] if isinstance(methods, str | Mapping) or not isinstance(methods, Sequence) else methods
+        sampler_input = on if on is not None else DEFAULT_SAMPLERS.get(self.catalog.medium or "", ("random",))
+        entries = [sampler_input] if isinstance(sampler_input, str | Sampler | Mapping) else list(sampler_input)
         shape: dict[str, Any] = {
             "way": way,
             "shots": tuple(shots),
@@ -297,16 +308,16 @@ class Study:
             "tasks": tasks,
             "seeds": tuple(seeds),
         }
-        draws = [_draw(entry, {"split": self._split, **shape}) for entry in entries]
-        uses = [MethodUse(make_method(method)) for method in listed]
-        known = {use.method.spelling for use in self.experiment.uses}
+        draws = [_build_draw(entry, {"split": self._split, **shape}) for entry in entries]
+        uses = [MethodUse(make_method(method)) for method in method_list]
+        evaluated_spellings = {use.method.spelling for use in self.experiment.uses}
         experiment = replace(
             self.experiment,
             draws=tuple(dict.fromkeys([*self.experiment.draws, *draws])),
-            uses=(*self.experiment.uses, *(use for use in uses if use.method.spelling not in known)),
+            uses=(*self.experiment.uses, *(use for use in uses if use.method.spelling not in evaluated_spellings)),
             placebo=placebo,
         )
-        self._make(experiment)
+        self._execute(experiment)
         self.experiment = experiment
         return self
 
@@ -319,24 +330,24 @@ class Study:
         correct: bool = True,
         placebo: bool | None = None,
     ) -> Comparison:
-        """Compare the classifiers: intervals that name what they cover, ranks, pairs, and what is lost.
+        """Compare the classifiers: intervals labeled by what they cover, ranks, pairwise differences, and losses.
 
         Args:
             intervals: what they cover: `sampler`, `depletion`, `images`, `classes`; by default `images` if the data
-                allows, and `sampler`. Statements and tables are by the first that can be given
-            level: of the intervals
-            metric: what ranks and statements are by, `acc` or `wacc`
-            correct: by Holm for the number of pairs
+                allows, and `sampler`. Statements and tables use the first that can be computed
+            level: confidence level of the intervals
+            metric: metric of ranks and statements, `acc` or `wacc`
+            correct: apply Holm's correction for the number of pairs
             placebo: draw and evaluate placebos that the results lack
 
         Returns:
-            The comparison; of the same arguments the same one.
+            The comparison; calls with the same arguments return the same object.
         """
-        usual = self._compared_by
-        intervals = usual.intervals if intervals is None else intervals
+        defaults = self._compared_by
+        intervals = defaults.intervals if intervals is None else intervals
         intervals = (intervals,) if isinstance(intervals, str) else intervals and tuple(intervals)
-        metric = metric or usual.metric
-        placebo = usual.placebo if placebo is None else placebo
+        metric = metric or defaults.metric
+        placebo = defaults.placebo if placebo is None else placebo
         key = (intervals, level, metric, correct, placebo, tuple(results.digest for results in self.results))
         if key not in self._compared:
             with resolve(self._runtime), trusting(self._trust):
@@ -347,46 +358,46 @@ class Study:
 
     @property
     def _compared_by(self) -> ComparedBy:
-        """Return how results are compared by default: as the experiment, or the only run that was read, has it."""
+        """Return the default settings of comparisons: those of the experiment, or of the only run that was read."""
         runs = self.steps.before
         return runs[0].manifest.compared_by if len(runs) == 1 else self.steps.compared_by
 
     def verdict(self) -> list[str]:
-        """Say what was measured and what came out: nothing that an interval does not support."""
+        """State what was measured and the results, limited to what an interval supports."""
         return self.compare().verdict()
 
     def summary(self) -> list[str]:
-        """Say what the classifiers lean on most, whom it hurts and which to take, in plain words."""
+        """Summarize what the classifiers rely on most, which ones it harms, and which to choose."""
         return self.compare().summary()
 
     def card(self, method: str | None = None, encoder: str | None = None) -> Card:
-        """Return the robustness card of one classifier, by default the first; the others are what it is ranked among.
+        """Return the robustness card of one classifier, by default the first, ranked among the others.
 
         Args:
-            method: its spelling
-            encoder: the name of its features
+            method: spelling of its method
+            encoder: name of its features
         """
         comparison = self.compare()
-        fits = (
+        matches = (
             classifier
             for classifier in comparison.classifiers
             if method in (None, classifier.method) and encoder in (None, classifier.encoder)
         )
-        classifier = next(fits, Classifier(encoder or "", method or ""))
+        classifier = next(matches, Classifier(encoder or "", method or ""))
         return make_card(comparison, self.inputs, classifier)
 
     def explain(self, *, mismatch: Pooling = "class", level: float = 0.95) -> list[Explanation]:
-        """Say why tasks are hard: what their supports have and their queries lack, against the reference and chance.
+        """Explain why tasks are hard: what supports have and queries lack, compared with the reference and with chance.
 
         Args:
-            mismatch: between support and query: `class` by class, or `pooled` over the classes of a task
-            level: of the intervals
+            mismatch: between support and query: per `class`, or `pooled` over the classes of a task
+            level: confidence level of the intervals
 
         Returns:
-            An explanation of each group of matched task sets that is not random alone, the hardest set first.
+            One explanation for each group of matched task sets except random alone, the hardest set first.
 
         Raises:
-            InputError: there is no such kind of mismatch.
+            InputError: the kind of mismatch is unknown.
         """
         check_mismatch(mismatch)
         with resolve(self._runtime), trusting(self._trust):
@@ -403,59 +414,74 @@ class Study:
         projection: str | None = None,
         similarity: Similarity | None = None,
     ) -> Path:
-        """Write the comparison as a page that opens offline, with all that the study can show.
+        """Write the comparison as a page that opens offline, with everything the study can show.
 
         Args:
-            path: the page, `.html`; by default `report.html` in the study's folder
-            title: the page's
-            comparison: what is shown; by default what `compare()` gives
-            figures: a folder for the figures of the comparison, as SVG, PDF and PNG
-            mismatch: between support and query, of why tasks are hard: `class`, the default, or `pooled`
-            projection: how an iid task and its ood one are laid out on a plane: `pca`, the default, `tsne` or `none`
-            similarity: adds how near the images are to their concepts and contexts
+            path: page to write, `.html`; by default `report.html` in the study's folder
+            title: title of the page
+            comparison: comparison to show; by default that of `compare()`
+            figures: folder for the figures of the comparison, as SVG, PDF and PNG
+            mismatch: between support and query, in the explanation of hard tasks: `class`, the default, or `pooled`
+            projection: projection that shows an iid task and its ood counterpart in two dimensions: `pca`, the default,
+                `tsne` or `none`
+            similarity: adds how similar the images are to their concepts and contexts
 
         Returns:
-            The page. If it is in the study's folder and up to date, it is not written again.
+            The path of the page. A page in the study's folder that is up to date is not written again.
 
         Raises:
-            InputError: the page's name ends in something else, or there is no such kind of mismatch.
-            UnknownName: there is no such projection.
+            InputError: the name of the page does not end in .html, or the kind of mismatch is unknown.
+            UnknownName: the projection is unknown.
         """
-        page, asked = self.page if path is None else Path(path), self.experiment
+        page, own_experiment = self.page if path is None else Path(path), self.experiment
         check_page_name(page, "figures=FOLDER")
-        mismatch = mismatch or (asked.mismatch if asked else "class")
-        projection = projection or (asked.projection if asked else "pca")
+        mismatch = mismatch or (own_experiment.mismatch if own_experiment else "class")
+        projection = projection or (own_experiment.projection if own_experiment else "pca")
         check_mismatch(mismatch)
         check_projection(projection)
-        title = title or (asked.title if asked else None)
-        experiment = asked.file.name if asked and asked.file else None
+        title = title or (own_experiment.title if own_experiment else None)
+        experiment = own_experiment.file.name if own_experiment and own_experiment.file else None
         comparison = comparison or self.compare()
 
-        def write(to: Path) -> None:
-            shown: dict[str, Any] = {"mismatch": mismatch, "projection": projection, "similarity": similarity}
+        def write(target: Path) -> None:
+            page_options: dict[str, Any] = {"mismatch": mismatch, "projection": projection, "similarity": similarity}
             with resolve(self._runtime), trusting(self._trust):
                 write_compared(
-                    to, comparison, self.inputs, title=title, figures=figures, experiment=experiment, **shown
+                    target, comparison, self.inputs, title=title, figures=figures, experiment=experiment, **page_options
                 )
 
         if self.steps.folder is None or page != self.page or figures is not None or similarity is not None:
             write(page)
         else:
             inputs = self.inputs
-            how = [comparison.covers, comparison.level, comparison.metric, comparison.corrected, inputs.halvings]
-            made = (*inputs.results, *inputs.tasks, *inputs.catalogs, *inputs.features, *inputs.attributes)
-            # It has pictures of the items, and names of the classes.
-            told = [[catalog.stamp, catalog.record.to_meta()] for catalog in inputs.catalogs]
-            self.steps.write_file(REPORT_FILE, [*made, told], [how, title, mismatch, projection, experiment], write)
+            comparison_settings = [
+                comparison.covers,
+                comparison.level,
+                comparison.metric,
+                comparison.corrected,
+                inputs.halvings,
+            ]
+            objects = (*inputs.results, *inputs.tasks, *inputs.catalogs, *inputs.features, *inputs.attributes)
+            # The page shows pictures of the items and names of the classes.
+            catalog_metadata = [[catalog.stamp, catalog.record.to_meta()] for catalog in inputs.catalogs]
+            self.steps.write_file(
+                REPORT_FILE,
+                [*objects, catalog_metadata],
+                [comparison_settings, title, mismatch, projection, experiment],
+                write,
+            )
         return page
 
-    def _make(self, experiment: Experiment, leave_out: bool = False) -> None:
-        how = ComparedBy(experiment.intervals, experiment.metric, experiment.placebo, self.steps.compared_by.quick)
-        self.steps.compared_by = how
-        making = ExperimentSteps(experiment, self.steps, leave_out)
+    def _execute(self, experiment: Experiment, leave_out: bool = False) -> None:
+        """Run the steps of an experiment, and keep their results."""
+        compared_by = ComparedBy(
+            experiment.intervals, experiment.metric, experiment.placebo, self.steps.compared_by.quick
+        )
+        self.steps.compared_by = compared_by
+        experiment_steps = ExperimentSteps(experiment, self.steps, leave_out)
         with resolve(self._runtime), trusting(self._trust), self.steps:
-            inputs = making.make()
-        self.left_out = making.left_out
+            inputs = experiment_steps.make()
+        self.left_out = experiment_steps.left_out
         if inputs is not None:
             self._inputs = inputs.quickly() if self.steps.compared_by.quick else inputs
 
@@ -472,31 +498,31 @@ def run(
     tell: Tell = lambda line: None,
     runtime: Runtime | None = None,
 ) -> Study:
-    """Run an experiment; whatever is up to date is not made again.
+    """Run an experiment; files that are up to date are not created again.
 
     The output folder belongs to the experiment and its data from the first file on.
 
     Args:
-        experiment: the file that describes it, or what was read from one
-        dry_run: make and write nothing, and tell what would be made
-        trust: whether code that the file names (`heads.py:Head`, `python:`, what other packages have registered) may be
-            imported, and servers that it names be asked; or which, as `NotTrusted` tells it
-        leave_out: leave out samplers, other than the first, whose tasks the data cannot give; these are an error
-            otherwise
-        quick: re-evaluate less for the intervals that need it, which makes them wider
-        made_by: the command, or the bundle, that made the experiment for its output folder
-        verbose: tell every file, too
-        tell: receives one line per step
-        runtime: how to compute; what the file says goes before what is current
+        experiment: experiment file, or an experiment
+        dry_run: create and write nothing, and report what would be created
+        trust: whether code named in the file (`heads.py:Head`, `python:`, components of other packages) may be imported
+            and servers contacted, or which ones, as listed by `NotTrusted`
+        leave_out: leave out samplers, other than the first, for which the data is not sufficient, instead of raising an
+            error
+        quick: use fewer re-evaluations for intervals, which makes them wider
+        made_by: command or bundle that generated the experiment for its output folder
+        verbose: report every file
+        tell: called with one line per step
+        runtime: runtime settings; by default those of the file, then the current ones
 
     Returns:
-        The study, with its comparison and its report made, unless it is a dry run.
+        The study, with its comparison and report, unless it is a dry run.
 
     Raises:
         NotTrusted: the file, or a model that it names, names code or a server that is not trusted; nothing was
-            imported or made.
-        InputError: the file, the data or what it names cannot be used, or the output folder belongs to another
-            experiment or to other data; the message says which.
+            imported or created.
+        InputError: the file, the data or a component that it names cannot be used, or the output folder belongs to
+            another experiment or other data; the message says which.
 
     Example:
         >>> import tempfile, shotproof as sp
@@ -511,15 +537,15 @@ def run(
     if not isinstance(experiment, Experiment):
         experiment = Experiment.read(experiment, trust)
     with placed(experiment, "[runtime]"):
-        runtime = runtime or current_with(**experiment.runtime)
-    # Intervals draw its tasks anew, from their records: files that the experiment itself names may be read.
-    named = [reach.what for draw in experiment.draws for reach in draw.sampler.reaches()]
+        runtime = runtime or make_runtime(**experiment.runtime)
+    # Intervals draw the tasks again from their records: files named by the experiment may be read.
+    sampler_files = [reach.what for draw in experiment.draws for reach in draw.sampler.reaches()]
     study = Study.__new__(Study)
     owner = Owner.of(experiment, made_by)
     steps = Steps(experiment.folder, dry_run, tell, owner, verbose, ComparedBy(quick=quick))
-    study._begin(experiment, steps, runtime=runtime)
-    with runtime, trusting(trust), trusting(named), asking_for_packages(experiment.file is not None):
-        study._make(experiment, leave_out)
+    study._initialize(experiment, steps, runtime=runtime)
+    with runtime, trusting(trust), trusting(sampler_files), asking_for_packages(experiment.file is not None):
+        study._execute(experiment, leave_out)
         if dry_run:
             tell(f"would write  {REPORT_FILE}")
             return study
@@ -548,20 +574,20 @@ def compare(
     trust: Trust = False,
     runtime: Runtime | None = None,
 ) -> Comparison:
-    """Compare classifiers that were evaluated, of any number of data sets, designs and samplers.
+    """Compare classifiers that were evaluated on any number of data sets, designs and samplers.
 
     Args:
-        parts: a study, or what `Study.of` takes: results and, for placebos and all intervals but `sampler`, what they
-            were made from, or the folders of runs
-        intervals, level, metric, correct, placebo: as `Study.compare` takes them
-        methods, halvings, trust, runtime: as `Study.of` takes them
+        parts: study, or what `Study.of` takes: results and, for placebos and all intervals except `sampler`, what they
+            were computed from, or run folders
+        intervals, level, metric, correct, placebo: as in `Study.compare`
+        methods, halvings, trust, runtime: as in `Study.of`
 
     Returns:
         The comparison; `.to_pandas()`, `.to_latex()`, `.to_html()`, `.to_json()` and `.plot()` export it.
 
     Raises:
-        Mismatch: results that claim the same tasks are not on the same tasks.
-        InputError: an interval or metric is unknown, or what an interval needs is not there.
+        Mismatch: results that claim the same tasks are on different tasks.
+        InputError: an interval or metric is unknown, or the inputs of an interval are missing.
 
     Example:
         >>> import shotproof as sp
@@ -580,12 +606,13 @@ def compare(
     return study.compare(intervals=intervals, level=level, metric=metric, correct=correct, placebo=placebo)
 
 
-def _listed(parts: Part | Iterable[Part]) -> list[Part]:
+def _as_list(parts: Part | Iterable[Part]) -> list[Part]:
+    """Return a list of parts, also for a single part."""
     return [parts] if isinstance(parts, Part) else list(parts)
 
 
-def _read(data: str | Path | Catalog, layout: str, splits: str | Path | None) -> Catalog:
-    """Read the data, with its splits."""
+def _read_data(data: str | Path | Catalog, layout: str, splits: str | Path | None) -> Catalog:
+    """Read the data and apply its splits."""
     if not isinstance(data, Catalog):
         if is_folder(Path(data)) or layout != "folder":
             return read_layout(data, layout, splits=splits)
@@ -593,10 +620,10 @@ def _read(data: str | Path | Catalog, layout: str, splits: str | Path | None) ->
     return data if splits is None else apply_splits(data, Path(splits))
 
 
-def _draw(entry: str | Sampler | Mapping[str, Any], shape: Mapping[str, Any]) -> Draw:
-    """Read one entry of the samplers: a spelling, a sampler, or a table of a name, its options and what it is given."""
+def _build_draw(entry: str | Sampler | Mapping[str, Any], shape: Mapping[str, Any]) -> Draw:
+    """Build an entry of the samplers from a spelling, a sampler, or a table with a name, options and entry keys."""
     table: dict[str, Any] = dict(entry) if isinstance(entry, Mapping) else {"name": entry}
-    beside = {each.name: table.pop(each.name) for each in Draw.beside() if each.name in table}
-    is_made = isinstance(table.get("name"), Sampler)
-    sampler = table["name"] if is_made else samplers.make(entry if isinstance(entry, str) else table)
-    return Draw(sampler=sampler, **{**shape, **beside})
+    entry_values = {option.name: table.pop(option.name) for option in Draw.beside() if option.name in table}
+    is_sampler = isinstance(table.get("name"), Sampler)
+    sampler = table["name"] if is_sampler else samplers.make(entry if isinstance(entry, str) else table)
+    return Draw(sampler=sampler, **{**shape, **entry_values})

@@ -1,4 +1,4 @@
-"""Whether results, cards and bundles that somebody hands in are true."""
+"""Verification of results, cards and bundles from other people."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
 
 Part = str | Path | Results | Card | TaskSet | Features | Catalog | Attributes
 
-CHECKABLE = "expected task sets, results, a card (.json), a bundle (.zip), or the folder of a run"
-NO_TASKS = "no task sets are there to hold it against: give them beside it"
-OWN_CODE = "runs code of your own; give --trust (in Python, trust=True)"
+CHECKABLE = "expected task sets, results, a card (.json), a bundle (.zip), or a run folder"
+NO_TASKS = "the task sets to check it against are missing: pass them as well"
+CUSTOM_CODE = "runs custom code: allow it with --trust (in Python, trust=True)"
 ARRAYS = (".npy", ".npz")
-_SHOWN = 20  # digests of features in a reason
+_MAX_DIGESTS = 20  # digests of features to list in a reason
 
 
 def verify(
@@ -57,28 +57,28 @@ def verify(
     trust: Trust = False,
     runtime: Runtime | None = None,
 ) -> Checked:
-    """Check whether results, cards and bundles are true: in themselves, on their task sets, and computed again.
+    """Check results, cards and bundles: internally, against their task sets, and by recomputing them.
 
-    Counts must be possible, the task sets be those of the files by their digests, all tasks and classes be there, and a
-    card's numbers agree with each other. Task sets must keep the definition of their sampler. Counts are computed again
-    on the features that the results name by their digest, and the card of a folder is made again from its results,
-    with its intervals. The first task that differs is named.
+    Counts must be possible, task sets must match by digest, all tasks and classes must be present, and the numbers of a
+    card must be consistent. Task sets must satisfy the definition of their sampler. Counts are recomputed on the
+    features that the results name by digest, and the card of a folder is recreated from its results, with its
+    intervals. The first task that differs is reported.
 
     Args:
-        parts: results, cards, bundles, task sets, folders of runs or profiles; and what they are held against and
-            computed again from, found by digest, beside what the folders have: task sets, features (Parquet or, with a
-            catalog, npy or npz), catalogs, attributes, and a model's file, in place of features on the catalog's items
-            or for methods such as finetune, which adapt it
-        sample: on how many tasks of each set counts are computed again, without intervals; None: on all
-        seed: which tasks these are
-        trust: whether code that the files name as a method may be imported; or which, as `NotTrusted` tells it
-        runtime: how to compute
+        parts: results, cards, bundles, task sets, run folders or profile folders to check; and what to check them
+            against and recompute them from, matched by digest, in addition to the contents of the folders: task sets,
+            features (Parquet or, with a catalog, npy or npz), catalogs, attributes, and a model file, which replaces
+            features on the items of the catalog or is adapted by methods such as finetune
+        sample: number of tasks per set to recompute counts on, without intervals; None means all
+        seed: seed for choosing these tasks
+        trust: whether code that the files name as a method may be imported, or which, as listed by `NotTrusted`
+        runtime: runtime settings
 
     Returns:
-        What was verified, what is wrong, and what was not checked, and why.
+        What was verified, what is wrong, and what was not checked and why.
 
     Raises:
-        InputError: a file cannot be read, or counts cannot be (0 <= correct <= queries).
+        InputError: a file cannot be read, or counts are impossible (0 <= correct <= queries does not hold).
 
     Example:
         >>> import shotproof as sp
@@ -93,33 +93,38 @@ def verify(
         >>> sp.verify([results, others]).problems[0].startswith("ncc on features, ")
         True
     """
-    listed = parts if isinstance(parts, Sequence) and not isinstance(parts, str) else [parts]
-    checking = _Checking(Recomputation(sample=sample, seed=seed, runtime=runtime))
+    all_parts = parts if isinstance(parts, Sequence) and not isinstance(parts, str) else [parts]
+    verification = _Verification(Recomputation(sample=sample, seed=seed, runtime=runtime))
     with trusting(trust):
-        for part in listed:
-            checking.add(part)
-        if not (checking.results or checking.cards or checking.task_files):
-            held = "features, catalogs, attributes and models are only what these are held against"
-            raise InputError(f"nothing to check: {CHECKABLE}; {held}")
-        checking.encode_features()
-        return checking.checked()
+        for part in all_parts:
+            verification.add(part)
+        if not (verification.results or verification.cards or verification.task_files):
+            note = "features, catalogs, attributes and models are only used to check these"
+            raise InputError(f"nothing to check: {CHECKABLE}; {note}")
+        verification.encode_features()
+        return verification.check()
 
 
 @dataclass(frozen=True)
-class _GivenCard:
-    """A card under its name; the inputs of the folder that it lies in, if any; main: it is what is checked."""
+class _CardEntry:
+    """Card to check.
+
+    name: name in messages
+    folder_inputs: inputs in the folder of the card, if any
+    main: whether the card itself is being checked
+    """
 
     name: str
     card: Card
-    folder: Inputs | None = None
+    folder_inputs: Inputs | None = None
     main: bool = True
 
 
 @dataclass
-class _Checking:
-    """All that was handed in, under names that tell it apart, and what was seen to hold of it."""
+class _Verification:
+    """Everything to verify, under unique names, and the findings so far."""
 
-    how: Recomputation
+    recomputation: Recomputation
     tasks: list[TaskSet] = field(default_factory=list)
     catalogs: list[Catalog] = field(default_factory=list)
     attributes: list[Attributes] = field(default_factory=list)
@@ -128,25 +133,25 @@ class _Checking:
     model: Path | None = None
     task_files: list[tuple[str, TaskSet]] = field(default_factory=list)
     results: list[tuple[str, Results]] = field(default_factory=list)
-    cards: list[_GivenCard] = field(default_factory=list)
+    cards: list[_CardEntry] = field(default_factory=list)
     folders: list[Path] = field(default_factory=list)
     findings: Findings = field(default_factory=Findings)
-    network: Model | None = None  # what is read from the model's file
+    network: Model | None = None  # read from the model file
 
     def add(self, part: Part) -> None:
-        """Add what was handed in, or what a file, a bundle or a folder holds."""
+        """Add an object, or the contents of a file, bundle or folder."""
         if not isinstance(part, str | Path):
-            self._hold(part.title if isinstance(part, Card) else part.describe(), part)
+            self._store(part.title if isinstance(part, Card) else part.describe(), part)
         elif holds_files(path := Path(part)):
-            held = [self._read(file, str(file)) for file in files_of(path)]
+            objects = [self._read(file, str(file)) for file in files_of(path)]
             self.folders.append(path)
             if is_there(path / CARD_FILE):
-                inputs = Inputs(**by_role(held), folders=[path])
-                self.cards.append(_GivenCard(str(path / CARD_FILE), Card.read(path, checked=False), inputs))
+                inputs = Inputs(**by_role(objects), folders=[path])
+                self.cards.append(_CardEntry(str(path / CARD_FILE), Card.read(path, checked=False), inputs))
         elif path.name == MANIFEST:
-            raise InputError(f"{path} is the record of a run: give the folder that it is in")
+            raise InputError(f"{path} is the manifest of a run: pass its folder instead")
         elif path.suffix == ".json":
-            self._hold(str(path), Card.read(path, checked=False))
+            self._store(str(path), Card.read(path, checked=False))
         elif path.suffix == ".zip":
             self._add_bundle(path)
         elif path.suffix in MODEL_SUFFIXES:
@@ -154,68 +159,73 @@ class _Checking:
         elif path.suffix in ARRAYS:
             self.arrays.append(path)
         elif path.suffix not in ("", ".parquet", ".parts") and is_there(path):
-            raise InputError(f"{path} holds nothing that can be checked: {CHECKABLE}")
+            raise InputError(f"{path} contains nothing that can be checked: {CHECKABLE}")
         else:
             self.folders.append(path.parent)
             self._read(path, str(path))
 
     def _read(self, file: Path, name: str) -> Any:
-        """Read a file; what it says of its own content must be so."""
+        """Read a file, and check the digest in its metadata against its content."""
         part: Any = read_table_file(file)
-        stated = part.record.stated_digest
-        # The check of task sets looks at the digest itself.
-        if stated not in (None, part.digest) and not isinstance(part, TaskSet):
-            told = f"its content has digest {part.digest}, its metadata say {stated}: it was changed"
-            self.findings.refuse(name, [told])
-        self._hold(name, part)
+        stated_digest = part.record.stated_digest
+        # Task sets are checked for this later.
+        if stated_digest not in (None, part.digest) and not isinstance(part, TaskSet):
+            problem = (
+                f"its content has digest {part.digest}, but its metadata state {stated_digest}: the file was changed"
+            )
+            self.findings.refuse(name, [problem])
+        self._store(name, part)
         return part
 
-    def _hold(self, name: str, part: Any) -> None:
+    def _store(self, name: str, part: Any) -> None:
+        """Store an object by its type."""
         if isinstance(part, Card):
-            self.cards.append(_GivenCard(name, part))
+            self.cards.append(_CardEntry(name, part))
         elif isinstance(part, Results):
             self.results.append((name, part))
         else:
-            for role, held in by_role([part]).items():
-                getattr(self, role).extend(held)
+            for role, objects in by_role([part]).items():
+                getattr(self, role).extend(objects)
         if isinstance(part, TaskSet):
             self.task_files.append((name, part))
 
     def _add_bundle(self, path: Path) -> None:
-        """Verify a bundle; its card cannot be made again, for results are in none."""
+        """Verify a bundle; its card cannot be recreated, because bundles contain no results."""
         with Bundle.unpacked(path) as (bundle, unpacked):
-            self.findings.hold(str(path), "all files are there and as the manifest says, by SHA-256 and digest")
+            self.findings.hold(str(path), "all files are present and match the manifest, by SHA-256 and digest")
             for kind in ("catalog", "attributes", "tasks"):
                 for name in bundle.names(kind):
                     self._read(unpacked / name, f"{path}, {name}")
             for name in bundle.names("card"):
                 card = Card.read(unpacked / name, checked=False)
-                self.cards.append(_GivenCard(f"{path}, {name}", card, main=False))
+                self.cards.append(_CardEntry(f"{path}, {name}", card, main=False))
 
     def encode_features(self) -> None:
-        """Encode the catalog's items by arrays or a model that were handed in, if anything needs it."""
+        """Encode the items of the catalog with the given arrays or model, if anything needs them."""
         encoders: list[Encoder] = [FeatureFile(path) for path in self.arrays]
         if self.model is not None and self._needs_features_of_model():
             encoders.append(ModelEncoder(self.model))
-        self.features += [encode(self._catalog(), encoder, runtime=self.how.runtime) for encoder in encoders]
+        self.features += [
+            encode(self._require_catalog(), encoder, runtime=self.recomputation.runtime) for encoder in encoders
+        ]
 
-    def checked(self) -> Checked:
-        """Check everything, and conclude."""
-        self.network = None if self.model is None else _model(self.model)
+    def check(self) -> Checked:
+        """Check everything, and return the conclusion."""
+        self.network = None if self.model is None else _read_model(self.model)
         for name, tasks in self.task_files:
             self._check_tasks(name, tasks)
         for name, results in self.results:
             self._check_results(name, results)
-        for given in self.cards:
-            self._check_card(given)
+        for entry in self.cards:
+            self._check_card(entry)
         return self.findings.checked()
 
     def _check_tasks(self, name: str, tasks: TaskSet) -> None:
-        """Hold the task set of a folder against its sampler's definition."""
-        catalog = _by_digest(self.catalogs, tasks.record.source("catalog"))
-        attributes = _by_digest(self.attributes, tasks.record.source("attributes"))
+        """Check a task set against the definition of its sampler."""
+        catalog = _find_by_digest(self.catalogs, tasks.record.source("catalog"))
+        attributes = _find_by_digest(self.attributes, tasks.record.source("attributes"))
         if catalog is None:
-            self.findings.leave(name, "the sampler's definition: the catalog of the tasks is not there")
+            self.findings.leave(name, "the sampler's definition: the catalog of the tasks is missing")
             return
         try:
             violations = check_tasks(tasks, catalog, attributes)
@@ -223,161 +233,176 @@ class _Checking:
             self.findings.leave(name, f"the sampler's definition: {error}")
             return
         if not self.findings.refuse(name, list(map(str, violations))):
-            self.findings.hold(name, "every task keeps the definition of its sampler")
+            self.findings.hold(name, "every task satisfies the definition of its sampler")
 
     def _check_results(self, name: str, results: Results) -> None:
+        """Check results against their task sets, and recompute their counts."""
         if not self.tasks:
             self.findings.leave(name, NO_TASKS, main=True)
             return
         if self.findings.refuse(name, list(results_problems(results, self.tasks))):
             return
-        self.findings.hold(name, "every task and class of its task set is there")
-        sound = True
+        self.findings.hold(name, "every task and class of its task set is present")
+        all_recomputed = True
         for part in results.by_method():
-            reason = self._recomputed(name, part)
+            reason = self._recompute(name, part)
             if reason:
                 self.findings.leave(name, reason, main=True)
-            sound = sound and not reason
-        if sound and not any(problem.startswith(f"{name}: ") for problem in self.findings.problems):
-            self.findings.hold(name, f"the counts come out again{self._extent()}")
+            all_recomputed = all_recomputed and not reason
+        if all_recomputed and not any(problem.startswith(f"{name}: ") for problem in self.findings.problems):
+            self.findings.hold(name, f"the counts were reproduced{self._describe_extent()}")
 
-    def _recomputed(self, name: str, results: Results) -> str | None:
-        """Compute the counts of one method again; return why that cannot be done, if so."""
-        spelled = results.methods[0]
-        method = self._method(spelled)
+    def _recompute(self, name: str, results: Results) -> str | None:
+        """Recompute the counts of one method; return the reason if that is not possible."""
+        spelling = results.methods[0]
+        method = self._build_method(spelling)
         if isinstance(method, str):
             return method
-        again = self._recomputation(results.record.features, results.record.features_digest, method)
-        if isinstance(again, str):
-            return again
-        adapted = results.record.source("model")
-        if again.model is not None and adapted not in (None, again.model.digest):
-            return f"the model with digest {adapted} is not there: give it beside (given: {again.model.digest})"
+        recomputation = self._plan_recomputation(results.record.features, results.record.features_digest, method)
+        if isinstance(recomputation, str):
+            return recomputation
+        model_digest = results.record.source("model")
+        if recomputation.model is not None and model_digest not in (None, recomputation.model.digest):
+            found = recomputation.model.digest
+            return f"the model with digest {model_digest} is missing: pass it as well (found: {found})"
         try:
-            self.findings.refuse(name, list(results_problems(results, self.tasks, again, {spelled: method})))
+            self.findings.refuse(name, list(results_problems(results, self.tasks, recomputation, {spelling: method})))
         except InputError as error:
-            return f"method '{spelled}' cannot be computed again: {error}"
+            return f"the counts of method '{spelling}' cannot be recomputed: {error}"
         return None
 
-    def _check_card(self, given: _GivenCard) -> None:
-        name, card = given.name, given.card
+    def _check_card(self, entry: _CardEntry) -> None:
+        """Check a card for consistency, and recreate or recompute it."""
+        name, card = entry.name, entry.card
         if self.findings.refuse(name, list(card_problems(card, self.tasks))):
             return
-        of_tasks = " and with their task sets" if self.tasks else ""
-        self.findings.hold(name, f"the numbers of the card agree with each other{of_tasks}")
-        reason = self._card_not_remade(given)
+        suffix = " and with their task sets" if self.tasks else ""
+        self.findings.hold(name, f"the numbers of the card agree with each other{suffix}")
+        reason = self._recreate_card(entry)
         if reason is None:
             return
         self.findings.leave(name, f"the card's intervals, ranks and baselines: {reason}")
-        reason = self._card_not_recomputed(name, card)
+        reason = self._recompute_card(name, card)
         if reason:
-            self.findings.leave(name, reason, main=given.main)
+            self.findings.leave(name, reason, main=entry.main)
 
-    def _card_not_recomputed(self, name: str, card: Card) -> str | None:
-        """Compute the accuracies of a card again; return why that cannot be done, if so."""
+    def _recompute_card(self, name: str, card: Card) -> str | None:
+        """Recompute the accuracies of a card; return the reason if that is not possible."""
         if not self.tasks:
             return NO_TASKS
-        method, source = self._method(card.method), card.sources.get("features")
+        method, source = self._build_method(card.method), card.sources.get("features")
         if isinstance(method, str):
             return method
-        again = self._recomputation(FeaturesRecord(name=card.encoder), source.digest if source else None, method)
-        if isinstance(again, str):
-            return again
+        recomputation = self._plan_recomputation(
+            FeaturesRecord(name=card.encoder), source.digest if source else None, method
+        )
+        if isinstance(recomputation, str):
+            return recomputation
         try:
-            if not self.findings.refuse(name, list(card_problems(card, self.tasks, again, method))):
-                self.findings.hold(name, f"the accuracies of the card come out again{self._extent()}")
+            if not self.findings.refuse(name, list(card_problems(card, self.tasks, recomputation, method))):
+                self.findings.hold(name, f"the accuracies of the card were reproduced{self._describe_extent()}")
         except InputError as error:
-            return f"method '{card.method}' cannot be computed again: {error}"
+            return f"the accuracies of method '{card.method}' cannot be recomputed: {error}"
         return None
 
-    def _card_not_remade(self, given: _GivenCard) -> str | None:
-        """Make the card of a folder again and compare; return why that cannot be done, if so."""
-        name, card, folder = given.name, given.card, given.folder
-        if folder is None or not folder.results:
-            return "the results that it was made from are not beside it"
-        if self.how.sample is not None:
-            return "with --sample, no interval is computed again"
-        for spelled in dict.fromkeys(method for results in folder.results for method in results.methods):
-            reason = self._method(spelled)
-            if isinstance(reason, str):
-                return reason
+    def _recreate_card(self, entry: _CardEntry) -> str | None:
+        """Recreate the card of a folder and compare; return the reason if that is not possible."""
+        name, card, inputs = entry.name, entry.card, entry.folder_inputs
+        if inputs is None or not inputs.results:
+            return "the results that it was computed from are missing"
+        if self.recomputation.sample is not None:
+            return "intervals are not recomputed with --sample"
+        for spelling in dict.fromkeys(method for results in inputs.results for method in results.methods):
+            method_or_reason = self._build_method(spelling)
+            if isinstance(method_or_reason, str):
+                return method_or_reason
         try:
-            remade = remake_card(card, folder.quickly() if card.quick else folder, self.how.runtime)
+            recreated = remake_card(card, inputs.quickly() if card.quick else inputs, self.recomputation.runtime)
         except InputError as error:
-            return f"it cannot be made again: {error}"
-        if not self.findings.refuse(name, list(card_differences(card, remade))):
-            self.findings.hold(name, "the card comes out again from the counts, with its intervals and ranks")
-            if card.version != remade.version:
+            return f"it cannot be recreated: {error}"
+        if not self.findings.refuse(name, list(card_differences(card, recreated))):
+            self.findings.hold(name, "the card was reproduced from the counts, with its intervals and ranks")
+            if card.version != recreated.version:
                 self.findings.leave(name, f"the card's sentences: they were written by version {card.version}")
         return None
 
-    def _method(self, spelled: str) -> Method | str:
-        """Make a method that a file names, or say why that is not done."""
-        is_head = spelled.startswith("model:")
-        if is_head and self.model is None:  # no file is read because a result names it
-            return f"method '{spelled}' is a model's own head: give the model and the catalog"
+    def _build_method(self, spelling: str) -> Method | str:
+        """Build a method that a file names, or return the reason why it is not built."""
+        is_head = spelling.startswith("model:")
+        if is_head and self.model is None:  # a file is not read just because results name it
+            return f"method '{spelling}' is the head of a model: pass the model and the catalog"
         try:
-            named = Inputs([results for _, results in self.results], folders=self.folders)
-            method = ModelHead(self.model) if is_head and self.model is not None else named.method(spelled)
+            inputs = Inputs([results for _, results in self.results], folders=self.folders)
+            method = ModelHead(self.model) if is_head and self.model is not None else inputs.method(spelling)
         except NotTrusted:
-            return f"method '{spelled}' {OWN_CODE}"
+            return f"method '{spelling}' {CUSTOM_CODE}"
         except InputError as error:
             return str(error)
         if method.needs == "items" and not isinstance(method, Adaptation):
-            return f"method '{spelled}' asks a server, whose answers cannot be computed again"
+            return f"method '{spelling}' queries a server, whose answers cannot be recomputed"
         return method
 
-    def _recomputation(self, record: FeaturesRecord, digest: str | None, method: Method) -> Recomputation | str:
-        """Say how answers are computed again: on features of this digest, or of the same weights; else why not."""
+    def _plan_recomputation(self, record: FeaturesRecord, digest: str | None, method: Method) -> Recomputation | str:
+        """Return the settings for recomputing answers, or the reason why that is not possible.
+
+        Features are matched by digest, or by the fingerprint of the encoder's weights and the transforms.
+        """
         if isinstance(method, Adaptation):
             if self.network is None:
-                return f"method '{method.spelling}' adapts a model: give the model and the catalog"
-            return replace(self.how, model=self.network, catalog=self._catalog())
+                return f"method '{method.spelling}' adapts a model: pass the model and the catalog"
+            return replace(self.recomputation, model=self.network, catalog=self._require_catalog())
         if not self.features:
-            return "the features are not there: give them beside it"
+            return "the features are missing: pass them as well"
         if digest is None:
-            return replace(self.how, features=self.features[-1])
+            return replace(self.recomputation, features=self.features[-1])
         candidates = list(self.features)
         with contextlib.suppress(InputError):
             candidates = Inputs(features=candidates).with_transforms(record.as_source(digest))
         for features in candidates:
             if features.digest == digest:
-                return replace(self.how, features=features)
-        made = record.fingerprint, tuple(map(str, record.transforms))
-        for features in candidates:  # by the same weights, digests may differ in the last bit
-            if record.fingerprint and made == (
+                return replace(self.recomputation, features=features)
+        origin = record.fingerprint, tuple(map(str, record.transforms))
+        for features in candidates:  # with the same weights, values may differ in the last bit
+            if record.fingerprint and origin == (
                 features.record.fingerprint,
                 tuple(map(str, features.record.transforms)),
             ):
-                return replace(self.how, features=features)
+                return replace(self.recomputation, features=features)
         if self.model is not None and record.fingerprint is None:
-            return replace(self.how, features=self.features[-1])
-        known = ", ".join(dict.fromkeys(features.digest for features in self.features[:_SHOWN]))
-        return f"the features with digest {digest} are not there: give them beside it (there are: {known})"
+            return replace(self.recomputation, features=self.features[-1])
+        available_digests = ", ".join(dict.fromkeys(features.digest for features in self.features[:_MAX_DIGESTS]))
+        return f"the features with digest {digest} are missing: pass them as well (found: {available_digests})"
 
     def _needs_features_of_model(self) -> bool:
-        """Return whether anything that is checked is of features, and not of methods that adapt a model."""
-        spelled = [method for _, results in self.results for method in results.methods]
-        spelled += [given.card.method for given in self.cards]
-        return any(not isinstance(self._method(one), Adaptation | str) for one in spelled)
+        """Return whether any results or cards to check use features, rather than methods that adapt a model."""
+        spellings = [method for _, results in self.results for method in results.methods]
+        spellings += [entry.card.method for entry in self.cards]
+        return any(not isinstance(self._build_method(spelling), Adaptation | str) for spelling in spellings)
 
-    def _catalog(self) -> Catalog:
+    def _require_catalog(self) -> Catalog:
+        """Return the catalog, or raise InputError if there is none."""
         if not self.catalogs:
-            raise InputError("expected a catalog, whose items are to be encoded (--catalog)")
+            raise InputError("expected a catalog whose items can be encoded (--catalog)")
         return self.catalogs[0]
 
-    def _extent(self) -> str:
-        return " on every task" if self.how.sample is None else f" on {counted(self.how.sample, 'task')} of each set"
+    def _describe_extent(self) -> str:
+        """Describe on which tasks counts are recomputed."""
+        return (
+            " on every task"
+            if self.recomputation.sample is None
+            else f" on {counted(self.recomputation.sample, 'task')} of each set"
+        )
 
 
-def _by_digest(given: Sequence[Any], digest: str | None) -> Any:
-    """Find what has this digest; of the only one there, if no digest is stated."""
+def _find_by_digest(objects: Sequence[Any], digest: str | None) -> Any:
+    """Find the object with this digest; if no digest is stated, the only object, or None."""
     if digest is None:
-        return given[0] if len(given) == 1 else None
-    return next((one for one in given if one.digest == digest), None)
+        return objects[0] if len(objects) == 1 else None
+    return next((candidate for candidate in objects if candidate.digest == digest), None)
 
 
-def _model(path: Path) -> Model:
+def _read_model(path: Path) -> Model:
+    """Read a model file; PyTorch is imported only here."""
     from shotproof.models.model import Model
 
     return Model.read(path)

@@ -63,7 +63,7 @@ def test_another_encoder_and_method_on_features_need_no_data(
         output=tmp_path / "out",
     )
     assert found.card.method == "ridge(penalty=3)"
-    assert [one.method for one in found.card.axes[0].baselines] == ["ncc", "ridge"]
+    assert [baseline.method for baseline in found.card.axes[0].baselines] == ["ncc", "ridge"]
 
 
 def test_data_that_lacks_items_is_refused_and_nothing_written(elsewhere: Path, tmp_path: Path) -> None:

@@ -47,8 +47,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         _, _, _, user, repository, action, _ = self.path.split("?")[0].split("/")
         if action == "preupload":
-            files = [{"path": one["path"], "uploadMode": "regular"} for one in json.loads(body)["files"]]
-            self._answer({"files": [{**one, "shouldIgnore": False} for one in files]})
+            files = [{"path": load["path"], "uploadMode": "regular"} for load in json.loads(body)["files"]]
+            self._answer({"files": [{**file, "shouldIgnore": False} for file in files]})
             return
         for line in map(json.loads, body.splitlines()):
             if line["key"] == "file":

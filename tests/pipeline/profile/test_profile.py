@@ -98,7 +98,10 @@ def test_the_card_has_every_axis_and_says_what_is_missing(sound: Printed) -> Non
     assert fewstab.reference is not None
     assert fewstab.placebo is not None
     assert fewstab.reference.digest == sound.card.axes[1].tasks.digest
-    assert [(one.encoder, one.method) for one in fewstab.baselines][:2] == [("sound", "ncc"), ("sound", "ridge")]
+    assert [(baseline.encoder, baseline.method) for baseline in fewstab.baselines][:2] == [
+        ("sound", "ncc"),
+        ("sound", "ridge"),
+    ]
 
 
 def test_a_check_makes_the_card_again_with_its_placebos(sound: Printed) -> None:
@@ -133,7 +136,7 @@ def test_a_planted_fault_is_on_the_right_axis_and_the_gate_fails_on_it_alone(
         RUNNER.invoke(app, ["gate", str(one.folder), "--limits", str(limits), "--json"]) for one in (sound, planted)
     )
     assert (kept.exit_code, broken.exit_code) == (0, 1), kept.output + broken.output
-    failed = [one["axis"] for one in json.loads(broken.output)["checks"] if one["outcome"] == "fail"]
+    failed = [load["axis"] for load in json.loads(broken.output)["checks"] if load["outcome"] == "fail"]
     assert failed == ["fewstab"]
     costly = next(axis for axis in planted.card.axes if axis.name == "fewstab")
     assert costly.conclusion == "+"

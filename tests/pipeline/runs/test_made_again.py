@@ -33,7 +33,7 @@ def test_a_method_that_is_removed_removes_nothing_else(finished: Path) -> None:
     assert again.compare().methods == ["knn"]
     assert (out / f"results/{TASKS[0]}/{ENCODER}/ncc.parquet").is_file()
     # What is read from the folder is what the last run consists of.
-    assert {method for one in read_inputs([out]).results for method in one.methods} == {"knn"}
+    assert {method for result in read_inputs([out]).results for method in result.methods} == {"knn"}
 
 
 def test_a_method_of_ones_own_is_evaluated_again_when_its_file_has_changed(experiment: Path) -> None:

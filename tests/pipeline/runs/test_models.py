@@ -79,10 +79,10 @@ def test_models_of_one_name_are_told_apart_by_their_files(folder: Path) -> None:
     done = run(file)
     names = [f"{FIRST} [first]", f"{FIRST} [second]", f"anil on {BACKBONE}"]
     assert {name for name in up_to_results(done.made) if "finetune" in name} == {
-        result("finetune(steps=1)", one) for one in names
+        result("finetune(steps=1)", name) for name in names
     }
     shown = set(done.compare().to_pandas()["classifier"])
-    assert shown == {"pixels(size=4): ncc", *(f"{one}: finetune(steps=1)" for one in names)}
+    assert shown == {"pixels(size=4): ncc", *(f"{name}: finetune(steps=1)" for name in names)}
 
 
 def test_with_adaptations_alone_nothing_is_encoded(folder: Path) -> None:
@@ -130,7 +130,7 @@ def test_adaptations_are_not_evaluated_anew_but_their_own_open_tasks_count(folde
     intervals = random.rows[0].intervals["acc"]
     assert intervals["depletion"].refused is None
     assert intervals["images"].refused == (
-        "method 'finetune(steps=1)' adapts a network, and is not evaluated anew on other tasks"
+        "method 'finetune(steps=1)' adapts a network and is not re-evaluated on other tasks"
     )
     assert len(random.triples["acc"].pairs) == 1
     alone = run(experiment(folder, ("tasks = 4", "tasks = 20"), ('["sampler"]', '["sampler", "depletion"]'))).compare()

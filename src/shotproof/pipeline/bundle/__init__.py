@@ -1,1 +1,1 @@
-"""A benchmark as one file, from which anybody runs it on an encoder of their own."""
+"""Bundles: a benchmark as one file that anyone can run on their own encoder."""

@@ -1,4 +1,4 @@
-"""Somebody else's benchmark on one's own encoder.
+"""Benchmark of a bundle, run on the user's own encoder.
 
 run_bundle("birds.zip", "CUB_200_2011/images", encoder="lite0", output="birds-results")
 """
@@ -28,7 +28,7 @@ from shotproof.pipeline.steps.owner import EXPERIMENT_FILE, Owner
 from shotproof.pipeline.steps.steps import Tell, read_manifest
 from shotproof.pipeline.study import run
 
-UNPACKED = "bundle"  # the folder, within the output's, of the bundle's own files
+UNPACKED = "bundle"  # subfolder of the output folder for the files of the bundle
 
 
 def run_bundle(
@@ -43,27 +43,26 @@ def run_bundle(
     tell: Tell = lambda line: None,
     runtime: Runtime | None = None,
 ) -> Profile:
-    """Run the benchmark of a bundle on an encoder: the same task sets, and the card of what came out.
+    """Run the benchmark of a bundle on an encoder, with the same task sets, and write the robustness card.
 
     Args:
-        bundle: a file that `bundle` has written; it is verified first
-        root: the folder of the data, which the paths of the bundle's catalog start from; of `file:FEATURES` none is
-            needed
-        encoder: of the classifier: a name, `model:FILE` or `file:FEATURES`
-        output: the folder to write
-        method: of the classifier; by default the bundle's first. Its others are measured beside it
-        trust: whether code that the bundle names may be imported, and servers that it names be asked; or which, as
-            `NotTrusted` tells it. What `encoder` and `method` name is trusted
-        verbose: tell every file, too
-        tell: receives one line per step
-        runtime: how to compute
+        bundle: file written by `bundle`; it is verified first
+        root: data folder, which the paths of the bundle's catalog start from; not needed with `file:FEATURES`
+        encoder: encoder of the classifier: a name, `model:FILE` or `file:FEATURES`
+        output: folder to write
+        method: method of the classifier, by default the bundle's first; the bundle's other methods are baselines
+        trust: whether code that the bundle names may be imported and servers contacted, or which ones, as listed by
+            `NotTrusted`. Whatever `encoder` and `method` name is trusted
+        verbose: report every file
+        tell: called with one line per step
+        runtime: runtime settings
 
     Returns:
-        The card, and where it is.
+        The card, and its folder.
 
     Raises:
-        NotTrusted: the bundle names code, or a server, that is not trusted; nothing was written.
-        InputError: the bundle is not as its manifest says, the data has not all of its items, or the folder belongs to
+        NotTrusted: the bundle names code or a server that is not trusted; nothing was written.
+        InputError: the bundle does not match its manifest, items are missing from the data, or the folder belongs to
             something else; nothing was written.
 
     Example:
@@ -73,54 +72,54 @@ def run_bundle(
     """
     folder = Path(output)
     check_output(folder, folder=True)
-    typed = agreed_by_typing(lambda: encoders.make(encoder))
+    typed_by_user = agreed_by_typing(lambda: encoders.make(encoder))
     if method is not None:
-        own = method_from(folder, method)
-        typed += agreed_by_typing(lambda: make_method(own, folder=folder))
-    trusted: Trust = trust is True or [*(trust or ()), *typed]
+        method_spelling = method_from(folder, method)
+        typed_by_user += agreed_by_typing(lambda: make_method(method_spelling, folder=folder))
+    trusted: Trust = trust is True or [*(trust or ()), *typed_by_user]
     with Bundle.unpacked(bundle) as (manifest, files):
         with trusting(trusted):
-            for spelled in manifest.methods:
-                make_method(spelled)  # refuses files and servers too, which an experiment may name
-            content = _experiment(manifest, folder, root, encoder, method)
-            planned = Experiment.of(content, folder)
+            for spelling in manifest.methods:
+                make_method(spelling)  # also rejects files and servers, which experiments may name
+            content = _build_tables(manifest, folder, root, encoder, method)
+            planned_experiment = Experiment.of(content, folder)
             takes_items = not isinstance(encoders.make(encoder), FeatureFile)
         made_by = f"bundle {manifest.name} ({manifest.digest})"
-        Owner.of(planned, made_by).require(read_manifest(folder).owner, folder)
+        Owner.of(planned_experiment, made_by).require(read_manifest(folder).owner, folder)
         if takes_items:
             _require_items(manifest, files, root)
         check_replaceable(folder / UNPACKED, [MANIFEST], "one with an earlier bundle")
-        with whole_folder(folder / UNPACKED) as placed:  # in place of an earlier one's
-            shutil.copytree(files, placed, dirs_exist_ok=True)
+        with whole_folder(folder / UNPACKED) as unpacked_folder:  # replaces the files of an earlier bundle
+            shutil.copytree(files, unpacked_folder, dirs_exist_ok=True)
     with trusting(trusted):
-        experiment = Experiment.of(content, folder)  # again, now that paths through the folder lead somewhere
+        experiment = Experiment.of(content, folder)  # again: paths through the folder now exist
     write_text(folder / EXPERIMENT_FILE, experiment_text(content, f"{manifest.name}, made from {Path(bundle).name}."))
-    theirs = next((Card.read(folder / UNPACKED / name) for name in manifest.names("card")), Card())
+    bundled_card = next((Card.read(folder / UNPACKED / name) for name in manifest.names("card")), Card())
     study = run(
         experiment,
         trust=trusted,
-        quick=theirs.quick,
+        quick=bundled_card.quick,
         made_by=made_by,
         verbose=verbose,
         tell=tell,
         runtime=runtime,
     )
-    return write_card(experiment, study, missing=theirs.missing, quick=theirs.quick)
+    return write_card(experiment, study, missing=bundled_card.missing, quick=bundled_card.quick)
 
 
-def _experiment(
+def _build_tables(
     manifest: Bundle, folder: Path, root: str | Path | None, encoder: str, method: str | None
 ) -> dict[str, Any]:
-    """The tables of the experiment: the bundle's files, and what the user has named."""
+    """Build the tables of the experiment from the files of the bundle and the user's choices."""
     catalog = {"file": f"{UNPACKED}/{manifest.names('catalog')[0]}"}
-    words = {Path(name).stem: f"{UNPACKED}/{name}" for name in manifest.names("attributes")}
-    own = [] if method is None else [method_from(folder, method)]
+    attribute_files = {Path(name).stem: f"{UNPACKED}/{name}" for name in manifest.names("attributes")}
+    user_methods = [] if method is None else [method_from(folder, method)]
     return {
         "catalog": {**catalog, **({} if root is None else {"root": path_from(folder, Path(root))})},
-        **({"attributes": {"files": words}} if words else {}),
+        **({"attributes": {"files": attribute_files}} if attribute_files else {}),
         "features": {"encoders": [spelling_from(folder, encoders.make(encoder))]},
         "tasks": {"files": [f"{UNPACKED}/{name}" for name in manifest.names("tasks")]},
-        "evaluate": {"methods": list(dict.fromkeys([*own, *manifest.methods]))},
+        "evaluate": {"methods": list(dict.fromkeys([*user_methods, *manifest.methods]))},
         "output": {
             **{"folder": ".", "title": f"{manifest.name}: {encoder}", "metric": manifest.metric},
             **{"intervals": list(manifest.intervals), "projection": "none"},
@@ -129,14 +128,16 @@ def _experiment(
 
 
 def _require_items(manifest: Bundle, files: Path, root: str | Path | None) -> None:
-    """Refuse a folder that has not all items, before anything is written."""
+    """Reject a data folder that lacks items, before anything is written."""
     catalog = Catalog.read(files / manifest.names("catalog")[0])
     paths = [path for column in catalog.path_columns for path in catalog.table.column(column).to_pylist() if path]
-    wanted = f"the folder '{manifest.paths_from}' of {manifest.name}, that has e.g. '{paths[0] if paths else ''}'"
+    expected = (
+        f"the folder '{manifest.paths_from}' of {manifest.name}, which contains e.g. '{paths[0] if paths else ''}'"
+    )
     if root is None:
-        raise InputError(f"expected the data (--root), {wanted}")
+        raise InputError(f"expected the data (--root), {expected}")
     missing = [path for path in dict.fromkeys(paths) if not is_there(Path(root, path))]
     if missing:
         raise InputError(
-            f"{root} lacks {len(missing):,} of {len(set(paths)):,} items, e.g. '{missing[0]}': expected {wanted}"
+            f"{root} lacks {len(missing):,} of {len(set(paths)):,} items, e.g. '{missing[0]}': expected {expected}"
         )

@@ -1,4 +1,4 @@
-"""From a run's folder to a bundle."""
+"""Writing a bundle from a run folder."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from shotproof.tasks.taskset import TaskSet
 from shotproof.version import __version__
 
 README = "README.md"
-INTERVALS: tuple[str, ...] = ("images", "sampler")  # where no card says which
+DEFAULT_INTERVALS: tuple[str, ...] = ("images", "sampler")  # if there is no card
 _PACKAGES = ("numpy", "pillow", "pyarrow", "scipy", "torch")
 _TEXT = """\
 # {name}: few-shot tasks of Shotproof
@@ -60,22 +60,22 @@ def bundle(
     trust: Trust = False,
     tell: Callable[[str], None] = lambda line: None,
 ) -> Bundle:
-    """Write the benchmark of a run, or of a profile, as one zip; the same run gives the same bytes.
+    """Write the benchmark of a run or profile as one zip; the same run gives the same bytes.
 
     Args:
-        run: the folder of a run
-        output: the zip to write
-        root: the folder that the catalog's paths are to start from; by default the deepest that has all items
-        trust: whether files elsewhere that the task sets were drawn by are packed too; or which, as `NotTrusted` tells
-            it
-        tell: receives what is left out, and why
+        run: run folder
+        output: zip to write
+        root: folder that the paths of the catalog should start from; by default the deepest that contains all items
+        trust: whether files elsewhere that the task sets were drawn with are included, or which, as listed by
+            `NotTrusted`
+        tell: called with what is left out, and why
 
     Returns:
-        What the zip's manifest says.
+        The manifest of the bundle.
 
     Raises:
-        InputError: it is no run's folder, or an item is outside of the root; nothing was written.
-        NotTrusted: tasks were drawn by a file that is not in the run's folder; nothing was written.
+        InputError: the folder is not a run folder, or an item is outside of the root; nothing was written.
+        NotTrusted: tasks were drawn with a file that is not in the run folder; nothing was written.
 
     Example:
         >>> import tempfile, shotproof as sp
@@ -91,27 +91,27 @@ def bundle(
     folder, output = Path(run), Path(output)
     check_output(output)
     if not is_folder(folder):
-        raise InputError(f"{folder} is no folder: expected that of a run, such as birds-results/")
+        raise InputError(f"{folder} is not a folder: expected a run folder, such as birds-results/")
     with trusting(trust), reading_below(folder):
-        making = _Making(folder, root if root is None else Path(root))
-        methods = _methods(making.results, tell)
+        builder = _BundleBuilder(folder, root if root is None else Path(root))
+        methods = _select_methods(builder.results, tell)
     manifest = Bundle(
-        name=making.catalog.record.name or UNKNOWN,
-        files=making.files,
+        name=builder.catalog.record.name or UNKNOWN,
+        files=builder.files,
         methods=methods,
-        paths_from=making.root.name,
-        metric=making.metric,
-        intervals=making.intervals,
-        license=making.catalog.record.license,
-        citation=making.catalog.record.citation,
+        paths_from=builder.root.name,
+        metric=builder.metric,
+        intervals=builder.intervals,
+        license=builder.catalog.record.license,
+        citation=builder.catalog.record.citation,
         versions=_versions(),
     )
-    write_archive(output, {**making.contents, MANIFEST: manifest.to_text().encode()})
+    write_archive(output, {**builder.contents, MANIFEST: manifest.to_text().encode()})
     return manifest
 
 
-class _Making:
-    """The files of a bundle while they are put together, by name."""
+class _BundleBuilder:
+    """Builder that collects the files of a bundle, by name."""
 
     def __init__(self, folder: Path, root: Path | None) -> None:
         self.contents: dict[str, bytes] = {}
@@ -119,136 +119,150 @@ class _Making:
         files = files_by_kind(folder)
         tasks = {file: TaskSet.read(file) for file in files.get("tasks", [])}
         if not tasks:
-            raise InputError(f"{folder} has no task sets: expected the folder of a run")
+            raise InputError(f"{folder} has no task sets: expected a run folder")
         self.results = [Results.read(file) for file in files.get("results", [])]
-        catalogs = {one.digest: one for one in map(Catalog.read, files.get("catalog", []))}
-        of_tasks = {one.record.source("catalog") for one in tasks.values()}
-        if len(of_tasks) > 1 or not of_tasks <= set(catalogs):
-            raise InputError(f"{folder}: expected task sets of one catalog that is there, found {len(of_tasks)}")
-        self.catalog = catalogs[of_tasks.pop() or ""]
-        self.root = _root_of(self.catalog) if root is None else Path(os.path.realpath(root))
-        self.table = _from_root(self.catalog, self.root)
+        catalogs = {catalog.digest: catalog for catalog in map(Catalog.read, files.get("catalog", []))}
+        catalog_digests = {task_set.record.source("catalog") for task_set in tasks.values()}
+        if len(catalog_digests) > 1 or not catalog_digests <= set(catalogs):
+            raise InputError(f"{folder}: expected task sets of one catalog in the folder, found {len(catalog_digests)}")
+        self.catalog = catalogs[catalog_digests.pop() or ""]
+        self.root = _find_root(self.catalog) if root is None else Path(os.path.realpath(root))
+        self.table = _make_paths_relative(self.catalog, self.root)
         with tempfile.TemporaryDirectory() as scratch:
-            # Written where its paths seem to start, so that they stay as they are.
+            # Written to the folder that its paths start from, so that they stay unchanged.
             relative = Catalog(self.table, Path(scratch), self.catalog.record)
-            self._written(Path(scratch), "catalog.parquet", "catalog", relative)
+            self._add_table(Path(scratch), "catalog.parquet", "catalog", relative)
             for file in files.get("attributes", []):
-                self._written(Path(scratch), file.name, "attributes", Attributes.read(file))
-            for file, one in tasks.items():
-                self._written(Path(scratch), file.name, "tasks", self._portable(one))
+                self._add_table(Path(scratch), file.name, "attributes", Attributes.read(file))
+            for file, task_set in tasks.items():
+                self._add_table(Path(scratch), file.name, "tasks", self._make_portable(task_set))
         card = folder / CARD_FILE
-        self.metric, self.intervals = "acc", INTERVALS
+        self.metric, self.intervals = "acc", DEFAULT_INTERVALS
         if is_there(card):
-            made = Card.read(card)
-            self.metric, self.intervals = made.metric, tuple(dict.fromkeys([made.covers, "sampler"]))
+            run_card = Card.read(card)
+            self.metric, self.intervals = run_card.metric, tuple(dict.fromkeys([run_card.covers, "sampler"]))
             self._add(CARD_FILE, "card", read_bytes(card, f"card {card}"))
-        self._add(README, "text", self._readme(len(tasks)).encode())
+        self._add(README, "text", self._format_readme(len(tasks)).encode())
 
     def _add(self, name: str, kind: FileKind, content: bytes, digest: str | None = None) -> None:
+        """Add a file and its entry in the manifest."""
         if name == MANIFEST or self.contents.get(name, content) != content:
-            raise InputError(f"there are two files called {name}: expected names that differ")
+            raise InputError(f"two files are named {name}: rename one of them")
         self.contents[name] = content
         self.files[name] = BundledFile(kind, hashlib.sha256(content).hexdigest(), len(content), digest)
 
-    def _written(self, scratch: Path, name: str, kind: FileKind, made: Any) -> None:
-        made.write(scratch / name)
-        self._add(name, kind, (scratch / name).read_bytes(), made.digest)
+    def _add_table(self, scratch: Path, name: str, kind: FileKind, table: Any) -> None:
+        """Write a table to a scratch folder, and add it."""
+        table.write(scratch / name)
+        self._add(name, kind, (scratch / name).read_bytes(), table.digest)
 
-    def _portable(self, tasks: TaskSet) -> TaskSet:
-        """The task set, with files that its sampler's options name beside it: intervals draw it anew."""
-        made = tasks.record.sampler
-        if made is None:
+    def _make_portable(self, tasks: TaskSet) -> TaskSet:
+        """Return the task set with the files of its sampler's options added to the bundle and named relative to it.
+
+        Intervals draw the tasks again, so they need these files.
+        """
+        maker = tasks.record.sampler
+        if maker is None:
             return tasks
         try:
-            sampler = samplers.make({"name": made.name, **made.options})
+            sampler = samplers.make({"name": maker.name, **maker.options})
         except NotTrusted:
             raise
-        except InputError:  # drawn by another version: it stays as it is
+        except InputError:  # drawn by another version: kept unchanged
             return tasks
         if not sampler.files() or not all(map(is_there, sampler.files())):
             return tasks
         for file in sampler.files():
-            self._add(file.name, "data", read_bytes(file, f"file {file}, which {made} tasks were drawn by,"))
-        named = {each.name: getattr(sampler, each.name) for each in sampler.options() if each.path}
-        beside: Any = {option: Path(value).name for option, value in named.items() if value is not None}
-        moved = Maker.of(replace(sampler, **beside))  # type: ignore[type-var]
-        return TaskSet(tasks.table, replace(tasks.record, sampler=moved))
+            self._add(file.name, "data", read_bytes(file, f"file {file}, which {maker} tasks were drawn with,"))
+        files_by_option = {option.name: getattr(sampler, option.name) for option in sampler.options() if option.path}
+        names_by_option: Any = {
+            option: Path(value).name for option, value in files_by_option.items() if value is not None
+        }
+        portable_maker = Maker.of(replace(sampler, **names_by_option))  # type: ignore[type-var]
+        return TaskSet(tasks.table, replace(tasks.record, sampler=portable_maker))
 
-    def _readme(self, sets: int) -> str:
+    def _format_readme(self, sets: int) -> str:
+        """Format the README of the bundle."""
         record = self.catalog.record
-        first = self.table.column("path")[0].as_py()
+        first_path = self.table.column("path")[0].as_py()
         return _TEXT.format(
             name=record.name or UNKNOWN,
             sets=sets,
             items=len(self.catalog),
             folder=f" `{self.root.name}`" if self.root.name else "",
-            example=first or "its recordings",
+            example=first_path or "its recordings",
             license=record.license or UNKNOWN,
             citation=record.citation or UNKNOWN,
         )
 
 
-def _methods(results: Sequence[Results], tell: Callable[[str], None]) -> tuple[str, ...]:
-    """The methods of a run that anybody can evaluate on features; others are told."""
-    found: list[str] = []
-    for spelled in dict.fromkeys(name for one in results for name in one.methods):
+def _select_methods(results: Sequence[Results], tell: Callable[[str], None]) -> tuple[str, ...]:
+    """Return the methods of a run that anyone can evaluate on features, and report the others."""
+    selected: list[str] = []
+    for spelling in dict.fromkeys(name for result in results for name in result.methods):
         try:
-            method: Method | None = make_method(spelled)
-        except InputError:  # code, a server or a file, and none of them is in the bundle
+            method: Method | None = make_method(spelling)
+        except InputError:  # needs code, a server or a file that is not in the bundle
             method = None
-        if method is None or method.needs == "items" or isinstance(method, Adaptation | ModelHead) or ".py:" in spelled:
-            tell(f"left out     method '{spelled}': it is not of features alone, or its code is not in the bundle")
+        if (
+            method is None
+            or method.needs == "items"
+            or isinstance(method, Adaptation | ModelHead)
+            or ".py:" in spelling
+        ):
+            tell(f"left out     method '{spelling}': it needs more than features, or its code is not in the bundle")
         else:
-            found.append(spelled)
-    if not found:
-        raise InputError("no results of a method that takes features: expected at least one, such as cosine")
-    return tuple(found)
+            selected.append(spelling)
+    if not selected:
+        raise InputError("no results of a method that uses only features: expected at least one, such as cosine")
+    return tuple(selected)
 
 
-def _root_of(catalog: Catalog) -> Path:
-    """The deepest folder that has all files of a catalog."""
-    folders = {os.path.dirname(path) for path in _files(catalog)}  # noqa: PTH120
+def _find_root(catalog: Catalog) -> Path:
+    """Return the deepest folder that contains all files of a catalog."""
+    folders = {os.path.dirname(path) for path in _list_files(catalog)}  # noqa: PTH120
     if not folders:
         raise InputError("the catalog names no file: expected paths of items")
     return Path(os.path.commonpath([os.path.realpath(folder) for folder in folders]))
 
 
-def _files(catalog: Catalog) -> list[str]:
-    """The files that a catalog names in any column."""
+def _list_files(catalog: Catalog) -> list[str]:
+    """List the files that a catalog names in any column."""
     root = os.path.realpath(catalog.root)
     paths = (path for column in catalog.path_columns for path in catalog.table.column(column).to_pylist())
     return [os.path.join(root, path) for path in paths if path]  # noqa: PTH118
 
 
-def _from_root(catalog: Catalog, root: Path) -> pa.Table:
-    """The table of a catalog with all paths, also absolute ones, from this root; an item outside of it is refused."""
+def _make_paths_relative(catalog: Catalog, root: Path) -> pa.Table:
+    """Return the table of a catalog with all paths relative to this root; reject items outside of it."""
     folder = os.path.realpath(catalog.root)
-    real: dict[str, str] = {}  # folders are far fewer than items
+    relative_folders: dict[str, str] = {}  # cached by folder, as there are far fewer folders than items
 
-    def moved(path: str | None) -> str | None:
-        if not path:  # an item that is made when it is read
+    def make_relative(path: str | None) -> str | None:
+        if not path:  # an item that is generated when it is read
             return path
         parent, name = os.path.split(os.path.join(folder, path))  # noqa: PTH118
-        if parent not in real:
-            real[parent] = os.path.relpath(os.path.realpath(parent), root)
-        below = PurePosixPath(Path(real[parent], name).as_posix())
-        if below.parts[0] == os.pardir:
-            raise InputError(f"'{path}' is outside of {root}: give the folder that has all items (--root)")
-        reason = unsafe_path(str(below))
+        if parent not in relative_folders:
+            relative_folders[parent] = os.path.relpath(os.path.realpath(parent), root)
+        relative_path = PurePosixPath(Path(relative_folders[parent], name).as_posix())
+        if relative_path.parts[0] == os.pardir:
+            raise InputError(f"'{path}' is outside of {root}: pass the folder that contains all items (--root)")
+        reason = unsafe_path(str(relative_path))
         if reason:
-            raise InputError(f"'{path}' can be in no bundle: {reason}")
-        return str(below)
+            raise InputError(f"'{path}' cannot be in a bundle: {reason}")
+        return str(relative_path)
 
     table = catalog.table
     for column in catalog.path_columns:
-        paths = pa.array([moved(path) for path in table.column(column).to_pylist()], pa.string())
+        paths = pa.array([make_relative(path) for path in table.column(column).to_pylist()], pa.string())
         table = table.set_column(table.column_names.index(column), column, paths)
     return table
 
 
 def _versions() -> dict[str, str]:
-    found = {"python": platform.python_version(), "shotproof": __version__}
+    """Return the versions of Python, Shotproof and the packages that affect results."""
+    versions = {"python": platform.python_version(), "shotproof": __version__}
     for package in _PACKAGES:
         with contextlib.suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+            versions[package] = version(package)
+    return versions
