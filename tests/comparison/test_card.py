@@ -95,7 +95,9 @@ def test_that_little_is_lost_is_a_finding_and_a_gain_needs_no_more_tasks() -> No
     gain = axis_sentence(stress_axis(lost=-3.0, error=4.0), "acc", would_tell=Needed(300, None))
     assert "more tasks" not in gain
     sentences = card_sentences(make_card(random_axis(), stress_axis(lost=1.0)))
-    assert any(one.startswith("It loses at most 5% of its accuracy above chance on fewstab") for one in sentences)
+    assert any(
+        sentence.startswith("It loses at most 5% of its accuracy above chance on fewstab") for sentence in sentences
+    )
 
 
 def test_a_loss_without_shuffled_words_is_not_called_leaning() -> None:

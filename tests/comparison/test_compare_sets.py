@@ -320,9 +320,9 @@ def test_a_record_that_renames_its_sampler_is_compared_as_far_as_it_can_be(renam
     inside = draw_tasks("iid")
     sets = [inside, draw_tasks("ood", like=inside), draw_tasks("random"), draw_tasks("fewstab", detector="words")]
     results = [draw_results(tasks, {"ncc": 0.6}) for tasks in sets]
-    for place, given in enumerate(results):
-        if given.record.tasks.sampler_name == renamed:
-            tasks = replace(given.record.tasks, sampler=sampler)
-            results[place] = replace(given, record=replace(given.record, tasks=tasks))
+    for place, result in enumerate(results):
+        if result.record.tasks.sampler_name == renamed:
+            tasks = replace(result.record.tasks, sampler=sampler)
+            results[place] = replace(result, record=replace(result.record, tasks=tasks))
     (block,) = compare_sets(evaluated_sets(results), ("sampler",)).blocks
     assert all(loss.reference != loss.label for loss in block.losses)

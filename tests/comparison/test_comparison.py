@@ -225,7 +225,7 @@ def test_seeds_of_evaluation_are_averaged_task_by_task() -> None:
     tasks = draw_tasks(tasks=30)
     results = [draw_results(tasks, {"ncc": 0.5, "knn": 0.4}, seed=seed) for seed in (1, 2, 3)]
     (group,) = compared(*results).groups
-    mean = np.mean([values_of(one, "ncc", "wacc") for one in results], axis=0)
+    mean = np.mean([values_of(result, "ncc", "wacc") for result in results], axis=0)
     expected = stats.t.interval(0.95, 29, mean.mean(), stats.sem(mean))
     interval = group.rows[0].intervals["wacc"]["sampler"]
     assert (interval.low, interval.high) == pytest.approx(expected)

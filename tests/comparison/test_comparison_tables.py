@@ -91,7 +91,7 @@ def test_json_pandas_and_csv_have_the_rows_and_columns_of_one_table(comparison: 
         assert row.keys() == of_frame.keys() == text.keys()
         for name, value in row.items():
             if isinstance(value, list):
-                assert value == list(of_frame[name]) == [int(each) for each in text[name].split()]
+                assert value == list(of_frame[name]) == [int(part) for part in text[name].split()]
             elif value is None:
                 assert text[name] == ""
                 assert of_frame[name] is None or math.isnan(of_frame[name])

@@ -60,7 +60,9 @@ def test_results_are_compared_task_by_task_as_comparisons_are() -> None:
             for metric in ("acc", "wacc"):
                 estimates = {row.classifier: row.intervals[metric]["sampler"].estimate for row in bare.rows}
                 names = list(estimates)
-                found = above([Comparable(estimates[one], bare.by_task[metric][one]) for one in estimates])
+                found = above(
+                    [Comparable(estimates[estimate], bare.by_task[metric][estimate]) for estimate in estimates]
+                )
                 for pair in group.pairs[metric, "sampler"]:
                     a, b = names.index(pair.a), names.index(pair.b)
                     assert {"+": found[a, b], "-": found[b, a], "0": not (found[a, b] or found[b, a])}[pair.conclusion]

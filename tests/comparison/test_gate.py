@@ -19,7 +19,7 @@ from tests.drawn_cards import card_number, make_card, random_axis, stress_axis, 
 
 
 def outcomes(found: Gate) -> dict[str, str]:
-    return {f"{one.axis}: {one.what}": one.outcome for one in found.checks}
+    return {f"{check.axis}: {check.what}": check.outcome for check in found.checks}
 
 
 @pytest.mark.parametrize(("share", "expected"), [(7, "fail"), (9, "cannot tell"), (11, "cannot tell"), (13, "pass")])

@@ -24,24 +24,24 @@ def card(method: str, accuracy: float = 80.0, lost: float = 10.0, error: float =
 
 
 def of_results(methods: dict[str, float], *tasks: TaskSet, encoder: str = "pixels") -> list[Measured]:
-    files = [ResultsFile(f"{one.record.sampler}.parquet", draw_results(one, methods, encoder)) for one in tasks]
+    files = [ResultsFile(f"{task.record.sampler}.parquet", draw_results(task, methods, encoder)) for task in tasks]
     return list(measured_of_results(files, {}))
 
 
 def ranks(board: Leaderboard, name: str, quantity: str = "accuracy", metric: str = "acc") -> list[str]:
     columns = [
-        one
-        for one in board.columns
-        if (board.axes[one.axis].name, one.quantity, one.metric) == (name, quantity, metric)
+        column
+        for column in board.columns
+        if (board.axes[column.axis].name, column.quantity, column.metric) == (name, quantity, metric)
     ]
-    return [str(one) for one in columns[0].ranks]
+    return [str(rank) for rank in columns[0].ranks]
 
 
 def test_ranks_are_ranges_as_far_as_the_interval_tells() -> None:
     board = make_leaderboard([*of_card(card("a", 80), "a"), *of_card(card("b", 79), "b"), *of_card(card("c", 60), "c")])
     assert board.covers == "images"
     assert ranks(board, "random-5-shot") == ["1 to 2 of 3", "1 to 2 of 3", "3 of 3"]
-    assert [one.name for one in board.axes] == ["random-5-shot", "fewstab"]
+    assert [axis.name for axis in board.axes] == ["random-5-shot", "fewstab"]
 
 
 def test_of_skill_lost_the_least_is_best() -> None:
@@ -54,8 +54,8 @@ def test_beaten_are_those_than_whom_another_is_conclusively_better_in_both() -> 
     board = make_leaderboard(
         [one for name, (acc, lost) in given.items() for one in of_card(card(name, acc, lost), name)]
     )
-    names = [one.classifier.method for one in board.entries]
-    places = {(one.axis, one.quantity, one.metric): place for place, one in enumerate(board.columns)}
+    names = [entry.classifier.method for entry in board.entries]
+    places = {(column.axis, column.quantity, column.metric): place for place, column in enumerate(board.columns)}
     beaten = board.beaten[places[0, "accuracy", "acc"], places[1, "skill_lost", "acc"]]
     assert [name for name, is_beaten in zip(names, beaten, strict=True) if is_beaten] == ["beaten"]
 
@@ -129,7 +129,7 @@ def test_results_are_ranked_by_new_tasks_alone() -> None:
     board = make_leaderboard(given)
     assert board.covers == "sampler"
     assert ranks(board, "random-1-shot") == ["1 of 2", "2 of 2"]
-    assert [one.data_set for one in board.axes] == ["birds (test)"] * 2
+    assert [axis.data_set for axis in board.axes] == ["birds (test)"] * 2
     with pytest.raises(InputError, match="no images interval can be given: no images interval, only sampler"):
         make_leaderboard(given, interval="images")
     with pytest.raises(UnknownName, match=r"image.*did you mean 'images'"):
@@ -175,7 +175,7 @@ def test_an_axis_that_some_lack_images_on_is_by_tasks_and_the_others_stay() -> N
     on_few = {metric: replace(number, covers="sampler") for metric, number in axis.estimates["accuracy"].items()}
     lacking = replace(make_card(random_axis(), with_estimates(axis, accuracy=on_few)), method="b")
     board = make_leaderboard([*of_card(card("a"), "a"), *of_card(lacking, "b")])
-    assert {(board.axes[one.axis].name, one.covers) for one in board.columns} == {
+    assert {(board.axes[column.axis].name, column.covers) for column in board.columns} == {
         ("random-5-shot", "images"),
         ("fewstab", "sampler"),
     }
@@ -201,7 +201,7 @@ def test_accuracies_of_cards_that_have_their_tasks_are_compared_task_by_task() -
     random = np.random.default_rng(0)
     hard = random.normal(70, 10, 600).clip(0, 90)
     cards = [card_by_task(name, hard + more + random.normal(0, 0.5, 600)) for name, more in (("a", 0.0), ("b", 1.0))]
-    bare = [replace(one, axes=(replace(one.axes[0], by_task={}),)) for one in cards]
+    bare = [replace(card, axes=(replace(card.axes[0], by_task={}),)) for card in cards]
     for given, expected in ((cards, ["2 of 2", "1 of 2"]), (bare, ["1 to 2 of 2"] * 2)):
         for interval in ("images", "sampler"):
             board = make_leaderboard([one for each in given for one in of_card(each, each.method)], interval=interval)

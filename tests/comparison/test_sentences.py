@@ -146,7 +146,7 @@ def test_commands_to_do_next_have_only_flags_that_there_are() -> None:
     for step in next_steps(compared(on("random"), on("fewstab", loss=0.4))):
         _, name, *words = step.command.split()
         command = known[name].commands[words[0]] if name in ("explain", "share") else known[name]
-        flags = {flag for each in command.params for flag in each.opts}
+        flags = {flag for param in command.params for flag in param.opts}
         assert {word for word in words if word.startswith("-")} <= flags
 
 

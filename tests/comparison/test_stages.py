@@ -31,7 +31,7 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 def test_one_curve_per_method_and_number_of_shots(comparison: Comparison) -> None:
     curves = sp.analysis.stage_curves(comparison)
-    assert [(one.encoder, one.method, one.design.shot, one.label) for one in curves] == [
+    assert [(curve.encoder, curve.method, curve.design.shot, curve.label) for curve in curves] == [
         ("lite0", method, shot, "fewstab") for shot in (1, 2) for method in ("ncc", "ridge")
     ]
     for one in curves:
@@ -47,11 +47,11 @@ def test_one_curve_per_method_and_number_of_shots(comparison: Comparison) -> Non
 
 def test_the_page_and_the_figure_draw_them(comparison: Comparison, tmp_path: Path) -> None:
     panels = stage_panels(comparison)
-    assert [one.name for one in panels] == [f"lite0: random - fewstab, 3-way {shot}-shot" for shot in (1, 2)]
+    assert [panel.name for panel in panels] == [f"lite0: random - fewstab, 3-way {shot}-shot" for shot in (1, 2)]
     assert [name for _, name in panels[0].keys] == ["ncc", "ridge"]
     assert panels[0].figure.count('class="mark') == 4
     axes = comparison.plot("stages").axes[:2]
-    assert [list(one.lines[0].get_xdata()) for one in axes] == [[2, 10], [2, 10]]
+    assert [list(axis.lines[0].get_xdata()) for axis in axes] == [[2, 10], [2, 10]]
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ def contexts(*, identical: bool = False, random: bool = False) -> Comparison:
         hard = TaskSet(outside.table, hard.record)
     shares = {inside.digest: 0.9, outside.digest: 0.6}
     sets = [inside, outside, hard, *([draw_tasks(tasks=100)] if random else [])]
-    results = [draw_results(one, {"ncc": shares.get(one.digest, 0.5)}, seed=1) for one in sets]
+    results = [draw_results(task_set, {"ncc": shares.get(task_set.digest, 0.5)}, seed=1) for task_set in sets]
     return compare_sets(evaluated_sets(results), ("sampler",))
 
 
@@ -228,7 +228,7 @@ def test_identical_sets_are_said_to_be_one_and_told_once() -> None:
     _, told = headline(comparison)
     assert "loses on ood tasks" in told
     assert comparison.notes == ["ood and hard-ood are the same tasks here"]
-    assert [one.loss.label for one in verdicts(comparison, "acc")] == ["ood"]
+    assert [verdict.loss.label for verdict in verdicts(comparison, "acc")] == ["ood"]
 
 
 def test_contexts_are_told_against_iid_tasks_beside_random_ones() -> None:
@@ -295,7 +295,7 @@ share = st.sampled_from([0.2, CHANCE, 0.4, 0.5, 0.7, 0.9, 1.0])
 def test_no_statement_goes_beyond_what_is_conclusive(
     accuracies: list[tuple[float, float, float]], placebo: bool, tasks: int, seed: int
 ) -> None:
-    random, biased, sham = ({f"m{n}": one[at] for n, one in enumerate(accuracies)} for at in range(3))
+    random, biased, sham = ({f"m{n}": accuracy[at] for n, accuracy in enumerate(accuracies)} for at in range(3))
     comparison = comparison_of(random, biased, sham if placebo else None, tasks, seed)
     found = verdict_of(comparison)
     concluded = {one: told.conclusion for one, told in found.loss.concluded["acc", found.covers].items()}
@@ -331,6 +331,9 @@ def test_a_record_without_digests_is_no_reason_to_call_sets_the_same() -> None:
         draw_results(draw_tasks(sampler, tasks=30), {"ncc": share})
         for sampler, share in (("random", 0.9), ("fewstab", 0.5))
     ]
-    bare = [Results(pa.Table.from_batches(one.table.to_batches()), replace(one.record, sources={})) for one in results]
+    bare = [
+        Results(pa.Table.from_batches(result.table.to_batches()), replace(result.record, sources={}))
+        for result in results
+    ]
     sentences = headline(compare_sets(evaluated_sets(bare), ("sampler",)))
     assert not any("the same tasks" in sentence for sentence in sentences)

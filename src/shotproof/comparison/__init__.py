@@ -1,1 +1,1 @@
-"""What numbers say: comparisons, cards, gates and leaderboards, and their words, tables and plots."""
+"""Comparisons, cards, gates and leaderboards, with their sentences, tables and plots."""

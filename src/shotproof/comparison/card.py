@@ -1,7 +1,7 @@
-"""The robustness card: what was measured of one classifier on every axis, as a versioned record that tools read.
+"""Robustness card: the measurements of one classifier on every axis, as a versioned record that tools read.
 
-Accuracies are in percent, gaps in points, skill lost in percent of the accuracy above chance. What is by metric is by
-`acc` and by `wacc`, the accuracy on the worst class of a task.
+Accuracies are in percent, gaps in points, skill lost in percent of the accuracy above chance. The metrics are `acc` and
+`wacc`, the accuracy on the worst class of a task.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from shotproof.version import __version__
 KIND, FORMAT = "card", 1
 CARD_FILE = "card.json"
 BY_TASK_DIGITS = 4  # of the accuracies of single tasks
-SHOTS = "shots"  # the axis of random tasks, which stress nothing but how few the examples are
+SHOTS = "shots"  # the axis of random tasks, which stress only the small number of examples
 UNBALANCED = "unbalanced"
 _FOLDERS = re.compile(r"(?<![^:])[^:]*/(?=[^/:]+)")
 
 
 @dataclass(frozen=True)
 class CardTasks:
-    """A task set: two cards are of the same tasks where the digests are the same.
+    """Task set of a card; two cards are on the same tasks if the digests are equal.
 
-    searched_in: the digest of the features that the tasks were searched in; None where no features decide them
+    searched_in: digest of the features that the tasks were searched in; None if the tasks do not depend on features
     """
 
     sampler: str
@@ -51,7 +51,7 @@ class CardTasks:
 
 @dataclass(frozen=True)
 class CardBaseline:
-    """A classifier that was measured beside, on the same tasks; mean accuracy and skill lost, by metric."""
+    """Baseline classifier on the same tasks: mean accuracy and skill lost, by metric."""
 
     encoder: str
     method: str
@@ -61,7 +61,7 @@ class CardBaseline:
 
 @dataclass(frozen=True)
 class CardExample:
-    """One class of one task: its support, and queries that were missed, by the catalog's items."""
+    """Example of one class in one task: its support and its misclassified queries, as items of the catalog."""
 
     task: int
     label: str
@@ -71,12 +71,12 @@ class CardExample:
 
 @dataclass(frozen=True)
 class CardCost:
-    """What it conclusively costs that an attribute is planted in a class's support, or that this is in a context.
+    """Conclusive cost of an attribute planted in a class's support, or of a context that the support is in.
 
-    attribute: its name; of several that go together too often to be told apart, all of them: `snow or white border`
-    cost: points of accuracy below the placebo, the other attributes held constant; the interval is corrected for
-        their number
-    tasks, labels: in how many tasks, and in how many classes, it was planted
+    attribute: its name; attributes that occur together too often to be separated are joined: `snow or white border`
+    cost: points of accuracy below the placebo, with the other attributes held constant; the interval is corrected for
+        the number of attributes
+    tasks, labels: number of tasks and of classes in which it was planted
     worst_label: the class that loses most of these
     advice: what to do about it
     """
@@ -92,12 +92,12 @@ class CardCost:
 
 @dataclass(frozen=True, kw_only=True)
 class AxisTasks:
-    """What an axis is: a task set that stresses something, with its reference and its placebo.
+    """Definition of an axis: a task set that stresses something, with its reference and its placebo.
 
-    name: what it is called, also by a gate: `fewstab`, `hard-ood`, `hardest`, `random-5-shot`
-    axis: what the tasks stress: attributes, contexts, difficulty, classes, queries; `shots` of random tasks; of
-        other references it is empty
-    way, shot, query: their size; 0 where tasks differ
+    name: name of the axis, also in the limits of a gate: `fewstab`, `hard-ood`, `hardest`, `random-5-shot`
+    axis: what the tasks stress: attributes, contexts, difficulty, classes, queries; `shots` for random tasks; empty for
+        other references
+    way, shot, query: size of the tasks; 0 if tasks differ in it
     tasks, reference, placebo: the task sets
     """
 
@@ -113,21 +113,22 @@ class AxisTasks:
 
 @dataclass(frozen=True, kw_only=True)
 class CardAxis(AxisTasks):
-    """The classifier on one task set: alone, or against its own reference and its placebo.
+    """Results of the classifier on one task set: alone, or against its reference and its placebo.
 
-    name, axis, way, shot, query, tasks, reference, placebo: of `AxisTasks`
-    estimates: the rows of the classifier on this axis, by quantity and metric: `accuracy`; where there is a reference
-        also `reference_accuracy`, `gap` (the reference minus the task set, in points), `placebo` (likewise of the
-        placebo), `excess` (the gap minus the placebo's) and `skill_lost` (what is lost, beyond the placebo where there
-        is one, of the accuracy above chance)
-    by_task: the accuracy on each task, in the order of the task set, by metric; rounded to BY_TASK_DIGITS digits
-    rank: among all classifiers, by `accuracy` and by `skill_lost`, in the card's metric
-    conclusion: whether something is lost (+), gained (-) or neither can be told (0), after Holm's correction for all
+    name, axis, way, shot, query, tasks, reference, placebo: as in `AxisTasks`
+    estimates: numbers of the classifier on this axis, by quantity and metric: `accuracy`; with a reference also
+        `reference_accuracy`, `gap` (the reference minus the task set, in points), `placebo` (the gap of the placebo),
+        `excess` (the gap minus that of the placebo) and `skill_lost` (the share of the accuracy above chance that is
+        lost, beyond the placebo if there is one)
+    by_task: accuracy on each task, in the order of the task set, by metric; rounded to BY_TASK_DIGITS digits
+    rank: rank among all classifiers, by `accuracy` and by `skill_lost`, in the card's metric
+    conclusion: whether accuracy is lost (+), gained (-) or neither is conclusive (0), after Holm's correction for all
         losses of the comparison
-    is_shuffled: whether words were shuffled to tell what chance would lose, so that a loss may be called leaning
-    at_most: the most of the skill that is lost, in percent, corrected likewise; None if there is no such bound
-    verdict, advice: in plain words
-    costs: the attributes or contexts that conclusively cost something, the costliest first
+    is_shuffled: whether attributes or contexts were shuffled to estimate the loss by chance, so that a loss may be
+        called reliance
+    at_most: upper bound of the skill lost, in percent, corrected likewise; None if there is no such bound
+    verdict, advice: statements in plain words
+    costs: attributes or contexts that conclusively cost accuracy, the costliest first
     """
 
     estimates: Mapping[str, Mapping[str, Interval]]
@@ -143,17 +144,17 @@ class CardAxis(AxisTasks):
     costs: tuple[CardCost, ...] = ()
 
     def number(self, quantity: str, metric: str) -> Interval | None:
-        """One of the estimates; None if it is not there."""
+        """Return one of the estimates; None if it is missing."""
         return self.estimates.get(quantity, {}).get(metric)
 
     def lost(self, metric: str) -> Interval:
-        """What statements are about, in points: the excess, or without a placebo the gap."""
+        """Return the loss that statements are about, in points: the excess, or without a placebo the gap."""
         return (self.estimates.get("excess") or self.estimates["gap"])[metric]
 
 
 @dataclass(frozen=True)
 class MissingAxis:
-    """An axis that was not measured, and why."""
+    """Axis that was not measured, with the reason."""
 
     name: str
     reason: str
@@ -161,13 +162,15 @@ class MissingAxis:
 
 @dataclass(frozen=True)
 class Card:
-    """The robustness card of one classifier.
+    """Robustness card of one classifier.
 
-    name: of the data set; sources: the digests of the catalog and of the features
-    encoder, method: the classifier, as tables call it; files by their names
-    metric: what statements and ranks are by; level, covers: of the intervals
-    verdict: in plain words; nothing that an interval does not support
-    version: of Shotproof
+    name: name of the data set
+    sources: digests of the catalog and of the features
+    encoder, method: the classifier, as in tables; files without their folders
+    metric: metric of statements and ranks
+    level, covers: level and name of the intervals
+    verdict: statements in plain words, each supported by an interval
+    version: version of Shotproof
 
     Example:
         >>> card = Card(name="birds", encoder="lite0", method="cosine", version="1")
@@ -203,43 +206,45 @@ class Card:
 
     @property
     def title(self) -> str:
-        """The method and its encoder, as in a sentence."""
+        """Return the method and its encoder, as in a sentence."""
         return f"{self.method} on {self.encoder}" if self.encoder else self.method
 
     @property
     def stresses(self) -> list[CardAxis]:
-        """The axes that have a reference."""
-        return [one for one in self.axes if one.reference is not None]
+        """Return the axes that have a reference."""
+        return [axis for axis in self.axes if axis.reference is not None]
 
     def to_json(self) -> dict[str, Any]:
-        """As plain values, by the JSON Schema of cards; every field is there, null where there is no value."""
+        """Return plain values that conform to the JSON Schema of cards; a field without a value is null."""
         return {"kind": KIND, "format": FORMAT, **plain(self, whole=True)}
 
     @classmethod
     def from_json(cls, content: Any) -> Card:
-        """From what `to_json` gave.
+        """Build a card from the output of `to_json`.
 
         Raises:
-            InputError: it is no card, of a newer format, or a value is of another type; the message says which.
+            InputError: if the content is not a card, has another format, or a value has the wrong type.
         """
         if not isinstance(content, Mapping) or content.get("kind") != KIND:
             raise InputError(f'expected a robustness card, with "kind": "{KIND}"')
         if content.get("format") != FORMAT:
-            raise InputError(f"format: expected {FORMAT}, found {content.get('format')!r}: made by another version")
-        given = {key: value for key, value in content.items() if key not in ("kind", "format")}
-        read: Card = typed(given, cls, strict=True)
-        return read
+            raise InputError(
+                f"format: expected {FORMAT}, found {content.get('format')!r}: written by another version of Shotproof"
+            )
+        values = {key: value for key, value in content.items() if key not in ("kind", "format")}
+        card: Card = typed(values, cls, strict=True)
+        return card
 
     @classmethod
     def read(cls, path: str | Path, *, checked: bool = True) -> Card:
-        """Read card.json, or that of a profile's folder.
+        """Read a card from its file, or from the folder of a profile.
 
         Args:
             path: the file or the folder
-            checked: refuse a card whose numbers contradict each other
+            checked: reject a card whose numbers contradict each other
 
         Raises:
-            InputError: there is no such file, it is no card, or its numbers contradict each other.
+            InputError: if there is no such file, it is not a card, or its numbers contradict each other.
         """
         from shotproof.comparison.card_contradictions import contradictions
 
@@ -248,9 +253,9 @@ class Card:
             if not is_there(path / CARD_FILE):
                 raise InputError(f"{path} has no {CARD_FILE}: shotproof profile writes one, shotproof run does not")
             path /= CARD_FILE
-        what = f"card {path}"
-        content = read_json(path, what)
-        with placed(f"{what}: "):
+        description = f"card {path}"
+        content = read_json(path, description)
+        with placed(f"{description}: "):
             card = cls.from_json(content)
             problem = next(contradictions(card), None) if checked else None
             if problem is not None:
@@ -269,13 +274,13 @@ def axis_tasks(
 
     Args:
         block: the design
-        group: the accuracies on the set
-        loss: what is lost on it; None of a set without a reference
-        tasks_of: what to say of a task set
-        label: of the set; None is the group's
+        group: accuracies on the set
+        loss: loss on the set; None if it has no reference
+        tasks_of: function that describes a task set
+        label: label of the set; None for that of the group
     """
     design = block.design
-    way, shot, query = (one or 0 for one in (design.way, design.shot, design.query))
+    way, shot, query = (size or 0 for size in (design.way, design.shot, design.query))
     placebo = block.placebos.get(loss.label) if loss and loss.placebo else None
     axis = SHOTS if group.is_random else loss.axis if loss else group.axis
     names = {SHOTS: f"{RANDOM}-{design.shot}-shot", "queries": UNBALANCED}
@@ -292,7 +297,7 @@ def axis_tasks(
 
 
 def without_folders(method: str) -> str:
-    """A method's spelling with a file that it names told by its name alone: folders are of one machine.
+    """Remove the folders of files from the spelling of a method, because they differ between machines.
 
     Example:
         >>> without_folders("nets/mine.py:Mine")

@@ -1,4 +1,4 @@
-"""Numbers of a card that cannot be, or that contradict each other."""
+"""Checks for impossible or contradictory numbers in a card."""
 
 from __future__ import annotations
 
@@ -16,71 +16,72 @@ _BOUNDS = {"accuracy": (0, 100), "reference_accuracy": (0, 100), "gap": (-100, 1
 
 
 def contradictions(card: Card) -> Iterator[str]:
-    """Say what cannot be in a card, one sentence each: every axis by itself, and axes that are there twice."""
+    """Report what is impossible in a card, one sentence each: in each axis separately, and axes that occur twice."""
     yield from twice(card)
     for axis in card.axes:
         yield from (f"{axis.name}: {problem}" for problem in axis_contradictions(axis))
 
 
 def twice(card: Card) -> Iterator[str]:
-    """Say which axes are there twice."""
+    """Report axes that occur twice."""
     names = [axis.name for axis in card.axes]
-    yield from (f"{name}: the axis is there twice" for name in dict.fromkeys(names) if names.count(name) > 1)
+    yield from (f"{name}: the axis occurs twice" for name in dict.fromkeys(names) if names.count(name) > 1)
 
 
 def axis_contradictions(axis: CardAxis) -> Iterator[str]:
-    """Say which numbers of an axis cannot be, or contradict each other."""
+    """Report numbers of an axis that are impossible or contradict each other."""
     for quantity, numbers in axis.estimates.items():
         for metric, number in numbers.items():
-            reason = _wrong_number(number, *_BOUNDS.get(quantity, (-math.inf, math.inf)))
-            if reason:
-                yield f"{quantity}, {metric}: {reason}"
+            problem = _number_problem(number, *_BOUNDS.get(quantity, (-math.inf, math.inf)))
+            if problem:
+                yield f"{quantity}, {metric}: {problem}"
     for metric in METRICS:
-        own, before, gap, placebo, excess = (
+        estimate, reference, gap, placebo, excess = (
             axis.number(quantity, metric) for quantity in ("accuracy", "reference_accuracy", "gap", "placebo", "excess")
         )
-        if own is None:
-            yield f"accuracy, {metric}: it is missing"
+        if estimate is None:
+            yield f"accuracy, {metric}: missing"
             continue
-        accuracy = own.mean
+        accuracy = estimate.mean
         by_task = axis.by_task.get(metric)
         if by_task is not None:
             if len(by_task) != axis.tasks.tasks:
                 yield f"by_task, {metric}: expected {axis.tasks.tasks:,} tasks, found {len(by_task):,}"
-            elif not all(0 <= one <= 100 for one in by_task):
-                yield f"by_task, {metric}: expected percent, from 0 to 100"
+            elif not all(0 <= value <= 100 for value in by_task):
+                yield f"by_task, {metric}: expected percentages from 0 to 100"
             elif not same_number(accuracy, float(np.mean(by_task))):
                 yield f"accuracy, {metric}: {accuracy} is not the mean over its tasks, {np.mean(by_task):.4f}"
-        if gap and (before is None or not same_number(gap.mean, before.mean - accuracy)):
-            yield f"gap, {metric}: {gap.mean} is not the reference's accuracy minus its own"
+        if gap and (reference is None or not same_number(gap.mean, reference.mean - accuracy)):
+            yield f"gap, {metric}: {gap.mean} is not the accuracy on the reference minus that on the axis"
         if excess and (gap is None or placebo is None or not same_number(excess.mean, gap.mean - placebo.mean)):
-            yield f"excess, {metric}: {excess.mean} is not the gap minus the placebo's"
-    both = [one.mean for metric in METRICS if (one := axis.number("accuracy", metric))]
-    if len(both) == 2 and both[1] > both[0] + ROUNDING:
-        yield f"the worst class, {both[1]}, does better than all classes together, {both[0]}"
-    for by, rank in axis.rank.items():
+            yield f"excess, {metric}: {excess.mean} is not the gap minus the gap of the placebo"
+    means = [interval.mean for metric in METRICS if (interval := axis.number("accuracy", metric))]
+    if len(means) == 2 and means[1] > means[0] + ROUNDING:
+        yield f"the accuracy on the worst class, {means[1]}, is higher than that on all classes, {means[0]}"
+    for quantity, rank in axis.rank.items():
         if not 1 <= rank.best <= rank.worst <= rank.of:
-            yield f"rank by {by}: {rank} cannot be"
+            yield f"rank by {quantity}: {rank} is impossible"
 
 
-def _wrong_number(number: Interval, least: float, most: float) -> str | None:
+def _number_problem(number: Interval, least: float, most: float) -> str | None:
     mean, has_interval = number.mean, not math.isnan(number.low + number.high)
     if number.has_mean and not least - ROUNDING <= mean <= most + ROUNDING:
         return f"expected a number from {least} to {most}, found {mean}"
     if number.has_mean and has_interval and not number.low <= mean <= number.high:
-        return f"{mean} is outside of its interval, {number.low} to {number.high}"
+        return f"{mean} is outside its interval, {number.low} to {number.high}"
     if not 0 < number.level < 1:
         return f"expected a level between 0 and 1, found {number.level}"
-    if any(one is not None and one < 0 for one in (number.variance, number.uncertainty, number.task_variance)):
+    variances = (number.variance, number.uncertainty, number.task_variance)
+    if any(variance is not None and variance < 0 for variance in variances):
         return "a variance is negative"
-    return _other_interval(number) if number.variance and number.uncertainty and has_interval else None
+    return _interval_problem(number) if number.variance and number.uncertainty and has_interval else None
 
 
-def _other_interval(number: Interval) -> str | None:
-    """Say what is wrong with an interval that does not follow from the variance beside it."""
+def _interval_problem(number: Interval) -> str | None:
+    """Report an interval that does not follow from the variance beside it; None if it does."""
     try:
         expected = number.estimate.interval(number.covers, number.level)
-    except (ArithmeticError, ValueError):  # numbers beyond what can be computed with
+    except (ArithmeticError, ValueError):  # numbers too extreme to compute with
         return f"no interval follows from the variance {number.variance}"
     slack = ROUNDING + 1e-6 * abs(expected.high - expected.low)
     if abs(number.low - expected.low) <= slack and abs(number.high - expected.high) <= slack:
@@ -90,5 +91,5 @@ def _other_interval(number: Interval) -> str | None:
 
 
 def same_number(first: float, second: float) -> bool:
-    """Return whether two means are the same but for rounding, or neither is there."""
+    """Return whether two means are equal up to rounding, or both missing."""
     return abs(first - second) <= ROUNDING or (math.isnan(first) and math.isnan(second))

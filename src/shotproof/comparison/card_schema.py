@@ -1,4 +1,4 @@
-"""The JSON Schema of robustness cards, made from their record.
+"""JSON Schema of robustness cards, made from their record.
 
 python -m shotproof.comparison.card_schema    # writes the file that is shipped
 """
@@ -17,7 +17,7 @@ SHIPPED = Path(__file__).parent / "card.schema.json"
 
 
 def card_schema() -> dict[str, Any]:
-    """The schema: every field of the record, with what it means."""
+    """Return the schema: every field of the record, with its meaning."""
     record = json_schema(Card)
     fixed = {"kind": {"const": KIND}, "format": {"const": FORMAT}}
     return {
@@ -30,7 +30,7 @@ def card_schema() -> dict[str, Any]:
 
 
 def schema_text() -> str:
-    """The schema as it is shipped."""
+    """Return the text of the shipped schema file."""
     return json.dumps(card_schema(), indent=1, ensure_ascii=False) + "\n"
 
 

@@ -1,6 +1,6 @@
-"""The one model of a comparison: classifiers on task sets, in points, under every interval that was asked for.
+"""Comparison of classifiers on task sets, in points, under every requested interval.
 
-`compare_sets` makes it; the command line prints it, the page draws it, and the modules in `export` write it.
+`compare_sets` makes it; the command line prints it, pages draw it, and the modules beside this one export it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-CONTEXT = "context"  # what contexts are called where their column has no name of its own
+CONTEXT = "context"  # name of the contexts if it does not come from a column
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far the reference tells what other tasks show, over all classifiers.
+    """Agreement between the reference and other tasks, over all classifiers.
 
-    Spearman's correlations are NaN where they cannot be computed; `average_drop` is the mean gap in wAcc, in points.
+    Spearman's correlations are NaN if they cannot be computed; `average_drop` is the mean gap in wAcc, in points.
     """
 
     design: Design
@@ -51,15 +51,15 @@ class Agreement:
 class Comparison:
     """Classifiers on any number of data sets, designs and task sets: accuracies in percent, differences in points.
 
-    level: of the intervals
-    metric: what ranks and printed pairs are by
-    corrected: whether Holm's correction for the number of pairs was made
-    covers: the intervals, the first of which tables show
+    level: level of the intervals
+    metric: metric of ranks and printed pairs
+    corrected: whether Holm's correction for the number of pairs was applied
+    covers: names of the intervals; tables show the first
     blocks: one per design
-    notes: what a reader must know of the intervals, and of task sets that are the same
-    medium: what the items are, `image` or `sound`; None where it is not known, or both
-    context: what the contexts are called, by the catalog's column
-    costs: what each planted attribute or context costs, by design and label of the task set, and by classifier
+    notes: what readers need to know about the intervals, and about identical task sets
+    medium: what the items are, `image` or `sound`; None if unknown, or both
+    context: name of the contexts, from the catalog's column
+    costs: cost of each planted attribute or context, by design and label of the task set, and by classifier
 
     Example:
         >>> import shotproof as sp
@@ -88,65 +88,67 @@ class Comparison:
 
     @property
     def refused(self) -> dict[Covers, str]:
-        """The reason of each interval that no classifier of any design could be given."""
+        """Return the reason for each interval that is not available for any classifier of any design."""
         reasons = {name: [block.refused.get(name) for block in self.blocks] for name in self.covers}
-        return {name: found[0] for name, found in reasons.items() if found[0] is not None and all(found)}
+        return {
+            name: of_blocks[0] for name, of_blocks in reasons.items() if of_blocks[0] is not None and all(of_blocks)
+        }
 
     @property
     def first_covers(self) -> Covers:
-        """The first interval that some classifier could be given, which numbers are by where no other is named."""
+        """Return the first interval that is available for any classifier, the default of all numbers."""
         return next((name for name in self.covers if name not in self.refused), self.covers[0])
 
     @property
     def groups(self) -> list[Group]:
-        """The groups of all designs."""
+        """Return the groups of all designs."""
         return [group for block in self.blocks for group in block.groups]
 
     @property
     def gaps(self) -> list[Group]:
-        """The gaps of all designs."""
+        """Return the gaps of all designs."""
         return [gap for block in self.blocks for gap in block.gaps]
 
     @cached_property
     def designs(self) -> list[Design]:
-        """The designs, by data set, smallest first."""
+        """Return the designs, by data set, smallest first."""
         return [block.design for block in self.blocks]
 
     @cached_property
     def classifiers(self) -> list[Classifier]:
-        """All classifiers, in the order of the results."""
+        """Return all classifiers, in the order of the results."""
         return list(dict.fromkeys(classifier for block in self.blocks for classifier in block.classifiers))
 
     @cached_property
     def encoders(self) -> list[str]:
-        """The encoders, in the order of the results."""
+        """Return the encoders, in the order of the results."""
         return list(dict.fromkeys(classifier.encoder for classifier in self.classifiers))
 
     @cached_property
     def methods(self) -> list[str]:
-        """The methods, in the order of the results."""
+        """Return the methods, in the order of the results."""
         return list(dict.fromkeys(classifier.method for classifier in self.classifiers))
 
     @cached_property
     def all_rows(self) -> list[EstimateRow]:
-        """Every number under every interval: what `estimates` has."""
+        """Return every number under every interval, the rows of `estimates`."""
         return [row for block in self.blocks for row in block_rows(block)]
 
     def rows(
         self, quantity: Quantity = "accuracy", metric: Metric | None = None, axis: Axis | None = None
     ) -> list[EstimateRow]:
-        """The rows of one quantity, each by the first interval that could be given.
+        """Select the rows of one quantity, each under the first available interval.
 
         Args:
-            quantity: accuracies, or what is lost; accuracies on placebos are left out
-            metric: None is the comparison's
-            axis: what the tasks stress; None is all
+            quantity: accuracies, or a kind of loss; accuracies on placebos are left out
+            metric: None for that of the comparison
+            axis: what the tasks stress; None for all
         """
-        by = metric or self.metric
+        by_metric = metric or self.metric
         return [
             row
             for row in self.all_rows
-            if row.is_first and (row.quantity, row.metric) == (quantity, by) and row.sampler != PLACEBO
+            if row.is_first and (row.quantity, row.metric) == (quantity, by_metric) and row.sampler != PLACEBO
             if axis is None or row.axis == axis
         ]
 
@@ -157,150 +159,150 @@ class Comparison:
         metric: Metric | None = None,
         tasks: str | None = None,
     ) -> EstimateRow | None:
-        """Another row of the same classifier and design, by the first interval that could be given.
+        """Find another row of the same classifier and design, under the first available interval.
 
         Args:
-            row: where to start from
-            quantity, metric: what the other row has; None is as in the row
-            tasks: the label of its task set; None is the row's
+            row: row to start from
+            quantity, metric: quantity and metric of the other row; None for those of the row
+            tasks: label of its task set; None for that of the row
 
         Returns:
-            None if there is none. Its rank is under the first interval that tells classifiers apart.
+            The row, with its rank under the first interval that ranks classifiers; None if there is no such row.
         """
-        place = (row.design, tasks or row.tasks, row.classifier, quantity or row.quantity, metric or row.metric)
-        of_place = self._by_place.get(place, [])
-        rank = next((one.rank for one in of_place if one.rank is not None), None)
-        return next((replace(one, rank=rank) for one in of_place if one.is_first), None)
+        key = (row.design, tasks or row.tasks, row.classifier, quantity or row.quantity, metric or row.metric)
+        matches = self._rows_by_key.get(key, [])
+        rank = next((match.rank for match in matches if match.rank is not None), None)
+        return next((replace(match, rank=rank) for match in matches if match.is_first), None)
 
     def number(self, row: EstimateRow, quantity: Quantity, metric: Metric, tasks: str | None = None) -> Interval | None:
-        """The number of another row, as `beside` finds it; None if there is none."""
+        """Return the number of the row that `beside` finds; None if there is none."""
         other = self.beside(row, quantity, metric, tasks)
         return None if other is None else other.interval
 
     @cached_property
-    def _by_place(self) -> dict[tuple[object, ...], list[EstimateRow]]:
-        """All rows by their design, task set, classifier, quantity and metric."""
-        found: dict[tuple[object, ...], list[EstimateRow]] = {}
+    def _rows_by_key(self) -> dict[tuple[object, ...], list[EstimateRow]]:
+        """Return all rows by their design, task set, classifier, quantity and metric."""
+        rows: dict[tuple[object, ...], list[EstimateRow]] = {}
         for row in self.all_rows:
-            found.setdefault((row.design, row.tasks, row.classifier, row.quantity, row.metric), []).append(row)
-        return found
+            rows.setdefault((row.design, row.tasks, row.classifier, row.quantity, row.metric), []).append(row)
+        return rows
 
     @cached_property
     def data_sets(self) -> list[AcrossDataSets]:
-        """Where there are several data sets: each kind of tasks and of what is lost, with its mean over them."""
+        """Return each kind of tasks and of loss with its mean over data sets; empty if there is a single data set."""
         return list(across_data_sets(self.blocks, self.level, self.corrected))
 
     @cached_property
     def agreements(self) -> list[Agreement]:
-        """Over all classifiers, for each design and task set but the reference."""
-        return [one for block in self.blocks for one in _agreements(block)]
+        """Return the agreement with the reference over all classifiers, for each design and other task set."""
+        return [agreement for block in self.blocks for agreement in _agreements(block)]
 
     @cached_property
     def encoder_names(self) -> dict[str, str]:
-        """What people read in place of each encoder's spelling."""
+        """Return the display name of each encoder spelling."""
         return short_encoder_names(self.encoders)
 
     def classifier_name(self, classifier: Classifier) -> str:
-        """The method, after its encoder where the comparison has more than one: `lite0: ncc`."""
+        """Return the method, after its encoder if the comparison has more than one: `lite0: ncc`."""
         several = len(self.encoders) > 1
         return f"{self.encoder_names[classifier.encoder]}: {classifier.method}" if several else classifier.method
 
     def classifier_title(self, classifier: Classifier) -> str:
-        """The method and its encoder, as in a sentence: `ncc on lite0`."""
+        """Return the method and its encoder, as in a sentence: `ncc on lite0`."""
         return str(classifier._replace(encoder=self.encoder_names[classifier.encoder]))
 
     def pair_names(self, pair: Pair) -> tuple[str, str]:
-        """The names of both classifiers of a pair."""
+        """Return the names of both classifiers of a pair."""
         return self.classifier_name(pair.a), self.classifier_name(pair.b)
 
     def design_name(self, design: Design) -> str:
-        """E.g. `5-way 1-shot`, with the data set, the queries and the split where they tell designs apart."""
+        """Return e.g. `5-way 1-shot`, with the data set, queries and split if designs differ in them."""
         return design_name(design, self.designs)
 
     def summary(self) -> list[str]:
-        """Say what the classifiers lean on most, whom it hurts and which to take, in at most three plain sentences."""
+        """Say what the classifiers rely on most, what it costs and which to choose, in at most three sentences."""
         from shotproof.comparison.summary import summary
 
         return summary(self)
 
     def verdict(self) -> list[str]:
-        """What was measured and what came out, in at most five sentences: nothing that an interval does not support."""
+        """Report what was measured and found, in at most five statements, each supported by an interval."""
         from shotproof.comparison.sentences import headline
 
         return headline(self)
 
     def to_json(self) -> dict[str, Any]:
-        """All tables as plain values: accuracies in percent, differences in points, null where there is no number."""
+        """Return all tables as plain values: accuracies in percent, differences in points, null if missing."""
         from shotproof.comparison.comparison_tables import to_json
 
         return to_json(self)
 
     def to_csv(self) -> str:
-        """All tables as CSV, each with a heading, an empty line between."""
+        """Write all tables as CSV, each with a heading, with an empty line between."""
         from shotproof.comparison.comparison_tables import to_csv
 
         return to_csv(self)
 
     def to_latex(self) -> str:
-        """One table per design, by booktabs; in bold if none is conclusively better under the first interval."""
+        """Write one booktabs table per design, in bold what no other classifier conclusively beats."""
         from shotproof.comparison.latex import to_latex
 
         return to_latex(self)
 
     @property
     def estimates(self) -> pa.Table:
-        """Every number: one row per classifier, task set, quantity, metric and interval (`comparison_tables`)."""
+        """Return every number: a row per classifier, task set, quantity, metric and interval (`comparison_tables`)."""
         from shotproof.comparison.comparison_tables import to_arrow
 
         return to_arrow(self, "estimates")
 
     @property
     def pairs(self) -> pa.Table:
-        """Every difference of two classifiers, with the conclusion: one row per pair and what `estimates` is by."""
+        """Return every difference of two classifiers with its conclusion: a row per pair, otherwise as `estimates`."""
         from shotproof.comparison.comparison_tables import to_arrow
 
         return to_arrow(self, "pairs")
 
     def to_pandas(self, table: str = "estimates") -> pd.DataFrame:
-        """A table as a data frame: accuracies in percent, differences in points.
+        """Return a table as a data frame: accuracies in percent, differences in points.
 
         Args:
             table: `estimates` (one row per classifier, task set, quantity, metric and interval), `pairs` (one row per
                 pair of classifiers, likewise), `triples` (direct and paired comparisons with and without replacement),
-                `data_sets` (one row per data set, and means over them), `costs` (what each planted attribute costs each
-                classifier that loses something), `seeds`, `detectors` or `agreements`
+                `data_sets` (one row per data set, and means over them), `costs` (cost of each planted attribute for
+                each classifier that loses accuracy), `seeds`, `detectors` or `agreements`
 
         Returns:
-            The data frame; what does not exist, such as a refused interval, is null.
+            The data frame; missing values, such as an interval that is not available, are null.
 
         Raises:
-            UnknownName: there is no such table.
-            MissingExtra: pandas is not installed.
+            UnknownName: if there is no such table.
+            MissingExtra: if pandas is not installed.
         """
         from shotproof.comparison.comparison_tables import to_pandas
 
         return to_pandas(self, table)
 
     def to_html(self) -> str:
-        """One HTML table per design: accuracies and gaps with half-widths, in bold as in `to_latex`."""
+        """Write one HTML table per design: accuracies and gaps with half-widths, in bold as in `to_latex`."""
         from shotproof.comparison.wide import to_html
 
         return to_html(self)
 
     def plot(self, figure: str | None = None) -> Figure:
-        """A figure by matplotlib.
+        """Draw a matplotlib figure.
 
         Args:
             figure: `gaps`, `scatter`, `intervals`, `pairs`, `tasks`, `seeds`, `heat` or `stages`; by default the gaps,
-                or where there are none the intervals
+                or the intervals if there are no gaps
 
         Returns:
-            A matplotlib figure, which a notebook shows.
+            A matplotlib figure, which a notebook displays.
 
         Raises:
-            UnknownName: there is no such figure.
-            InputError: the comparison has nothing that the figure shows.
-            MissingExtra: matplotlib is not installed.
+            UnknownName: if there is no such figure.
+            InputError: if the comparison has nothing to show in the figure.
+            MissingExtra: if matplotlib is not installed.
         """
         from shotproof.comparison.plot import plot
 
@@ -310,20 +312,20 @@ class Comparison:
         return self.to_html()
 
     def __repr__(self) -> str:
-        on = "; ".join(
+        designs = "; ".join(
             f"{self.design_name(block.design)}: {', '.join(group.label for group in block.groups)}"
             for block in self.blocks
         )
-        return f"<Comparison of {', '.join(self.methods)} on {', '.join(self.encoder_names.values())}; {on}>"
+        return f"<Comparison of {', '.join(self.methods)} on {', '.join(self.encoder_names.values())}; {designs}>"
 
 
 def _agreements(block: Block) -> list[Agreement]:
-    found = []
+    agreements = []
     for loss in block.losses:
         sides = block.sides(loss)
-        accuracy, worst = ([first.means[metric] for first, _ in sides] for metric in METRICS)
-        biased = [second.means["wacc"] for _, second in sides]
+        accuracy, worst = ([reference.means[metric] for reference, _ in sides] for metric in METRICS)
+        biased = [stressed.means["wacc"] for _, stressed in sides]
         correlations = (rank_correlation(accuracy, biased), rank_correlation(worst, biased))
         drop = average_drop(worst, biased)
-        found.append(Agreement(block.design, loss.reference, loss.label, len(sides), *correlations, drop))
-    return found
+        agreements.append(Agreement(block.design, loss.reference, loss.label, len(sides), *correlations, drop))
+    return agreements

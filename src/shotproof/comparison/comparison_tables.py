@@ -1,23 +1,23 @@
-"""A comparison as tables: for Arrow, pandas, CSV and JSON, which all have the same rows and columns.
+"""Comparison as tables for Arrow, pandas, CSV and JSON, which all have the same rows and columns.
 
 | table | one row per |
 |---|---|
 | `estimates` | classifier, task set, quantity, metric and interval |
 | `pairs` | pair of classifiers, likewise |
-| `triples` | pair of classifiers and metric, where there are tasks with and without replacement |
-| `data_sets` | as `estimates`, of what several data sets have: each of them, and the mean over them |
-| `seeds` | classifier, task set or gap, metric and seed, where there is more than one seed |
-| `detectors` | pair of detectors whose attributes one sampler was given |
+| `triples` | pair of classifiers and metric, if there are tasks with and without replacement |
+| `data_sets` | as `estimates`, for tasks that several data sets have: each data set, and the mean over them |
+| `seeds` | classifier, task set or gap, metric and seed, if there is more than one seed |
+| `detectors` | pair of detectors whose attributes the same sampler used |
 | `agreements` | task set that is measured against a reference |
-| `costs` | planted attribute or context, classifier that loses something, and task set |
+| `costs` | planted attribute or context, classifier that loses accuracy, and task set |
 
-The quantities are `accuracy` in percent; `gap`, `placebo` (the gap between the placebos) and `excess` (the one minus
-the other) in points; and `skill_lost`, the share of the accuracy above chance that is lost, in percent. All but the
-first are against a `reference`. A rank is a range, from `rank_best` to `rank_worst`, by the row's own metric and
+The quantities are `accuracy` in percent; `gap`, `placebo` (the gap between the placebos) and `excess` (`gap` minus
+`placebo`) in points; and `skill_lost`, the share of the accuracy above chance that is lost, in percent. All but the
+first are relative to a `reference`. A rank is a range, from `rank_best` to `rank_worst`, by the row's metric and
 interval. `variance`, `uncertainty`, `skew` and `task_variance` are what an interval is made from (`Interval`).
-`conclusion` says whether something is lost (+), gained (-) or neither can be told (0), corrected for all losses of the
-comparison. What is not there (a refused interval, a size that varies) is null. An encoder is told by its short name;
-`encoders` of the JSON has the whole spelling of each.
+`conclusion` states whether accuracy is lost (+), gained (-) or neither is conclusive (0), corrected for all losses of
+the comparison. Missing values (an interval that is not available, a size that varies) are null. Encoders have their
+short names; `encoders` of the JSON has the full spelling of each.
 """
 
 from __future__ import annotations
@@ -91,10 +91,10 @@ _TYPES: dict[str, pa.DataType] = {
 
 
 def to_arrow(comparison: Comparison, table: str) -> pa.Table:
-    """Make a table, with the same columns and types whatever is in it.
+    """Build a table; its columns and types do not depend on its content.
 
     Raises:
-        UnknownName: there is no such table.
+        UnknownName: if there is no such table.
     """
     if table not in _COLUMNS:
         raise UnknownName("table", table, _COLUMNS)
@@ -103,11 +103,11 @@ def to_arrow(comparison: Comparison, table: str) -> pa.Table:
 
 
 def to_pandas(comparison: Comparison, table: str = "estimates") -> pd.DataFrame:
-    """Make a table as a data frame.
+    """Build a table as a data frame.
 
     Raises:
-        UnknownName: there is no such table.
-        MissingExtra: pandas is not installed.
+        UnknownName: if there is no such table.
+        MissingExtra: if pandas is not installed.
     """
     try:
         import pandas  # noqa: F401
@@ -117,8 +117,8 @@ def to_pandas(comparison: Comparison, table: str = "estimates") -> pd.DataFrame:
 
 
 def to_csv(comparison: Comparison) -> str:
-    """Write all tables that have rows as CSV, each with a heading, an empty line between; seeds are apart by spaces."""
-    written = []
+    """Write all nonempty tables as CSV, each with a heading, with an empty line between; spaces separate seeds."""
+    texts = []
     for name, columns in _COLUMNS.items():
         rows = to_arrow(comparison, name).to_pylist()
         if rows:
@@ -129,12 +129,12 @@ def to_csv(comparison: Comparison) -> str:
                 if row.get("seeds") is not None:
                     row["seeds"] = " ".join(str(seed) for seed in row["seeds"] if seed is not None)
                 writer.writerow(row)
-            written.append(text.getvalue())
-    return "\n".join(written)
+            texts.append(text.getvalue())
+    return "\n".join(texts)
 
 
 def to_json(comparison: Comparison) -> dict[str, Any]:
-    """Everything as plain values: what was compared, what came out in sentences, and every table."""
+    """Return everything as plain values: what was compared, the findings as sentences, and every table."""
     return {
         "unit": "percent points",
         "summary": comparison.summary(),
@@ -174,9 +174,9 @@ def _estimate_rows(comparison: Comparison) -> Rows:
 
 
 def _estimate(comparison: Comparison, row: EstimateRow) -> dict[str, Any]:
-    rank = {} if row.rank is None else {f"rank_{name}": place for name, place in asdict(row.rank).items()}
-    named = {**_classifier(comparison, row.classifier), **_design(row.design)}
-    return {**vars(row), **named, **_number(row.interval), **rank}
+    rank = {} if row.rank is None else {f"rank_{name}": value for name, value in asdict(row.rank).items()}
+    names = {**_classifier(comparison, row.classifier), **_design(row.design)}
+    return {**vars(row), **names, **_number(row.interval), **rank}
 
 
 def _pair_rows(comparison: Comparison) -> Rows:
@@ -196,11 +196,11 @@ def _pair_rows(comparison: Comparison) -> Rows:
 def _triple_rows(comparison: Comparison) -> Rows:
     for block, group, loss in _groups(comparison):
         for metric, triples in group.triples.items():
-            for one, pair in zip(triples.pairs, group.pairs[metric, "sampler"], strict=True):
+            for triple, pair in zip(triples.pairs, group.pairs[metric, "sampler"], strict=True):
                 a, b = comparison.pair_names(pair)
                 yield {
-                    **{"a": a, "b": b, "metric": metric, "closed": one.closed, "open": one.open, "paired": one.paired},
-                    **{"at_best_query": one.at_best, "inverted": one.inverted},
+                    **{"a": a, "b": b, "metric": metric, "closed": triple.closed, "open": triple.open},
+                    **{"paired": triple.paired, "at_best_query": triple.at_best, "inverted": triple.inverted},
                     **{"correlation": group.correlation(pair, metric), "best_query": triples.best_query},
                     **{"open_tasks": triples.tasks, "best_tasks": triples.best_tasks, **_tasks(block, group, loss)},
                 }
@@ -228,28 +228,28 @@ def _seed_rows(comparison: Comparison) -> Rows:
 
 def _detector_rows(comparison: Comparison) -> Rows:
     for block in comparison.blocks:
-        for one in block.detectors:
-            first, second = one.accuracy or (None, None)
+        for agreement in block.detectors:
+            first, second = agreement.accuracy or (None, None)
             yield {
-                **{"sampler": one.sampler, "first": one.detectors[0], "second": one.detectors[1]},
-                **{"classifiers": one.classifiers, "correlation": one.correlation},
+                **{"sampler": agreement.sampler, "first": agreement.detectors[0], "second": agreement.detectors[1]},
+                **{"classifiers": agreement.classifiers, "correlation": agreement.correlation},
                 **{"first_accuracy": first, "second_accuracy": second, **_design(block.design)},
             }
 
 
 def _agreement_rows(comparison: Comparison) -> Rows:
-    for one in comparison.agreements:
-        yield {**asdict(one), "tasks": one.label, **_design(one.design)}
+    for agreement in comparison.agreements:
+        yield {**asdict(agreement), "tasks": agreement.label, **_design(agreement.design)}
 
 
 def _cost_rows(comparison: Comparison) -> Rows:
     for (design, label), by_classifier in comparison.costs.items():
         for classifier, costs in by_classifier.items():
-            for one in costs.costs:
+            for cost in costs.costs:
                 yield {
-                    **{"attribute": one.name, "cost": one.cost.mean, "low": one.cost.low, "high": one.cost.high},
-                    **{"conclusive": one.is_conclusive, "planted_tasks": one.tasks},
-                    **{"planted_classes": one.labels, "worst_class": one.worst_label, "tasks": label},
+                    **{"attribute": cost.name, "cost": cost.cost.mean, "low": cost.cost.low, "high": cost.cost.high},
+                    **{"conclusive": cost.is_conclusive, "planted_tasks": cost.tasks},
+                    **{"planted_classes": cost.labels, "worst_class": cost.worst_label, "tasks": label},
                     **_design(design),
                     **_classifier(comparison, classifier),
                 }
@@ -262,14 +262,14 @@ _ROWS = {
 
 
 def _groups(comparison: Comparison) -> Iterator[tuple[Block, Group, Loss | None]]:
-    """All that was measured: accuracies, then what is lost."""
+    """Yield all measured groups: accuracies, then losses."""
     for block in comparison.blocks:
         yield from ((block, group, None) for group in block.groups)
         yield from ((block, group, loss) for loss in block.losses for group in loss.groups)
 
 
 def _tasks(block: Block, group: Group, loss: Loss | None) -> dict[str, Any]:
-    """The task set that a number is of, and its reference."""
+    """Return the columns of the task set of a number, and of its reference."""
     digest = block.group(group.against or group.label).digests[0]
     size = {"axis": loss and loss.axis, "task_count": group.tasks, "seeds": group.seeds}
     return {**_design(block.design), **_names(group), "digest": digest, "detector": group.detector, **size}
@@ -284,8 +284,8 @@ def _design(design: Design) -> dict[str, Any]:
 
 
 def _classifier(comparison: Comparison, classifier: Classifier) -> dict[str, str]:
-    named = {"encoder": comparison.encoder_names[classifier.encoder], "method": classifier.method}
-    return {"classifier": comparison.classifier_name(classifier), **named}
+    parts = {"encoder": comparison.encoder_names[classifier.encoder], "method": classifier.method}
+    return {"classifier": comparison.classifier_name(classifier), **parts}
 
 
 def _number(interval: Interval) -> dict[str, Any]:

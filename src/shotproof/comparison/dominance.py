@@ -1,7 +1,7 @@
-"""Which of thousands of numbers are conclusively above which, after Holm's correction for the number of pairs.
+"""Pairwise comparison of thousands of numbers, after Holm's correction for the number of pairs.
 
-The same tests as in `stats/pairs.py`, a block of pairs at a time. Numbers with values by task are compared task by
-task; others, and what new data adds to a number, are taken as independent, with the fewest degrees of freedom.
+The tests are those of `stats/pairs.py`, on a block of pairs at a time. Numbers with values by task are compared task by
+task; other numbers, and the variance due to new data, are treated as independent, with the fewest degrees of freedom.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from shotproof.core.arrays import BoolArray, FloatArray, IntArray
 from shotproof.stats.block import ByTask
 from shotproof.stats.intervals import Estimate, Interval, Spread
 
-BLOCK = 256  # rows of pairs that are looked at together
-CONSTANT = 1e-12  # a variance below this share of both parts' squares is rounding
+BLOCK = 256  # rows of pairs that are tested together
+CONSTANT = 1e-12  # a variance below this share of both sums of squares is rounding error
 
 
 NOTHING = Spread(0.0, 0.0)
@@ -25,10 +25,10 @@ OWN_TASKS = ("the axis's own tasks",)  # all accuracies on an axis are on the sa
 
 @dataclass(frozen=True)
 class Comparable:
-    """A number with its estimate.
+    """Number with its estimate.
 
-    by_task: the values by task whose means add up to it, where they are known
-    of_data: what the estimate's variance has beyond that over tasks
+    by_task: values by task whose means add up to the number, if they are known
+    of_data: part of the estimate's variance beyond that over tasks
     """
 
     estimate: Estimate
@@ -37,7 +37,7 @@ class Comparable:
 
     @classmethod
     def of_axis(cls, number: Interval, tasks: int, by_task: Sequence[float] | FloatArray = ()) -> Comparable:
-        """A number of a card's axis with this many tasks, and of an accuracy the values by task."""
+        """Build from a number of a card's axis, its number of tasks and, for an accuracy, the values by task."""
         values: ByTask = {OWN_TASKS: np.array(by_task)} if len(by_task) else {}
         if number.covers == "sampler":
             return cls(number.estimate, values)
@@ -49,19 +49,19 @@ class Comparable:
 
     @property
     def can_be_ranked(self) -> bool:
-        """Whether anything tells it from others."""
+        """Return whether the number can be ranked."""
         return not np.isnan(self.estimate.mean) and (self.estimate.spread is not None or bool(self.by_task))
 
 
 def above(numbers: Sequence[Comparable], level: float = 0.95) -> BoolArray:
-    """Which number is conclusively above which other.
+    """Test which number is conclusively above which other.
 
     Args:
-        numbers: all that are compared; all can be ranked
-        level: of the tests, over all pairs together
+        numbers: numbers to compare, all of which can be ranked
+        level: level of the tests, over all pairs together
 
     Returns:
-        [n, n]: whether the number of the row is above that of the column.
+        [n, n]: whether the number of the row is conclusively above that of the column.
 
     Example:
         >>> from shotproof.stats.intervals import Spread
@@ -71,49 +71,49 @@ def above(numbers: Sequence[Comparable], level: float = 0.95) -> BoolArray:
     from scipy import special
 
     count, alpha = len(numbers), 1 - level
-    mean = np.array([one.estimate.mean for one in numbers])
+    mean = np.array([number.estimate.mean for number in numbers])
     spreads = _Spreads(numbers)
-    most = max(count * (count - 1) // 2, 1)
-    least = special.ndtri(1 - alpha / 2)  # nearer to zero than this, no number of degrees of freedom is conclusive
-    tested, places, p_values = 0, [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+    max_tests = max(count * (count - 1) // 2, 1)
+    smallest = special.ndtri(1 - alpha / 2)  # closer to zero, no number of degrees of freedom is conclusive
+    tested, positions, p_values = 0, [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
     for start in range(0, count, BLOCK):
         rows, columns = np.arange(start, min(start + BLOCK, count)), np.arange(start, count)
         variance, freedom, third = spreads.between(rows, columns)
-        known = ~np.isnan(variance) & (columns > rows[:, None])
-        tested += int(known.sum())
+        has_variance = ~np.isnan(variance) & (columns > rows[:, None])
+        tested += int(has_variance.sum())
         with np.errstate(invalid="ignore"):
             x = (mean[rows, None] - mean[columns]) / np.sqrt(variance)
             if third.any():
                 skewness = third / variance**1.5
                 x += skewness * x**2 / 3 + skewness**2 * x**3 / 27 + skewness / 6
             x = np.abs(x, out=x)
-            far = np.flatnonzero(known & (x >= least))
+            far = np.flatnonzero(has_variance & (x >= smallest))
         x, freedom = x.flat[far], freedom.flat[far]
-        # Beyond this, a pair is conclusive however many there are: its p-value need not be known.
-        certain = special.stdtrit(freedom.min(), 1 - alpha / (2 * most)) if len(far) else 0.0
-        near = x < certain
+        # Beyond this, a pair is conclusive whatever the number of pairs: its p-value is not needed.
+        certain = special.stdtrit(freedom.min(), 1 - alpha / (2 * max_tests)) if len(far) else 0.0
+        uncertain = x < certain
         p = np.zeros(len(far))
-        p[near] = 2 * special.stdtr(freedom[near], -x[near])
+        p[uncertain] = 2 * special.stdtr(freedom[uncertain], -x[uncertain])
         row, column = np.divmod(far[p <= alpha], len(columns))
-        places.append((row + start) * count + column + start)
+        positions.append((row + start) * count + column + start)
         p_values.append(p[p <= alpha])
-    conclusive = np.concatenate(places)[_holm(np.concatenate(p_values), tested, alpha)]
-    found = np.zeros((count, count), dtype=np.bool_)
+    conclusive = np.concatenate(positions)[_holm(np.concatenate(p_values), tested, alpha)]
+    is_above = np.zeros((count, count), dtype=np.bool_)
     first, second = np.divmod(conclusive, max(count, 1))
     higher = mean[first] > mean[second]
-    found[np.where(higher, first, second), np.where(higher, second, first)] = True
-    return found
+    is_above[np.where(higher, first, second), np.where(higher, second, first)] = True
+    return is_above
 
 
 def difference(first: Comparable, second: Comparable) -> Estimate:
-    """The first number minus the second: task by task where both have values of the same tasks, else as independent.
+    """Subtract the second number from the first, task by task if both have values on the same tasks.
 
-    What new data adds to either is taken as independent too, which makes the interval wide rather than narrow; and no
-    difference is known better than the worse known of its parts.
+    Otherwise they are treated as independent, as is the variance due to new data, which makes the interval wider rather
+    than narrower. No difference has more degrees of freedom than either of its parts.
     """
     mean = first.estimate.mean - second.estimate.mean
     variance, freedom, third = (
-        float(one[0, 0]) for one in _Spreads([first, second]).between(np.array([0]), np.array([1]))
+        float(moment[0, 0]) for moment in _Spreads([first, second]).between(np.array([0]), np.array([1]))
     )
     if np.isnan(variance):
         return Estimate(mean, None, first.estimate.refused or second.estimate.refused or "no task differs")
@@ -121,52 +121,53 @@ def difference(first: Comparable, second: Comparable) -> Estimate:
 
 
 def _holm(p_values: FloatArray, tested: int, alpha: float) -> BoolArray:
-    """Which p-values are small enough, of `tested` ones; those above alpha need not be given."""
+    """Return which p-values are conclusive among `tested` ones; those above alpha may be omitted."""
     ordered = np.sort(p_values)
     failing = np.flatnonzero((tested - np.arange(len(ordered))) * ordered > alpha)
     return p_values < ordered[failing[0]] if len(failing) else np.ones(len(p_values), dtype=np.bool_)
 
 
 class _Spreads:
-    """The spreads of all differences: variance, degrees of freedom and third cumulant; NaN where there is none."""
+    """Spreads of all differences: variance, degrees of freedom and third cumulant; NaN if there is none."""
 
     def __init__(self, numbers: Sequence[Comparable]) -> None:
-        given = [one.estimate.spread for one in numbers]
+        spreads = [number.estimate.spread for number in numbers]
         nan = float("nan")
-        self.variance = np.array([nan if one is None else one.variance for one in given])
-        self.freedom = np.array([nan if one is None else one.freedom for one in given])
-        self.third = np.array([nan if one is None else one.third for one in given])
-        self.paired = np.array([bool(one.by_task) for one in numbers])
-        data = [one.of_data for one in numbers]
-        self.of_data = np.array([one.variance for one in data]), np.array([one.uncertainty for one in data])
-        self.freedom_of_data = np.array([one.freedom if one.variance else np.inf for one in data])
-        self.centered = [_centered(key, [one.by_task for one in numbers]) for key in _keys(numbers)]
+        self.variance = np.array([nan if spread is None else spread.variance for spread in spreads])
+        self.freedom = np.array([nan if spread is None else spread.freedom for spread in spreads])
+        self.third = np.array([nan if spread is None else spread.third for spread in spreads])
+        self.paired = np.array([bool(number.by_task) for number in numbers])
+        data = [number.of_data for number in numbers]
+        self.of_data = np.array([spread.variance for spread in data]), np.array([spread.uncertainty for spread in data])
+        self.freedom_of_data = np.array([spread.freedom if spread.variance else np.inf for spread in data])
+        self.centered = [_center_values(key, [number.by_task for number in numbers]) for key in _keys(numbers)]
 
     def between(self, rows: IntArray, columns: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Those of some numbers minus others: [rows, columns] each."""
+        """Return the spreads of the numbers of the rows minus those of the columns: [rows, columns] each."""
         variance = self.variance[rows, None] + self.variance[columns]
         freedom = np.fmin(self.freedom[rows, None], self.freedom[columns])
         third = self.third[rows, None] - self.third[columns]
-        both = self.paired[rows, None] & self.paired[columns]
-        if both.any():
-            found, uncertainty = (
+        is_paired = self.paired[rows, None] & self.paired[columns]
+        if is_paired.any():
+            paired_variance, uncertainty = (
                 over_tasks + of_data[rows, None] + of_data[columns]
                 for over_tasks, of_data in zip(self._task_by_task(rows, columns), self.of_data, strict=True)
             )
-            fewest = np.fmin(self.freedom_of_data[rows, None], self.freedom_of_data[columns])[both]
-            variance[both], third[both] = found[both], 0.0
-            freedom[both] = np.maximum(np.fmin(2 * found[both] ** 2 / uncertainty[both], fewest), 1.0)
+            fewest = np.fmin(self.freedom_of_data[rows, None], self.freedom_of_data[columns])[is_paired]
+            variance[is_paired], third[is_paired] = paired_variance[is_paired], 0.0
+            satterthwaite = 2 * paired_variance[is_paired] ** 2 / uncertainty[is_paired]
+            freedom[is_paired] = np.maximum(np.fmin(satterthwaite, fewest), 1.0)
         return variance, freedom, third
 
     def _task_by_task(self, rows: IntArray, columns: IntArray) -> tuple[FloatArray, FloatArray]:
-        """The variance and its uncertainty, as of the mean of differences; NaN where these are constant."""
+        """Compute the variance of the mean difference and its uncertainty; NaN if the differences are constant."""
         variance = np.zeros((len(rows), len(columns)))
         uncertainty = np.zeros_like(variance)
         for values, squares in self.centered:
             tasks = values.shape[1]
-            of_both = squares[rows, None] + squares[columns]
-            part = np.maximum(of_both - 2 * values[rows] @ values[columns].T, 0.0)
-            part[(part <= CONSTANT * of_both) & (of_both > 0)] = np.nan  # where neither has such tasks, it is zero
+            total = squares[rows, None] + squares[columns]
+            part = np.maximum(total - 2 * values[rows] @ values[columns].T, 0.0)
+            part[(part <= CONSTANT * total) & (total > 0)] = np.nan  # zero if neither number has such tasks
             part /= max(tasks * (tasks - 1), 1)
             variance += part
             uncertainty += 2 * part**2 / max(tasks - 1, 1)
@@ -175,14 +176,14 @@ class _Spreads:
 
 
 def _keys(numbers: Sequence[Comparable]) -> list[tuple[str, ...]]:
-    return list(dict.fromkeys(key for one in numbers for key in one.by_task))
+    return list(dict.fromkeys(key for number in numbers for key in number.by_task))
 
 
-def _centered(key: tuple[str, ...], given: Sequence[ByTask]) -> tuple[FloatArray, FloatArray]:
-    """Values less their mean, [numbers, tasks], zeros of those without; and the sums of their squares."""
-    tasks = next(len(one[key]) for one in given if key in one)
-    values = np.zeros((len(given), tasks))
-    for row, one in enumerate(given):
-        if key in one:
-            values[row] = one[key] - one[key].mean()
+def _center_values(key: tuple[str, ...], by_tasks: Sequence[ByTask]) -> tuple[FloatArray, FloatArray]:
+    """Return the values minus their mean, [numbers, tasks], zeros if a number has none, and their sums of squares."""
+    tasks = next(len(by_task[key]) for by_task in by_tasks if key in by_task)
+    values = np.zeros((len(by_tasks), tasks))
+    for row, by_task in enumerate(by_tasks):
+        if key in by_task:
+            values[row] = by_task[key] - by_task[key].mean()
     return values, np.einsum("nt,nt->n", values, values)

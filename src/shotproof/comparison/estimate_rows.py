@@ -1,4 +1,4 @@
-"""The rows of `estimates`: every number of a comparison, one row each. Tables, figures, pages and cards filter them."""
+"""Rows of `estimates`: every number of a comparison, one row each. Tables, figures, pages and cards filter them."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from shotproof.tasks.sampler import Axis
 
 @dataclass(frozen=True)
 class EstimateRow:
-    """One number: of which classifier, what, on which tasks, and its interval.
+    """Number of a classifier on a task set, with its interval.
 
-    tasks, sampler: the label of the task set, and its sampler's name
-    reference: the label of the set that it is measured against; None of an accuracy
+    tasks, sampler: label of the task set, and name of its sampler
+    reference: label of the task set that it is compared with; None for an accuracy
     axis: what the tasks stress
-    digest: of the task set; of several seeds, that of the first
-    rank: by this metric and interval; None of what is not ranked
-    conclusion: whether something is lost (+), gained (-) or neither can be told (0), corrected for all losses of the
-        comparison; None of what statements are not about
-    deviation: over seeds, in points; None of a single seed
-    chance: what guessing gives on the reference, in percent
-    is_first: whether the interval is the first that could be given, which tables show
+    digest: digest of the task set; with several seeds, that of the first
+    rank: rank by this metric and interval; None if it is not ranked
+    conclusion: whether accuracy is lost (+), gained (-) or neither is conclusive (0), corrected for all losses of the
+        comparison; None for numbers that no statement is about
+    deviation: standard deviation over seeds, in points; None for a single seed
+    chance: accuracy of guessing on the reference, in percent
+    is_first: whether the interval is the first available one, which tables show
     """
 
     classifier: Classifier
@@ -51,12 +51,12 @@ class EstimateRow:
 
     @property
     def title(self) -> str:
-        """The task set with the quantity, e.g. `skill lost, random - fewstab`."""
+        """Return the task set with the quantity, e.g. `skill lost, random - fewstab`."""
         return f"{TITLES[self.quantity]}{self.tasks if self.reference is None else f'{self.reference} - {self.tasks}'}"
 
 
 def block_rows(block: Block) -> Iterator[EstimateRow]:
-    """Give all numbers of a design: accuracies, then what is lost."""
+    """Yield all numbers of a design: accuracies, then losses."""
     for group in block.groups:
         yield from group_rows(block.design, group)
     for loss in block.losses:
@@ -68,13 +68,13 @@ def block_rows(block: Block) -> Iterator[EstimateRow]:
 def group_rows(
     design: Design, group: Group, loss: Loss | None = None, digest: str | None = None
 ) -> Iterator[EstimateRow]:
-    """Give the numbers of one quantity on one task set.
+    """Yield the numbers of one quantity on one task set.
 
     Args:
-        design: of the tasks
-        group: what was measured
-        loss: that the group is part of; None of an accuracy
-        digest: of the task set, if it is not the group's own
+        design: design of the tasks
+        group: measured numbers
+        loss: loss that the group is part of; None for an accuracy
+        digest: digest of the task set, if it is not that of the group
     """
     for row in group.rows:
         for metric in METRICS:

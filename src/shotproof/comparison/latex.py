@@ -1,4 +1,4 @@
-"""A comparison as LaTeX: one booktabs table per design."""
+"""Comparison as LaTeX: one booktabs table per design."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shotproof.results.evaluated import METRICS
 from shotproof.stats.block import Block, Group
 from shotproof.stats.data_sets import AcrossDataSets
 
-_NARROW = 6  # columns that fit into one of two columns of text
+_NARROW = 6  # columns of a table that fit into one column of a two-column page
 _ESCAPED = {
     **{character: rf"\{character}" for character in "&%$#_{}"},
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
@@ -22,22 +22,23 @@ _ESCAPED = {
 
 
 def to_latex(comparison: Comparison) -> str:
-    """One table per design, and of detectors and data sets where there are several; with `\\usepackage{booktabs}`.
+    """Write one table per design, and tables of detectors and data sets if there are several.
 
-    Each task set and each gap has the columns Acc and wAcc: the mean, and the half-width of the first interval. In bold
-    if none is conclusively better under this interval; the caption says so.
+    The tables need `\\usepackage{booktabs}`. Each task set and each gap has the columns Acc and wAcc: the mean and the
+    half-width of the first interval, in bold if no other is conclusively better under it, as the caption explains.
 
     Returns:
         LaTeX, ready for `\\input`.
     """
-    written = []
+    tables = []
     for block in comparison.blocks:
-        written.append(_design_table(comparison, wide_table(comparison, block)))
-        if any(one.is_told for one in block.detectors):
-            written.append(_detector_table(block))
-    shown = (one for one in comparison.data_sets if one.mean.quantity in ("accuracy", "gap", "skill_lost"))
-    written += [_data_set_table(comparison, one) for one in shown]
-    return "\n".join(written)
+        tables.append(_design_table(comparison, wide_table(comparison, block)))
+        if any(agreement.is_told for agreement in block.detectors):
+            tables.append(_detector_table(block))
+    quantities = ("accuracy", "gap", "skill_lost")
+    across_sets = (across for across in comparison.data_sets if across.mean.quantity in quantities)
+    tables += [_data_set_table(comparison, across) for across in across_sets]
+    return "\n".join(tables)
 
 
 def _design_table(comparison: Comparison, table: WideTable) -> str:
@@ -48,32 +49,33 @@ def _design_table(comparison: Comparison, table: WideTable) -> str:
     rules = "".join(rf"\cmidrule(lr){{{start}-{start + 1}}}" for start in starts)
     metrics = [METRIC_NAMES[metric] for _ in table.groups for metric in METRICS]
     body = []
-    for place, (classifier, cells) in enumerate(table.rows):
-        before = table.rows[place - 1][0].encoder if place else None
-        if several and before not in (None, classifier.encoder):
+    for index, (classifier, cells) in enumerate(table.rows):
+        previous = table.rows[index - 1][0].encoder if index else None
+        if several and previous not in (None, classifier.encoder):
             body.append(r"\midrule")
-        encoder = "" if before == classifier.encoder else escape(comparison.encoder_names[classifier.encoder])
-        named = [encoder, escape(classifier.method)] if several else [escape(classifier.method)]
-        body.append(_line([*named, *map(_text, cells)]))
+        encoder = "" if previous == classifier.encoder else escape(comparison.encoder_names[classifier.encoder])
+        name_cells = [encoder, escape(classifier.method)] if several else [escape(classifier.method)]
+        body.append(_line([*name_cells, *map(_format_cell, cells)]))
     lines = [_line(heading), rules, _line([*names, *metrics]), r"\midrule", *body]
     caption = " ".join([f"{title_of(table.block)}.", *legend_of(comparison, table)])
     return _table("l" * len(names) + "c" * len(metrics), lines, caption, comparison.design_name(table.block.design))
 
 
 def _data_set_table(comparison: Comparison, across: AcrossDataSets) -> str:
-    """One row per data set, one column per classifier, by the comparison's metric, and the mean below."""
+    """Write one row per data set and one column per classifier, by the comparison's metric, with the mean below."""
     metric, covers = comparison.metric, comparison.first_covers
     classifiers = [row.classifier for row in across.mean.rows]
     body = []
     for name, group in across.rows:
         best = best_of(group, metric, covers)
-        body.append(_line([escape(name), *(_text(cell_of(group, metric, best, one, covers)) for one in classifiers)]))
-    names = [escape(comparison.classifier_name(one)) for one in classifiers]
+        cells = [cell_of(group, metric, best, classifier, covers) for classifier in classifiers]
+        body.append(_line([escape(name), *map(_format_cell, cells)]))
+    names = [escape(comparison.classifier_name(classifier)) for classifier in classifiers]
     lines = [_line(["Data set", *names]), r"\midrule", *body[:-1], r"\midrule", body[-1]]
     caption = (
-        f"{across.name}, {METRIC_NAMES[metric]} in percent by data set and the mean over them, of equal weight. "
+        f"{across.name}, {METRIC_NAMES[metric]} in percent by data set, and their mean with equal weights. "
         f"± is the half-width of the {100 * comparison.level:.4g}% interval '{covers}', for these data sets and not "
-        "for others. Bold: none is conclusively better, by paired tests."
+        "for others. Bold: no other is conclusively better, by paired tests."
     )
     return _table("l" + "c" * len(names), lines, caption, f"data sets {across.name}")
 
@@ -81,13 +83,17 @@ def _data_set_table(comparison: Comparison, across: AcrossDataSets) -> str:
 def _detector_table(block: Block) -> str:
     heading = ["Sampler", "Detectors", "Spearman", "First by second", "Second by first"]
     body = []
-    for one in (each for each in block.detectors if each.is_told):
-        accuracy = ["--" if one.accuracy is None else f"{value:.1f}" for value in one.accuracy or (0.0, 0.0)]
-        correlation = "--" if one.correlation != one.correlation else f"{one.correlation:.2f}"
-        body.append(_line([escape(one.sampler), escape(", ".join(one.detectors)), correlation, *accuracy]))
+    for agreement in (detectors for detectors in block.detectors if detectors.is_told):
+        accuracy = [
+            "--" if agreement.accuracy is None else f"{value:.1f}" for value in agreement.accuracy or (0.0, 0.0)
+        ]
+        is_undefined = agreement.correlation != agreement.correlation
+        correlation = "--" if is_undefined else f"{agreement.correlation:.2f}"
+        names = escape(", ".join(agreement.detectors))
+        body.append(_line([escape(agreement.sampler), names, correlation, *accuracy]))
     caption = (
-        f"{title_of(block)}. Two detectors' attributes in one sampler: Spearman's correlation between the orders of "
-        "wAcc that they give, and the detection accuracy of each with the other taken for true, in percent."
+        f"{title_of(block)}. One sampler with the attributes of two detectors: Spearman's correlation between the "
+        "resulting wAcc, and the detection accuracy of each with the other as ground truth, in percent."
     )
     return _table("llccc", [_line(heading), r"\midrule", *body], caption, f"detectors {title_of(block)}")
 
@@ -121,8 +127,8 @@ def _group_name(group: Group) -> str:
     return escape(group.title).replace(" - ", " $-$ ")
 
 
-def _text(cell: Cell | None) -> str:
-    """E.g. `\\textbf{58.3} {\\scriptsize$\\pm$0.4 (0.2)}`."""
+def _format_cell(cell: Cell | None) -> str:
+    """Write a cell, e.g. `\\textbf{58.3} {\\scriptsize$\\pm$0.4 (0.2)}`."""
     if cell is None:
         return "--"
     mean, margin = cell.mean_text.replace("-", "$-$"), escape(cell.margin)
@@ -130,7 +136,7 @@ def _text(cell: Cell | None) -> str:
 
 
 def escape(text: str) -> str:
-    """Write plain text as LaTeX prints it, on one line.
+    """Escape plain text for LaTeX, on one line.
 
     Example:
         >>> escape("50% of a_b")

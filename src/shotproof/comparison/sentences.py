@@ -1,6 +1,6 @@
 """Sentences on comparisons and cards: what was measured, what it shows by the rules of `verdicts`, what to do next.
 
-Nothing that an interval does not support. Pages, cards, gates and the terminal quote them.
+No sentence claims more than an interval supports. Pages, cards, gates and the terminal quote them.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from shotproof.stats.triples import CLOSED, OPEN, PAIRED, Fates, Triples, best_n
 MOST_SENTENCES = 5
 _METRICS = {"acc": "accuracy", "wacc": "worst-class accuracy"}
 _TASKS = {"unbalanced": "tasks with unequal queries"}
-_NAMED = 3  # classifiers by name; of more, how many others there are
+_NAMED = 3  # classifiers listed by name; the others are counted
 
-# What a classifier leans on that loses conclusively more than the placebo does, by axis.
-_LEANS = {"attributes": "attributes", "contexts": "the {context}", "conditions": "what the conditions keep apart"}
+# What a classifier relies on if it conclusively loses more than the placebo does, by axis.
+_RELIED_ON = {"attributes": "attributes", "contexts": "the {context}", "conditions": "what the conditions keep apart"}
 
-# An encoder to try where there is one only, by what the items are.
+# Another encoder to try if only one was tested, by medium.
 OTHER_ENCODERS = {
     "image": "hf:facebook/dinov2-small(hub=True)",
     "sound": "hf-audio:laion/clap-htsat-unfused(hub=True)",
@@ -38,325 +38,362 @@ OTHER_ENCODERS = {
 
 @dataclass(frozen=True)
 class Step:
-    """What to do next, with the command or the setting that does it."""
+    """Suggested next step, with the command or the setting that carries it out."""
 
     why: str
     command: str
 
 
 def headline(comparison: Comparison) -> list[str]:
-    """What was measured and what came out, in at most five sentences; nothing that an interval does not support."""
-    told = _chosen(comparison)
-    if not told:
+    """Report what was measured and found, in at most five statements, each supported by an interval."""
+    selected = _select_verdicts(comparison)
+    if not selected:
         return [
-            _measured(comparison),
-            "There is no gap to report: that needs the same classifiers on a reference (random tasks; for contexts the "
-            "iid ones) and on other tasks of the same catalog, split, way, shot and query.",
+            _design_sentence(comparison),
+            "There is no gap to report: a gap needs the same classifiers on reference tasks (random tasks, or iid "
+            "tasks for contexts) and on other tasks of the same catalog, split, way, shot and query.",
         ]
-    sentences = [_measured(comparison), *(_shown(comparison, alike) for alike in _alike(told))]
-    return list(dict.fromkeys([*sentences, *_remarks(comparison, told)]))[:MOST_SENTENCES]
+    findings = [_verdict_sentence(comparison, group) for group in _group_verdicts(selected)]
+    sentences = [_design_sentence(comparison), *findings, *_floor_and_ceiling_remarks(comparison, selected)]
+    return list(dict.fromkeys(sentences))[:MOST_SENTENCES]
 
 
 def next_steps(comparison: Comparison, experiment: str | None = None) -> list[Step]:
-    """What to do next, each with the exact command.
+    """Suggest what to do next, each step with the exact command.
 
     Args:
-        comparison: what was found
-        experiment: the name of the experiment's file, where it is a run's
+        comparison: results to follow up on
+        experiment: name of the experiment file, if the comparison comes from a run
 
     Returns:
-        The steps, those that make the statements firmer first.
+        At most three steps; those that make the statements firmer come first.
     """
-    again = f"shotproof run {experiment}" if experiment else None
-    found = _chosen(comparison)
+    rerun = f"shotproof run {experiment}" if experiment else None
+    selected = _select_verdicts(comparison)
     steps = []
-    if found and "images" not in comparison.covers:
+    if selected and "images" not in comparison.covers:
         steps.append(
             Step(
-                "These intervals are about new tasks on the same items. For new items of the same classes:",
-                f"{again or 'shotproof compare RESULTS TASKS CATALOG FEATURES'}"
-                f"{', with images among the intervals of [output]' if again else ' --interval images -o report.html'}",
+                "These intervals cover new tasks on the same items. To cover new items of the same classes:",
+                f"{rerun or 'shotproof compare RESULTS TASKS CATALOG FEATURES'}"
+                f"{', with images among the intervals of [output]' if rerun else ' --interval images -o report.html'}",
             )
         )
-    for one in found:
-        if one.loss.axis in _LEANS and not one.leans:
+    for verdict in selected:
+        label, axis = verdict.loss.label, verdict.loss.axis
+        if axis in _RELIED_ON and not verdict.leans:
             steps.append(
                 Step(
-                    f"Without shuffled words, what is lost on {one.loss.label} tasks need not be due to shortcuts:",
+                    f"Without shuffled {axis} as a control, the loss on {label} tasks need not be due to shortcuts. "
+                    "To add this control:",
                     "shotproof compare RESULTS TASKS CATALOG FEATURES ATTRIBUTES -o report.html",
                 )
             )
-        elif one.needed and one.needed.tasks:
-            total = one.loss.gap.tasks + one.needed.tasks
+        elif verdict.needed and verdict.needed.tasks:
+            total = verdict.loss.gap.tasks + verdict.needed.tasks
             setting = (
-                f"{again}, with tasks = {total} in [tasks]"
-                if again
+                f"{rerun}, with tasks = {total} in [tasks]"
+                if rerun
                 else f"shotproof sample CATALOG --tasks {total} -o TASKS"
             )
             steps.append(
                 Step(
-                    f"To settle what is lost on {one.loss.label} tasks; decide on the number once, since to look again "
-                    "and again until something is conclusive is no test:",
+                    f"To settle whether accuracy is lost on {label} tasks, use more of them; fix their number in "
+                    "advance, because testing again and again until something is conclusive is not a valid test:",
                     setting,
                 )
             )
-        elif one.losing and one.loss.axis == "attributes":
+        elif verdict.losing and axis == "attributes":
             steps.append(
                 Step(
-                    "Which attributes cost most is on the page; how supports and queries differ in them:",
+                    "The report shows which attributes cost most. To see how supports and queries differ in them:",
                     "shotproof explain hardness TASKS ATTRIBUTES",
                 )
             )
-    if any(one.losing for one in found) and len(comparison.encoders) == 1:
-        other = OTHER_ENCODERS.get(comparison.medium or "", "onnx:FILE")
+    if any(verdict.losing for verdict in selected) and len(comparison.encoders) == 1:
+        encoder = OTHER_ENCODERS.get(comparison.medium or "", "onnx:FILE")
         if comparison.encoders != [UNKNOWN]:
             command = (
-                f'{again}, with "{other}" among the encoders'
-                if again
-                else f'shotproof encode CATALOG --encoder "{other}"'
+                f'{rerun}, with "{encoder}" among the encoders'
+                if rerun
+                else f'shotproof encode CATALOG --encoder "{encoder}"'
             )
-            steps.append(Step("Whether another encoder leans less:", command))
+            steps.append(Step("To see whether another encoder loses less:", command))
     return list(dict.fromkeys(steps))[:3]
 
 
 def fates_of(triples: Sequence[Triples]) -> str:
-    """How many comparisons of each kind are conclusive, and what becomes of the usual ones, in two sentences."""
-    known = Fates.of(triples)
+    """Report how many comparisons of each kind are conclusive, and how many closed, direct ones the others confirm."""
+    fates = Fates.of(triples)
     counts: dict[str, int] = {}
-    several = len({one.best_query for one in triples}) > 1
-    for one in triples:
-        for name, count in zip(one.names, one.conclusive.values(), strict=True):
+    several = len({task_set.best_query for task_set in triples}) > 1
+    for task_set in triples:
+        for name, count in zip(task_set.names, task_set.conclusive.values(), strict=True):
             name = best_name(None) if several and name not in (CLOSED, OPEN, PAIRED) else name
             counts[name] = counts.get(name, 0) + count
-    told = "; ".join(f"{name}: {count}" for name, count in counts.items())
+    by_kind = "; ".join(f"{name}: {count}" for name, count in counts.items())
     return (
-        f"Conclusive of {counted(known.pairs, 'pair')}: {told}. Of the {known.closed} that are conclusive closed and "
-        f"direct, {known.regained} are not so open and direct but again paired, {known.unconfirmed} are not confirmed "
-        f"paired, {known.inverted} {'is' if known.inverted == 1 else 'are'} inverted."
+        f"Conclusive among {counted(fates.pairs, 'pair')}: {by_kind}. Of the {fates.closed} pairs that are conclusive "
+        f"in the closed, direct comparison, {fates.regained} {_be(fates.regained)} inconclusive in the open, direct "
+        f"one but conclusive again in the paired one, {fates.unconfirmed} {_be(fates.unconfirmed)} not confirmed by "
+        f"the paired one, and {fates.inverted} {_be(fates.inverted)} inverted."
     )
 
 
-def _chosen(comparison: Comparison) -> list[Verdict]:
-    """The verdicts to tell: of the largest design of each data set, as many as there is room for."""
-    found = list(verdicts(comparison))
+def _select_verdicts(comparison: Comparison) -> list[Verdict]:
+    """Select the verdicts to report: those on the largest design of each data set, as many as there is room for."""
+    selected = list(verdicts(comparison))
     room = MOST_SENTENCES - 2
-    if len(found) > room:
+    if len(selected) > room:
         largest = {block.design.data_set: block.design for block in comparison.blocks}
-        found = [one for one in found if one.block.design == largest[one.block.design.data_set]]
-    if len(found) > room:
-        # One set of each axis, the last of them: of contexts that is the hardest.
-        found = list({(one.block.design, one.loss.axis): one for one in found}.values())
-    return found[:room]
+        selected = [verdict for verdict in selected if verdict.block.design == largest[verdict.block.design.data_set]]
+    if len(selected) > room:
+        # One set of each axis, the last of them: among contexts, that is the hardest.
+        selected = list({(verdict.block.design, verdict.loss.axis): verdict for verdict in selected}.values())
+    return selected[:room]
 
 
-def _alike(told: Sequence[Verdict]) -> list[list[Verdict]]:
-    """The verdicts, those together that say the same of the same classifiers, for one sentence."""
+def _group_verdicts(selected: Sequence[Verdict]) -> list[list[Verdict]]:
+    """Group verdicts that state the same of the same classifiers, so that one sentence reports them."""
     groups: dict[Hashable, list[Verdict]] = {}
-    for place, one in enumerate(told):
-        same_if = (
-            *(one.block.design, one.covers, one.loss.axis in _LEANS and one.leans),
-            *(one.loss.excess is not None or one.loss.reference, one.more),
-            *map(frozenset, (one.losing, one.unclear, one.most, one.least, one.than)),
+    for index, verdict in enumerate(selected):
+        key = (
+            *(verdict.block.design, verdict.covers, verdict.loss.axis in _RELIED_ON and verdict.leans),
+            *(verdict.loss.excess is not None or verdict.loss.reference, verdict.more),
+            *map(frozenset, (verdict.losing, verdict.unclear, verdict.most, verdict.least, verdict.than)),
         )
-        groups.setdefault(same_if if one.losing and not one.gaining else place, []).append(one)
+        groups.setdefault(key if verdict.losing and not verdict.gaining else index, []).append(verdict)
     return list(groups.values())
 
 
-def _shown(comparison: Comparison, alike: Sequence[Verdict]) -> str:
-    """Verdicts that say the same as a sentence."""
-    one = alike[0]
-    start = f"On {comparison.design_name(one.block.design)} tasks"
-    known = [*one.losing, *one.gaining, *one.unclear]
-    if not known:
-        return f"{start}, {_who(comparison, one.at_chance)} at chance on {one.loss.reference} tasks: nothing to lose."
-    about = "" if one.covers != "sampler" else f", about these {nouns(comparison.medium)} only"
-    by = f"{level(comparison.level)} {one.covers} intervals{about}"
-    if not one.losing and not one.gaining:
-        return f"{start}, {_cannot_tell(comparison, one)} ({by})."
-    parts = [_loses(comparison, alike)] if one.losing else []
-    if one.gaining:
-        subject = _subject(comparison, one.gaining, len(known))
-        parts.append(f"{subject} {_verb(one.gaining, 'does', 'do')} better on {one.loss.label} tasks, not worse")
-    if one.unclear and one.losing:
-        others = "the other" if len(one.unclear) == 1 else "the others"
-        parts.append(f"for {others} the data does not show it")
-    return f"{start}, {'; '.join(parts)} ({by})."
+def _verdict_sentence(comparison: Comparison, group: Sequence[Verdict]) -> str:
+    """Write verdicts that state the same as one statement."""
+    verdict = group[0]
+    design = comparison.design_name(verdict.block.design)
+    with_skill = [*verdict.losing, *verdict.gaining, *verdict.unclear]
+    if not with_skill:
+        at_chance = verdict.at_chance
+        start = f"On {verdict.loss.reference} tasks ({design}), {classifier_names(comparison, at_chance)}"
+        return f"{start} {_agree(at_chance, 'is', 'are')} at chance, so {_no_skill_to_lose(at_chance)}."
+    scope = "" if verdict.covers != "sampler" else f", {_these_only(comparison.medium)}"
+    basis = f"({level(comparison.level)} {verdict.covers} intervals{scope})"
+    if not verdict.losing and not verdict.gaining:
+        return _inconclusive_statement(comparison, verdict, design, basis)
+    clauses = [_loss_clause(comparison, group)] if verdict.losing else []
+    if verdict.gaining:
+        subject = _subject(comparison, verdict.gaining, len(with_skill))
+        clauses.append(f"{subject} {_agree(verdict.gaining, 'does', 'do')} better, not worse")
+    if verdict.unclear and verdict.losing:
+        clauses.append(f"the data does not show a loss for the {_agree(verdict.unclear, 'other', 'others')}")
+    start = f"On {verdict.loss.label} tasks ({design})" if len(group) == 1 else f"On {design} tasks"
+    return f"{start}, {'; '.join(clauses)} {basis}."
 
 
-def _loses(comparison: Comparison, alike: Sequence[Verdict]) -> str:
-    """Who loses, how much on each task set, and who most and least where that can be told."""
-    one = alike[0]
-    lost = _lost(comparison, alike)
-    if len(one.losing) == 1:
-        return lost
-    if one.most:
-        most, least = (classifier_names(comparison, some) for some in (one.most, one.least))
-        largest = listed([_share(each, each.most[0]) for each in alike])
-        smallest = listed([_share(each, each.least[-1]) for each in alike])
-        return f"{lost}; {most} {_verb(one.most, 'loses', 'lose')} most ({largest}), {least} least ({smallest})"
-    if one.more:
-        shares = listed([_share(each, one.more) for each in alike])
-        more, than = classifier_name(comparison, one.more), classifier_names(comparison, one.than)
-        return f"{lost}; {more} loses more ({shares}) than {than}; the data does not rank the rest"
-    return f"{lost}; no two of them can be told apart"
+def _loss_clause(comparison: Comparison, group: Sequence[Verdict]) -> str:
+    """State who loses how much on each task set, and who loses most and least if the data ranks them."""
+    verdict = group[0]
+    loss = _describe_loss(comparison, group)
+    if len(verdict.losing) == 1:
+        return loss
+    if verdict.most:
+        most, least = (classifier_names(comparison, names) for names in (verdict.most, verdict.least))
+        largest = listed([_format_share(member, member.most[0]) for member in group])
+        smallest = listed([_format_share(member, member.least[-1]) for member in group])
+        lose = _agree(verdict.most, "loses", "lose")
+        return f"{loss}; {most} {lose} the most ({largest}), and {least} the least ({smallest})"
+    if verdict.more:
+        shares = listed([_format_share(member, verdict.more) for member in group])
+        more, than = classifier_name(comparison, verdict.more), classifier_names(comparison, verdict.than)
+        return f"{loss}; {more} loses more ({shares}) than {than}, and the data does not rank the rest"
+    return f"{loss}; the data does not rank them"
 
 
-def _lost(comparison: Comparison, alike: Sequence[Verdict]) -> str:
-    """Who leans on what, where that can be said, and what they lose on each task set."""
-    one = alike[0]
-    subject = _subject(comparison, one.losing, len(one.losing) + len(one.gaining) + len(one.unclear))
-    leans = list(dict.fromkeys(words for each in alike if (words := leans_on(comparison, each))))
-    it, its, lose, lean = ("they", "their", "lose", "lean") if len(one.losing) > 1 else ("it", "its", "loses", "leans")
-    of = f" of {its} {_METRICS[one.metric]} above chance"
-    beyond = "beyond a placebo" if one.loss.excess else f"against {one.loss.reference} tasks"
-    if len(alike) == 1:
-        where, lost = f"on {one.loss.label} tasks", f"{_lost_share(one)}{of}{_only_points(one)} {beyond}"
+def _describe_loss(comparison: Comparison, group: Sequence[Verdict]) -> str:
+    """State what the losing classifiers rely on, if a placebo shows it, and what they lose on each task set."""
+    verdict = group[0]
+    several = len(verdict.losing) > 1
+    subject = _subject(comparison, verdict.losing, sum(map(len, (verdict.losing, verdict.gaining, verdict.unclear))))
+    shortcuts = list(dict.fromkeys(name for member in group if (name := leans_on(comparison, member))))
+    it, its, lose, rely = ("they", "their", "lose", "rely") if several else ("it", "its", "loses", "relies")
+    skill = f" of {its} {_METRICS[verdict.metric]} above chance"
+    if len(group) == 1:
+        amount = f"{_format_lost_share(verdict)}{skill}{_points_in_parentheses(verdict)}"
     else:
-        where = beyond
-        amounts = [_lost_share(one) + of, *map(_lost_share, alike[1:])]
-        lost = listed([f"{much} on {each.loss.label} tasks" for much, each in zip(amounts, alike, strict=True)])
-    if len(one.losing) > 1 and any(_shares(each)[each.losing[0]].mean > 100 for each in alike):
-        lost += ", where more than 100% is to fall below chance"
-    if leans:
-        return f"{subject} {lean} on {listed(leans)}: {where} {it} {lose} {lost}"
-    return f"{subject} {lose} {where} {lost}"
+        shares = [_format_lost_share(verdict) + skill, *map(_format_lost_share, group[1:])]
+        amount = listed([f"{share} on {member.loss.label} tasks" for share, member in zip(shares, group, strict=True)])
+    amount += _compared_with(verdict.loss.reference, has_placebo=verdict.loss.excess is not None)
+    if several and any(_skill_shares(member)[member.losing[0]].mean > 100 for member in group):
+        amount += ", where more than 100% means falling below chance"
+    if shortcuts:
+        return f"{subject} {rely} on {listed(shortcuts)}: {it} {lose} {amount}"
+    return f"{subject} {lose} {amount}"
 
 
-def _lost_share(one: Verdict) -> str:
-    """The share of the skill that is lost: from the least to the most of several classifiers."""
-    if len(one.losing) == 1:
-        return _share(one, one.losing[0])
-    shares = sorted(_shares(one)[classifier].mean for classifier in one.losing)
+def _format_lost_share(verdict: Verdict) -> str:
+    """Format the share of the skill that is lost; of several classifiers, from the least to the most."""
+    if len(verdict.losing) == 1:
+        return _format_share(verdict, verdict.losing[0])
+    shares = sorted(_skill_shares(verdict)[classifier].mean for classifier in verdict.losing)
     low, high = percent(shares[0]), percent(shares[-1])
     return f"{low}%" if low == high else f"{low}% to {high}%"
 
 
-def _only_points(one: Verdict) -> str:
-    """The points that are lost, of a single classifier."""
-    if len(one.losing) > 1:
+def _points_in_parentheses(verdict: Verdict) -> str:
+    """Format the points that a single classifier loses; empty for several."""
+    if len(verdict.losing) > 1:
         return ""
-    points = _lost_points(one, one.losing[0])
-    return f", {percent(points.mean)} points {bounds(points)}"
+    return f" ({_format_points(_lost_points(verdict, verdict.losing[0]))})"
 
 
-def _cannot_tell(comparison: Comparison, one: Verdict) -> str:
-    """Say how much is lost at most, if that is little; else that nothing is conclusive, and what would settle it."""
-    known = one.unclear
-    leans = leans_on(comparison, one)
-    beyond = " beyond a placebo" if one.loss.excess else ""
-    alone, several = len(known) == 1, counted(len(known), "classifier")
-    name = classifier_name(comparison, known[0])
-    if one.most_lost <= LITTLE:
-        most = f"{percent(max(one.most_lost, 0.0))}% of {_METRICS[one.metric]} above chance"
-        loses = f"{name} loses at most {most}" if alone else f"none of {several} loses more than {most}"
-        shown = f": no more than that is due to {leans}" if leans else ""
-        return f"{loses} on {one.loss.label} tasks{beyond}{shown}"
-    what = f"leans on {leans}" if leans else f"loses anything on {one.loss.label} tasks"
-    lost = {classifier: _lost_points(one, classifier) for classifier in known}
-    given = [interval for interval in lost.values() if not interval.refused]
+def _inconclusive_statement(comparison: Comparison, verdict: Verdict, design: str, basis: str) -> str:
+    """State how much is lost at most, if that is little; else that nothing is conclusive, and what would settle it."""
+    unclear = verdict.unclear
+    shortcut = leans_on(comparison, verdict)
+    metric, has_placebo = _METRICS[verdict.metric], verdict.loss.excess is not None
+    start = f"On {verdict.loss.label} tasks ({design})"
+    name = classifier_name(comparison, unclear[0]) if len(unclear) == 1 else None
+    if verdict.most_lost <= LITTLE:
+        most = f"{percent(max(verdict.most_lost, 0.0))}% of its {metric} above chance"
+        most += _compared_with(verdict.loss.reference, has_placebo)
+        loses = f"{name} loses at most {most}" if name else f"{_none_of(len(unclear))} loses more than {most}"
+        attributed = f", so no more than that is due to {shortcut}" if shortcut else ""
+        return f"{start}, {loses}{attributed} {basis}."
+    intervals = [_lost_points(verdict, classifier) for classifier in unclear]
+    given = [interval for interval in intervals if not interval.refused]
     if not given:
-        return f"nothing can be said of {one.loss.label} tasks: {next(iter(lost.values())).refused}"
+        return f"{start}, no statement is possible: {intervals[0].refused} {basis}."
     low, high = min(interval.low for interval in given), max(interval.high for interval in given)
-    between = f"the loss of {_METRICS[one.metric]}{beyond} is between {percent(low)} and {percent(high)} points"
-    who = name if alone else f"any of {several}"
-    settled = _if_it_is_so(one.needed, comparison.medium, one.covers)
-    return f"the data does not show whether {who} {what}: {between}{settled}"
+    loss = f"the loss of {metric} is between {percent(low)} and {percent(high)} points"
+    loss += _compared_with(verdict.loss.reference, has_placebo)
+    question = f"{name or any_of(len(unclear))} {f'relies on {shortcut}' if shortcut else f'loses any {metric}'}"
+    settled = _settling_sentence(verdict.needed, comparison.medium, verdict.covers)
+    return f"{start}, the data does not show whether {question}: {loss} {basis}.{settled}"
 
 
-def _if_it_is_so(needed: Needed | None, medium: str | None, covers: str) -> str:
+def _settling_sentence(needed: Needed | None, medium: str | None, covers: str) -> str:
+    """Write what would settle a loss as a sentence after another; empty if nothing practicable would."""
     settled = would_settle(needed, medium, covers)
-    return f"; {settled}, if the loss is as large as it looks" if settled else ""
+    return f" {settled}, if the loss is as large as it looks." if settled else ""
 
 
 def would_settle(needed: Needed | None, medium: str | None, covers: str) -> str:
-    """Say how many more tasks, or how much more data, would settle a question; nothing if none is practicable.
+    """State how many more tasks, or how much more data, would settle a question; empty if nothing practicable would.
 
     Args:
-        needed: what it would take; None if the estimate is not in the direction that is asked about
+        needed: tasks or data required; None if the estimate is not in the direction in question
         medium: what the items are
-        covers: the interval
+        covers: name of the interval
+
+    Returns:
+        A sentence without its period; the number of tasks is rounded to two significant digits.
     """
     if needed is None or (needed.tasks is None and needed.data is None):
         return ""
-    unit = "classes" if covers == "classes" else f"{nouns(medium)} per class"
-    more = counted(needed.tasks, "more task") if needed.tasks is not None else f"{needed.data:.1f} times the {unit}"
-    return f"about {more} would settle it"
+    if needed.tasks is not None:
+        more = counted(int(float(f"{needed.tasks:.2g}")), "more task")
+    else:
+        more = f"{needed.data:.1f} times the {'classes' if covers == 'classes' else f'{nouns(medium)} per class'}"
+    return f"About {more} would settle it"
 
 
-def _remarks(comparison: Comparison, told: Sequence[Verdict]) -> Iterator[str]:
-    """Floors and ceilings."""
-    for one in told:
-        if one.at_chance and (one.losing or one.gaining or one.unclear):
-            where = f"{one.loss.reference} tasks ({comparison.design_name(one.block.design)})"
-            has = _verb(one.at_chance, "has", "have")
-            yield f"{_who(comparison, one.at_chance)} at chance on {where} and {has} nothing to lose."
-        if one.at_ceiling:
-            yield (
-                f"{classifier_names(comparison, one.at_ceiling)} {_verb(one.at_ceiling, 'is', 'are')} near 100% on "
-                f"{one.loss.reference} tasks, where every interval is too narrow."
-            )
+def _floor_and_ceiling_remarks(comparison: Comparison, selected: Sequence[Verdict]) -> Iterator[str]:
+    """Name the classifiers at chance and those near 100% on the reference."""
+    for verdict in selected:
+        at_chance, at_ceiling, reference = verdict.at_chance, verdict.at_ceiling, verdict.loss.reference
+        if at_chance and (verdict.losing or verdict.gaining or verdict.unclear):
+            names = f"{classifier_names(comparison, at_chance)} {_agree(at_chance, 'is', 'are')}"
+            tasks = f"{reference} tasks ({comparison.design_name(verdict.block.design)})"
+            yield f"{names} at chance on {tasks}, so {_no_skill_to_lose(at_chance)}."
+        if at_ceiling:
+            names = f"{classifier_names(comparison, at_ceiling)} {_agree(at_ceiling, 'is', 'are')}"
+            yield f"{names} near 100% on {reference} tasks, where every interval is too narrow."
 
 
-def leans_on(comparison: Comparison, one: Verdict) -> str | None:
-    """What is leaned on, where a placebo allows to say so."""
-    known = _LEANS.get(one.loss.axis) if one.leans else None
-    return known and known.format(context=comparison.context.replace("_", " "))
+def leans_on(comparison: Comparison, verdict: Verdict) -> str | None:
+    """Name what the classifiers may be said to rely on; None if the design does not allow such a statement."""
+    shortcut = _RELIED_ON.get(verdict.loss.axis) if verdict.leans else None
+    return shortcut and shortcut.format(context=comparison.context.replace("_", " "))
 
 
-def _shares(one: Verdict) -> dict[Classifier, Interval]:
-    return {row.classifier: row.intervals[one.metric][one.covers] for row in one.loss.skill.rows}
+def _skill_shares(verdict: Verdict) -> dict[Classifier, Interval]:
+    return {row.classifier: row.intervals[verdict.metric][verdict.covers] for row in verdict.loss.skill.rows}
 
 
-def _share(one: Verdict, classifier: Classifier) -> str:
-    share = _shares(one)[classifier]
-    return f"{percent(share.mean)}% {bounds(share)}"
+def _format_share(verdict: Verdict, classifier: Classifier) -> str:
+    return _format_percent(_skill_shares(verdict)[classifier])
 
 
-def _lost_points(one: Verdict, classifier: Classifier) -> Interval:
-    row = one.loss.lost.row(classifier)
+def _lost_points(verdict: Verdict, classifier: Classifier) -> Interval:
+    row = verdict.loss.lost.row(classifier)
     assert row is not None
-    return row.intervals[one.metric][one.covers]
+    return row.intervals[verdict.metric][verdict.covers]
 
 
-def _subject(comparison: Comparison, some: Sequence[Classifier], of: int) -> str:
-    """E.g. `knn`, `both classifiers`, `all 5 classifiers` or `3 of 5 classifiers (knn, ncc and ridge)`."""
-    if len(some) == 1:
-        return classifier_name(comparison, some[0])
-    if len(some) == of:
-        return "both classifiers" if of == 2 else f"all {of} classifiers"
-    return f"{len(some)} of {of} classifiers ({classifier_names(comparison, some)})"
+def _subject(comparison: Comparison, classifiers: Sequence[Classifier], total: int) -> str:
+    """Write e.g. `knn`, `both classifiers`, `all 5 classifiers` or `3 of 5 classifiers (knn, ncc and ridge)`."""
+    if len(classifiers) == 1:
+        return classifier_name(comparison, classifiers[0])
+    if len(classifiers) == total:
+        return "both classifiers" if total == 2 else f"all {total} classifiers"
+    return f"{len(classifiers)} of {total} classifiers ({classifier_names(comparison, classifiers)})"
 
 
-def _who(comparison: Comparison, some: Sequence[Classifier]) -> str:
-    return f"{classifier_names(comparison, some)} {_verb(some, 'is', 'are')}"
+def any_of(count: int) -> str:
+    """Write the subject of a question about several classifiers: `either classifier`, `any of the 5 classifiers`."""
+    return "either classifier" if count == 2 else f"any of the {counted(count, 'classifier')}"
 
 
-def classifier_names(comparison: Comparison, some: Sequence[Classifier]) -> str:
-    """By name; where all methods of an encoder are among them, that they are."""
+def _none_of(count: int) -> str:
+    return "neither classifier" if count == 2 else f"none of the {counted(count, 'classifier')}"
+
+
+def _no_skill_to_lose(classifiers: Sequence[Classifier]) -> str:
+    return f"{_agree(classifiers, 'it has', 'they have')} no skill to lose"
+
+
+def _these_only(medium: str | None) -> str:
+    """Limit a statement to the items that were used, as the sampler interval requires."""
+    return f"valid for these {nouns(medium)} only"
+
+
+def _compared_with(reference: str, has_placebo: bool) -> str:
+    """Write what a loss is measured against, as the end of a clause."""
+    return " beyond the loss on a placebo" if has_placebo else f", compared with {reference} tasks"
+
+
+def classifier_names(comparison: Comparison, classifiers: Sequence[Classifier]) -> str:
+    """Join the names of classifiers; all methods of an encoder are named together."""
     if len(comparison.encoders) == 1:
-        return listed([one.method for one in some], _NAMED)
+        return listed([classifier.method for classifier in classifiers], _NAMED)
     if len(comparison.methods) == 1:
-        named = Classifier(listed([comparison.encoder_names[one.encoder] for one in some], _NAMED), some[0].method)
-        return str(named)
-    whole = [
+        names = [comparison.encoder_names[classifier.encoder] for classifier in classifiers]
+        return str(Classifier(listed(names, _NAMED), classifiers[0].method))
+    complete = [
         encoder
-        for encoder in dict.fromkeys(one.encoder for one in some)
-        if {one for one in comparison.classifiers if one.encoder == encoder} <= set(some)
+        for encoder in dict.fromkeys(classifier.encoder for classifier in classifiers)
+        if {classifier for classifier in comparison.classifiers if classifier.encoder == encoder} <= set(classifiers)
     ]
-    words = [f"all methods on {listed([comparison.encoder_names[one] for one in whole], _NAMED)}"] if whole else []
-    return listed([*words, *(comparison.classifier_title(one) for one in some if one.encoder not in whole)], _NAMED)
+    names = [comparison.encoder_names[encoder] for encoder in complete]
+    words = [f"all methods on {listed(names, _NAMED)}"] if complete else []
+    singles = [classifier for classifier in classifiers if classifier.encoder not in complete]
+    return listed([*words, *map(comparison.classifier_title, singles)], _NAMED)
 
 
-def classifier_name(comparison: Comparison, one: Classifier) -> str:
+def classifier_name(comparison: Comparison, classifier: Classifier) -> str:
     """Name a classifier by its method, with its encoder if there are several."""
-    return comparison.classifier_title(one) if len(comparison.encoders) > 1 else one.method
+    return comparison.classifier_title(classifier) if len(comparison.encoders) > 1 else classifier.method
 
 
-def _verb(some: Sequence[Classifier], singular: str, plural: str) -> str:
-    return singular if len(some) == 1 else plural
+def _agree(classifiers: Sequence[Classifier], singular: str, plural: str) -> str:
+    return singular if len(classifiers) == 1 else plural
 
 
-def _measured(comparison: Comparison) -> str:
+def _be(count: int) -> str:
+    return "is" if count == 1 else "are"
+
+
+def _design_sentence(comparison: Comparison) -> str:
+    """State how many classifiers were tested on which tasks."""
     classifiers = len(comparison.classifiers)
     encoders, methods = len(comparison.encoders), len(comparison.methods)
     kinds = f"{counted(encoders, 'encoder')} × {counted(methods, 'method')}"
@@ -365,54 +402,55 @@ def _measured(comparison: Comparison) -> str:
     tested = f"{counted(classifiers, 'classifier')} ({kinds}) {'was' if classifiers == 1 else 'were'} tested on"
     blocks = {comparison.design_name(block.design): block for block in comparison.blocks}
     if len({tuple(group.label for group in block.measured) for block in comparison.blocks}) > 1:
-        return f"{tested} {listed([f'{name} tasks ({_task_sets(of.measured)})' for name, of in blocks.items()])}."
+        designs = [f"{name} tasks ({_format_task_sets(block.measured)})" for name, block in blocks.items()]
+        return f"{tested} {listed(designs)}."
     each = " each" if len(blocks) > 1 else ""
     measured = [group for block in comparison.blocks for group in block.measured]
-    return f"{tested} {listed(list(blocks))} tasks: {_task_sets(measured)}{each}."
+    return f"{tested} {listed(list(blocks))} tasks: {_format_task_sets(measured)}{each}."
 
 
-def _task_sets(groups: Sequence[Group]) -> str:
-    """E.g. `600 random tasks and 600 fewstab tasks`, or the range where the numbers differ."""
+def _format_task_sets(groups: Sequence[Group]) -> str:
+    """Write e.g. `600 random tasks and 600 fewstab tasks`, or the range if the numbers differ."""
     sizes: dict[str, set[int]] = {}
     for group in groups:
         sizes.setdefault(group.label, set()).add(group.tasks)
     ordered = sorted(sizes, key=lambda label: (label not in REFERENCES, label))
-    return listed([f"{_range(sizes[name])} {_sampler_words(name)}" for name in ordered])
+    return listed([f"{_format_range(sizes[name])} {_format_sampler(name)}" for name in ordered])
 
 
-def _sampler_words(label: str) -> str:
+def _format_sampler(label: str) -> str:
     return "tasks of an unknown sampler" if label == UNKNOWN else f"{label} tasks"
 
 
-def _range(numbers: set[int]) -> str:
+def _format_range(numbers: set[int]) -> str:
     low, high = min(numbers), max(numbers)
     return f"{low:,}" if low == high else f"{low:,} to {high:,}"
 
 
 def interval_sentences(comparison: Comparison) -> list[str]:
-    """Say on which tasks the first interval could not be given, and why: one sentence per reason.
+    """State for which tasks the first interval could not be given, and why: one statement per reason.
 
     Args:
-        comparison: whose intervals are told
+        comparison: comparison whose intervals are reported
 
     Returns:
-        The sentences; none where the first interval is everywhere.
+        The statements; empty if the first interval is available everywhere.
     """
-    wanted = comparison.covers[0]
+    first = comparison.covers[0]
     measured = [(block, group) for block in comparison.blocks for group in block.measured]
     sets: dict[str, list[str]] = {}
     for block, group in measured:
-        refused = [row.intervals[comparison.metric][wanted].refused for row in group.rows]
+        refused = [row.intervals[comparison.metric][first].refused for row in group.rows]
         if refused and refused[0] is not None and all(refused):
             reason = refused[0].partition(";")[0].removeprefix(f"{group.label}: ")  # details are on the page
             sets.setdefault(reason, []).append(f"{group.label} ({comparison.design_name(block.design)})")
     others = [name for name in comparison.covers[1:] if name not in comparison.refused]
-    instead = f"; the {others[0]} interval stands in its place" if others else ""
-    if others and others[0] == "sampler":
-        instead += f", and is about these {nouns(comparison.medium)} only"
-    everywhere = len(sets) == 1 and wanted in comparison.refused
+    instead = f" The {others[0]} interval is used instead" if others else ""
+    if others:
+        instead += f"; it is {_these_only(comparison.medium)}." if others[0] == "sampler" else "."
+    everywhere = len(sets) == 1 and first in comparison.refused
     return [
-        f"No {wanted} interval{'' if everywhere else f' on {listed(labels, 3)} tasks'}: {reason}{instead}."
+        f"There is no {first} interval{'' if everywhere else f' for {listed(labels, 3)} tasks'}: {reason}.{instead}"
         for reason, labels in sets.items()
     ]
 
@@ -424,102 +462,107 @@ def axis_sentence(
     context: str = "context",
     would_tell: Needed | None = None,
 ) -> str:
-    """What an axis shows, in one or two sentences.
+    """State what an axis shows, in one or two sentences.
 
     Args:
-        axis: with all but its verdict
-        metric: that the statement is by
+        axis: axis with everything but its verdict
+        metric: metric of the statement
         medium: what the items are
-        context: what contexts are called
-        would_tell: what would settle it if nothing is conclusive
+        context: name of the contexts
+        would_tell: what would settle the question if nothing is conclusive
     """
     if axis.reference is None:
         chance = f"; guessing gives {percent(axis.chance['acc'])}%" if "acc" in axis.chance else ""
         accuracy = axis.estimates["accuracy"]
         return (
-            f"On random tasks of {axis.way} ways and {counted(axis.shot, 'shot')}: {_in_percent(accuracy['acc'])} "
-            f"accuracy, {_in_percent(accuracy['wacc'])} on the worst class{chance}."
+            f"On {axis.way}-way {axis.shot}-shot random tasks, its accuracy is {_format_percent(accuracy['acc'])} on "
+            f"average and {_format_percent(accuracy['wacc'])} on the worst class of a task{chance}."
         )
-    where = _TASKS.get(axis.name, f"{axis.name} tasks")
+    tasks = _TASKS.get(axis.name, f"{axis.name} tasks")
     lost, share = axis.lost(metric), axis.estimates["skill_lost"][metric]
     if not share.has_mean:
-        return f"It is at chance on {axis.reference.sampler} tasks, and has nothing to lose on {where}."
-    beyond = "beyond a placebo" if "excess" in axis.estimates else f"against {axis.reference.sampler} tasks"
-    leans = _LEANS.get(axis.axis, "").format(context=context.replace("_", " ")) if axis.is_shuffled else ""
-    about = f" (sampler interval, about these {nouns(medium)} only)" if lost.covers == "sampler" else ""
+        return f"It is at chance on {axis.reference.sampler} tasks, so it has no skill to lose on {tasks}."
+    has_placebo = "excess" in axis.estimates
+    compared = _compared_with(axis.reference.sampler, has_placebo)
+    shortcut = _RELIED_ON.get(axis.axis, "").format(context=context.replace("_", " ")) if axis.is_shuffled else ""
+    scope = f" (sampler interval, {_these_only(medium)})" if lost.covers == "sampler" else ""
+    skill = f"of its {_METRICS[metric]} above chance"
     if axis.conclusion == "+":
-        first = f"It leans on {leans}: on" if leans else "On"
-        return (
-            f"{first} {where} it loses {_in_percent(share)} of its {_METRICS[metric]} above chance {beyond}, "
-            f"{_in_points(lost)}{about}."
-        )
+        start = f"It relies on {shortcut}: on" if shortcut else "On"
+        points = _format_points(lost)
+        return f"{start} {tasks}, it loses {_format_percent(share)} {skill} ({points}){compared}{scope}."
     if axis.conclusion == "-":
-        return f"On {where} it does better, not worse: by {_in_points(lost.negated())} {beyond}{about}."
-    what = f"leans on {leans}" if leans else f"loses anything on {where}"
+        gain = _format_points(lost.negated())
+        compared = " beyond the gain on a placebo" if has_placebo else compared
+        return f"On {tasks}, it does better, not worse: it gains {gain}{compared}{scope}."
+    question = f"whether it relies on {shortcut}" if shortcut else f"whether it loses any {_METRICS[metric]} on {tasks}"
     if math.isnan(lost.low + lost.high):
-        return f"The data does not show whether it {what}: {lost.refused}."
-    between = f"between {percent(lost.low)} and {percent(lost.high)} points {beyond}"
-    if lost.low > 0 or lost.high < 0:  # by itself
-        corrected = "after Holm's correction for all losses of the comparison"
-        return f"The data does not show whether it {what} {corrected}; by itself, the loss is {between}{about}."
+        return f"The data does not show {question}: {lost.refused}."
+    loss = f"the loss is between {percent(lost.low)} and {percent(lost.high)} points{compared}{scope}"
+    if lost.low > 0 or lost.high < 0:  # conclusive only without the correction
+        corrected = "After Holm's correction for all losses of the comparison"
+        return f"{corrected}, the data does not show {question}. Without the correction, {loss}."
     if _loses_little(axis):
-        most = f"{percent(max(axis.at_most or 0.0, 0.0))}% of its {_METRICS[metric]} above chance"
-        return f"On {where} it loses at most {most} {beyond}{about}."
-    settled = _if_it_is_so(would_tell if lost.mean > 0 else None, medium, lost.covers)
-    return f"The data does not show whether it {what}: the loss is {between}{settled}{about}."
+        most = f"{percent(max(axis.at_most or 0.0, 0.0))}% {skill}"
+        return f"On {tasks}, it loses at most {most}{compared}{scope}."
+    settled = _settling_sentence(would_tell if lost.mean > 0 else None, medium, lost.covers)
+    return f"The data does not show {question}: {loss}.{settled}"
 
 
 def card_sentences(card: Card) -> list[str]:
-    """What was measured and what came out, in at most five sentences."""
-    tasks = sum(one.tasks.tasks for one in card.axes)
-    others = len(card.axes[0].baselines) if card.axes else 0
-    beside = f", beside {counted(others, 'baseline classifier')}" if others else ""
+    """Report what was measured and found on a card, in at most five statements."""
+    tasks = sum(axis.tasks.tasks for axis in card.axes)
+    baselines = len(card.axes[0].baselines) if card.axes else 0
+    together = f", together with {counted(baselines, 'baseline classifier')}" if baselines else ""
     data = card.name or "the data"
-    told = [f"{card.title} was tested on {data}: {counted(tasks, 'task')} on {_axis_names(card.axes)}{beside}."]
-    usual = max((one for one in card.axes if one.reference is None), key=lambda one: one.shot == 5, default=None)
+    sentences = [f"{card.title} was tested on {data}: {counted(tasks, 'task')} on {_axis_names(card.axes)}{together}."]
+    random_axes = (axis for axis in card.axes if axis.reference is None)
+    usual = max(random_axes, key=lambda axis: axis.shot == 5, default=None)
     if usual is not None:
-        told.append(f"{usual.verdict} It ranks {usual.rank['accuracy']} classifiers.")
-    losing = [one for one in card.stresses if one.conclusion == "+"]
-    share = {one.name: one.estimates["skill_lost"][card.metric] for one in losing}
-    losing.sort(key=lambda one: -share[one.name].mean)
-    by = f"{level(card.level)} {_card_covers(card)}"
+        sentences.append(f"{usual.verdict} Its rank is {usual.rank['accuracy']} classifiers.")
+    losing = [axis for axis in card.stresses if axis.conclusion == "+"]
+    share = {axis.name: axis.estimates["skill_lost"][card.metric] for axis in losing}
+    losing.sort(key=lambda axis: -share[axis.name].mean)
+    basis = f"({level(card.level)} {_card_intervals(card)})"
     if losing:
-        shares = [f"{one.name} ({_in_percent(share[one.name])})" for one in losing]
-        told.append(f"It conclusively loses accuracy above chance on {listed(shares)} ({by}).")
-    clear = [one for one in card.stresses if one.conclusion == "-"]
-    unclear = [one.name for one in card.stresses if one.conclusion == "0" and not _loses_little(one)]
-    little = [one.name for one in card.stresses if one.conclusion == "0" and _loses_little(one)]
+        shares = [f"{axis.name} ({_format_percent(share[axis.name])})" for axis in losing]
+        sentences.append(f"It conclusively loses accuracy above chance on {listed(shares)} {basis}.")
+    gaining = [axis for axis in card.stresses if axis.conclusion == "-"]
+    unclear = [axis.name for axis in card.stresses if axis.conclusion == "0" and not _loses_little(axis)]
+    little = [axis.name for axis in card.stresses if axis.conclusion == "0" and _loses_little(axis)]
     if little:
-        told.append(f"It loses at most {LITTLE:g}% of its accuracy above chance on {listed(little)} ({by}).")
+        sentences.append(f"It loses at most {LITTLE:g}% of its accuracy above chance on {listed(little)} {basis}.")
     if unclear:
-        told.append(f"The data does not show whether anything is lost on {listed(unclear)} ({by}).")
-    if clear:
-        told.append(f"It does better, not worse, on {listed([one.name for one in clear])} ({by}).")
+        sentences.append(
+            f"The data does not show whether it loses any {_METRICS[card.metric]} on {listed(unclear)} {basis}."
+        )
+    if gaining:
+        sentences.append(f"It does better, not worse, on {listed([axis.name for axis in gaining])} {basis}.")
     if card.missing:
-        told.append(f"Not measured: {listed([one.name for one in card.missing])}; the reasons are below.")
-    return told[:5]
+        sentences.append(f"Not measured, for the reasons below: {listed([axis.name for axis in card.missing])}.")
+    return sentences[:5]
 
 
 def _loses_little(axis: CardAxis) -> bool:
-    """Return whether little is lost at most."""
+    """Return whether the upper bound of the loss is small."""
     return axis.at_most is not None and axis.at_most <= LITTLE
 
 
 def _axis_names(axes: Sequence[CardAxis]) -> str:
-    return listed([one.name for one in axes]) if axes else "no axis"
+    return listed([axis.name for axis in axes]) if axes else "no axis"
 
 
-def _card_covers(card: Card) -> str:
-    """The intervals that the statements are by: where some could not be given, of several kinds."""
-    kinds = dict.fromkeys(one.lost(card.metric).covers for one in card.stresses)
-    about = f", {'' if len(kinds) == 1 else 'the former '}about these {nouns(card.medium)} only"
+def _card_intervals(card: Card) -> str:
+    """Name the intervals that the statements are based on: of several kinds if some could not be given."""
+    kinds = dict.fromkeys(axis.lost(card.metric).covers for axis in card.stresses)
+    scope = f", {'' if len(kinds) == 1 else 'the former '}{_these_only(card.medium)}"
     ordered = sorted(kinds, key=lambda name: name != "sampler") or [card.covers]
-    return f"{listed(ordered)} intervals{about if 'sampler' in kinds else ''}"
+    return f"{listed(ordered)} intervals{scope if 'sampler' in kinds else ''}"
 
 
-def _in_percent(number: Interval) -> str:
+def _format_percent(number: Interval) -> str:
     return f"{percent(number.mean)}% {bounds(number)}"
 
 
-def _in_points(number: Interval) -> str:
+def _format_points(number: Interval) -> str:
     return f"{percent(number.mean)} points {bounds(number)}"

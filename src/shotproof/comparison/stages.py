@@ -1,4 +1,4 @@
-"""What is lost at each stage of a network: one curve per encoder, method, design and task set."""
+"""Loss at each stage of a network: one curve per encoder, method, design and task set."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ STAGE = "stage"
 
 @dataclass(frozen=True)
 class StageCurve:
-    """What a method loses on the features of each stage of an encoder's network, in points.
+    """Loss of a method on the features of each stage of an encoder's network, in points.
 
-    encoder: its spelling without a stage
-    reference, label: the task set that `label` is measured against, and the set
-    gaps: by stage, the first one first: the reference's accuracy minus the set's
+    encoder: spelling of the encoder without the stage
+    reference, label: labels of the reference and of the task set
+    gaps: accuracy on the reference minus that on the task set, by stage in ascending order
     """
 
     encoder: str
@@ -33,18 +33,18 @@ class StageCurve:
 
 
 def stage_curves(comparison: Comparison, metric: str | None = None) -> list[StageCurve]:
-    """The gap over the stages of networks, for every method, number of shots and task set.
+    """Collect the gap over the stages of networks, for every method, number of shots and task set.
 
     Args:
-        comparison: of classifiers on features of several stages, such as `lite0(stage=3)`
-        metric: `acc` or `wacc`; None: that of the comparison
+        comparison: comparison of classifiers on features of several stages, such as `lite0(stage=3)`
+        metric: `acc` or `wacc`; None for that of the comparison
 
     Returns:
-        One curve per encoder, method, design and task set that is measured against another; those with a single stage
-        are left out.
+        One curve per encoder, method, design and task set that has a reference; curves with a single stage are left
+        out.
 
     Raises:
-        UnknownName: there is no such metric.
+        UnknownName: if there is no such metric.
 
     Example:
         >>> import shotproof as sp
@@ -63,32 +63,32 @@ def stage_curves(comparison: Comparison, metric: str | None = None) -> list[Stag
     """
     if metric is not None and metric not in METRICS:
         raise UnknownName("metric", metric, METRICS)
-    chosen: Metric = comparison.metric if metric is None else metric
-    found: dict[tuple[str, str, Design, str, str], dict[int, Interval]] = {}
-    for row in comparison.rows("gap", chosen):
-        place = stage_of(row.classifier.encoder)
-        if place is not None:
-            encoder, stage = place
+    by_metric: Metric = comparison.metric if metric is None else metric
+    gaps_by_curve: dict[tuple[str, str, Design, str, str], dict[int, Interval]] = {}
+    for row in comparison.rows("gap", by_metric):
+        split = stage_of(row.classifier.encoder)
+        if split is not None:
+            encoder, stage = split
             key = (encoder, row.classifier.method, row.design, str(row.reference), row.tasks)
-            found.setdefault(key, {})[stage] = row.interval
-    return [StageCurve(*key, dict(sorted(gaps.items()))) for key, gaps in found.items() if len(gaps) > 1]
+            gaps_by_curve.setdefault(key, {})[stage] = row.interval
+    return [StageCurve(*key, dict(sorted(gaps.items()))) for key, gaps in gaps_by_curve.items() if len(gaps) > 1]
 
 
 def stage_of(encoder: str) -> tuple[str, int] | None:
-    """An encoder's spelling without its stage, and the stage; None where it has none.
+    """Split the spelling of an encoder into the spelling without its stage and the stage; None if it has no stage.
 
     Example:
         >>> stage_of("lite0(stage=3) > center")
         ('lite0 > center', 3)
         >>> stage_of("lite0")
     """
-    spelled, separator, transforms = encoder.partition(TRANSFORMED)
+    spelling, separator, transforms = encoder.partition(TRANSFORMED)
     try:
-        name, argument, options = parse_spelling(spelled)
-    except InputError:  # a name of somebody's own
+        name, argument, options = parse_spelling(spelling)
+    except InputError:  # a custom name
         return None
     stage = options.pop(STAGE, None)
     if type(stage) is not int:
         return None
-    whole = name if argument is None else f"{name}:{argument}"
-    return f"{write_call(whole, options)}{separator}{transforms}", stage
+    full_name = name if argument is None else f"{name}:{argument}"
+    return f"{write_call(full_name, options)}{separator}{transforms}", stage

@@ -1,19 +1,20 @@
-"""What a comparison shows, decided by rules: who loses something, who can be told apart, and what nobody can tell.
+"""Rules that decide what a comparison shows: who loses accuracy, who can be ranked, and what stays inconclusive.
 
 For each task set that is measured against a reference, under the first interval that can be given:
 
-1. A classifier whose accuracy on the reference is not conclusively above chance has nothing to lose, and takes no
-   further part.
-2. Of the others, a classifier loses something if the excess over the placebo, or without a placebo the gap, is
-   conclusively above zero, after Holm's correction for all losses of the comparison (`conclusions`). Only with a
-   placebo, and with words shuffled to tell what chance would lose, is that called leaning on attributes or contexts.
+1. A classifier whose accuracy on the reference is not conclusively above chance has no skill to lose, and is left out
+   of the other rules.
+2. Any other classifier loses accuracy if the excess over the placebo, or without a placebo the gap, is conclusively
+   above zero, after Holm's correction for all losses of the comparison (`conclusions`). Such a loss is called reliance
+   on attributes or contexts only if there is a placebo, and if these were shuffled to estimate what chance would lose.
 3. Classifiers are compared by the share of their skill that they lose, again after Holm's correction for all pairs of
-   the comparison. Those that lose most are the one with the largest share and all that no pair tells from it, those
-   that lose least likewise. They are named as most and least only if no classifier is in both groups and all that
-   lose most do lose something; else one that loses something is named with all that lose conclusively less, and if
-   there is none, that no two can be told apart.
-4. If nothing is conclusive, the most that is lost, corrected likewise: if that is little, it is a finding. Otherwise
-   how many more tasks, or how much more data, would settle it, if what is seen is a loss.
+   the comparison. Those that lose most are the one with the largest share and all that no pair distinguishes from it;
+   likewise those that lose least. They are reported as most and least only if no classifier is in both groups and all
+   that lose most do lose accuracy. Otherwise one that loses accuracy is reported with all that lose conclusively less;
+   if there is none, the classifiers are not ranked.
+4. If nothing is conclusive, the upper bound of the loss, corrected likewise, is reported: if it is small, that is a
+   finding. Otherwise the report states how many more tasks, or how much more data, would settle the question, provided
+   that the estimate is a loss.
 """
 
 from __future__ import annotations
@@ -30,24 +31,24 @@ from shotproof.results.evaluated import Classifier, Metric
 from shotproof.stats.block import NOTHING_TO_LOSE, Block, Loss
 from shotproof.stats.intervals import Covers, Interval, Needed, needed
 
-LITTLE = 5.0  # percent of the skill: that at most so much is lost is a finding
-CEILING = 98.0  # an accuracy above it leaves so few errors that every interval is too narrow
+LITTLE = 5.0  # percent of the skill; a loss of at most this much is a finding
+CEILING = 98.0  # a higher accuracy leaves so few errors that every interval is too narrow
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a comparison shows of one task set against its reference; classifiers from the largest share lost down.
+    """Findings on one task set against its reference; classifiers are ordered from the largest share lost down.
 
-    covers: the interval that it is by
-    losing, gaining, unclear: those with skill, by whether they conclusively lose or gain, or neither
-    at_chance: those without skill on the reference
-    at_ceiling: those that are near 100% on the reference
-    most, least: those that lose the largest and the smallest share of their skill, where the groups can be told apart
-    more, than: else a classifier that loses more than these; None where no two can be told apart
-    needed: what would tell, for the classifier nearest to a conclusion of those that seem to lose something; None if
-        something is conclusive
-    at_most: what each classifier loses at most, in percent of its skill, corrected for all losses of the comparison;
-        NaN if there is no such bound
+    covers: name of the interval that the verdict is based on
+    losing, gaining, unclear: classifiers with skill, by whether they conclusively lose, gain, or neither
+    at_chance: classifiers without skill on the reference
+    at_ceiling: classifiers near 100% on the reference
+    most, least: classifiers that lose the largest and the smallest share of their skill, if the two groups are distinct
+    more, than: otherwise, a classifier that loses more than these; None if no two can be distinguished
+    needed: tasks or data that would settle the question, for the classifier nearest to a conclusion among those that
+        seem to lose accuracy; None if something is conclusive
+    at_most: upper bound of what each classifier loses, in percent of its skill, corrected for all losses of the
+        comparison; NaN if there is no such bound
     """
 
     block: Block
@@ -68,33 +69,33 @@ class Verdict:
 
     @property
     def focus(self) -> Classifier | None:
-        """The classifier that readers are told about first: of those that lose, the most accurate on the tasks."""
+        """Return the classifier to report first: of those that lose accuracy, the most accurate on the tasks."""
         means = {row.classifier: row.means[self.metric] for row in self.block.group(self.loss.label).rows}
-        return max(self.losing, key=lambda one: means[one], default=None)
+        return max(self.losing, key=lambda classifier: means[classifier], default=None)
 
     @property
     def share_lost(self) -> float:
-        """The share of skill that the classifier in focus loses, in percent; 0 if there is none."""
+        """Return the share of skill that the classifier in focus loses, in percent; 0 if there is none."""
         row = None if self.focus is None else self.loss.skill.row(self.focus)
         return 0.0 if row is None else row.intervals[self.metric][self.covers].mean
 
     @property
     def most_lost(self) -> float:
-        """The most that any classifier loses, in percent of its skill; NaN if one has no bound."""
+        """Return the largest upper bound of any classifier, in percent of its skill; NaN if one has no bound."""
         return float(np.max(list(self.at_most.values()), initial=-math.inf))
 
     @property
     def leans(self) -> bool:
-        """Return whether what is lost may be called leaning on what the tasks stress."""
+        """Return whether a loss may be called reliance on what the tasks stress."""
         return self.loss.excess is not None and self.loss.is_shuffled
 
 
 def verdicts(comparison: Comparison, metric: Metric | None = None) -> Iterator[Verdict]:
-    """Give the verdict on each task set with a reference, by the first interval that some classifier can be given.
+    """Judge each task set that has a reference, by the first interval that is available for any classifier.
 
     Args:
-        comparison: what was measured
-        metric: what the verdicts are by; None is the comparison's
+        comparison: measured results
+        metric: metric to judge by; None for the comparison's own
     """
     losses = [(block, loss) for block in comparison.blocks for loss in block.losses]
     corrected = 1 - (1 - comparison.level) / max(sum(len(loss.gap.rows) for _, loss in losses), 1)
@@ -103,54 +104,74 @@ def verdicts(comparison: Comparison, metric: Metric | None = None) -> Iterator[V
 
 
 def _verdict(block: Block, loss: Loss, covers: Sequence[Covers], metric: Metric, corrected: float) -> Verdict:
-    given = [
+    available = [
         name for name in covers if any(not row.intervals[metric][name].refused for row in loss.lost.rows)
-    ]  # without any, all is unclear
-    chosen = given[0] if given else covers[0]
-    concluded = loss.concluded[metric, chosen]
-    shares = {row.classifier: row.intervals[metric][chosen] for row in loss.skill.rows}
-    at_chance = [one for one, share in shares.items() if (share.refused or "").startswith(NOTHING_TO_LOSE)]
-    known = sorted((one for one in shares if one not in at_chance), key=lambda one: -shares[one].mean)
+    ]  # if there is none, everything is unclear
+    interval = available[0] if available else covers[0]
+    concluded = loss.concluded[metric, interval]
+    shares = {row.classifier: row.intervals[metric][interval] for row in loss.skill.rows}
+    at_chance = [
+        classifier for classifier, share in shares.items() if (share.refused or "").startswith(NOTHING_TO_LOSE)
+    ]
+    with_skill = sorted(
+        (classifier for classifier in shares if classifier not in at_chance),
+        key=lambda classifier: -shares[classifier].mean,
+    )
     reference = {row.classifier: row.means["acc"] for row in block.group(loss.reference).rows}
-    by_sign = {sign: tuple(one for one in known if concluded[one].conclusion == sign) for sign in ("+", "-", "0")}
+    by_sign = {
+        sign: tuple(classifier for classifier in with_skill if concluded[classifier].conclusion == sign)
+        for sign in ("+", "-", "0")
+    }
     conclusive = bool(by_sign["+"] or by_sign["-"])
     return Verdict(
         block,
         loss,
         metric,
-        chosen,
+        interval,
         by_sign["+"],
         by_sign["-"],
         by_sign["0"],
         tuple(at_chance),
-        tuple(one for one in known if reference[one] >= CEILING),
-        **_order(loss, metric, chosen, known, by_sign["+"]),
-        needed=None if conclusive else _nearest([concluded[one].interval for one in known], loss.gap.tasks),
-        at_most={one: shares[one].estimate.interval(level=corrected).high for one in known},
+        tuple(classifier for classifier in with_skill if reference[classifier] >= CEILING),
+        **_rank_losses(loss, metric, interval, with_skill, by_sign["+"]),
+        needed=None
+        if conclusive
+        else _least_needed([concluded[classifier].interval for classifier in with_skill], loss.gap.tasks),
+        at_most={classifier: shares[classifier].estimate.interval(level=corrected).high for classifier in with_skill},
     )
 
 
-def _order(
-    loss: Loss, metric: Metric, covers: Covers, known: Sequence[Classifier], losing: Sequence[Classifier]
+def _rank_losses(
+    loss: Loss, metric: Metric, covers: Covers, ordered: Sequence[Classifier], losing: Sequence[Classifier]
 ) -> dict[str, Any]:
-    """Who loses most and least, by conclusive pairs of the share of skill; `known` from the largest share down."""
+    """Find who loses most and least, by conclusive pairs of the share of skill.
+
+    Args:
+        loss: the loss to rank by
+        metric, covers: metric and interval of the pairs
+        ordered: classifiers with skill, from the largest share lost down
+        losing: classifiers that conclusively lose accuracy
+
+    Returns:
+        The fields `most` and `least`, or `more` and `than`, of the verdict; empty if no pair is conclusive.
+    """
     signs = loss.skill.signs(metric, covers)
-    below = {a: tuple(b for b in known if signs.get((a, b)) == "+") for a in known}
-    ahead = [one for one in losing if below[one]]
+    below = {a: tuple(b for b in ordered if signs.get((a, b)) == "+") for a in ordered}
+    ahead = [classifier for classifier in losing if below[classifier]]
     if not ahead:
         return {}
-    most = tuple(one for one in known if one not in below[known[0]])
-    least = tuple(one for one in known if known[-1] not in below[one])
+    most = tuple(classifier for classifier in ordered if classifier not in below[ordered[0]])
+    least = tuple(classifier for classifier in ordered if ordered[-1] not in below[classifier])
     if not set(most) & set(least) and set(most) <= set(losing):
         return {"most": most, "least": least}
-    more = max(ahead, key=lambda one: len(below[one]))
+    more = max(ahead, key=lambda classifier: len(below[classifier]))
     return {"more": more, "than": below[more]}
 
 
-def _nearest(losses: Sequence[Interval], tasks: int) -> Needed | None:
-    """Return what takes least to settle a loss: few tasks before little data; None of what does not seem to be lost."""
+def _least_needed(losses: Sequence[Interval], tasks: int) -> Needed | None:
+    """Return the least effort that would settle a loss: few tasks before little data; None if none seems to be lost."""
     return min(
-        (would for one in losses if one.mean > 0 and (would := needed(one, tasks)) is not None),
-        key=lambda one: (one.tasks is None, one.tasks or 0, one.data is None, one.data or 0),
+        (required for loss in losses if loss.mean > 0 and (required := needed(loss, tasks)) is not None),
+        key=lambda required: (required.tasks is None, required.tasks or 0, required.data is None, required.data or 0),
         default=None,
     )
