@@ -90,7 +90,7 @@ def test_sizes_are_those_of_the_papers(
     spelling: str, parameters: int, map_shape: tuple[int, int, int], dim: int
 ) -> None:
     network = built(spelling, side=84)
-    assert sum(each.numel() for each in network.parameters()) == parameters
+    assert sum(parameter.numel() for parameter in network.parameters()) == parameters
     assert (network.map_shape, network.dim) == (map_shape, dim)
 
 

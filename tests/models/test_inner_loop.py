@@ -111,7 +111,7 @@ def test_gradients_to_the_start_are_those_of_autograd_and_of_finite_differences(
                 for _ in range(2):
                     loss = functional.cross_entropy(viewed.call(weights, support), labels)
                     slopes = torch.autograd.grad(loss, [*weights.values()], create_graph=not first_order)
-                    weights = {name: weights[name] - 0.5 * each for name, each in zip(weights, slopes, strict=True)}
+                    weights = {name: weights[name] - 0.5 * slope for name, slope in zip(weights, slopes, strict=True)}
                 scores.append(viewed.call(weights, query))
         batched = scores_after(net, "", 2, 0.5, first_order=first_order, batch_norm=statistics, at_once=True)
         found[first_order] = outer_gradient(net, batched)

@@ -1,1 +1,1 @@
-"""Networks that are trained for few shots: backbones, what training minimizes, and models as files."""
+"""Few-shot networks: backbones, training objectives and model files."""

@@ -1,4 +1,4 @@
-"""The contract of a backbone, a network from an item to a map and a vector, and the registered ones."""
+"""Interface of backbones, networks that map an item to a feature map and a vector, and their registry."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Shape = tuple[int, int, int]
 
 
 class BackboneNetwork(nn.Module, ABC):
-    """A network from items [b, channels, height, width] to maps [b, d, h, w] and vectors [b, dim].
+    """Network that maps items [b, channels, height, width] to maps [b, d, h, w] and vectors [b, dim].
 
     input_shape: channels, height and width of an item
     map_shape: channels, height and width of its last map
-    dim: the length of its vector
-    steps_together: whether a GPU takes gradient steps of several tasks through it at a time, in bfloat16. Under `vmap`
-        PyTorch cannot differentiate residual networks so: their steps are taken task by task, and in float32 where
-        they are differentiated in turn
+    dim: length of its vector
+    steps_together: whether a GPU takes the gradient steps of several tasks at once with `vmap`, in bfloat16. PyTorch
+        cannot differentiate residual networks this way: they take their steps task by task, and in float32 if the
+        steps themselves are differentiated
     """
 
     input_shape: Shape
@@ -36,31 +36,31 @@ class BackboneNetwork(nn.Module, ABC):
 
     @abstractmethod
     def stages(self, items: Tensor) -> list[Tensor]:
-        """The map after each stage, the last of which is `maps`."""
+        """Compute the map after each stage; the last one is `maps`."""
 
     def maps(self, items: Tensor) -> Tensor:
-        """The last map, [b, d, h, w]."""
+        """Compute the last map, [b, d, h, w]."""
         return self.stages(items)[-1]
 
     def pool(self, maps: Tensor) -> Tensor:
-        """Maps to vectors, [b, dim]: the mean over locations, unless a backbone has another way."""
+        """Pool maps to vectors, [b, dim]: the mean over locations, unless the backbone overrides it."""
         return maps.mean(dim=(2, 3))
 
     def vectors(self, items: Tensor) -> Tensor:
-        """The vector of each item, [b, dim]."""
+        """Compute the vector of each item, [b, dim]."""
         return self.pool(self.maps(items))
 
     def forward(self, items: Tensor) -> Tensor:
-        """The vectors."""
+        """Compute the vectors."""
         return self.vectors(items)
 
     def settle(self, input_shape: Shape) -> None:
-        """Note the shapes that items of this shape lead to, without computing anything."""
+        """Set the shapes that result from this input shape, using meta tensors only."""
         self.input_shape = input_shape
-        abstract = {name: each.to("meta") for name, each in (*self.named_parameters(), *self.named_buffers())}
+        meta_tensors = {name: tensor.to("meta") for name, tensor in (*self.named_parameters(), *self.named_buffers())}
         training = self.training
         self.eval()
-        weights = {f"of.{name}": each for name, each in abstract.items()}
+        weights = {f"backbone.{name}": tensor for name, tensor in meta_tensors.items()}
         maps, vectors = functional_call(_MapsAndVectors(self), weights, torch.empty(1, *input_shape, device="meta"))
         channels, height, width = maps.shape[1:]
         if not height or not width:
@@ -71,26 +71,26 @@ class BackboneNetwork(nn.Module, ABC):
 
 
 def outputs_of(modules: Iterable[nn.Module], maps: Tensor) -> list[Tensor]:
-    """The output of each module, which sees that of the one before, the first one `maps`."""
+    """Chain the modules and return the output of each; the first one sees `maps`."""
     return [maps := module(maps) for module in modules]
 
 
 class _MapsAndVectors(nn.Module):
-    """A backbone seen by its maps and vectors: `functional_call` calls `forward` only."""
+    """Wrapper that returns maps and vectors, because `functional_call` calls only `forward`."""
 
-    def __init__(self, of: BackboneNetwork) -> None:
+    def __init__(self, backbone: BackboneNetwork) -> None:
         super().__init__()
-        self.of = of
+        self.backbone = backbone
 
     def forward(self, items: Tensor) -> tuple[Tensor, Tensor]:
-        return self.of.maps(items), self.of.vectors(items)
+        return self.backbone.maps(items), self.backbone.vectors(items)
 
 
 class Backbone(Component, ABC):
-    """Options that decide which network is built; a subclass is a frozen dataclass of them.
+    """Options that decide which network is built; subclasses are frozen dataclasses.
 
-    pretrained: its weights come from elsewhere, so that it has its own preprocessing and takes images alone
-    pretrained_on: the list of classes that these were trained on, `imagenet`, if it is known
+    pretrained: its weights come from elsewhere, so it has its own preprocessing and takes only images
+    pretrained_on: name of the class list these weights were trained on (`imagenet`), if known
     """
 
     kind: ClassVar[str] = "backbone"
@@ -99,25 +99,25 @@ class Backbone(Component, ABC):
 
     @abstractmethod
     def network(self, channels: int) -> BackboneNetwork:
-        """The network for items of so many channels, its weights drawn from PyTorch's global generator."""
+        """Build the network for this many input channels, with weights drawn from PyTorch's global generator."""
 
     def architecture(self, network: BackboneNetwork) -> Mapping[str, Any]:
-        """Plain values by which `blank` builds a network without its original weights, if the options do not do."""
+        """Return plain values from which `blank` rebuilds the network, if the options do not suffice."""
         return {}
 
     def blank(self, channels: int, architecture: Mapping[str, Any]) -> BackboneNetwork:
-        """The network whose weights will be replaced by those of a model's file."""
+        """Build the network without its original weights; a model file replaces them."""
         return self.network(channels)
 
     def build(self, shape: Shape, architecture: Mapping[str, Any] | None = None) -> BackboneNetwork:
-        """The network for items of this shape (channels, height, width), with all its shapes known.
+        """Build the network for items of this shape (channels, height, width) and infer its output shapes.
 
         Args:
-            shape: of items
-            architecture: what a model's file tells of it, where its weights will come from that file
+            shape: shape of an item
+            architecture: values from a model file, if the weights will be loaded from that file
 
         Raises:
-            InputError: such items cannot be its input.
+            InputError: the network cannot take such items.
 
         Example:
             >>> from shotproof.models.backbone import backbones
@@ -125,25 +125,25 @@ class Backbone(Component, ABC):
             (64, 5, 5)
         """
         if self.pretrained and shape[0] != 3:
-            raise InputError(f"backbone '{self.name}' takes images, 3 channels, found {shape[0]}")
+            raise InputError(f"backbone '{self.name}' needs images with 3 channels, found {shape[0]}")
         try:
-            built = self.network(shape[0]) if architecture is None else self.blank(shape[0], architecture)
-            built.settle(shape)
+            network = self.network(shape[0]) if architecture is None else self.blank(shape[0], architecture)
+            network.settle(shape)
         except InputError:
             raise
-        except (RuntimeError, ValueError) as error:  # a pool with nothing left to see; positions of another size
+        except (RuntimeError, ValueError) as error:  # empty pooling windows, position embeddings of another size
             if is_want_of_memory(error):
                 raise
             raise InputError(f"backbone '{self.name}' cannot take items of {shape[1]} x {shape[2]}: {error}") from error
-        return built
+        return network
 
     def require_images(self, medium: Medium) -> None:
-        """Refuse what a pretrained network was never shown; for `preprocessing`."""
+        """Raise InputError unless the items are images; pretrained backbones call it in `preprocessing`."""
         if medium != "image":
-            raise InputError(f"backbone '{self.name}' takes images, the items are {medium}s")
+            raise InputError(f"backbone '{self.name}' needs images, but the items are {medium}s")
 
     def preprocessing(self, medium: Medium, size: int | None = None, seconds: float | None = None) -> Preprocessing:
-        """How its items are prepared, where images are of `size` pixels a side and sounds of so many seconds."""
+        """Return the preprocessing for images of `size` pixels a side, or sounds of this many seconds."""
         if medium == "sound":
             return SoundPreprocessing() if seconds is None else SoundPreprocessing(seconds=seconds)
         return ImagePreprocessing() if size is None else ImagePreprocessing.of_size(size)

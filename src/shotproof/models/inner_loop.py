@@ -1,4 +1,4 @@
-"""Gradient steps on the support within each task, batched over tasks, without a copy of the network per task."""
+"""MAML inner loop: gradient steps on the support set of each task, batched over tasks without copying the network."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BatchNorm = Literal["batch", "running"]
 
 @contextlib.contextmanager
 def stateless_batch_norm(network: nn.Module) -> Iterator[None]:
-    """Within it, batch norm in training mode leaves its running statistics alone, as `torch.func` demands.
+    """Keep batch norm in training mode from updating its running statistics, as `torch.func` requires.
 
     Example:
         >>> import torch
@@ -31,32 +31,32 @@ def stateless_batch_norm(network: nn.Module) -> Iterator[None]:
         >>> norm.running_mean.tolist(), int(norm.num_batches_tracked)
         ([0.0, 0.0], 0)
     """
-    kept = [one for one in network.modules() if isinstance(one, nn.modules.batchnorm._BatchNorm)]
-    tracked = [one.track_running_stats for one in kept]
-    for one in kept:
-        one.track_running_stats = False
+    norms = [norm for norm in network.modules() if isinstance(norm, nn.modules.batchnorm._BatchNorm)]
+    tracked = [norm.track_running_stats for norm in norms]
+    for norm in norms:
+        norm.track_running_stats = False
     try:
         yield
     finally:
-        for one, before in zip(kept, tracked, strict=True):
-            one.track_running_stats = before
+        for norm, was_tracked in zip(norms, tracked, strict=True):
+            norm.track_running_stats = was_tracked
 
 
 class Viewed(nn.Module):
-    """A network seen by its vectors, or by the logits of its head: `functional_call` calls `forward` only.
+    """Wrapper that returns the network's vectors, or its head's logits: `functional_call` calls only `forward`.
 
-    As in `FewShotNetwork`, the backbone computes in bfloat16 on a GPU; under `vmap` no memory format can be asked for.
+    As in `FewShotNetwork`, the backbone computes in bfloat16 on a GPU. Memory formats cannot be set under `vmap`.
     """
 
     def __init__(self, net: FewShotNetwork, logits: bool = False, precise: bool = False) -> None:
         super().__init__()
         self.net = net
         self.logits = logits
-        self.precise = precise  # float32 on a GPU too
+        self.precise = precise  # float32 on a GPU as well
 
     def forward(self, items: Tensor) -> Tensor:
-        """Items [n, channels, height, width] to vectors [n, dim] or logits [n, classes], as precise as the items."""
-        # Of the ways to compute attention, `vmap` knows this one.
+        """Map items [n, channels, height, width] to vectors [n, dim] or logits [n, classes] of the same dtype."""
+        # `vmap` supports only this attention implementation.
         attention = sdpa_kernel(SDPBackend.MATH)
         with attention, torch.autocast("cuda", torch.bfloat16, enabled=items.is_cuda and not self.precise):
             vectors = self.net.backbone.vectors(items)
@@ -64,40 +64,40 @@ class Viewed(nn.Module):
         return self.net.head(vectors) if self.logits else vectors
 
     def call(self, weights: Weights, items: Tensor) -> Tensor:
-        """The same with other weights, by their names in the network."""
-        called: Tensor = functional_call(self, {f"net.{name}": each for name, each in weights.items()}, (items,))
-        return called
+        """Compute the output with other weights, keyed by their names in the network."""
+        output: Tensor = functional_call(self, {f"net.{name}": weight for name, weight in weights.items()}, (items,))
+        return output
 
 
 @contextlib.contextmanager
 def normalized_by(net: nn.Module, how: BatchNorm, stepwise: bool = False) -> Iterator[None]:
-    """Within it, batch norm uses the statistics of each batch, or its running ones, and leaves the latter alone.
+    """Make batch norm use the statistics of each batch, or its running statistics, without updating the latter.
 
     Args:
-        net: whose batch norms
-        how: which statistics
-        stepwise: whether it is computed in steps that `vmap` takes and differentiates rightly. PyTorch's own batch norm
-            has no gradient there in bfloat16, on a GPU not even values; differentiated twice it leaves out how the
-            statistics of a batch depend on the input.
+        net: network that contains the batch norm layers
+        how: statistics to use
+        stepwise: whether to compute batch norm from elementary operations, which `vmap` differentiates correctly.
+            PyTorch's fused batch norm has no gradient under `vmap` in bfloat16, and on a GPU not even values. Its
+            second derivative ignores that the statistics of a batch depend on the input.
     """
-    norms = [one for one in net.modules() if isinstance(one, nn.modules.batchnorm._BatchNorm)]
-    before = [(one.__class__, one.training) for one in norms]
+    norms = [norm for norm in net.modules() if isinstance(norm, nn.modules.batchnorm._BatchNorm)]
+    originals = [(norm.__class__, norm.training) for norm in norms]
     try:
-        for one in norms:
-            one.training = how == "batch"
+        for norm in norms:
+            norm.training = how == "batch"
             if stepwise:
-                one.__class__ = _StepwiseBatchNorm
+                norm.__class__ = _ElementaryBatchNorm
         with stateless_batch_norm(net):
             yield
     finally:
-        for one, (kind, mode) in zip(norms, before, strict=True):
-            one.__class__, one.training = kind, mode
+        for norm, (kind, mode) in zip(norms, originals, strict=True):
+            norm.__class__, norm.training = kind, mode
 
 
-class _StepwiseBatchNorm(nn.modules.batchnorm._BatchNorm):
-    """Batch norm in steps that `vmap` differentiates rightly; its running statistics stay as they are.
+class _ElementaryBatchNorm(nn.modules.batchnorm._BatchNorm):
+    """Batch norm from elementary operations, which `vmap` differentiates correctly, with fixed running statistics.
 
-    A class that a module takes for a while, and no new `forward` of the module, which would be compiled anew each time.
+    It replaces the class of a module temporarily: replacing the module's `forward` would cause recompilation.
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -118,15 +118,15 @@ class _StepwiseBatchNorm(nn.modules.batchnorm._BatchNorm):
 
 
 def gradient_step(viewed: Viewed, rate: float, first_order: bool) -> Callable[[Weights, Tensor, Tensor], Weights]:
-    """A step of one task: w - rate * gradient of the mean cross-entropy of the support, for each of the weights.
+    """Build the gradient step of one task: w - rate * gradient of the mean cross-entropy on the support set.
 
     Args:
-        viewed: the network by its logits
-        rate: the learning rate
-        first_order: whether gradients are taken as constants, so that nothing is differentiated twice
+        viewed: network that returns logits
+        rate: learning rate
+        first_order: use the first-order approximation, which treats gradients as constants
 
     Returns:
-        A function of the weights, items [n, channels, height, width] and classes [n], which gives the next weights.
+        A function from weights, items [n, channels, height, width] and classes [n] to the updated weights.
     """
 
     def loss(weights: Weights, items: Tensor, classes: Tensor) -> Tensor:
@@ -135,8 +135,8 @@ def gradient_step(viewed: Viewed, rate: float, first_order: bool) -> Callable[[W
     def step(weights: Weights, items: Tensor, classes: Tensor) -> Weights:
         gradients = grad(loss)(weights, items, classes)
         if first_order:
-            gradients = {name: each.detach() for name, each in gradients.items()}
-        return {name: each - rate * gradients[name] for name, each in weights.items()}
+            gradients = {name: tensor.detach() for name, tensor in gradients.items()}
+        return {name: tensor - rate * gradients[name] for name, tensor in weights.items()}
 
     return step
 
@@ -153,37 +153,37 @@ def adapted(
     batch_norm: BatchNorm = "batch",
     at_once: bool | None = None,
 ) -> Callable[[Tensor], Tensor]:
-    """The network after gradient steps on the support of each task, with gradients to where they started.
+    """Adapt the network to the support set of each task by gradient steps that can be differentiated.
 
     Args:
-        net: with a head from vectors to the logits of the classes of a task; its weights stay as they are
+        net: network whose head maps vectors to the logits of a task's classes; its weights do not change
         support, labels: items [B, n, channels, height, width], and [B, n]
-        adapts: which parameters take the steps, by their names
-        steps: how many, each w - rate * gradient of the mean cross-entropy of the support
-        rate: the learning rate
-        first_order: take gradients as constants, so that nothing is differentiated twice
-        batch_norm: which statistics normalize each pass
-        at_once: as `over_tasks` takes it
+        adapts: tells by name which parameters are adapted
+        steps: number of steps, each w - rate * gradient of the mean cross-entropy on the support set
+        rate: learning rate
+        first_order: use the first-order approximation, which treats gradients as constants
+        batch_norm: statistics that normalize each pass
+        at_once: see `over_tasks`
 
     Returns:
         A function from queries [B, m, channels, height, width] to their logits, [B, m, way].
     """
-    trains = torch.is_grad_enabled()
-    viewed = Viewed(net, logits=True, precise=trains and not net.backbone.steps_together)
+    has_gradients = torch.is_grad_enabled()
+    viewed = Viewed(net, logits=True, precise=has_gradients and not net.backbone.steps_together)
     step = gradient_step(viewed, rate, first_order)
-    weights: Weights = {name: each for name, each in net.named_parameters() if adapts(name)}
-    shared = True  # all tasks begin with the same weights
-    in_half = support.is_cuda and not viewed.precise and net.backbone.steps_together
-    twice = trains and not first_order and batch_norm == "batch"
-    with normalized_by(net, batch_norm, stepwise=in_half or twice):
+    weights: Weights = {name: parameter for name, parameter in net.named_parameters() if adapts(name)}
+    shared = True  # all tasks start from the same weights
+    half_precision = support.is_cuda and not viewed.precise and net.backbone.steps_together
+    second_order = has_gradients and not first_order and batch_norm == "batch"
+    with normalized_by(net, batch_norm, stepwise=half_precision or second_order):
         for _ in range(steps):
-            step_of_all = net.compiled(f"step, {shared=}", over_tasks(net, step, shared, at_once))
-            weights = step_of_all(weights, support, labels)
+            step_all_tasks = net.compiled(f"step, {shared=}", over_tasks(net, step, shared, at_once))
+            weights = step_all_tasks(weights, support, labels)
             shared = False
     score = net.compiled(f"scores, {shared=}", over_tasks(net, viewed.call, shared, at_once))
 
     def scores(query: Tensor) -> Tensor:
-        with normalized_by(net, batch_norm, stepwise=in_half):
+        with normalized_by(net, batch_norm, stepwise=half_precision):
             logits: Tensor = score(weights, query)
         return logits
 
@@ -193,66 +193,69 @@ def adapted(
 def over_tasks(
     net: FewShotNetwork, function: Callable[..., Any], shared: bool = False, at_once: bool | None = None
 ) -> Callable[..., Any]:
-    """A function of one task's weights and inputs as one of all tasks', each of which has a leading axis of tasks.
+    """Turn a function of one task's weights and inputs into one of all tasks, with a leading axis of tasks.
 
     Args:
-        net: the network that the function calls
-        function: gives a tensor, or weights
-        shared: whether the weights are those of all tasks, without the axis
-        at_once: whether tasks are computed together or one by one; None: one by one where a backbone's weights are a
-            task's own on a CPU, on which such convolutions are slower together (MAML on Conv64F by a fifth), or the
-            backbone does not take steps together
+        net: network that the function calls
+        function: returns a tensor or weights
+        shared: whether all tasks share the weights, which then have no task axis
+        at_once: whether to compute all tasks at once with `vmap`. None computes them one by one if each task has its
+            own backbone weights on a CPU, where batched convolutions are slower (MAML on Conv64F by a fifth), or if
+            the backbone does not support batched steps
     """
 
-    def batched(weights: Weights, *inputs: Tensor) -> Any:
-        own_backbone = any(name.startswith("backbone.") for name in weights)
-        together = inputs[0].is_cuda and net.backbone.steps_together
-        if at_once if at_once is not None else (together or not own_backbone):
+    def apply_to_tasks(weights: Weights, *inputs: Tensor) -> Any:
+        adapts_backbone = any(name.startswith("backbone.") for name in weights)
+        is_fast_batched = inputs[0].is_cuda and net.backbone.steps_together
+        if at_once if at_once is not None else (is_fast_batched or not adapts_backbone):
             axes = (None if shared else 0, *(0 for _ in inputs))
             return vmap(function, in_dims=axes, randomness="different")(weights, *inputs)
-        given = [
-            weights if shared else {name: each[task] for name, each in weights.items()}
+        task_weights = [
+            weights if shared else {name: tensor[task] for name, tensor in weights.items()}
             for task in range(len(inputs[0]))
         ]
-        found = [function(own, *(_of_task(each, task) for each in inputs)) for task, own in enumerate(given)]
-        if isinstance(found[0], Tensor):
-            return torch.stack(found)
-        return {name: torch.stack([one[name] for one in found]) for name in found[0]}
+        outputs = [
+            function(weights_of_task, *(_select_task(tensor, task) for tensor in inputs))
+            for task, weights_of_task in enumerate(task_weights)
+        ]
+        if isinstance(outputs[0], Tensor):
+            return torch.stack(outputs)
+        return {name: torch.stack([output[name] for output in outputs]) for name in outputs[0]}
 
-    return batched
+    return apply_to_tasks
 
 
-def _of_task(inputs: Tensor, task: int) -> Tensor:
-    """A task's part; of items with their channels last, in which a CPU too computes convolutions best."""
-    own = inputs[task]
-    return own.contiguous(memory_format=torch.channels_last) if own.ndim == 4 else own
+def _select_task(inputs: Tensor, task: int) -> Tensor:
+    """Select one task's part of an input, with channels last for items, which is fastest for convolutions on a CPU."""
+    selected = inputs[task]
+    return selected.contiguous(memory_format=torch.channels_last) if selected.ndim == 4 else selected
 
 
 def adapted_linear(
     weight: Tensor, bias: Tensor, support: Tensor, labels: Tensor, steps: int, rate: float, first_order: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """A linear head [way, d] and [way] after gradient steps on vectors [B, n, d]: [B, way, d] and [B, 1, way].
+    """Adapt a linear head [way, d] and [way] by gradient steps on vectors [B, n, d]: [B, way, d] and [B, 1, way].
 
-    The gradient of the mean cross-entropy in closed form, which autograd sees through where it is not first order.
+    The gradient of the mean cross-entropy has a closed form, which autograd differentiates unless first_order is set.
     """
     target = functional.one_hot(labels, len(weight)).to(support.dtype)
     weights, biases = weight.expand(len(support), -1, -1), bias.expand(len(support), 1, -1)
     for _ in range(steps):
-        slope = (torch.baddbmm(biases, support, weights.mT).softmax(2) - target) / support.shape[1]
-        of_weights, of_biases = slope.mT @ support, slope.sum(1, keepdim=True)
+        logit_gradient = (torch.baddbmm(biases, support, weights.mT).softmax(2) - target) / support.shape[1]
+        weight_gradient, bias_gradient = logit_gradient.mT @ support, logit_gradient.sum(1, keepdim=True)
         if first_order:
-            of_weights, of_biases = of_weights.detach(), of_biases.detach()
-        weights, biases = weights - rate * of_weights, biases - rate * of_biases
+            weight_gradient, bias_gradient = weight_gradient.detach(), bias_gradient.detach()
+        weights, biases = weights - rate * weight_gradient, biases - rate * bias_gradient
     return weights, biases
 
 
 def linear_head(net: FewShotNetwork, way: int) -> nn.Linear:
-    """The learned start of a linear head; InputError where tasks have another number of classes than it has."""
+    """Return the learned initial linear head. Raise InputError if the tasks have another number of classes."""
     head = net.head.linear if hasattr(net.head, "linear") else net.head
     assert isinstance(head, nn.Linear)
     if head.out_features != way:
         raise InputError(
-            f"the model has learned a head for {head.out_features} classes, the tasks have {way}: train one with "
+            f"the model's head has {head.out_features} classes, but the tasks have {way}: train a model with "
             f"way={way}, or draw tasks of {head.out_features} classes"
         )
     return head

@@ -1,4 +1,4 @@
-"""A trained model: weights, what they are for, and how they came about, in one file of safetensors and JSON."""
+"""Trained models: weights, their purpose and their provenance, in one file of safetensors and JSON."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from shotproof.models.preprocessing import Preprocessing, read_preprocessing
 from shotproof.version import __version__
 
 METADATA_KEY = "shotproof"
-MOST_WAYS = 100_000  # of which a head is made
+MOST_WAYS = 100_000  # largest head that is built
 
 
 @dataclass(frozen=True, repr=False)
 class Model:
-    """A network for few shots: the weights of backbone and head by name, and the record of how they were made.
+    """Few-shot network: the weights of backbone and head by name, and the record of how they were made.
 
     Example:
         >>> import shotproof as sp
@@ -51,16 +51,16 @@ class Model:
 
     @classmethod
     def of(cls, net: FewShotNetwork, record: ModelRecord) -> Model:
-        """The model of a network as it is now: its weights are copied."""
-        kept = {name: each for name, each in net.state_dict().items() if not name.startswith(IN_TRAINING_ONLY)}
-        return cls({name: each.detach().to("cpu", copy=True).contiguous() for name, each in kept.items()}, record)
+        """Build the model of a network in its current state; the weights are copied."""
+        state = {name: tensor for name, tensor in net.state_dict().items() if not name.startswith(IN_TRAINING_ONLY)}
+        return cls({name: tensor.detach().to("cpu", copy=True).contiguous() for name, tensor in state.items()}, record)
 
     @classmethod
     def read(cls, path: str | Path) -> Model:
         """Read a model.
 
         Raises:
-            InputError: there is no such file, or it is cut off, or no model.
+            InputError: the file does not exist, is truncated, or is not a model.
         """
         path = Path(path)
         weights, meta = read_tensors(path, "model")
@@ -69,17 +69,17 @@ class Model:
 
     @classmethod
     def pretrained(cls, backbone: str | Backbone) -> Model:
-        """A pretrained backbone as it comes, e.g. `lite0` or `hf:NAME`: nothing of it was trained here.
+        """Build a model from a pretrained backbone, e.g. `lite0` or `hf:NAME`, without any training.
 
         Raises:
-            UnknownName: there is no such backbone.
-            InputError: the backbone has no weights before it is trained.
+            UnknownName: the backbone is unknown.
+            InputError: the backbone has no pretrained weights.
         """
-        backbone, objective = backbones.make(backbone), objectives.make("protonet")  # which learns nothing beside it
+        backbone, objective = backbones.make(backbone), objectives.make("protonet")  # has no learned head
         if not backbone.pretrained:
             raise InputError(
-                f"backbone '{backbone}' has no weights of its own: train it first (shotproof train --backbone "
-                f"{backbone.name}), and give the model that comes out"
+                f"backbone '{backbone}' has no pretrained weights: train it first (shotproof train --backbone "
+                f"{backbone.name}), and use the resulting model"
             )
         preprocessing = backbone.preprocessing("image")
         net = blank_network(backbone, objective, preprocessing, 0, 0)
@@ -94,53 +94,53 @@ class Model:
 
     @classmethod
     def given(cls, model: str | Path) -> Model:
-        """A model as a user names it: by its file, or a pretrained backbone by its spelling, `lite0`.
+        """Load a model from its file, or from the spelling of a pretrained backbone such as `lite0`.
 
         Raises:
             InputError: it is neither.
         """
-        named = str(model)
-        # `hf:/folder` is a backbone in a folder of this machine, `hf://...` a file of the hub.
-        is_elsewhere = url_of(named) is not None and not re.match("hf:/(?!/)", named)
-        is_backbone = named in backbones or any(mark in named for mark in ":(")
-        is_file = is_elsewhere or os.path.lexists(named) or not is_backbone
-        return cls.read(model) if is_file else cls.pretrained(named)
+        spelling = str(model)
+        # `hf:/folder` is a backbone in a local folder, `hf://...` a file on the Hugging Face hub.
+        is_remote = url_of(spelling) is not None and not re.match("hf:/(?!/)", spelling)
+        is_backbone = spelling in backbones or any(mark in spelling for mark in ":(")
+        is_file = is_remote or os.path.lexists(spelling) or not is_backbone
+        return cls.read(model) if is_file else cls.pretrained(spelling)
 
     def write(self, path: str | Path) -> None:
-        """Write the model, whole or not at all; the same model gives the same bytes."""
+        """Write the model atomically; the same model gives the same bytes."""
         write_tensors(Path(path), self.weights, "model", {"digest": self.digest, **self.record.to_meta()})
 
     @cached_property
     def backbone(self) -> Backbone:
-        """Which network it is."""
+        """Return the backbone named in the record."""
         spelling = self._spelling("backbone")
-        # Files that its weights came from were read when it was trained.
+        # The files of pretrained weights were read in training, and may be gone.
         options = backbones.get(parse_spelling(spelling)[0]).options()
-        return backbones.make(spelling, **{each.name: each.default for each in options if each.path})
+        return backbones.make(spelling, **{option.name: option.default for option in options if option.path})
 
     @cached_property
     def objective(self) -> Objective[Any]:
-        """What it was trained for."""
+        """Return the objective the model was trained with."""
         return objectives.make(self._spelling("objective"))
 
     @cached_property
     def preprocessing(self) -> Preprocessing:
-        """How items become its input."""
+        """Return the preprocessing of its items."""
         return read_preprocessing(self.record.preprocessing)
 
     @property
     def way(self) -> int:
-        """The number of classes of the tasks that it was trained for."""
+        """Return the number of classes of the tasks the model was trained on."""
         way: int = typed(self.record.settings.get("way"), int, f"model '{self.name}', settings.way") or 5
         if not 0 < way <= MOST_WAYS:
             raise InputError(f"model '{self.name}', settings.way: expected 1 to {MOST_WAYS:,}, found {way}")
         return way
 
     def network(self) -> FewShotNetwork:
-        """The network with its weights, in evaluation mode on the CPU; each call makes a new one.
+        """Build the network with its weights, in evaluation mode on the CPU; each call builds a new one.
 
         Raises:
-            InputError: the weights are not those of this backbone and objective; the message names the first one.
+            InputError: the weights do not fit this backbone and objective; the message names the first mismatch.
         """
         count, architecture = len(self.record.classes), self.record.architecture
         net = blank_network(self.backbone, self.objective, self.preprocessing, count, self.way, architecture)
@@ -149,26 +149,26 @@ class Model:
 
     @property
     def name(self) -> str:
-        """What tables call it: `protonet on resnet12`, unless it was given a name."""
+        """Return the name shown in tables: `protonet on resnet12`, unless the record has a name."""
         return self.record.name or f"{self.record.objective or 'model'} on {self.record.backbone or 'unknown'}"
 
     @cached_property
     def digest(self) -> str:
-        """Digest of the weights and of all that decides what the network computes."""
+        """Return the digest of the weights and of everything that decides what the network computes."""
         parts = [self._spelling("backbone"), self._spelling("objective"), dict(self.record.preprocessing)]
         hasher = hashlib.sha256(json.dumps(parts, sort_keys=True).encode())
         hasher.update(weights_digest(self.weights).encode())
         return hasher.hexdigest()[:32]
 
     def __repr__(self) -> str:
-        count = sum(each.numel() for each in self.weights.values())
+        count = sum(tensor.numel() for tensor in self.weights.values())
         classes = f", trained on {counted(len(self.record.seen), 'class', 'classes')}" if self.record.seen else ""
         return f"<Model: {self.name}, {count:,} numbers{classes}, digest {self.digest}>"
 
     def _spelling(self, role: str) -> str:
         maker = getattr(self.record, role)
         if maker is None:
-            raise InputError(f"the model's record names no {role}: it was not made by shotproof train")
+            raise InputError(f"the model's record names no {role}: the file was not written by shotproof train")
         return str(maker)
 
 
@@ -180,63 +180,69 @@ def blank_network(
     way: int,
     architecture: Mapping[str, Any] | None = None,
 ) -> FewShotNetwork:
-    """A network with weights drawn from PyTorch's global generator, but those of a pretrained backbone.
+    """Build a network with weights from PyTorch's global generator, except those of a pretrained backbone.
 
-    With the `architecture` that a model's record tells, the pretrained ones are drawn too: the model has its own.
+    With an `architecture` from a model's record, those are random too: the model's file replaces them.
     """
-    body = backbone.build(preprocessing.shape, architecture)
-    return FewShotNetwork(body, objective.prepare(body, classes, way))
+    backbone_network = backbone.build(preprocessing.shape, architecture)
+    return FewShotNetwork(backbone_network, objective.prepare(backbone_network, classes, way))
 
 
-def load_weights(net: nn.Module, weights: Mapping[str, Tensor], what: str) -> None:
-    """Copy weights into a network; InputError with the first that is missing, too many, or of another shape."""
-    own = {name: each for name, each in net.state_dict().items() if not name.startswith(TEACHER)}
-    missing = sorted(name for name in own.keys() - weights.keys() if not name.startswith(MOMENTUM))
-    surplus = sorted(weights.keys() - own.keys())
-    if missing or surplus:
-        told = f"lacks {len(missing)}, e.g. {missing[0]}" if missing else f"has {len(surplus)} more, e.g. {surplus[0]}"
-        raise InputError(f"{what}: its weights are not those of this network: it {told}")
-    for name, each in own.items():
-        if name in weights and each.shape != weights[name].shape:
-            found = list(weights[name].shape)
-            raise InputError(f"{what}: weight {name} has the shape {found}, the network's is {list(each.shape)}")
+def load_weights(net: nn.Module, weights: Mapping[str, Tensor], source: str) -> None:
+    """Copy weights into a network. Raise InputError for the first that is missing, unexpected or of another shape."""
+    expected = {name: tensor for name, tensor in net.state_dict().items() if not name.startswith(TEACHER)}
+    missing = sorted(name for name in expected.keys() - weights.keys() if not name.startswith(MOMENTUM))
+    unexpected = sorted(weights.keys() - expected.keys())
+    if missing or unexpected:
+        mismatch = (
+            f"lacks {len(missing)} weights, e.g. {missing[0]}"
+            if missing
+            else f"has {len(unexpected)} unexpected weights, e.g. {unexpected[0]}"
+        )
+        raise InputError(f"{source} does not fit this network: it {mismatch}")
+    for name, tensor in expected.items():
+        if name in weights and tensor.shape != weights[name].shape:
+            shape = list(weights[name].shape)
+            raise InputError(f"{source}: weight {name} has the shape {shape}, expected {list(tensor.shape)}")
     net.load_state_dict(weights, strict=False)
 
 
 def weights_digest(weights: Mapping[str, Tensor]) -> str:
-    """A digest of weights: their names, shapes and values."""
+    """Compute the digest of the names, shapes and values of weights."""
     hasher = hashlib.sha256()
-    for name, each in sorted(weights.items()):
-        hasher.update(f"{name}:{each.dtype}:{list(each.shape)};".encode())
-        hasher.update(each.detach().cpu().numpy().tobytes())  # in the order of its axes, however it lies in memory
+    for name, tensor in sorted(weights.items()):
+        hasher.update(f"{name}:{tensor.dtype}:{list(tensor.shape)};".encode())
+        hasher.update(tensor.detach().cpu().numpy().tobytes())  # in row-major order, whatever the memory format
     return hasher.hexdigest()
 
 
 def read_tensors(path: Path, kind: str) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The tensors of a file of ours and its metadata; InputError where it is none, or cut off."""
-    what = f"{kind} {path}"
-    require_file(path, what)
+    """Read tensors and metadata from a Shotproof file. Raise InputError if it is of another kind or truncated."""
+    source = f"{kind} {path}"
+    require_file(path, source)
     try:
         with safetensors.safe_open(path, framework="pt") as file:
-            stated = (file.metadata() or {}).get(METADATA_KEY, "null")
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no dict
+            metadata = (file.metadata() or {}).get(METADATA_KEY, "null")
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - not a dict
     except (safetensors.SafetensorError, OSError, ValueError, TypeError, RuntimeError, KeyError) as error:
-        raise InputError(f"{what} cannot be read, it is cut off or no such file: {first_line(error)}") from error
-    meta = typed(parse_json(stated, f"{what}, metadata"), Mapping[str, Any], f"{what}, metadata")
-    with placed(f"{what}, metadata, "):
+        raise InputError(f"{source} cannot be read: it is truncated or no {kind} file: {first_line(error)}") from error
+    meta = typed(parse_json(metadata, f"{source}, metadata"), Mapping[str, Any], f"{source}, metadata")
+    with placed(f"{source}, metadata, "):
         header: Header = typed(meta or {}, Header)
     if header.kind != kind:
-        raise InputError(f"{path} is no {kind} of Shotproof: its metadata names {header.kind or 'none'}")
+        raise InputError(f"{path} is not a Shotproof {kind}: its metadata says kind {header.kind or 'none'}")
     if header.format not in (None, FORMAT):
-        raise InputError(f"{what} has format {header.format}; this version reads {FORMAT}")
+        raise InputError(f"{source} has format {header.format}; this version reads {FORMAT}")
     return tensors, meta
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], kind: str, meta: Mapping[str, Any]) -> None:
-    """Write tensors and metadata, whole or not at all."""
-    stamped = {"format": FORMAT, "shotproof": __version__, "kind": kind, **meta}
+    """Write tensors and metadata atomically."""
+    metadata = {"format": FORMAT, "shotproof": __version__, "kind": kind, **meta}
     with whole_file(path) as temporary:
         try:
-            save_file(dict(tensors), temporary, {METADATA_KEY: json.dumps(stamped, sort_keys=True, ensure_ascii=False)})
-        except safetensors.SafetensorError as error:  # the disk is full, or not to be written
+            save_file(
+                dict(tensors), temporary, {METADATA_KEY: json.dumps(metadata, sort_keys=True, ensure_ascii=False)}
+            )
+        except safetensors.SafetensorError as error:  # the disk is full or read-only
             raise WriteFailed(f"cannot write {path}: {first_line(error)}") from error

@@ -1,4 +1,4 @@
-"""A trained model as an encoder: `model:FILE`."""
+"""Encoder that uses a trained model: `model:FILE`."""
 
 from __future__ import annotations
 
@@ -25,84 +25,84 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelEncoder(StagedEncoder):
-    """The backbone of a model that `shotproof train` has written, with the model's own preprocessing.
+    """Encode with the backbone of a model from `shotproof train`, using the model's preprocessing.
 
-    The features' record names the classes that the model has seen, so that tasks of these are refused. A stage is the
-    mean over the map of a block, also where the backbone makes its own vector in another way.
+    The features' record names the classes that the model was trained on, so that tasks of these are rejected. A stage
+    is the mean over the map of a block, even if the backbone computes its vector in another way.
     """
 
-    about = "a model that shotproof train has written"
+    about = "a model written by shotproof train"
     example = "model:protonet.model"
     reduces = True
 
-    path: Path = option(help="the model", argument=True, path=True)
-    maps: bool = option(False, "local maps in place of one vector")
+    path: Path = option(help="the model file", argument=True, path=True)
+    maps: bool = option(False, "encode to local maps instead of one vector")
     stage: int | None = option(None, STAGE, least=1)
 
     @cached_property
     def model(self) -> Model:
-        """What the file holds."""
+        """Read the model from its file."""
         return Model.read(self.path)
 
     @cached_property
     def preprocessing(self) -> Preprocessing:
-        """The model's."""
+        """Return the model's preprocessing."""
         return self.model.preprocessing
 
     @cached_property
     def medium(self) -> str:  # type: ignore[override]
-        """What its items are: `image` or `sound`."""
+        """Return the kind of items: `image` or `sound`."""
         return self.preprocessing.medium
 
     def __getstate__(self) -> dict[str, Any]:
-        # Processes that decode need not read the weights for what was read already.
-        read = {key: value for key, value in vars(self).items() if key == "preprocessing"}
-        return {**super().__getstate__(), **read}
+        # Keep the preprocessing, so that worker processes need not read the model's weights.
+        cached = {key: value for key, value in vars(self).items() if key == "preprocessing"}
+        return {**super().__getstate__(), **cached}
 
     @cached_property
     def pretrained_on(self) -> str | None:  # type: ignore[override]
-        """What the weights that it was trained from had been trained on."""
+        """Return the class list of the pretrained weights the model was trained from, if any."""
         return self.model.backbone.pretrained_on
 
     @cached_property
     def fingerprint(self) -> str:
-        """The model's digest."""
+        """Return the model's digest."""
         return f"model {self.model.digest}"
 
     @cached_property
     def network(self) -> Any:
-        """Backbone and head, in evaluation mode."""
+        """Build backbone and head, in evaluation mode."""
         import torch
 
         return self.model.network().to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def count_stages(self, catalog: Catalog) -> int:
-        """How many stages there are, by an empty item: sounds that are to be mixed cannot be read yet."""
+        """Count the stages by an empty item: sounds that are still to be mixed cannot be read yet."""
         import torch
 
         self.check(catalog)
         empty = np.zeros((1, *self.preprocessing.stored_shape), self.preprocessing.stored_type)
-        with torch.no_grad():  # weights loaded in inference mode could not be moved to a GPU
+        with torch.no_grad():  # weights loaded in inference mode cannot be moved to a GPU
             return len(self.stages(torch.from_numpy(empty)))
 
     def load(self, path: Any) -> npt.NDArray[Any]:
-        """What the model keeps of an item, [height, width, channels]."""
+        """Load the stored form of an item, [height, width, channels]."""
         return self.preprocessing.load(path)
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
-        """What is kept of items to features, [b, d], or maps, [b, d, h, w]."""
-        items, body = self.preprocessing.prepared(batch), self.network.backbone
-        features: torch.Tensor = body.maps(items) if self.maps else body.vectors(items)
+        """Encode stored items to features, [b, d], or maps, [b, d, h, w]."""
+        items, backbone = self.preprocessing.prepared(batch), self.network.backbone
+        features: torch.Tensor = backbone.maps(items) if self.maps else backbone.vectors(items)
         return features
 
     def stages(self, batch: torch.Tensor) -> list[torch.Tensor]:
-        """What is kept of items to the mean over the map of each block."""
+        """Encode stored items to the mean over the map of each block."""
         maps: list[torch.Tensor] = self.network.backbone.stages(self.preprocessing.prepared(batch))
-        return [each.mean(dim=(2, 3)) for each in maps]
+        return [stage_map.mean(dim=(2, 3)) for stage_map in maps]
 
     def encode_rows(
         self, catalog: Catalog, runtime: Runtime, on_error: OnError, glance: Glance | None = None
     ) -> Encoded:
-        """What was encoded, with the classes that the model has seen."""
+        """Encode the rows and record the classes the model was trained on."""
         rows = super().encode_rows(catalog, runtime, on_error, glance)
         return rows._replace(record=replace(rows.record, trained_on=self.model.record.seen))

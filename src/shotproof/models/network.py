@@ -1,4 +1,4 @@
-"""A backbone together with what an objective has learned beside it, and where its weights may start."""
+"""Backbone with the learned head of an objective, and initialization from another model."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from shotproof.models.backbone import BackboneNetwork
 if TYPE_CHECKING:
     from shotproof.models.model import Model
 
-Needs = Literal["vectors", "maps", "items"]  # what a head sees of an item
-TEACHER = "head.teacher."  # a network that helps in training, and stays as it was: no file has it
-MOMENTUM = "head.momentum."  # one that follows in training: checkpoints have it, models do not
+Needs = Literal["vectors", "maps", "items"]  # the head's input
+TEACHER = "head.teacher."  # frozen teacher network: stored in no file
+MOMENTUM = "head.momentum."  # momentum encoder: stored in checkpoints, not in models
 IN_TRAINING_ONLY = (TEACHER, MOMENTUM)
 
 
 class FewShotNetwork(nn.Module):
-    """`backbone`, and `head`, the learned parameters of an objective (a module without any where it has none).
+    """Network of a `backbone` and a `head`, the learned parameters of an objective (an empty module if it has none).
 
-    On a GPU the backbone computes in bfloat16, and what it gives is float32.
+    On a GPU the backbone computes in bfloat16; its output is float32.
     """
 
-    head: Any  # a module, whose parts its objective knows
+    head: Any  # a module whose parts are defined by the objective
 
     def __init__(self, backbone: BackboneNetwork, head: nn.Module) -> None:
         super().__init__()
@@ -36,13 +36,13 @@ class FewShotNetwork(nn.Module):
         self._compiled: dict[str, Callable[..., Any]] = {}
 
     def compile_training(self) -> None:
-        """Have compiled what computes in training mode, when it first does; evaluation stays as it is."""
+        """Compile functions when they are first used in training mode; evaluation is not compiled."""
         self._compiles = True
 
     def compiled(self, name: str, function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
-        """A function of the network in compiled form where training is compiled and goes on, else the function itself.
+        """Return the compiled function in training mode if compilation is enabled, else the function itself.
 
-        Of all functions that are given by the same name, the first is compiled, so let them be the same.
+        Only the first function of each name is compiled: functions of the same name must be equivalent.
         """
         if not (self._compiles and self.training):
             return function
@@ -51,9 +51,9 @@ class FewShotNetwork(nn.Module):
         return self._compiled[name]
 
     def forward(self, items: Tensor, needs: Needs = "vectors") -> Tensor:
-        """What a head sees of items [..., channels, height, width]: vectors [..., dim], maps, or the items themselves.
+        """Compute the head's input from items [..., channels, height, width]: vectors [..., dim], maps, or the items.
 
-        All leading axes become one batch, so that tasks [B, n, ...] are one call.
+        All leading axes become one batch, so tasks [B, n, ...] are one call.
         """
         if needs == "items":
             return items
@@ -61,28 +61,29 @@ class FewShotNetwork(nn.Module):
         if batch.is_cuda:
             batch = batch.contiguous(memory_format=torch.channels_last)
         with torch.autocast("cuda", torch.bfloat16, enabled=batch.is_cuda):
-            # As one graph of the GPU's, which small batches would otherwise wait for the launches of.
+            # Use CUDA graphs: otherwise small batches spend their time on kernel launches.
             compute = self.compiled(needs, getattr(self.backbone, needs), mode="reduce-overhead")
-            seen: Tensor = compute(batch)
-        return seen.float().reshape(*leading, *seen.shape[1:])
+            output: Tensor = compute(batch)
+        return output.float().reshape(*leading, *output.shape[1:])
 
 
 def take_weights(net: FewShotNetwork, start: Model) -> None:
-    """Start from another model: its backbone's weights, and its head's where all of them fit.
+    """Initialize a network from another model: its backbone's weights, and its head's if all of them fit.
 
     Raises:
-        InputError: the backbone is another one.
+        InputError: the backbones differ.
     """
-    own = {name: each for name, each in net.state_dict().items() if not name.startswith(IN_TRAINING_ONLY)}
-    given = start.weights
-    for name in {name for name in (*own, *given) if name.startswith("backbone.")}:
-        if name not in own or name not in given or own[name].shape != given[name].shape:
+    expected = {name: tensor for name, tensor in net.state_dict().items() if not name.startswith(IN_TRAINING_ONLY)}
+    weights = start.weights
+    for name in {name for name in (*expected, *weights) if name.startswith("backbone.")}:
+        if name not in expected or name not in weights or expected[name].shape != weights[name].shape:
             raise InputError(
-                f"model '{start.name}' cannot be the start: its backbone is {start.record.backbone}, another network"
+                f"training cannot start from model '{start.name}': its backbone {start.record.backbone} is a "
+                "different network"
             )
-    body = {name: each for name, each in given.items() if name.startswith("backbone.")}
-    head = {name: each for name, each in given.items() if name.startswith("head.")}
-    fits = head.keys() == {name for name in own if name.startswith("head.")} and all(
-        each.shape == own[name].shape for name, each in head.items()
+    backbone_weights = {name: tensor for name, tensor in weights.items() if name.startswith("backbone.")}
+    head_weights = {name: tensor for name, tensor in weights.items() if name.startswith("head.")}
+    fits = head_weights.keys() == {name for name in expected if name.startswith("head.")} and all(
+        tensor.shape == expected[name].shape for name, tensor in head_weights.items()
     )
-    net.load_state_dict({**body, **(head if fits else {})}, strict=False)
+    net.load_state_dict({**backbone_weights, **(head_weights if fits else {})}, strict=False)

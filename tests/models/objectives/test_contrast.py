@@ -56,8 +56,8 @@ def test_moco_tells_the_other_view_among_the_batch_and_the_queue() -> None:
     views = [as_items(unit_rows(4, seed)) for seed in (0, 1)]
     queue = net.head.momentum.queue.numpy().copy()
     with torch.no_grad():
-        for each in net.head.momentum.head.parameters():
-            each.mul_(0.5)  # so that the two networks differ
+        for parameter in net.head.momentum.head.parameters():
+            parameter.mul_(0.5)  # so that the two networks differ
         first, second = (net.head.projection(net(view)).numpy() for view in views)
         seen_first, seen_second = (net.head.momentum.head(net(view)).numpy() for view in views)
         loss = objective.loss(net, ViewBatch(views[0], views[1], LABELS), torch.Generator())

@@ -24,7 +24,7 @@ def fixture_maps() -> torch.Tensor:
 
 def test_the_vector_of_the_fixtures_first_query() -> None:
     vectors = bdc_vectors(fixture_maps(), torch.tensor(math.log(1 / 4)))
-    np.testing.assert_allclose(vectors[0], [float(one) for one in FIRST_QUERY.split()], atol=1e-6)
+    np.testing.assert_allclose(vectors[0], [float(part) for part in FIRST_QUERY.split()], atol=1e-6)
 
 
 def test_a_constant_on_all_channels_of_a_location_has_no_say() -> None:

@@ -50,7 +50,7 @@ def test_a_distilled_generation_of_rfs_adds_the_divergence_from_its_teacher() ->
         classified = torch.nn.functional.cross_entropy(logits, batch.labels)
     expected = 0.3 * classified + 0.7 * divergence(logits, taught, 4.0)
     assert loss.item() == pytest.approx(expected.item(), rel=1e-4)
-    assert all(each.grad is None for each in net.head.teacher.parameters())
+    assert all(parameter.grad is None for parameter in net.head.teacher.parameters())
     assert weights_digest(net.head.teacher.state_dict()) == before
     assert weights_digest(net.backbone.state_dict()) != weights_digest(teacher.network().backbone.state_dict())
 

@@ -20,10 +20,10 @@ def test_at_the_start_the_backbone_is_the_pretrained_one_and_keeps_its_weights_n
 def test_scales_and_shifts_act_as_scaled_weights_and_biases_would() -> None:
     net = network_of(Mtl(), seed=3).eval()
     with torch.no_grad():
-        for each in (*net.head.scales, *net.head.shifts):
-            each.add_(0.1 * torch.randn(each.shape, generator=torch.Generator().manual_seed(each.numel())))
+        for scale in (*net.head.scales, *net.head.shifts):
+            scale.add_(0.1 * torch.randn(scale.shape, generator=torch.Generator().manual_seed(scale.numel())))
     folded, items = copy.deepcopy(net), task_batch().support
-    convolutions = [one for one in folded.backbone.modules() if isinstance(one, ScaledConv2d)]
+    convolutions = [module for module in folded.backbone.modules() if isinstance(module, ScaledConv2d)]
     assert len(convolutions) == 4
     with torch.no_grad():
         for place, one in enumerate(convolutions):

@@ -18,7 +18,7 @@ def test_without_steps_the_head_is_the_decoded_code() -> None:
             weights = []
             for one in range(WAY):
                 rows = codes[batch.support_labels[task] == one]
-                related = torch.stack([head.relation(torch.cat([row, other])) for row in rows for other in codes])
+                related = torch.stack([head.relation(torch.cat([row, code])) for row in rows for code in codes])
                 weights.append((head.decoder.weight @ related.mean(0)[:64])[:64])
             torch.testing.assert_close(scores[task], query[task] @ torch.stack(weights).T, rtol=1e-4, atol=1e-5)
 
@@ -41,5 +41,5 @@ def test_a_frozen_backbone_is_not_trained() -> None:
     frozen, whole = (
         {id(each) for group, _ in Leo(frozen=one).parameter_groups(net) for each in group} for one in (True, False)
     )
-    assert frozen == {id(each) for each in net.head.parameters()}
-    assert whole == {id(each) for each in net.parameters()}
+    assert frozen == {id(parameter) for parameter in net.head.parameters()}
+    assert whole == {id(parameter) for parameter in net.parameters()}

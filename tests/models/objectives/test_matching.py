@@ -64,4 +64,4 @@ def test_embeddings_in_context_by_hand() -> None:
     np.testing.assert_allclose(found[0][0].detach(), read, atol=1e-10)
     np.testing.assert_allclose(found[1][0].detach(), np.stack(asked), atol=1e-10)
     loss_of(objective, net, tasks).backward()
-    assert all(each.grad is not None and each.grad.any() for each in net.head.parameters())
+    assert all(parameter.grad is not None and parameter.grad.any() for parameter in net.head.parameters())

@@ -49,7 +49,11 @@ def test_a_sure_classifier_is_a_linear_one_whatever_is_drawn() -> None:
     assert loss_of(OBJECTIVE, net, tasks).item() == pytest.approx(expected, abs=5e-3)
     turned = dataclasses.replace(
         tasks,
-        **{each.name: getattr(tasks, each.name).flip(0) for each in dataclasses.fields(tasks) if each.name != "beside"},
+        **{
+            field.name: getattr(tasks, field.name).flip(0)
+            for field in dataclasses.fields(tasks)
+            if field.name != "beside"
+        },
     )
     assert loss_of(OBJECTIVE, net, turned).item() == pytest.approx(expected, abs=5e-3)
     scores = OBJECTIVE.scores(net, support, tasks.support_labels, query, 3)
@@ -60,8 +64,8 @@ def test_many_samples_come_to_the_mean_probability() -> None:
     objective, tasks = Versa(dim=6, samples=4000), given_tasks(tasks=1, query=1)
     net = sure(given_network(objective), 0.5)
     mean, variance = (
-        each.detach().numpy()
-        for each in net.head.moments(tasks.support.flatten(2), tasks.support_labels, tasks.query.flatten(2), 3)
+        moment.detach().numpy()
+        for moment in net.head.moments(tasks.support.flatten(2), tasks.support_labels, tasks.query.flatten(2), 3)
     )
     drawn = mean + np.sqrt(variance) * np.random.default_rng(0).normal(size=(200_000, *mean.shape))
     share = np.exp(drawn) / np.exp(drawn).sum(-1, keepdims=True)
