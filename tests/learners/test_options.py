@@ -26,25 +26,25 @@ def plain(name: str) -> Method:
 
 
 def required(name: str) -> dict[str, object]:
-    return {each.name: "some" for each in methods.get(name).options() if each.required}
+    return {option.name: "some" for option in methods.get(name).options() if option.required}
 
 
 def other_values(method: Method) -> dict[str, object]:
     """A value for each option that is not the default, and may be given."""
     values: dict[str, object] = {}
-    for each in method.options():
-        if each.kind in (str, str | None, Path | None) and not each.choices:
-            values[each.name] = Path("cosine") if each.kind == Path | None else "cosine"
-        elif each.choices:
-            values[each.name] = next(choice for choice in each.choices if choice != each.default)
-        elif isinstance(each.default, bool):
-            values[each.name] = not each.default
-        elif isinstance(each.default, tuple):
-            values[each.name] = tuple(value / 2 for value in each.default)
-        elif isinstance(each.default, float):
-            values[each.name] = each.default / 2 or 0.5
+    for option in method.options():
+        if option.kind in (str, str | None, Path | None) and not option.choices:
+            values[option.name] = Path("cosine") if option.kind == Path | None else "cosine"
+        elif option.choices:
+            values[option.name] = next(choice for choice in option.choices if choice != option.default)
+        elif isinstance(option.default, bool):
+            values[option.name] = not option.default
+        elif isinstance(option.default, tuple):
+            values[option.name] = tuple(value / 2 for value in option.default)
+        elif isinstance(option.default, float):
+            values[option.name] = option.default / 2 or 0.5
         else:
-            values[each.name] = (each.default or 0) + 2
+            values[option.name] = (option.default or 0) + 2
     return values
 
 
@@ -56,7 +56,7 @@ def test_its_spelling_makes_it_again(name: str) -> None:
     assert make_method(other.spelling) == other
     assert make_method({"name": name, **other.parameters()}) == other
     assert (other == method) == (not method.options())
-    unrecorded = {each.name for each in method.options() if not each.recorded}
+    unrecorded = {option.name for option in method.options() if not option.recorded}
     assert not other.parameters().keys() & unrecorded
     assert hash(make_method(other.spelling)) == hash(other)
 
@@ -64,9 +64,9 @@ def test_its_spelling_makes_it_again(name: str) -> None:
 @every_method
 def test_it_cannot_be_changed_and_travels(name: str) -> None:
     method = plain(name)
-    for each in method.options():
+    for option in method.options():
         with pytest.raises(dataclasses.FrozenInstanceError):
-            setattr(method, each.name, getattr(method, each.name))
+            setattr(method, option.name, getattr(method, option.name))
     other = make_method({"name": name, **other_values(method)})
     copy = pickle.loads(pickle.dumps(other))
     assert copy == other
@@ -85,9 +85,9 @@ def test_it_tells_what_it_is(name: str) -> None:
 
 @every_method
 def test_an_option_that_it_has_not_is_referred_to_the_nearest(name: str) -> None:
-    for each in methods.get(name).options():
+    for option in methods.get(name).options():
         with pytest.raises(InputError, match=f"method '{name.replace('+', '.')}' has no option '.*did you mean '"):
-            make_method({"name": name, **required(name), f"{each.name}x": each.default})
+            make_method({"name": name, **required(name), f"{option.name}x": option.default})
 
 
 @every_option

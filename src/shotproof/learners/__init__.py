@@ -1,1 +1,1 @@
-"""Methods: they learn from a support set and label a query set. One file each, one contract."""
+"""Methods: few-shot classifiers that learn from a support set and label a query set."""

@@ -1,4 +1,4 @@
-"""Base classes of heads, by what they see of their items: inner products, cosines, maps, texts."""
+"""Base classes of heads, by the view of the items they need: inner products, cosines, maps, texts."""
 
 from __future__ import annotations
 
@@ -18,55 +18,59 @@ if TYPE_CHECKING:
 
 
 class GramMethod(Method):
-    """A method that sees its items through their inner products only."""
+    """Method that uses only the inner products of its items."""
 
     @abstractmethod
     def scores_from_gram(self, gram: GramBlocks, labels: Tensor, way: int) -> Tensor:
-        """The scores [B, m, way] from inner products, and the support's labels [B, n]."""
+        """Compute the scores [B, m, way] from inner products and the support labels [B, n]."""
 
     def scores_of(self, tasks: TasksView) -> Tensor:
-        """Those of inner products."""
+        """Score from inner products."""
         return self.scores_from_gram(tasks.products(), tasks.support_labels, tasks.way)
 
     def peak_floats_per_task(self, way: int, support: int, query: int, dims: int) -> int:
-        """Its blocks, and, as logistic regression holds them, `way` blocks of n x n."""
+        """Count the Gram blocks and the `way` blocks of n x n that logistic regression holds."""
         return support * (4 * (support + query) + 6 * way * support)
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """The scores from features, through their inner products."""
+        """Score from features, via their inner products."""
         rows = torch.cat([support.double(), query.double()], 1)
         return self.scores_from_gram(gram_blocks(rows, support.shape[1]), labels, way)
 
 
 class CentroidMethod(GramMethod):
-    """A method that sees its queries through their inner products with the classes' centroids only."""
+    """Method that uses only the inner products of its queries with the class centroids."""
 
     @abstractmethod
     def weights(self, support_norm2: Tensor, labels: Tensor, way: int) -> Tensor:
-        """The weights [B, way, n] of the support rows in each centroid, from their |row|^2 and labels, both [B, n]."""
+        """Return the weights [B, way, n] of support rows in each centroid, from |row|^2 and labels, both [B, n]."""
 
     @abstractmethod
     def scores_from_centroids(
         self, products: Tensor, centroid_norm2: Tensor, query_norm2: Tensor, support_norm2: Tensor
     ) -> Tensor:
-        """The scores, classes first: [B, way, m], all in float64.
+        """Compute the scores with classes first, [B, way, m], in float64.
 
-        Centroids times queries [B, way, m], |centroid|^2 [B, way, 1], |query|^2 [B, 1, m] and |support row|^2 [B, n].
+        Args:
+            products: centroids times queries, [B, way, m]
+            centroid_norm2: |centroid|^2, [B, way, 1]
+            query_norm2: |query|^2, [B, 1, m]
+            support_norm2: |support row|^2, [B, n]
         """
 
     @abstractmethod
     def rounding(self, lengths: Tensor, centroid_norm2: Tensor, query_norm2: Tensor) -> Tensor:
-        """By how much scores [B, way, m] may be off, where x.p may be off by |x| `lengths`, and |p|^2 by `lengths`^2.
+        """Bound the error of scores [B, way, m] if x.p has an error up to |x| `lengths` and |p|^2 up to `lengths`^2.
 
         `lengths` [B, way, 1] are the sums of the rows' lengths with the centroid's weights: at least |p|.
         """
 
     def peak_floats_per_task(self, way: int, support: int, query: int, dims: int) -> int:
-        """The products of the support with all rows, and what is made of those of the centroids."""
+        """Count the products of the support with all rows, and the arrays derived from the centroids."""
         return (support + query) * (2 * support + 4 * way)
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """The scores from features, without the products of the rows."""
+        """Score from features, without computing the products between rows."""
         support, query = support.double(), query.double()
         support_norm2, query_norm2 = support.square().sum(2), query.square().sum(2).unsqueeze(1)
         centroids = self.weights(support_norm2, labels, way) @ support
@@ -74,7 +78,7 @@ class CentroidMethod(GramMethod):
         return self.scores_from_centroids(centroids @ query.mT, centroid_norm2, query_norm2, support_norm2).mT
 
     def scores_from_gram(self, gram: GramBlocks, labels: Tensor, way: int) -> Tensor:
-        """The scores from the products of the rows."""
+        """Score from the products between rows."""
         support_norm2 = gram.support.diagonal(dim1=-2, dim2=-1)
         weights = self.weights(support_norm2, labels, way)
         centroid_norm2 = (weights * (weights @ gram.support)).sum(2, keepdim=True)
@@ -83,73 +87,75 @@ class CentroidMethod(GramMethod):
 
 
 def mean_of_unit_rows(support_norm2: Tensor, labels: Tensor, way: int) -> Tensor:
-    """Weights [B, way, n] whose sum is the class's mean of rows scaled to length 1; a zero row stays zero."""
+    """Return weights [B, way, n] that sum to the class mean of rows scaled to length 1; a zero row stays zero."""
     return mean_weights(labels, way) * inverse_root(support_norm2).unsqueeze(1)
 
 
 class PairwiseMethod(Method):
-    """A transductive method that sees support and queries through their cosines only."""
+    """Transductive method that uses only the cosines between support and queries."""
 
     family = "transductive"
 
     @abstractmethod
     def scores_from_cosines(self, cosines: Tensor, labels: Tensor, way: int, seeds: Tensor) -> Tensor:
-        """The scores [B, m, way] from float64 cosines [B, n + m, n + m], support first, and labels [B, n].
+        """Compute the scores [B, m, way] from float64 cosines [B, n + m, n + m], support first, and labels [B, n].
 
-        The cosines are inner products of rows as `scaling` makes them, so those of a zero row are zero. Methods share
-        them, and leave them as they are. The seeds [B] are for methods that draw.
+        The cosines are inner products of rows scaled by `scaling`, so those of a zero row are zero. Methods share them
+        and must not change them in place. The seeds [B] are for methods that draw random numbers.
         """
 
     @property
     def scaling(self) -> UnitRows:
-        """What is done to the rows before the products."""
+        """Return the scaling applied to the rows before the products."""
         return UnitRows()
 
     def scores_of(self, tasks: TasksView) -> Tensor:
-        """Those of cosines and seeds."""
+        """Score from cosines and seeds."""
         return self.scores_from_cosines(tasks.cosines(self.scaling), tasks.support_labels, tasks.way, tasks.seeds)
 
     def peak_floats_per_task(self, way: int, support: int, query: int, dims: int) -> int:
-        """The cosines and the copies of them that a step works on."""
+        """Count the cosines and the copies that a step works on."""
         return 6 * (support + query + way) ** 2
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """The scores from features, under seed 0."""
+        """Score from features, with seed 0."""
         rows = self.scaling(torch.cat([support, query], 1))
         return self.scores_from_cosines(rows @ rows.mT, labels, way, labels.new_zeros(len(labels)))
 
 
 @dataclass(frozen=True, kw_only=True)
 class PoweredMethod(PairwiseMethod):
-    """One that transforms its features first and may assume that every class has equally many queries."""
+    """Pairwise method that applies a power transform first and may assume equally many queries per class."""
 
-    power: float = option(0.5, "power that the features are raised to; 1: none", above=0)
-    negatives: Negatives = option("signed", "features below 0: mirrored, taken as 0 (relu), or an error (refuse)")
-    balanced: bool = option(True, "every class has equally many queries")
+    power: float = option(0.5, "exponent of the power transform of the features; 1: none", above=0)
+    negatives: Negatives = option(
+        "signed", "features below 0: mirrored (signed), set to 0 (relu), or an error (refuse)"
+    )
+    balanced: bool = option(True, "assume that every class has equally many queries")
 
     @property
     def scaling(self) -> UnitRows:
-        """The power transform, then length 1."""
+        """Return the power transform, followed by scaling to length 1."""
         return UnitRows(power_transform(self.power, self.negatives))
 
 
 class MapMethod(Method):
-    """A method on local maps: support [B, n, d, h, w], query [B, m, d, h, w]. Locations have no order.
+    """Method on local maps: support [B, n, d, h, w], query [B, m, d, h, w]. The order of locations does not matter.
 
-    Everything is computed in float64, and queries in chunks, so that memory stays bounded whatever the maps' size.
+    Everything is computed in float64, and queries in chunks, so that memory stays bounded for maps of any size.
     """
 
     needs = "maps"
 
 
 class TextMethod(Method):
-    """A method on features of a model of two towers, such as CLIP or CLAP, that carry the texts of their classes."""
+    """Method on features of a two-tower model, such as CLIP or CLAP, with text embeddings of the classes."""
 
     needs = "texts"
 
     @abstractmethod
     def scores_with_texts(self, support: Tensor, labels: Tensor, query: Tensor, texts: Tensor) -> Tensor:
-        """As `scores`, with the text of each class.
+        """Score as `scores` does, with the text embedding of each class.
 
         Args:
             support: [B, n, d]
@@ -162,13 +168,13 @@ class TextMethod(Method):
         """
 
     def scores_of(self, tasks: TasksView) -> Tensor:
-        """Those of rows and texts."""
+        """Score from rows and texts."""
         return self.scores_with_texts(*tasks.rows(self)[:3], tasks.texts())
 
     def peak_floats_per_task(self, way: int, support: int, query: int, dims: int) -> int:
-        """The rows and texts as they are and of length 1."""
+        """Count the rows and texts, raw and scaled to length 1."""
         return 3 * (way + support + query) * dims
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """There are none without texts."""
-        raise InputError(f"method '{self.spelling}' needs the texts of the classes beside the features")
+        """Raise InputError: texts are required."""
+        raise InputError(f"method '{self.spelling}' needs the texts of the classes in addition to the features")

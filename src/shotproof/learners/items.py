@@ -1,4 +1,4 @@
-"""Methods that see the items themselves, not features of them: what they are given, and what they give."""
+"""Methods that work on the items themselves instead of features: their tasks and their predictions."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from shotproof.media.mixture import Clip
 if TYPE_CHECKING:
     from torch import Tensor
 
-NO_CLASS = -1  # the answer to a query that names none of the classes: it counts as wrong, and is counted
+NO_CLASS = -1  # predicted if an answer names none of the classes: counts as wrong, and its number is recorded
 
 
 @dataclass(frozen=True)
 class ItemsTask:
-    """One task as items, each an image or a sound: its file, or a mixture that is made when it is read.
+    """One task as items, each an image or a sound: a file, or a mixture that is rendered when it is read.
 
-    number: of the task in its set
-    seed: of the task, for methods that draw, 0 <= seed < 2**31
+    number: number of the task in its task set
+    seed: seed of the task, for methods that draw random numbers, 0 <= seed < 2**31
     classes: the label of each class, [way]
     support, labels: the support items, and the class of each, 0 to way - 1
-    query: the items to be labeled
+    query: the items to classify
     """
 
     number: int
@@ -39,10 +39,10 @@ class ItemsTask:
 
 
 class ItemsMethod(Method):
-    """A few-shot classifier on items. A task's answers depend on that task alone.
+    """Few-shot classifier on items. The predictions of a task depend on that task alone.
 
-    `sp.evaluate(tasks, catalog=catalog, methods=[...])` gives it all tasks at once, so that it can batch them, ask a
-    server for many at a time, and show its own progress.
+    `sp.evaluate(tasks, catalog=catalog, methods=[...])` passes all tasks at once, so that the method can batch them,
+    send many requests to a server at a time, and show its own progress.
     """
 
     needs = "items"
@@ -50,7 +50,7 @@ class ItemsMethod(Method):
 
     @abstractmethod
     def predict(self, tasks: Sequence[ItemsTask], runtime: Runtime) -> list[IntArray]:
-        """The class of each query, 0 to way - 1, or NO_CLASS: for each task an array [m].
+        """Predict the class of each query, 0 to way - 1, or NO_CLASS: an array [m] for each task.
 
         Args:
             tasks: of any shape, in the order of the task set
@@ -58,5 +58,5 @@ class ItemsMethod(Method):
         """
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """There are none: features are not enough."""
+        """Raise InputError: features are not enough."""
         raise InputError(f"method '{self.spelling}' needs the items themselves, not features: evaluate it on a catalog")

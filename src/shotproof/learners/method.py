@@ -1,4 +1,4 @@
-"""What a method is: it learns from a support set and scores a query set, many tasks at a time."""
+"""Base classes and registry of methods, which learn from a support set and score a query set, many tasks at a time."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CodeOrigin:
-    """What it takes to find and make a method again, in another process too.
+    """Location and options of custom code, enough to build the same method again in another process.
 
     name: as a user types it, without options: `my_heads.py:Head`, `python:my_package.heads:Head`
-    options: what it was made with
-    file: the absolute path of its file, None where it was imported
-    digest: of the file's content
+    options: options the method was built with
+    file: absolute path of the file, None if the code was imported from a module
+    digest: digest of the file's content
     """
 
     name: str
@@ -39,15 +39,15 @@ class CodeOrigin:
 
     @property
     def spelling(self) -> str:
-        """The name with its options."""
+        """Return the name with its options."""
         return write_call(self.name, self.options)
 
 
 class TasksView(Protocol):
-    """What an evaluation shows a method of B tasks of one shape; what is costly is gathered once for all methods.
+    """B tasks of one shape, as an evaluation presents them to a method; costly arrays are shared by all methods.
 
     support_labels: [B, n], 0 to way - 1
-    seeds: of each task, for methods that draw, [B]
+    seeds: seed of each task, for methods that draw random numbers, [B]
     """
 
     support_labels: Tensor
@@ -55,24 +55,24 @@ class TasksView(Protocol):
     way: int
 
     def rows(self, method: Method) -> tuple[Tensor, Tensor, Tensor, int]:
-        """Support, labels, query and way, as `scores` takes them: vectors or maps, as the method needs."""
+        """Return support, labels, query and way as `scores` takes them: vectors or maps, as the method needs."""
 
     def texts(self) -> Tensor:
-        """The text of each class, [B, way, d]."""
+        """Return the text embedding of each class, [B, way, d]."""
 
     def products(self) -> GramBlocks:
-        """The inner products of support and queries."""
+        """Return the inner products of support and queries."""
 
     def cosines(self, scaling: UnitRows) -> Tensor:
-        """The inner products of all rows, scaled, support first: [B, n + m, n + m]."""
+        """Return the inner products of all scaled rows, support first: [B, n + m, n + m]."""
 
 
 class Method(Component, ABC):
-    """A few-shot classifier on features, batched over B tasks of one shape.
+    """Few-shot classifier on features, batched over B tasks of one shape.
 
     Every class 0 to way - 1 has at least one support row; classes may have unequal numbers of rows, in any order.
-    A task's scores depend on that task alone; a query's, in an inductive method, not on the other queries. Several
-    threads may ask for scores at once, unless `in_order`.
+    The scores of a task depend on that task alone. In an inductive method, the scores of a query do not depend on the
+    other queries. Several threads may compute scores at once, unless `in_order` is set.
 
     Example:
         >>> import torch
@@ -88,96 +88,96 @@ class Method(Component, ABC):
     # of the classes, see `TextMethod`; items: see `ItemsMethod`
     needs: ClassVar[Literal["vectors", "maps", "texts", "items"]] = "vectors"
     evaluated_on: ClassVar[Literal["features", "items", "network"]] = "features"
-    collapse_help: ClassVar[str] = ""  # of one that may put all queries into few classes: when, and what helps
-    task_cost: ClassVar[int] = 1  # of a task, beside a method that scores tasks in batches
-    in_order: bool = False  # one batch after another: of code that may keep something between calls
-    origin: CodeOrigin | None = None  # of somebody's own code
+    collapse_help: ClassVar[str] = ""  # if it may put all queries into few classes: when that happens, and what helps
+    task_cost: ClassVar[int] = 1  # of a task, relative to a method that scores tasks in batches
+    in_order: bool = False  # batches run one after another, for code that may keep state between calls
+    origin: CodeOrigin | None = None  # of custom code
 
     @abstractmethod
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """The scores of each query for each class; the largest wins.
+        """Score each query for each class; the largest score wins.
 
         Args:
-            support: [B, n, d], or [B, n, d, h, w] where the method needs maps
+            support: [B, n, d], or [B, n, d, h, w] if the method needs maps
             labels: [B, n], 0 to way - 1
             query: [B, m, d], or [B, m, d, h, w]
-            way: the number of classes of each task
+            way: number of classes of each task
 
         Returns:
             The scores, [B, m, way].
         """
 
     def scores_of(self, tasks: TasksView) -> Tensor:
-        """The scores [B, m, way] of tasks in an evaluation, from what the method sees of their items."""
+        """Score the tasks of an evaluation, [B, m, way], from the view of their items that the method needs."""
         return self.scores(*tasks.rows(self))
 
     def require_features(self, record: FeaturesRecord) -> None:
-        """Refuse features that the method cannot use, by their record; Mismatch where it does."""
+        """Raise Mismatch if the method cannot use the features this record describes."""
 
     def peak_floats_per_task(self, way: int, support: int, query: int, dims: int) -> int:
-        """About how many float64 numbers it holds at once per task: it decides how many tasks are done at a time.
+        """Estimate how many float64 numbers a task holds in memory at once; sets how many tasks are computed together.
 
         Args:
-            way: the number of classes
-            support: the number of support rows
-            query: the number of query rows
-            dims: the numbers that the method sees per row
+            way: number of classes
+            support: number of support rows
+            query: number of query rows
+            dims: numbers per row that the method sees
         """
         return 4 * (support + query) * dims
 
     @property
     def name(self) -> str:
-        """The name under which it is registered, or where somebody's own code is: `my_heads.py:Head`."""
+        """Return the registered name, or the location of custom code such as `my_heads.py:Head`."""
         return self.origin.name if self.origin else super().name
 
     @property
     def spelling(self) -> str:
-        """The name with its options, in tables and files: what a user types to get the same again."""
+        """Return the name with its options, as tables and files show it and as a user types it."""
         return self.origin.spelling if self.origin else super().spelling
 
     def parameters(self) -> dict[str, Any]:
-        """Every option with its value, for the record; of code in a file its digest too, which tells versions apart."""
+        """Return every option with its value, for the record, and the file digest of code read from a file."""
         digest = {"file_digest": self.origin.digest} if self.origin and self.origin.digest else {}
         return {**super().parameters(), **digest}
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        # Another process cannot import a module that was read from a file: it reads the file itself.
-        return (_made_again, (self.origin,)) if self.origin else super().__reduce_ex__(protocol)
+        # Another process cannot import a module that was read from a file, so it reads the file again.
+        return (_rebuild, (self.origin,)) if self.origin else super().__reduce_ex__(protocol)
 
     def _settle(self, **attributes: Any) -> None:
-        """Set attributes that follow from the options, while the frozen record is made."""
+        """Set attributes derived from the options while the frozen dataclass is being initialized."""
         for name, value in attributes.items():
             object.__setattr__(self, name, value)
 
 
 class SeededMethod(Method):
-    """A method that draws random numbers: each task brings its own seed, so that its batch-mates never matter."""
+    """Method that draws random numbers; each task has its own seed, so results do not depend on the batch."""
 
     @abstractmethod
     def seeded_scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int, seeds: Tensor) -> Tensor:
-        """As `scores`, with a seed for each task: [B], 0 <= seed < 2**31."""
+        """Score as `scores` does, with a seed for each task: [B], 0 <= seed < 2**31."""
 
     def scores_of(self, tasks: TasksView) -> Tensor:
-        """Those of rows and seeds."""
+        """Score from rows and seeds."""
         return self.seeded_scores(*tasks.rows(self), tasks.seeds)
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """The scores under seed 0."""
+        """Score with seed 0."""
         return self.seeded_scores(support, labels, query, way, labels.new_zeros(len(labels)))
 
 
 @runtime_checkable
 class Estimator(Protocol):
-    """Anything with scikit-learn's `fit` and `predict`."""
+    """Object with scikit-learn's `fit` and `predict`."""
 
     def fit(self, X: Any, y: Any) -> Any:  # noqa: N803 - scikit-learn's names
         """Learn from rows X and labels y."""
 
     def predict(self, X: Any) -> Any:  # noqa: N803
-        """The label of each row of X."""
+        """Predict the label of each row of X."""
 
 
-# What `methods.make` takes.
+# Types that `methods.make` accepts.
 AnyMethod = str | Mapping[str, Any] | Method | type[Method] | Estimator | Callable[..., Any]
 
 _BUILTIN = {
@@ -229,27 +229,26 @@ DEFAULT_METHODS = ("ncc", "cosine", "logistic", "ridge", "knn")
 
 
 class MethodRegistry(Registry[Method]):
-    """Methods by their names, and all else that can be made a method: code of one's own, estimators, trained heads."""
+    """Registry of methods, which also builds methods from custom code, estimators and trained heads."""
 
-    def make(self, given: AnyMethod, folder: Path | None = None, **options: Any) -> Method:
-        """Make a method from what a user has.
+    def make(self, spec: AnyMethod, folder: Path | None = None, **options: Any) -> Method:
+        """Build a method from a name, a table, a class or an object.
 
         Args:
-            given: a spelling: a registered name with its options (`ncc`, `ridge(penalty=1)`), a classifier of
-                scikit-learn (`sklearn:sklearn.svm.SVC(C=10)`), the head of a trained model (`model:protonet.model`),
-                one's own code in a file (`my_heads.py:Head(epochs=10)`) or in a module
-                (`python:my_package.heads:Head(epochs=10)`); a table of a name and options; a Method or the class of
-                one; an object with fit and predict; an object with process_support_set that is called with queries; or
-                a function of support, labels and query
-            folder: where files of one's own code are looked for, the working folder if None
+            spec: a spelling: a registered name with its options (`ncc`, `ridge(penalty=1)`), a scikit-learn classifier
+                (`sklearn:sklearn.svm.SVC(C=10)`), the head of a trained model (`model:protonet.model`), custom code in
+                a file (`my_heads.py:Head(epochs=10)`) or in a module (`python:my_package.heads:Head(epochs=10)`); or a
+                table of a name and options; a Method or a subclass of it; an object with fit and predict; an object
+                with process_support_set that is called with queries; or a function of support, labels and query
+            folder: folder in which files of custom code are searched, the working folder if None
             options: further options, by name
 
         Returns:
-            The method; a Method that was given is returned as it is.
+            The method. A Method object is returned unchanged.
 
         Raises:
             UnknownName: no method has this name.
-            InputError: it cannot be read, found or made, or is no method.
+            InputError: the spelling cannot be parsed, the code is not found or fails, or the object is no method.
             NotTrusted: it reaches code, a server or a file that the user has neither typed nor agreed to.
 
         Example:
@@ -260,39 +259,41 @@ class MethodRegistry(Registry[Method]):
         """
         from shotproof.learners.custom import code, sklearn_estimator
 
-        table: Any = {"name": given} if isinstance(given, str) else given
+        table: Any = {"name": spec} if isinstance(spec, str) else spec
         if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
-            if isinstance(given, Method | Mapping) or (isinstance(given, type) and issubclass(given, Method)):
-                return super().make(given, **options)
+            if isinstance(spec, Method | Mapping) or (isinstance(spec, type) and issubclass(spec, Method)):
+                return super().make(spec, **options)
             if options:
-                raise InputError(f"an object that is made already takes no options, found {', '.join(options)}")
-            return code.wrap(given)
-        spelled = table["name"].strip()
+                raise InputError(f"options cannot be applied to an existing object, found {', '.join(options)}")
+            return code.wrap(spec)
+        spelling = table["name"].strip()
         options = {**{key: value for key, value in table.items() if key != "name"}, **options}
-        typed = spelled if isinstance(given, str) and not options else table_text({"name": spelled, **options})
-        in_file = code.is_in_file(spelled)
-        prefix, place, own = parse_spelling(f"{code.PREFIX}{spelled}" if in_file else spelled, self.kind)
-        place = (place or "").strip().removesuffix("()")
-        if prefix == "sklearn" and place:
-            return sklearn_estimator.make_estimator(place, {**own, **options})
-        if prefix == "python" and place:
-            return code.load(place, {**own, **options}, folder, typed)
-        if prefix == "model" and place:
+        typed = spelling if isinstance(spec, str) and not options else table_text({"name": spelling, **options})
+        in_file = code.is_in_file(spelling)
+        prefix, location, spelled_options = parse_spelling(
+            f"{code.PREFIX}{spelling}" if in_file else spelling, self.kind
+        )
+        location = (location or "").strip().removesuffix("()")
+        if prefix == "sklearn" and location:
+            return sklearn_estimator.make_estimator(location, {**spelled_options, **options})
+        if prefix == "python" and location:
+            return code.load(location, {**spelled_options, **options}, folder, typed)
+        if prefix == "model" and location:
             from shotproof.learners.model_head import ModelHead
 
-            head = ModelHead.with_options(prefix, {"path": (folder or Path()) / place, **own, **options})
+            head = ModelHead.with_options(prefix, {"path": (folder or Path()) / location, **spelled_options, **options})
             for reach in head.reaches():
                 require_trust(reach, typed)
             return head
-        return super().make(spelled, **options)
+        return super().make(spelling, **options)
 
 
 methods = MethodRegistry("method", _BUILTIN)
 make_method = methods.make
 
 
-def _made_again(origin: CodeOrigin) -> Method:
-    """The method of an origin, in another process."""
+def _rebuild(origin: CodeOrigin) -> Method:
+    """Build the method of an origin again, in another process."""
     from shotproof.learners.custom import code, sklearn_estimator
 
     if origin.name.startswith(sklearn_estimator.PREFIX):

@@ -1,4 +1,4 @@
-"""What a trained model has learned beside its backbone, as a method: `model:FILE`."""
+"""Head of a trained model as a method: `model:FILE`."""
 
 from __future__ import annotations
 
@@ -22,62 +22,62 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelHead(Method):
-    """The scores of the objective that a model was trained for, on the features that the same model gives.
+    """Score by the objective a model was trained for, on the features of the same model.
 
-    Of an objective without learned parameters, such as `protonet`, its own way to score; of a classification of the
-    training classes, cosines with class means.
+    An objective without learned parameters, such as `protonet`, scores by its own rule. An objective that classifies
+    the training classes scores by cosines with class means.
     """
 
-    about = "the head of a model that shotproof train has written, on the features of the same model"
+    about = "head of a model written by shotproof train, on the features of the same model"
     example = "model:protonet.model"
 
     path: Path = option(help="the model", argument=True, path=True)
 
     @property
     def name(self) -> str:
-        """How it is spelled."""
+        """Return the prefix of its spelling."""
         return "model"
 
     @cached_property
     def model(self) -> Model:
-        """What the file holds."""
+        """Read the model from its file."""
         from shotproof.models.model import Model
 
         return Model.read(self.path)
 
     @cached_property
     def encoder(self) -> ModelEncoder:
-        """What gives the features that it takes."""
+        """Return the encoder that computes the features the head needs."""
         from shotproof.models.model_encoder import ModelEncoder
 
         return ModelEncoder(path=self.path, maps=self.needs == "maps")
 
     @property
     def needs(self) -> Literal["vectors", "maps"]:  # type: ignore[override]
-        """What its objective sees of an item."""
+        """Return the kind of features the objective needs. Raise InputError if it needs the items themselves."""
         needs = self.model.objective.needs
         if needs == "items":
             raise InputError(
-                f"method '{self.spelling}': objective '{self.model.objective}' adapts the network to each task, which "
-                f"features do not allow: evaluate method '{self.model.objective.name}' with the model and the catalog"
+                f"method '{self.spelling}': objective '{self.model.objective}' adapts the network to each task, so "
+                f"features are not enough: evaluate method '{self.model.objective.name}' with the model and the catalog"
             )
         return needs
 
     @property
     def family(self) -> Literal["inductive", "transductive"]:  # type: ignore[override]
-        """Whether its objective scores each query by itself."""
+        """Return `inductive` if the objective scores each query independently of the others."""
         return self.model.objective.family
 
     def require_features(self, record: FeaturesRecord) -> None:
-        """Refuse features that are not this model's, as they came from it."""
+        """Raise Mismatch unless the features come from this model, without transforms."""
         if record.transforms or not (record.fingerprint or "").startswith(f"model {self.model.digest}"):
             raise Mismatch(
-                f"method '{self.spelling}' takes the features that this model gives, without any transform, found "
-                f"those of '{record.classifier}': encode by model:{self.path}"
+                f"method '{self.spelling}' needs the features of this model, without transforms, found "
+                f"those of '{record.classifier}': encode with model:{self.path}"
             )
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """Those of the objective, with the model's learned parameters."""
+        """Score by the objective, with the parameters the model has learned."""
         import torch
 
         with torch.no_grad():
@@ -88,7 +88,7 @@ class ModelHead(Method):
     def _networks(self) -> dict[device, FewShotNetwork]:
         return {}
 
-    def _network(self, where: device) -> FewShotNetwork:
-        if where not in self._networks:
-            self._networks[where] = self.model.network().to(where)
-        return self._networks[where]
+    def _network(self, target_device: device) -> FewShotNetwork:
+        if target_device not in self._networks:
+            self._networks[target_device] = self.model.network().to(target_device)
+        return self._networks[target_device]

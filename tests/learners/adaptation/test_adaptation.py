@@ -29,7 +29,7 @@ FEWER |= {"lp-ft": {"head_epochs": 2, "rate": 0.05}, "transductive-finetune-netw
 
 def made(name: str, length: int | None = 2, **options: Any) -> Adaptation:
     """An adaptation of so many steps, or epochs."""
-    has = {each.name for each in methods.get(name).options()}
+    has = {option.name for option in methods.get(name).options()}
     adaptation = make_method({"name": name, "steps" if "steps" in has else "epochs": length, **FEWER[name], **options})
     assert isinstance(adaptation, Adaptation)
     return adaptation

@@ -19,7 +19,7 @@ def test_the_same_seed_gives_the_same_draws_of_all_three() -> None:
         generators.seed(3)
         assert draws() == first
         generators.seed(4)
-        assert all(one != other for one, other in zip(draws(), first, strict=True))
+        assert all(draw != other for draw, other in zip(draws(), first, strict=True))
 
 
 def test_they_are_left_as_they_were() -> None:

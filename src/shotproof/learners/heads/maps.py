@@ -33,19 +33,19 @@ RIDGE = 0.01  # added to the diagonal of every covariance, as the published code
 
 @dataclass(frozen=True)
 class Dn4(MapMethod):
-    """Score: the sum over the query's locations of the k largest cosines to the class's descriptors.
+    """Classify by the k largest cosines of each local descriptor to the class's descriptors, summed over locations.
 
-    Where the smallest class of a task has fewer than k descriptors, k is their number.
+    If the smallest class of a task has fewer than k descriptors, k is their number.
     """
 
     about = "DN4: nearest local descriptors, image to class"
     paper = PAPER
     example = "dn4(k=1)"
 
-    k: int = option(3, "nearest descriptors of each class that count", least=1)
+    k: int = option(3, "number of nearest descriptors of each class", least=1)
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """The largest cosines of descriptors."""
+        """Sum the largest cosines between descriptors."""
         classes = ClassDescriptors.of(unit(descriptors(support)), labels, way)
         return nearest_descriptor_scores(classes, unit(descriptors(query)), self.k)
 
@@ -57,14 +57,14 @@ class GlobalDn4(GramMethod):
     DN4's rule on one vector per item, as in SpurAudio's comparison of heads; with one shot, the nearest neighbor.
     """
 
-    about = "DN4's rule on whole items: the k largest cosines of each class"
+    about = "DN4's rule on whole items: k largest cosines of each class"
     paper = PAPER
     example = "dn4-global(k=1)"
 
-    k: int = option(3, "nearest support rows of each class that count", least=1)
+    k: int = option(3, "number of nearest support rows of each class", least=1)
 
     def scores_from_gram(self, gram: GramBlocks, labels: Tensor, way: int) -> Tensor:
-        """The cosines by class, then the largest."""
+        """Group the cosines by class and sum the largest."""
         _, cosines = unit_rows(gram)
         index, present = rows_of_classes(labels, way)
         columns = index.flatten(1).unsqueeze(1).expand(-1, cosines.shape[1], -1)
@@ -81,7 +81,7 @@ class FeatureMapReconstruction(MapMethod):
     training starts. `divide` divides all descriptors by sqrt(d) first, as the paper does for its ResNet.
     """
 
-    about = "FRN: ridge reconstruction of the query's map from the class's"
+    about = "FRN: ridge reconstruction of the query's map from the class's maps"
     paper = "Wertheimer, Tang and Hariharan, Few-Shot Classification with Feature Map Reconstruction Networks, 2021"
     example = "frn(divide=False)"
 
@@ -91,20 +91,22 @@ class FeatureMapReconstruction(MapMethod):
     divide: bool = option(True, "divide descriptors by the root of their number of channels")
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """Minus the errors, in the dual."""
+        """Compute minus the reconstruction errors, in the dual."""
         scale = 1 / math.sqrt(support.shape[2]) if self.divide else 1.0
         classes = ClassDescriptors.of(descriptors(support) * scale, labels, way)
-        asked = descriptors(query) * scale
-        return -self.gamma * reconstruction_errors(classes, asked, math.exp(self.alpha), math.exp(self.beta))
+        query_descriptors = descriptors(query) * scale
+        return -self.gamma * reconstruction_errors(
+            classes, query_descriptors, math.exp(self.alpha), math.exp(self.beta)
+        )
 
 
 @dataclass(frozen=True)
 class MutualCentralizedLearning(MapMethod):
-    """Score: the class's share of the Katz centrality of the support's locations.
+    """Classify by the class's share of the Katz centrality of the support's locations.
 
-    A class's map is the mean over its shots, location by location. A walk goes from a query's location to the support's
-    by the softmax of gamma times the cosines, back by that of gamma2 times the cosines over the query's locations, and
-    is cut short with probability 1 - katz at each step.
+    A class's map is the mean over its shots, location by location. A random walk goes from a query's location to the
+    support's by the softmax of gamma times the cosines, returns by the softmax of gamma2 times the cosines over the
+    query's locations, and stops with probability 1 - katz at each step.
     """
 
     about = "MCL: centrality in a random walk between local descriptors"
@@ -112,7 +114,7 @@ class MutualCentralizedLearning(MapMethod):
 
     gamma: float = option(20.0, "sharpness of the walk to the support", above=0)
     gamma2: float = option(10.0, "sharpness of the walk back to the query", above=0)
-    katz: float = option(0.5, "probability of going on at each step, below 1", above=0, most=1)
+    katz: float = option(0.5, "probability of continuing at each step, below 1", above=0, most=1)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -120,19 +122,19 @@ class MutualCentralizedLearning(MapMethod):
             raise InputError("method 'mcl': katz: expected a number below 1, found 1.0")
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """A system of the size of the query's locations for each query: the support's nodes are eliminated."""
+        """Solve a system of the size of the query's locations for each query; support nodes are eliminated."""
         nodes = unit(class_means(descriptors(support), labels, way)).flatten(1, 2)  # [B, way r, d]
-        asked = unit(descriptors(query))
-        locations = asked.shape[2]
+        query_descriptors = unit(descriptors(query))
+        locations = query_descriptors.shape[2]
         eye = torch.eye(locations, dtype=torch.float64, device=query.device)
         scores = []
-        for part in chunks(asked, held=4 * locations * nodes.shape[1]):
-            cosines = (part.flatten(1, 2) @ nodes.mT).view(*part.shape[:3], -1)
+        for chunk in chunks(query_descriptors, held=4 * locations * nodes.shape[1]):
+            cosines = (chunk.flatten(1, 2) @ nodes.mT).view(*chunk.shape[:3], -1)
             to_support, to_query = (self.gamma * cosines).softmax(-1), (self.gamma2 * cosines).softmax(-2)
             system = eye - self.katz**2 * to_query @ to_support.mT
             visits = torch.linalg.solve(system, 1 + self.katz * to_query.sum(-1))
-            central = (visits.unsqueeze(-2) @ to_support).view(*part.shape[:2], way, locations).sum(-1)
-            scores.append(central / central.sum(-1, keepdim=True))
+            centrality = (visits.unsqueeze(-2) @ to_support).view(*chunk.shape[:2], way, locations).sum(-1)
+            scores.append(centrality / centrality.sum(-1, keepdim=True))
         return torch.cat(scores, 1)
 
 
@@ -149,9 +151,9 @@ class AsymmetricDistribution(MapMethod):
     paper = "Li et al., Asymmetric Distribution Measure for Few-shot Learning, 2020"
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """Woodbury's identity for the inverse of the class's covariance, and its determinant from the same factor."""
-        asked = descriptors(query)
-        d, locations = asked.shape[-1], asked.shape[2]
+        """Compute minus the divergence, with inverse and determinant by Woodbury's identity from one factor."""
+        query_descriptors = descriptors(query)
+        d, locations = query_descriptors.shape[-1], query_descriptors.shape[2]
         if locations < 2:
             raise InputError(f"method 'adm' needs maps of at least 2 locations, found {list(query.shape[2:])}")
         classes = ClassDescriptors.of(descriptors(support), labels, way)
@@ -162,31 +164,31 @@ class AsymmetricDistribution(MapMethod):
         size = centered.shape[2]
         eye = torch.eye(size, dtype=torch.float64, device=support.device)
         factor = torch.linalg.cholesky(centered @ centered.mT + shift[..., None, None] * eye)
-        half = torch.linalg.solve_triangular(factor, eye.expand_as(factor), upper=False)
-        trace = d - size + shift * half.square().sum((2, 3))  # of RIDGE times the class's inverse covariance
+        inverse_factor = torch.linalg.solve_triangular(factor, eye.expand_as(factor), upper=False)
+        trace = d - size + shift * inverse_factor.square().sum((2, 3))  # of RIDGE times the class's inverse covariance
         logdet = 2 * factor.diagonal(dim1=-2, dim2=-1).log().sum(-1) - size * shift.log()
-        of_mean = (centered @ mean.unsqueeze(-1)).squeeze(-1)  # Z mean: [B, way, p]
+        mean_products = (centered @ mean.unsqueeze(-1)).squeeze(-1)  # Z mean: [B, way, p]
         scores = []
-        for part in chunks(asked, held=3 * (locations + 1) * classes.present[0].numel()):
-            middle = part.mean(2)
-            rows = part - middle.unsqueeze(2)
-            to_mean = mean.unsqueeze(1) - middle.unsqueeze(2)  # [B, m, way, d]
+        for chunk in chunks(query_descriptors, held=3 * (locations + 1) * classes.present[0].numel()):
+            query_mean = chunk.mean(2)
+            rows = chunk - query_mean.unsqueeze(2)
+            to_mean = mean.unsqueeze(1) - query_mean.unsqueeze(2)  # [B, m, way, d]
             # Z times the query's centered descriptors and times the difference of the means, [B, way, p, m, r + 1].
-            of_rows = (centered @ rows.flatten(1, 2).mT.unsqueeze(1)).view(*centered.shape[:3], *rows.shape[1:3])
-            of_middle = of_mean.unsqueeze(-1) - centered @ middle.mT.unsqueeze(1)
-            products = torch.cat([of_rows, of_middle.unsqueeze(-1)], -1)
+            row_products = (centered @ rows.flatten(1, 2).mT.unsqueeze(1)).view(*centered.shape[:3], *rows.shape[1:3])
+            difference_products = mean_products.unsqueeze(-1) - centered @ query_mean.mT.unsqueeze(1)
+            products = torch.cat([row_products, difference_products.unsqueeze(-1)], -1)
             solved = torch.linalg.solve_triangular(factor, products.flatten(3), upper=False)
             explained = solved.square().sum(2).view(*products.shape[:2], *products.shape[3:]).transpose(1, 2)
             lengths = rows.square().sum(-1).unsqueeze(2)  # [B, m, 1, r]
             spread = (lengths - explained[..., :-1]).sum(-1) / (RIDGE * (locations - 1))
-            distance = (to_mean.square().sum(-1) - explained[..., -1]) / RIDGE
-            own = _logdet(rows).unsqueeze(-1)
-            scores.append(-(trace.unsqueeze(1) + spread + distance + logdet.unsqueeze(1) - own - d) / 2)
+            mean_distance = (to_mean.square().sum(-1) - explained[..., -1]) / RIDGE
+            query_logdet = _logdet(rows).unsqueeze(-1)
+            scores.append(-(trace.unsqueeze(1) + spread + mean_distance + logdet.unsqueeze(1) - query_logdet - d) / 2)
         return torch.cat(scores, 1)
 
 
 def _logdet(rows: Tensor) -> Tensor:
-    """The log-determinant of the covariance of centered rows [B, m, r, d], over that of RIDGE I: [B, m]."""
+    """Compute the log-determinant of the covariance of centered rows [B, m, r, d], relative to RIDGE I: [B, m]."""
     gram = rows @ rows.mT / (RIDGE * (rows.shape[2] - 1))
     eye = torch.eye(rows.shape[2], dtype=rows.dtype, device=rows.device)
     factor: Tensor = torch.linalg.cholesky(gram + eye)
@@ -208,14 +210,14 @@ class DeepBdc(MapMethod):
         "Xie et al., Joint Distribution Matters: Deep Brownian Distance Covariance for Few-Shot Classification, 2022"
     )
 
-    t: float | None = option(None, "logarithm of the scale; None: where training starts", least=-700, most=700)
+    t: float | None = option(None, "logarithm of the scale; None: the paper's initial value", least=-700, most=700)
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """Through the inner products of the matrices, as the nearest centroid."""
+        """Score as the nearest centroid, from the inner products of the matrices."""
         maps = torch.cat([support, query], 1).double().flatten(3)
         t = -math.log(2 * maps.shape[-1]) if self.t is None else self.t
         gram = bdc_products(maps, support.shape[1], math.exp(t))
         distance = NearestCentroid().scores_from_gram(gram, labels, way)
         products = gram.query @ mean_weights(labels, way).mT
-        one_shot = torch.nn.functional.one_hot(labels, way).sum(1).amax(-1) == 1
-        return torch.where(one_shot[:, None, None], products, distance)
+        is_one_shot = torch.nn.functional.one_hot(labels, way).sum(1).amax(-1) == 1
+        return torch.where(is_one_shot[:, None, None], products, distance)
