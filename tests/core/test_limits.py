@@ -55,10 +55,10 @@ def whole_number_options() -> list[tuple[type[Component], Option]]:
     """Every option of every component that may be a whole number."""
     components = [registry.get(name) for registry in all_registries().values() for name in registry]
     return [
-        (component, each)
+        (component, option)
         for component in components
-        for each in component.options()
-        if not each.choices and int in (each.kind, *typing.get_args(each.kind))
+        for option in component.options()
+        if not option.choices and int in (option.kind, *typing.get_args(option.kind))
     ]
 
 

@@ -138,7 +138,7 @@ def test_objects_and_classes_are_taken_where_names_are() -> None:
 
 
 def test_the_schema_admits_what_the_record_admits() -> None:
-    schema = {"type": "object", "properties": {each.name: each.json_schema() for each in Tea.options()}}
+    schema = {"type": "object", "properties": {option.name: option.json_schema() for option in Tea.options()}}
     jsonschema.Draft202012Validator.check_schema(schema)
     good = {"minutes": 4, "cups": 2, "milk": True, "sort": "green", "spices": ["mint"], "strengths": [0, 1]}
     jsonschema.validate(good, schema)
@@ -152,7 +152,7 @@ def test_the_schema_admits_what_the_record_admits() -> None:
     }.items():
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate({key: value}, schema)
-    defaults = {each.name: each.json_schema().get("default") for each in Tea.options()}
+    defaults = {option.name: option.json_schema().get("default") for option in Tea.options()}
     assert defaults["minutes"] == 3.0
     assert defaults["spices"] == []
 

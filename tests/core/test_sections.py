@@ -73,7 +73,7 @@ def test_spellings_become_components_and_paths_start_from_the_folder(tmp_path: P
     [
         ({"menue": "a"}, "[party]: unknown key 'menue': did you mean 'menu'"),
         ({"menu": 3}, "[party], menu: expected a path, found 3"),
-        ({"music": {}}, "[party.music]: expected the key volume: how loud"),
+        ({"music": {}}, "[party.music]: the key 'volume' is missing: how loud"),
         ({"music": {"volume": 11}}, "[party.music], volume: expected a whole number from 0 to 10, found 11"),
         ({"music": 3}, "[party.music]: expected a table, found 3"),
         ({"snacks": []}, "[party], snacks: expected a list of snacks, at least one, found []"),

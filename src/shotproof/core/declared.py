@@ -1,4 +1,4 @@
-"""Components that layers above their registry bring: declared by the package itself, which knows all layers."""
+"""Components defined in layers above their registry; the package itself declares them, as it knows all layers."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-"""Every error that Shotproof raises on purpose.
+"""Exceptions that Shotproof raises on purpose.
 
-ShotproofError            shown to a user as one line, exit status 2
-├── InputError            what was given cannot be used: a file, a column, a value
-│   ├── UnknownName       a name that is not registered, with the nearest one that is
+ShotproofError            shown to the user as one line, exit status 2
+├── InputError            invalid input: a file, a column, a value
+│   ├── UnknownName       a name is not registered; the message has the closest one that is
 │   ├── MissingExtra      an optional dependency is not installed
-│   ├── UnreadableItem    one item's file cannot be decoded
-│   ├── Mismatch          files that were not made from the same data
-│   └── InsufficientData  the data cannot give the tasks that were asked for
-├── TrainingFailed        training cannot go on; the last checkpoint is kept
-└── WriteFailed           an output could not be written; nothing half-written is left
+│   ├── UnreadableItem    the file of an item cannot be decoded
+│   ├── Mismatch          files were not made from the same data
+│   └── InsufficientData  the data is too small for the requested tasks
+├── TrainingFailed        training cannot continue; the last checkpoint is kept
+└── WriteFailed           an output could not be written; no partial file is left
 
-Interrupted               Ctrl-C ended work that knows what it keeps; it is a KeyboardInterrupt
+Interrupted               Ctrl-C stopped work that keeps its progress; a KeyboardInterrupt
 
-An InputError is a ValueError too, so that code which knows nothing of Shotproof can catch it.
+An InputError is also a ValueError, so that code that does not know Shotproof can catch it.
 """
 
 from __future__ import annotations
@@ -30,41 +30,43 @@ E = TypeVar("E", bound="ShotproofError")
 
 
 class ShotproofError(Exception):
-    """An error with a message for the user; the command line prints it without a traceback."""
+    """Error with a message for the user; the command line prints it without a traceback."""
 
     def __str__(self) -> str:
         return told(super().__str__())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), str(self)), vars(self)  # as it is, whatever its class takes to make one
+        return _rebuild_error, (type(self), str(self)), vars(self)  # bypasses the constructor, whose arguments differ
 
-    def placed(self, place: str) -> Self:
-        """The same error, with where it happened before its message."""
+    def placed(self, prefix: str) -> Self:
+        """Return a copy of this error with a prefix, such as the location, before its message."""
         error = copy.copy(self)
-        error.args = (f"{place}{self}",)
+        error.args = (f"{prefix}{self}",)
         return error
 
 
 class InputError(ShotproofError, ValueError):
-    """What was given cannot be used."""
+    """Input that cannot be used: a file, a column or a value."""
 
 
 class UnknownName(InputError):
-    """A name that is not one of the known ones."""
+    """Name that is not registered."""
 
-    def __init__(self, what: str, name: str, known: Iterable[str]) -> None:
-        super().__init__(f"unknown {what} '{name}'{did_you_mean(name, known)}")
+    def __init__(self, kind: str, name: str, known_names: Iterable[str]) -> None:
+        super().__init__(f"unknown {kind} '{name}'{did_you_mean(name, known_names)}")
 
 
 class MissingExtra(InputError):
-    """An optional dependency is not installed."""
+    """Optional dependency that is not installed."""
 
-    def __init__(self, what: str, extra: str) -> None:
-        super().__init__(f"{what} needs an extra that is not installed: pip install shotproof[{extra}]")
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(
+            f"{feature} needs an optional dependency that is not installed: pip install shotproof[{extra}]"
+        )
 
 
 class UnreadableItem(InputError):
-    """The file of one item cannot be read as what it should be."""
+    """File of an item that cannot be decoded."""
 
 
 class Mismatch(InputError):
@@ -72,78 +74,78 @@ class Mismatch(InputError):
 
 
 class InsufficientData(InputError):
-    """The data cannot give the tasks that were asked for."""
+    """Data that is too small for the requested tasks."""
 
 
 class TrainingFailed(ShotproofError):
-    """Training cannot go on: its loss is no number, or memory is too small."""
+    """Training that cannot continue: its loss is not finite, or memory ran out."""
 
 
 class WriteFailed(ShotproofError):
-    """An output could not be written."""
+    """Output that could not be written."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C ended work; the message says what is kept, and what the same command does next."""
+    """Work stopped by Ctrl-C; the message says what is kept and what the same command does next."""
 
 
 @contextlib.contextmanager
-def placed(place: str) -> Iterator[None]:
-    """Tell errors within it with this before their message."""
+def placed(prefix: str) -> Iterator[None]:
+    """Add a prefix to the message of each InputError raised in the block."""
     try:
         yield
     except InputError as error:
-        raise error.placed(place) from error
+        raise error.placed(prefix) from error
 
 
-def _restored(kind: type[E], message: str) -> E:
-    error = kind.__new__(kind)
+def _rebuild_error(error_class: type[E], message: str) -> E:
+    error = error_class.__new__(error_class)
     error.args = (message,)
     return error
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """The end of a message about an unknown name: the nearest known one, and the list of all (at most 12)."""
-    options = sorted(known)
-    lowered = {option.lower(): option for option in options}
-    near = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.5)
-    hint = f": did you mean '{lowered[near[0]]}'?" if near else ""
-    if not options:
+def did_you_mean(name: str, known_names: Iterable[str]) -> str:
+    """Return the end of a message about an unknown name: the closest known name and a list of at most 12."""
+    candidates = sorted(known_names)
+    by_lowercase = {candidate.lower(): candidate for candidate in candidates}
+    matches = difflib.get_close_matches(name.lower(), by_lowercase, n=1, cutoff=0.5)
+    hint = f": did you mean '{by_lowercase[matches[0]]}'?" if matches else ""
+    if not candidates:
         return hint
-    listed = ", ".join(options[:12]) + (f", ... ({len(options)} in all)" if len(options) > 12 else "")
+    listed = ", ".join(candidates[:12]) + (f", ... ({len(candidates)} in all)" if len(candidates) > 12 else "")
     return f"{hint} (known: {listed})"
 
 
 def is_want_of_memory(error: BaseException) -> bool:
-    """Whether an error, or what it comes from, says that memory ran out.
+    """Return whether an error, or one of its causes, means that memory ran out.
 
-    PyTorch, threads and libraries that are loaded say it in words.
+    PyTorch, threads and the dynamic loader report it only in the text of their messages.
     """
-    words = (
+    phrases = (
         "DefaultCPUAllocator",
         "could not create a primitive",  # oneDNN
         "can't start new thread",
         "Cannot allocate memory",
         "failed to map segment",
     )
-    if isinstance(error, MemoryError) or any(word in str(error) for word in words):
+    if isinstance(error, MemoryError) or any(phrase in str(error) for phrase in phrases):
         return True
     return error.__cause__ is not None and is_want_of_memory(error.__cause__)
 
 
 def refused_by_system(error: BaseException) -> str | None:
-    """Say which file the system lets nobody write or read: a full or read-only disk, permissions; None if it is none.
+    """Describe a file error of the system: full or read-only disk, permissions. None for other errors.
 
     Example:
         >>> refused_by_system(OSError(errno.EROFS, "Read-only file system", "out"))
         'cannot write or read out: Read-only file system'
     """
-    refusals = (errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EIO, errno.ENAMETOOLONG)
-    if not isinstance(error, OSError) or error.errno not in refusals:
+    codes = (errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EIO, errno.ENAMETOOLONG)
+    if not isinstance(error, OSError) or error.errno not in codes:
         return None
     return f"cannot write or read {error.filename or 'a file'}: {error.strerror}"
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message, or its kind where it has none."""
+    """Return the first line of an error's message, or the name of its class if the message is empty."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,4 +1,4 @@
-"""What is installed beside Shotproof: what it cannot do without, and its extras."""
+"""Installed dependencies of Shotproof: required packages and optional extras."""
 
 from __future__ import annotations
 
@@ -12,12 +12,17 @@ from packaging.requirements import Requirement
 from shotproof.core.errors import InputError, first_line
 
 PACKAGE = "shotproof"
-MODULES = {"pillow": "PIL"}  # of distributions that are named otherwise than their module
+MODULES = {"pillow": "PIL"}  # distributions whose module has another name
 
 
 @dataclass(frozen=True)
 class Dependency:
-    """A distribution that Shotproof cannot do without: which versions it takes, which is there, what is wrong."""
+    """Required package of Shotproof.
+
+    expected: the versions that Shotproof supports
+    version: the installed version, None if it is not installed
+    problem: why it cannot be used, None if it can
+    """
 
     name: str
     expected: str
@@ -27,7 +32,11 @@ class Dependency:
 
 @dataclass(frozen=True)
 class Extra:
-    """An extra of Shotproof, what is missing of it or of another version than it takes, and what installs it."""
+    """Optional extra of Shotproof.
+
+    missing: its packages that are not installed, or have an unsupported version
+    install: the command that installs it
+    """
 
     name: str
     missing: tuple[str, ...]
@@ -35,25 +44,31 @@ class Extra:
 
 
 def core_dependencies() -> list[Dependency]:
-    """What Shotproof cannot do without, each imported to see whether it works.
+    """Check the required packages by importing each of them.
 
     Raises:
-        InputError: Shotproof is not installed as a package, so that its requirements are not known.
+        InputError: Shotproof is not installed as a package, so its requirements are unknown.
 
     Example:
         >>> [one.problem for one in core_dependencies() if one.name == "numpy"]
         [None]
     """
     return [
-        Dependency(each.name, str(each.specifier), _version(each.name), _problem(each)) for each in _requirements("")
+        Dependency(
+            requirement.name,
+            str(requirement.specifier),
+            _installed_version(requirement.name),
+            _find_problem(requirement),
+        )
+        for requirement in _requirements("")
     ]
 
 
 def extras() -> list[Extra]:
-    """All extras, in the order of the package; of what they bring, only versions are looked up.
+    """List all extras, in the order of the package metadata. Only versions are looked up; nothing is imported.
 
     Raises:
-        InputError: Shotproof is not installed as a package, so that its extras are not known.
+        InputError: Shotproof is not installed as a package, so its extras are unknown.
 
     Example:
         >>> [one.install for one in extras() if one.name == "lite"]
@@ -62,48 +77,50 @@ def extras() -> list[Extra]:
     return [
         Extra(
             name,
-            tuple(each.name for each in _requirements(name) if _mismatch(each)),
+            tuple(requirement.name for requirement in _requirements(name) if _check_version(requirement)),
             f"pip install '{PACKAGE}[{name}]'",
         )
-        for name in _field("Provides-Extra")
+        for name in _read_metadata("Provides-Extra")
     ]
 
 
 def _requirements(extra: str) -> Iterator[Requirement]:
-    """What an extra asks for, by way of other extras too; without an extra, what the package always asks for."""
-    for each in map(Requirement, _field("Requires-Dist")):
-        if not (each.marker.evaluate({"extra": extra}) if each.marker else not extra):
+    """Yield the requirements of an extra, including those of extras it refers to; for "", the required packages."""
+    for requirement in map(Requirement, _read_metadata("Requires-Dist")):
+        if not (requirement.marker.evaluate({"extra": extra}) if requirement.marker else not extra):
             continue
-        if each.name != PACKAGE:
-            yield each
-        for inner in each.extras if each.name == PACKAGE else ():
-            yield from _requirements(inner)
+        if requirement.name != PACKAGE:
+            yield requirement
+        for nested_extra in requirement.extras if requirement.name == PACKAGE else ():
+            yield from _requirements(nested_extra)
 
 
-def _field(name: str) -> list[str]:
+def _read_metadata(name: str) -> list[str]:
     try:
         return metadata(PACKAGE).get_all(name) or []
     except PackageNotFoundError as error:
-        raise InputError("Shotproof is not installed as a package, so that its requirements are not known") from error
+        raise InputError(
+            "Shotproof is not installed as a package, so its requirements are unknown: run pip install"
+        ) from error
 
 
-def _problem(requirement: Requirement) -> str | None:
+def _find_problem(requirement: Requirement) -> str | None:
     try:
         importlib.import_module(MODULES.get(requirement.name, requirement.name))
-    except Exception as error:  # noqa: BLE001 - whatever a broken installation raises
+    except Exception as error:  # noqa: BLE001 - a broken installation may raise anything
         return f"cannot be imported: {first_line(error)}"
-    return _mismatch(requirement)
+    return _check_version(requirement)
 
 
-def _mismatch(requirement: Requirement) -> str | None:
-    found = _version(requirement.name)
-    if found is None:
+def _check_version(requirement: Requirement) -> str | None:
+    installed = _installed_version(requirement.name)
+    if installed is None:
         return "not installed"
-    fits = requirement.specifier.contains(found, prereleases=True)
-    return None if fits else f"expected {requirement.specifier}, found {found}"
+    fits = requirement.specifier.contains(installed, prereleases=True)
+    return None if fits else f"expected {requirement.specifier}, found {installed}"
 
 
-def _version(name: str) -> str | None:
+def _installed_version(name: str) -> str | None:
     try:
         return version(name)
     except PackageNotFoundError:

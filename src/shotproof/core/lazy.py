@@ -1,4 +1,4 @@
-"""PyTorch, imported when something of it is first used: whoever only names a method need not wait a second for it."""
+"""PyTorch, imported on first use, so that commands that only name a method start without it."""
 
 from __future__ import annotations
 

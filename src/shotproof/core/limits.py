@@ -1,7 +1,7 @@
-"""How large whole numbers may be, whether a flag, a file or Python gives them: more would start work that never ends.
+"""Limits of whole numbers in flags, files and Python calls: larger ones would start work that never ends.
 
-What has a meaning of its own has a name here, with its least and its most. Every other option that is a whole number is
-at most MOST, unless it says otherwise.
+Numbers with a meaning of their own have a name here, with their minimum and maximum. All other whole-number options are
+at most MOST, unless they set a limit themselves.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LARGEST_SEED = 2**63 - 1
 
 
 class Limits(NamedTuple):
-    """The least and the most that a whole number may be.
+    """Minimum and maximum of a whole number.
 
     Example:
         >>> TASKS.check("tasks", 10**12)
@@ -32,7 +32,7 @@ class Limits(NamedTuple):
         return f"a whole number from {self.least:,} to {self.most:,}"
 
     def check(self, name: str, value: Any) -> int:
-        """The number, as Python's. Raise InputError, which begins with the name, if it is none or lies outside."""
+        """Return the value as an int. Raise InputError, starting with the name, if it is not one or is out of range."""
         if isinstance(value, bool) or not isinstance(value, Integral) or not self.least <= int(value) <= self.most:
             raise InputError(f"{name}: expected {self}, found {shown(value)}")
         return int(value)
@@ -49,5 +49,5 @@ TASKS_PER_HALF = Limits(2, MOST)
 PERMUTATIONS = Limits(0, 1_000_000)
 WORKERS = Limits(1, 10_000)
 BATCH = Limits(1, 1_000_000)
-COUNT = Limits(1, MOST)  # of anything else: classes, items, rows of a table
+COUNT = Limits(1, MOST)  # anything else: classes, items, rows of a table
 PORT = Limits(0, 65_535)

@@ -1,4 +1,4 @@
-"""Options as records: whatever a user picks by name is one frozen dataclass, and its fields are its options.
+"""Options as records: each component that a user picks by name is a frozen dataclass, and its fields are its options.
 
     @dataclass(frozen=True)
     class Greedy(Sampler):
@@ -6,8 +6,8 @@
         rounds: int = option(2, "rounds over all support items", least=1)
         mode: str = option("hard", "hard or easy supports", choices=("hard", "easy"))
 
-From the record, and from nowhere else, come the spelling `greedy(rounds=3)`, the checks, the file's record, cache
-keys, the listings of the command line, the tables of the docs and the JSON Schema of experiment files.
+This record is the only source of the spelling `greedy(rounds=3)`, the checks, the provenance record, cache keys, the
+listings of the command line, the tables of the docs and the JSON Schema of experiment files.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ _RULE = "shotproof.option"
 
 @dataclasses.dataclass(frozen=True)
 class Option:
-    """One option of a component.
+    """Option of a component.
 
-    kind: the type of its values, as annotated; `int | None` where it may be left open
+    kind: the annotated type of its values; `int | None` if it is optional
     required: it has no default
-    least, most: the bounds of a number (or of each number of a list), both allowed; above: a bound that is not allowed;
-        a whole number is at most MOST unless the option says otherwise
-    choices: the only values; argument: it is spelled after a colon, as in `hf:MODEL`
-    path: its values name files, which an experiment file gives relative to itself
-    recorded: it decides what comes out; one that does not (a server's address, say) is neither spelled nor recorded
+    least, most: inclusive bounds of a number (or of each number in a list); above: an exclusive lower bound; a whole
+        number is at most MOST unless the option sets another bound
+    choices: the only allowed values; argument: it is spelled after a colon, as in `hf:MODEL`
+    path: its values are paths, which an experiment file gives relative to its own folder
+    recorded: whether it affects results; one that does not (such as a server's address) is neither spelled nor recorded
     downloads: if true, something may be downloaded
-    distinct: a list of it has at least one value, and none of them twice
-    single: a value alone is a list of one, in a file
-    also: other names that people look for it by
+    distinct: its list has at least one value, and no duplicates
+    single: in a file, a single value stands for a list with one value
+    also: other names that users may try for it
     """
 
     name: str
@@ -70,16 +70,16 @@ class Option:
 
     @property
     def values(self) -> str:
-        """What may be given, in words: `a whole number of at least 1`, `hard or easy`."""
+        """Describe the allowed values in words: `a whole number of at least 1`, `hard or easy`."""
         if self.choices:
             return " or ".join(map(str, self.choices)) + " or None" * is_optional(self.kind)
-        return in_words(self.kind, self._bounds) + ", at least one" * self.distinct
+        return in_words(self.kind, self._bounds_text) + ", at least one" * self.distinct
 
     def check(self, value: Any) -> Any:
-        """Return the value in the option's own type.
+        """Check a value and return it in the option's type.
 
         Raises:
-            InputError: it cannot be one; the message has what was expected, what was found, and the nearest choice.
+            InputError: the value is invalid; the message has what was expected, what was found and the closest choice.
 
         Example:
             >>> Option("rounds", int, 1, "rounds of swaps", least=1).check(0)
@@ -93,41 +93,41 @@ class Option:
             cast = typed(value, Literal[self.choices] if self.choices else self.kind, self.name)
         is_empty = self.distinct and cast == () != self.default
         if (cast is None and self.kind is not Any) or is_empty or not self._in_range(cast):
-            raise InputError(f"{self.name}: expected {self.values}, found {shown(value)}{self._near(value)}")
+            raise InputError(f"{self.name}: expected {self.values}, found {shown(value)}{self._suggest_choice(value)}")
         if self.distinct and isinstance(cast, tuple):
             require_distinct(self.name, cast)
         self._check_path(cast)
         return cast
 
     def without_none(self) -> Option:
-        """Return the option as a file has it, which has no None: what is not given is left out."""
+        """Return the option without None as a value: in a file, an option that is not set is left out."""
         return dataclasses.replace(self, kind=functools.reduce(operator.or_, kinds_of(self.kind)))
 
-    def _near(self, value: Any) -> str:
-        """Return the choice that is nearest to the first value that is none."""
+    def _suggest_choice(self, value: Any) -> str:
+        """Suggest the closest choice for the first invalid value."""
         choices = self.choices or [
             choice
             for kind in kinds_of(self.kind)
-            for one in (kind, *get_args(kind))
-            if get_origin(one) is Literal
-            for choice in get_args(one)
+            for annotation in (kind, *get_args(kind))
+            if get_origin(annotation) is Literal
+            for choice in get_args(annotation)
         ]
-        listed = value if isinstance(value, list | tuple) else [value]
-        wrong = [one for one in listed if isinstance(one, str) and one not in choices]
-        return did_you_mean(wrong[0], map(str, choices)) if choices and wrong else ""
+        values = value if isinstance(value, list | tuple) else [value]
+        invalid = [entry for entry in values if isinstance(entry, str) and entry not in choices]
+        return did_you_mean(invalid[0], map(str, choices)) if choices and invalid else ""
 
     def _check_path(self, value: Any) -> None:
-        """Refuse a path that no file can have, so that whoever looks for it need not."""
+        """Reject paths that no file system allows."""
         try:
-            for one in value if isinstance(value, tuple) else [value]:
-                if isinstance(one, Path) or (self.path and isinstance(one, str)):
-                    check_path(one)
+            for path in value if isinstance(value, tuple) else [value]:
+                if isinstance(path, Path) or (self.path and isinstance(path, str)):
+                    check_path(path)
         except OSError as error:
             raise InputError(f"{self.name}: expected a path, found {shown(str(value))}: {error.strerror}") from error
 
     def _in_range(self, value: Any) -> bool:
         if isinstance(value, tuple):
-            return all(self._in_range(one) for one in value)
+            return all(self._in_range(number) for number in value)
         if isinstance(value, bool) or not isinstance(value, int | float):
             return True
         return not (
@@ -139,15 +139,17 @@ class Option:
         )
 
     @property
-    def _bounds(self) -> str:
-        """Return the bounds of a number in words."""
+    def _bounds_text(self) -> str:
+        """Describe the bounds of a number in words."""
         if self.above is not None:
-            return f" above {_grouped(self.above)}" + ("" if self.most is None else f", at most {_grouped(self.most)}")
+            return f" above {_format_bound(self.above)}" + (
+                "" if self.most is None else f", at most {_format_bound(self.most)}"
+            )
         if self.least is not None and self.most is not None:
-            return f" from {_grouped(self.least)} to {_grouped(self.most)}"
+            return f" from {_format_bound(self.least)} to {_format_bound(self.most)}"
         if self.least is not None:
-            return f" of at least {_grouped(self.least)}"
-        return "" if self.most is None else f" of at most {_grouped(self.most)}"
+            return f" of at least {_format_bound(self.least)}"
+        return "" if self.most is None else f" of at most {_format_bound(self.most)}"
 
     def json_schema(self) -> dict[str, Any]:
         """Return the option as a property of a JSON Schema."""
@@ -157,8 +159,8 @@ class Option:
         else:
             bounds = {"minimum": self.least, "maximum": self.most, "exclusiveMinimum": self.above}
             limits = {key: bound for key, bound in bounds.items() if bound is not None}
-            of_value = json_schema(self.without_none().kind, limits)
-            schema |= {"anyOf": [of_value, of_value["items"]]} if self.single else of_value
+            value_schema = json_schema(self.without_none().kind, limits)
+            schema |= {"anyOf": [value_schema, value_schema["items"]]} if self.single else value_schema
         if self.distinct:
             schema |= {"minItems": 1, "uniqueItems": True}
         if not self.required and isinstance(self.default, bool | int | float | str | list | tuple):
@@ -183,22 +185,22 @@ def option(
     single: bool = False,
     also: Sequence[str] = (),
 ) -> Any:
-    """A field of a component's record, with what its values may be; without a default it must be given.
+    """Declare a field of a component, with the values that it allows; without a default it is required.
 
     Args:
-        default: the value if none is given, or a function that gives it
+        default: the default value, or a function that returns it
         help: one line on what it does
-        least, most, above: bounds of numbers; `above` itself is not allowed; whole numbers are at most 10,000,000 where
-            `most` says nothing else
+        least, most, above: bounds of numbers; `above` itself is not allowed; whole numbers are at most 10,000,000
+            unless `most` is set
         within: both bounds of a whole number
-        choices: the only values
+        choices: the only allowed values
         argument: spelled after a colon, as in `hf:MODEL`
-        path: values name files
-        recorded: False for what has no say in what comes out: components that differ in it alone are equal
+        path: values are paths of files
+        recorded: False if it does not affect results: components that differ only in it are equal
         downloads: a value of True allows a download
-        distinct: a list has at least one value, and none of them twice
-        single: in a file, a value alone is a list of one
-        also: other names that people look for it by; messages name the right one
+        distinct: a list has at least one value, and no duplicates
+        single: in a file, a single value stands for a list with one value
+        also: other names that users may try for it; messages suggest the right one
 
     Returns:
         The dataclass field.
@@ -218,48 +220,48 @@ def option(
     rule = {"help": help, "least": least, "most": most, "above": above, "choices": tuple(choices)}
     rule |= {"argument": argument, "path": path, "recorded": recorded, "downloads": downloads}
     rule |= {"distinct": distinct, "single": single, "also": tuple(also)}
-    given: dict[str, Any] = {"default_factory" if callable(default) else "default": default}
-    return dataclasses.field(**given, compare=recorded, metadata={_RULE: rule})
+    field_default: dict[str, Any] = {"default_factory" if callable(default) else "default": default}
+    return dataclasses.field(**field_default, compare=recorded, metadata={_RULE: rule})
 
 
 class Checked:
-    """Settings: a subclass is a frozen dataclass whose fields are its options, and their values are checked."""
+    """Settings with checked values: a subclass is a frozen dataclass whose fields are its options."""
 
     def __post_init__(self) -> None:
-        for each in self.options():
+        for option in self.options():
             try:
-                object.__setattr__(self, each.name, each.check(getattr(self, each.name)))
+                object.__setattr__(self, option.name, option.check(getattr(self, option.name)))
             except InputError as error:
                 raise InputError(f"{self._title}: {error}") from error
 
     @classmethod
     def options(cls) -> tuple[Option, ...]:
-        """Its options, in the order of the record."""
-        of: Any = cls
-        return _options(of)
+        """Return the options, in the order of the fields."""
+        dataclass: Any = cls
+        return _options(dataclass)
 
     @classmethod
     def require_known(cls, names: Iterable[str], problem: str) -> None:
-        """Refuse, with InputError that has the nearest name, names that none of its options has."""
-        known = [each.name for each in cls.options()]
+        """Raise InputError with the closest name if a name is not one of the options."""
+        known_names = [option.name for option in cls.options()]
         for name in names:
-            if name not in known:
-                raise InputError(f"{problem} '{name}'{did_you_mean(name, known)}")
+            if name not in known_names:
+                raise InputError(f"{problem} '{name}'{did_you_mean(name, known_names)}")
 
     def parameters(self) -> dict[str, Any]:
-        """Every option with its value, for the record."""
-        return {each.name: getattr(self, each.name) for each in self.options() if each.recorded}
+        """Return all recorded options with their values."""
+        return {option.name: getattr(self, option.name) for option in self.options() if option.recorded}
 
     @property
     def _title(self) -> str:
-        """What messages call it."""
+        """Return the name used in messages."""
         return type(self).__name__
 
 
 class Component(Checked):
-    """What a user picks by name: a layout, detector, encoder, transform, sampler, method.
+    """Component that a user picks by name: a layout, detector, encoder, transform, sampler or method.
 
-    A subclass is a frozen dataclass whose fields are its options. Data comes later, to its methods.
+    A subclass is a frozen dataclass whose fields are its options. Data is passed to its methods.
     """
 
     kind: ClassVar[str] = "component"
@@ -268,71 +270,77 @@ class Component(Checked):
     example: ClassVar[str] = ""
 
     @classmethod
-    def with_options(cls, name: str, given: Mapping[str, Any]) -> Self:
-        """One with these options; InputError with the nearest name for one that there is not.
+    def with_options(cls, name: str, values: Mapping[str, Any]) -> Self:
+        """Build the component from these options. Raise InputError with the closest name if an option is unknown.
 
         Args:
-            name: what the user called it, for messages
-            given: values by option
+            name: the name that the user typed, for messages
+            values: option values by name
         """
-        cls.require_known(given, f"{cls.kind} '{name}' has no option")
-        missing = [each.name for each in cls.options() if each.required and each.name not in given]
+        cls.require_known(values, f"{cls.kind} '{name}' has no option")
+        missing = [option.name for option in cls.options() if option.required and option.name not in values]
         if missing:
-            raise InputError(f"{cls.kind} '{name}' needs {', '.join(missing)}: {_spelled_example(name, cls, missing)}")
-        return cls(**given)
+            raise InputError(f"{cls.kind} '{name}' needs {', '.join(missing)}: {_example_spelling(name, cls, missing)}")
+        return cls(**values)
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
-        """Return the JSON Schema of what names a component of its kind."""
+        """Return the JSON Schema of a value that names a component of this kind."""
         from shotproof.core.registry import registries
 
         return registries[cls.kind].json_schema()
 
     def found_from(self, folder: Path) -> Self:
-        """Return the component with files that its options name, and that lie in a folder, as paths from there."""
-        moved = {}
-        for each in self.options():
-            value = getattr(self, each.name)
-            if each.path and isinstance(value, str | Path) and is_there(folder / value):
-                moved[each.name] = type(value)(folder / value)
-        return dataclasses.replace(self, **moved) if moved else self  # type: ignore[type-var]
+        """Return the component with its path options resolved against a folder, if the files exist there."""
+        resolved = {}
+        for option in self.options():
+            value = getattr(self, option.name)
+            if option.path and isinstance(value, str | Path) and is_there(folder / value):
+                resolved[option.name] = type(value)(folder / value)
+        return dataclasses.replace(self, **resolved) if resolved else self  # type: ignore[type-var]
 
     @property
     def name(self) -> str:
-        """The name under which its class is registered; the name of the class where it is not."""
+        """Return the registered name of the class, or the name of the class if it is not registered."""
         from shotproof.core.registry import registered_name
 
         return registered_name(type(self))
 
     @property
     def spelling(self) -> str:
-        """The name with all options that differ from their defaults: what a user types to get the same again."""
-        differing = {
-            each.name: getattr(self, each.name)
-            for each in self.options()
-            if each.recorded and not each.argument and (each.required or getattr(self, each.name) != each.default)
+        """Return the name with all options that differ from their defaults, as a user would type it."""
+        changed_options = {
+            option.name: getattr(self, option.name)
+            for option in self.options()
+            if option.recorded
+            and not option.argument
+            and (option.required or getattr(self, option.name) != option.default)
         }
-        arguments = [getattr(self, each.name) for each in self.options() if each.argument]
+        arguments = [getattr(self, option.name) for option in self.options() if option.argument]
         argument = "".join(f":{value}" for value in arguments if value != "")
-        return write_call(f"{self.name}{argument}", differing)
+        return write_call(f"{self.name}{argument}", changed_options)
 
     def reaches(self) -> Iterator[Reach]:
-        """Give what it touches beside the data: files that its options name, and downloads that they allow."""
-        for each in self.options():
-            value = getattr(self, each.name)
-            if each.path and isinstance(value, str | Path):
+        """Yield access outside of the data: files named by options, and downloads that they allow."""
+        for option in self.options():
+            value = getattr(self, option.name)
+            if option.path and isinstance(value, str | Path):
                 yield Reach(f"{self._title} reads {absolute(Path(value))}", str(value), Path(value), is_data=True)
-            if each.downloads and value:
-                arguments = [getattr(self, other.name) for other in self.options() if other.argument]
+            if option.downloads and value:
+                arguments = [
+                    getattr(self, argument_option.name)
+                    for argument_option in self.options()
+                    if argument_option.argument
+                ]
                 what = f"{self.kind} '{self.spelling}' downloads from the hub"
                 yield Reach(what, str(arguments[0]) if arguments else "", is_data=True)
 
     def extras(self) -> Mapping[str, str]:
-        """The modules that it cannot do without, each with the extra of this package that brings it."""
+        """Return the modules that the component requires, each with the extra of this package that installs it."""
         return {}
 
     def require_extras(self) -> None:
-        """Refuse to go on where a module is not installed, before anything is computed."""
+        """Raise MissingExtra if a required module is not installed, before anything is computed."""
         for module, extra in self.extras().items():
             if importlib.util.find_spec(module) is None:
                 raise MissingExtra(self._title, extra)
@@ -342,9 +350,11 @@ class Component(Checked):
         return f"{self.kind} '{self.name}'"
 
     def __getstate__(self) -> dict[str, Any]:
-        # What was made of the options, a network say, stays behind: another process makes its own.
-        own = {each.name for each in dataclasses.fields(self)} if dataclasses.is_dataclass(self) else vars(self)
-        return {name: value for name, value in vars(self).items() if name in own}
+        # Cached objects, such as a network, are not pickled: another process builds its own.
+        field_names = (
+            {field.name for field in dataclasses.fields(self)} if dataclasses.is_dataclass(self) else vars(self)
+        )
+        return {name: value for name, value in vars(self).items() if name in field_names}
 
     def __str__(self) -> str:
         return self.spelling
@@ -354,57 +364,57 @@ class Component(Checked):
 def _options(cls: type[Any]) -> tuple[Option, ...]:
     if not dataclasses.is_dataclass(cls):
         return ()
-    kinds = typing.get_type_hints(cls)
+    annotations = typing.get_type_hints(cls)
     return tuple(
         Option(
-            each.name,
-            kinds[each.name],
-            None if each.default is dataclasses.MISSING else each.default,
-            required=each.default is dataclasses.MISSING and each.default_factory is dataclasses.MISSING,
-            **{"help": "", **_rule(each, kinds[each.name]), **_literals(kinds[each.name])},
+            field.name,
+            annotations[field.name],
+            None if field.default is dataclasses.MISSING else field.default,
+            required=field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING,
+            **{"help": "", **_rule(field, annotations[field.name]), **_literals(annotations[field.name])},
         )
-        for each in dataclasses.fields(cls)
-        if each.init
+        for field in dataclasses.fields(cls)
+        if field.init
     )
 
 
-def _rule(each: dataclasses.Field[Any], annotated: Any) -> dict[str, Any]:
-    """What `option` says of a field, with the bound of whole numbers."""
-    rule = dict(each.metadata.get(_RULE, {}))
-    kinds = kinds_of(annotated)
-    if rule.get("most") is None and int in (*kinds, *(of for kind in kinds for of in get_args(kind))):
+def _rule(field: dataclasses.Field[Any], annotation: Any) -> dict[str, Any]:
+    """Return the settings that `option` stored in a field, with the default bound of whole numbers."""
+    rule = dict(field.metadata.get(_RULE, {}))
+    kinds = kinds_of(annotation)
+    if rule.get("most") is None and int in (*kinds, *(argument for kind in kinds for argument in get_args(kind))):
         rule["most"] = MOST
     return rule
 
 
-def _literals(annotated: Any) -> dict[str, Any]:
-    """The choices of an option whose type names all of its values."""
-    literals = [kind for kind in kinds_of(annotated) if get_origin(kind) is Literal]
-    return {"choices": get_args(literals[0])} if literals and literals == kinds_of(annotated) else {}
+def _literals(annotation: Any) -> dict[str, Any]:
+    """Return the choices of an option whose type is a Literal."""
+    literals = [kind for kind in kinds_of(annotation) if get_origin(kind) is Literal]
+    return {"choices": get_args(literals[0])} if literals and literals == kinds_of(annotation) else {}
 
 
 def require_distinct(name: str, values: Sequence[Any]) -> None:
-    """Refuse a list that has something twice."""
+    """Raise InputError if a list has duplicates."""
     for index, value in enumerate(values):
         if value in values[:index]:
-            found = value if isinstance(value, int | float) else f"'{value}'"
-            raise InputError(f"{name}: expected each once, found {found} twice")
+            value_text = value if isinstance(value, int | float) else f"'{value}'"
+            raise InputError(f"{name}: expected each once, found {value_text} twice")
 
 
 def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of a table that has these keys and no others."""
+    """Return the JSON Schema of a table with exactly these keys."""
     return {"type": "object", "properties": dict(properties), "additionalProperties": False}
 
 
-def _grouped(bound: float) -> str:
-    """A bound in words: 10,000,000, 0.5."""
+def _format_bound(bound: float) -> str:
+    """Format a bound: 10,000,000, 0.5."""
     return f"{bound:,}" if isinstance(bound, int) else f"{bound:g}"
 
 
-def _spelled_example(name: str, cls: type[Component], missing: Sequence[str]) -> str:
+def _example_spelling(name: str, cls: type[Component], missing: Sequence[str]) -> str:
     if cls.example:
         return f"e.g. {cls.example}"
-    arguments = {each.name for each in cls.options() if each.argument}
-    after = "".join(f":{one.upper()}" for one in missing if one in arguments)
-    rest = ", ".join(f"{one}=..." for one in missing if one not in arguments)
-    return f"e.g. {name}{after}{f'({rest})' if rest else ''}"
+    argument_names = {option.name for option in cls.options() if option.argument}
+    argument_part = "".join(f":{option_name.upper()}" for option_name in missing if option_name in argument_names)
+    option_part = ", ".join(f"{option_name}=..." for option_name in missing if option_name not in argument_names)
+    return f"e.g. {name}{argument_part}{f'({option_part})' if option_part else ''}"

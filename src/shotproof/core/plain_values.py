@@ -1,4 +1,4 @@
-"""Records as plain values, which JSON and TOML can hold, and back; what types admit, in words and as a JSON Schema."""
+"""Conversion between records and plain values for JSON and TOML; descriptions of types in words and as JSON Schema."""
 
 from __future__ import annotations
 
@@ -16,29 +16,30 @@ from typing import Any, Literal, Union, get_args, get_origin
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.text import is_storable
 
-LONGEST = 60  # characters of a value in a message
-_WORDS = {int: "a whole number", float: "a number", bool: "True or False", str: "text", Path: "a path"}
+LONGEST = 60  # characters of a value shown in a message
+_TYPE_NAMES = {int: "a whole number", float: "a number", bool: "True or False", str: "text", Path: "a path"}
 _JSON_TYPES = {int: "integer", float: "number", bool: "boolean", str: "string", Path: "string", type(None): "null"}
-_PLAIN = {int, float, bool, str, type(None)}
-_NUMBERS: dict[Any, type] = {int: numbers.Integral, float: numbers.Real}  # NumPy's are taken, and become Python's
+_PLAIN_TYPES = {int, float, bool, str, type(None)}
+_NUMBER_TYPES: dict[Any, type] = {int: numbers.Integral, float: numbers.Real}  # accepts NumPy numbers
 
 
 def plain(value: Any, *, whole: bool = False) -> Any:
-    """Return a value as JSON can hold it: records and tuples become tables and lists, a path its name.
+    """Convert a value to plain values for JSON: records and tuples become tables and lists, a path becomes its name.
 
     Args:
-        value: to be written
-        whole: write every field of a record, and NaN as null, so that whoever reads it finds what is described;
-            otherwise fields at their defaults are left out
+        value: the value to convert
+        whole: include every field of a record, and write NaN as null; otherwise, fields at their default are left out
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = ((each, getattr(value, each.name)) for each in dataclasses.fields(value))
-        kept = ((each, one) for each, one in fields if whole or (one != default_of(each) and one is not None))
-        return {each.name: plain(one, whole=whole) for each, one in kept}
+        fields = ((field, getattr(value, field.name)) for field in dataclasses.fields(value))
+        kept_fields = (
+            (field, entry) for field, entry in fields if whole or (entry != default_of(field) and entry is not None)
+        )
+        return {field.name: plain(entry, whole=whole) for field, entry in kept_fields}
     if isinstance(value, Mapping):
-        return {str(key): plain(one, whole=whole) for key, one in value.items()}
+        return {str(key): plain(entry, whole=whole) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(one, whole=whole) for one in value]
+        return [plain(entry, whole=whole) for entry in value]
     if whole and isinstance(value, float) and math.isnan(value):
         return None
     if value is None or isinstance(value, bool | int | float | str):
@@ -46,23 +47,23 @@ def plain(value: Any, *, whole: bool = False) -> Any:
     return value.name if isinstance(value, Path) else " ".join(repr(value).split())
 
 
-def default_of(each: dataclasses.Field[Any]) -> Any:
+def default_of(field: dataclasses.Field[Any]) -> Any:
     """Return a field's default; MISSING if it has none."""
-    return each.default if each.default_factory is dataclasses.MISSING else each.default_factory()
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 
-def typed(value: Any, kind: Any, place: str = "", *, strict: bool = False) -> Any:
-    """Return plain values as records and other typed values: a list as a tuple, text as a path.
+def typed(value: Any, kind: Any, location: str = "", *, strict: bool = False) -> Any:
+    """Convert plain values to records and other typed values: a list becomes a tuple, text becomes a path.
 
     Args:
-        value: plain, as JSON or TOML holds it
-        kind: a type, or a record, whose fields say what types their values have
-        place: where the value is, for messages: `sampler.options`
-        strict: refuse, as the JSON Schema of the record does, keys that it has not, None and numbers that are not
-            finite; otherwise keys are passed over, and None is what is not given
+        value: plain, as parsed from JSON or TOML
+        kind: a type or a record class, whose fields declare the types of their values
+        location: where the value is, for messages: `sampler.options`
+        strict: reject unknown keys, None and non-finite numbers, as the JSON Schema of the record does; otherwise
+            unknown keys are ignored, and None counts as not given
 
     Raises:
-        InputError: a value has another type; the message has its place, what was expected, and what was found.
+        InputError: a value has another type; the message has its location, the expected type and the value found.
 
     Example:
         >>> typed({"a": 1}, dict[str, int])
@@ -73,104 +74,113 @@ def typed(value: Any, kind: Any, place: str = "", *, strict: bool = False) -> An
     """
     if kind is Any or (value is None and (is_optional(kind) or not strict)):
         return value
-    of = get_origin(kind)
-    if of in (Union, types.UnionType):
-        return _one_of(value, kind, place, strict)
-    if of is Literal:
-        _require(value in get_args(kind) and not isinstance(value, bool), kind, value, place)
+    origin = get_origin(kind)
+    if origin in (Union, types.UnionType):
+        return _convert_union(value, kind, location, strict)
+    if origin is Literal:
+        _require(value in get_args(kind) and not isinstance(value, bool), kind, value, location)
         return value
-    if of in (tuple, list):
-        _require(isinstance(value, Sequence) and not isinstance(value, str), kind, value, place)
-        _require(is_open_ended(kind) or len(value) == len(get_args(kind)), kind, value, place)
+    if origin in (tuple, list):
+        _require(isinstance(value, Sequence) and not isinstance(value, str), kind, value, location)
+        _require(is_open_ended(kind) or len(value) == len(get_args(kind)), kind, value, location)
         kinds = get_args(kind)[:1] * len(value) if is_open_ended(kind) else get_args(kind)
         entries = []
-        for number, (one, one_kind) in enumerate(zip(value, kinds, strict=True)):
-            _require(one is not None or is_optional(one_kind), one_kind, one, f"{place}[{number}]")
-            entries.append(typed(one, one_kind, f"{place}[{number}]", strict=strict))
+        for index, (entry, entry_kind) in enumerate(zip(value, kinds, strict=True)):
+            _require(entry is not None or is_optional(entry_kind), entry_kind, entry, f"{location}[{index}]")
+            entries.append(typed(entry, entry_kind, f"{location}[{index}]", strict=strict))
         return tuple(entries)
-    if of is not None and issubclass(of, Mapping):
-        _require(isinstance(value, Mapping), kind, value, place)
-        one_kind = get_args(kind)[1]
-        table = {key: typed(one, one_kind, _below(place, key), strict=strict) for key, one in value.items()}
-        return {key: one for key, one in table.items() if strict or one_kind is Any or one is not None}
+    if origin is not None and issubclass(origin, Mapping):
+        _require(isinstance(value, Mapping), kind, value, location)
+        entry_kind = get_args(kind)[1]
+        table = {
+            key: typed(entry, entry_kind, _join_location(location, key), strict=strict) for key, entry in value.items()
+        }
+        return {key: entry for key, entry in table.items() if strict or entry_kind is Any or entry is not None}
     if dataclasses.is_dataclass(kind):
-        return value if isinstance(value, kind) else _record(value, kind, place, strict)  # type: ignore[arg-type]
-    return _simple(value, kind, place, strict)
+        return value if isinstance(value, kind) else _convert_record(value, kind, location, strict)  # type: ignore[arg-type]
+    return _convert_simple(value, kind, location, strict)
 
 
 def in_words(kind: Any, bounds: str = "") -> str:
-    """Return what messages call a type: `a whole number`, `a list of text`.
+    """Describe a type in words for messages: `a whole number`, `a list of text`.
 
     Args:
         kind: the type
-        bounds: of its numbers, in words: ` from 1 to 8`
+        bounds: the bounds of its numbers in words: ` from 1 to 8`
     """
     if get_origin(kind) in (Union, types.UnionType):
-        return " or ".join(in_words(one, bounds) for one in kinds_of(kind)) + " or None" * is_optional(kind)
+        return " or ".join(in_words(member, bounds) for member in kinds_of(kind)) + " or None" * is_optional(kind)
     if get_origin(kind) is Literal:
         return " or ".join(map(str, get_args(kind)))
     if get_origin(kind) in (tuple, list):
         count = "a list of" if is_open_ended(kind) else f"{len(get_args(kind))}"
         return f"{count} " + re.sub(r"^an? (whole )?(\w+)", r"\1\2s", in_words(get_args(kind)[0], bounds))
-    if isinstance(noun := getattr(kind, "kind", None), str):  # of a component
+    if isinstance(noun := getattr(kind, "kind", None), str):  # a component class
         return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
     if get_origin(kind) is Mapping:
         return "a table"
-    return f"{_WORDS.get(kind) or getattr(kind, '__name__', kind)}{bounds if kind in _NUMBERS else ''}"
+    return f"{_TYPE_NAMES.get(kind) or getattr(kind, '__name__', kind)}{bounds if kind in _NUMBER_TYPES else ''}"
 
 
 def json_schema(kind: Any, bounds: Mapping[str, float] = types.MappingProxyType({})) -> dict[str, Any]:
-    """Return the JSON Schema of values of a type: records are objects without further keys.
+    """Return the JSON Schema for values of a type; records become objects without additional properties.
 
     Args:
-        kind: the type; a class may have a `json_schema()` of its own
-        bounds: of its numbers: `minimum` and so on
+        kind: the type; a class may define its own `json_schema()`
+        bounds: the bounds of its numbers: `minimum` and so on
     """
-    of = get_origin(kind)
-    if of in (Union, types.UnionType):
-        text = next((one for one in (str, Path) if one in get_args(kind)), None)  # which stands for objects, too
-        kinds = [one for one in get_args(kind) if text in (None, one) or one in _PLAIN or get_origin(one)]
-        return {"anyOf": [json_schema(one, bounds) for one in kinds]} if kinds[1:] else json_schema(kinds[0], bounds)
-    if of is Literal:
+    origin = get_origin(kind)
+    if origin in (Union, types.UnionType):
+        # Text also stands for objects, which a file gives by their spelling.
+        text_type = next((member for member in (str, Path) if member in get_args(kind)), None)
+        kinds = [
+            member
+            for member in get_args(kind)
+            if text_type in (None, member) or member in _PLAIN_TYPES or get_origin(member)
+        ]
+        return (
+            {"anyOf": [json_schema(member, bounds) for member in kinds]} if kinds[1:] else json_schema(kinds[0], bounds)
+        )
+    if origin is Literal:
         return {"enum": list(get_args(kind))}
-    if of in (tuple, list):
+    if origin in (tuple, list):
         return {"type": "array", "items": json_schema(get_args(kind)[0], bounds)}
-    if of is not None and issubclass(of, Mapping):
+    if origin is not None and issubclass(origin, Mapping):
         return {"type": "object", "additionalProperties": json_schema(get_args(kind)[1], bounds)}
     if hasattr(kind, "json_schema"):
-        own: dict[str, Any] = kind.json_schema()
-        return own
+        schema: dict[str, Any] = kind.json_schema()
+        return schema
     if dataclasses.is_dataclass(kind):
         hints, fields = typing.get_type_hints(kind), dataclasses.fields(kind)
         return {
             "type": "object",
             "description": (kind.__doc__ or "").split("\n\n    Example:")[0].replace("\n    ", "\n").strip(),
-            "properties": {each.name: json_schema(hints[each.name]) for each in fields},
-            "required": [each.name for each in fields if default_of(each) is dataclasses.MISSING],
+            "properties": {field.name: json_schema(hints[field.name]) for field in fields},
+            "required": [field.name for field in fields if default_of(field) is dataclasses.MISSING],
             "additionalProperties": False,
         }
-    return {"type": _JSON_TYPES[kind], **(bounds if kind in _NUMBERS else {})} if kind in _JSON_TYPES else {}
+    return {"type": _JSON_TYPES[kind], **(bounds if kind in _NUMBER_TYPES else {})} if kind in _JSON_TYPES else {}
 
 
-def kinds_of(annotated: Any) -> list[Any]:
+def kinds_of(annotation: Any) -> list[Any]:
     """Return the types of a union, without None."""
-    if get_origin(annotated) in (Union, types.UnionType):
-        return [kind for kind in get_args(annotated) if kind is not type(None)]
-    return [annotated]
+    if get_origin(annotation) in (Union, types.UnionType):
+        return [kind for kind in get_args(annotation) if kind is not type(None)]
+    return [annotation]
 
 
-def is_optional(annotated: Any) -> bool:
-    """Return whether a type admits None."""
-    return get_origin(annotated) in (Union, types.UnionType) and type(None) in get_args(annotated)
+def is_optional(annotation: Any) -> bool:
+    """Return whether a type allows None."""
+    return get_origin(annotation) in (Union, types.UnionType) and type(None) in get_args(annotation)
 
 
 def is_open_ended(kind: Any) -> bool:
-    """Return whether a type of lists admits any length."""
+    """Return whether a list type allows any length."""
     return get_origin(kind) is list or get_args(kind)[1:] == (...,)
 
 
 def shown(value: Any) -> str:
-    """Return what messages show of a value that was found: its beginning."""
+    """Return the text of a value for messages, cut to LONGEST characters."""
     try:
         text = repr(value)
     except (ValueError, RecursionError):  # too many digits, or nested too deep
@@ -178,48 +188,50 @@ def shown(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def _simple(value: Any, kind: Any, place: str, strict: bool) -> Any:
-    """Return a number, text, a path, or an object of a class."""
-    fits = isinstance(value, _NUMBERS.get(kind, str | Path if kind is Path else kind))
+def _convert_simple(value: Any, kind: Any, location: str, strict: bool) -> Any:
+    """Convert a number, text, a path, or an object of a class."""
+    fits = isinstance(value, _NUMBER_TYPES.get(kind, str | Path if kind is Path else kind))
     fits = fits and not (isinstance(value, bool) and kind is not bool)
-    _require(fits and not (kind is str and not is_storable(value)), kind, value, place)
+    _require(fits and not (kind is str and not is_storable(value)), kind, value, location)
     if kind is float:
         try:
             number = float(value)
-        except OverflowError:  # a whole number that is too large for one
+        except OverflowError:  # an int too large for a float
             number = math.inf
-        _require(math.isfinite(number) or (isinstance(value, float) and not strict), kind, value, place)
+        _require(math.isfinite(number) or (isinstance(value, float) and not strict), kind, value, location)
         return number
     return kind(value) if kind in (int, Path) else value
 
 
-def _one_of(value: Any, kind: Any, place: str, strict: bool) -> Any:
+def _convert_union(value: Any, kind: Any, location: str, strict: bool) -> Any:
     kinds = kinds_of(kind)
     if len(kinds) == 1:
-        return typed(value, kinds[0], place, strict=strict)
-    for one in kinds:
+        return typed(value, kinds[0], location, strict=strict)
+    for member in kinds:
         with contextlib.suppress(InputError):
-            return typed(value, one, place, strict=strict)
-    raise InputError(f"{place}: expected {in_words(kind)}, found {shown(value)}")
+            return typed(value, member, location, strict=strict)
+    raise InputError(f"{location or 'value'}: expected {in_words(kind)}, found {shown(value)}")
 
 
-def _record(value: Any, kind: Any, place: str, strict: bool) -> Any:
-    _require(isinstance(value, Mapping), Mapping[str, Any], value, place)
-    hints, fields = typing.get_type_hints(kind), {each.name: each for each in dataclasses.fields(kind)}
+def _convert_record(value: Any, kind: Any, location: str, strict: bool) -> Any:
+    _require(isinstance(value, Mapping), Mapping[str, Any], value, location)
+    hints, fields = typing.get_type_hints(kind), {field.name: field for field in dataclasses.fields(kind)}
     for key in value if strict else ():
         if key not in fields:
-            raise InputError(f"{_below(place, key)}: unknown key{did_you_mean(key, fields)}")
-    given = {key: one for key, one in value.items() if key in fields and (strict or one is not None)}
-    for name, each in fields.items():
-        if name not in given and default_of(each) is dataclasses.MISSING:
-            raise InputError(f"{_below(place, name)}: expected {in_words(hints[name])}, found nothing")
-    return kind(**{key: typed(one, hints[key], _below(place, key), strict=strict) for key, one in given.items()})
+            raise InputError(f"{_join_location(location, key)}: unknown key{did_you_mean(key, fields)}")
+    values = {key: entry for key, entry in value.items() if key in fields and (strict or entry is not None)}
+    for name, field in fields.items():
+        if name not in values and default_of(field) is dataclasses.MISSING:
+            raise InputError(f"{_join_location(location, name)}: expected {in_words(hints[name])}, found nothing")
+    return kind(
+        **{key: typed(entry, hints[key], _join_location(location, key), strict=strict) for key, entry in values.items()}
+    )
 
 
-def _require(fits: bool, kind: Any, found: Any, place: str) -> None:
+def _require(fits: bool, kind: Any, value: Any, location: str) -> None:
     if not fits:
-        raise InputError(f"{place or 'it'}: expected {in_words(kind)}, found {shown(found)}")
+        raise InputError(f"{location or 'value'}: expected {in_words(kind)}, found {shown(value)}")
 
 
-def _below(place: str, key: str) -> str:
-    return f"{place}.{key}" if place else key
+def _join_location(location: str, key: str) -> str:
+    return f"{location}.{key}" if location else key

@@ -1,7 +1,7 @@
-r"""Text from files and servers, made safe to print: on a terminal, in a pipe, and in the log of a workflow.
+r"""Untrusted text from files and servers, made safe to print on a terminal, in a pipe and in the log of a workflow.
 
-URLs are told without credentials. A workflow of GitHub takes orders from what its steps print: lines that begin with
-`::`, and `##[` anywhere in a line.
+URLs are printed without credentials. GitHub workflows execute commands in the output of their steps: lines that begin
+with `::`, and `##[` anywhere in a line.
 """
 
 from __future__ import annotations
@@ -11,25 +11,26 @@ import re
 import unicodedata
 from typing import Any
 
-# Control characters, bidirectional and invisible formatting, half surrogate pairs, line and paragraph separators.
+# Control characters, bidirectional and invisible formatting, lone surrogates, line and paragraph separators.
 _HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-_ORDER = re.compile(r"^(\s*):(?=:)|#(?=#\[)")
+_WORKFLOW_COMMAND = re.compile(r"^(\s*):(?=:)|#(?=#\[)")
 
 READ_ONLY = ("https", "hf")
 SCHEMES = ("s3", "gs", *READ_ONLY)
 
-_ANY = "|".join(SCHEMES)
+_ANY_SCHEME = "|".join(SCHEMES)
 _USER = r"^[a-z0-9]+:/+[^/?\s]*@"
 _SIGNATURE = r"[?&]([^=&\s]*(signature|credential|token|secret|password|api_?key|x-amz-)[^=&\s]*|sig|key)=[^&\s'\"]*"
-# What no file may hold; also as Arrow's kernels match it, in a column of paths.
-SECRET = rf"(?i){_USER}|^({_ANY}):/.*{_SIGNATURE}"
+# URLs that no file may hold; the syntax also works in Arrow's kernels, on a column of paths.
+SECRET = rf"(?i){_USER}|^({_ANY_SCHEME}):/.*{_SIGNATURE}"
 NO_SECRETS = (
-    "a URL with a password, token or signature would be kept in files: expected credentials in the environment only"
+    "a URL with a password, token or signature would be stored in files: remove it, and set credentials in the "
+    "environment instead"
 )
 
 
 def told(text: str) -> str:
-    """A message as it may be shown: URLs with both slashes, which pathlib makes one, and without credentials.
+    """Remove credentials from the URLs in a message, and restore their double slashes, which pathlib collapses.
 
     Example:
         >>> told("s3:/birds/a.png and https://me:word@host/b.png?size=3&X-Amz-Signature=f00 do not exist")
@@ -37,15 +38,15 @@ def told(text: str) -> str:
     """
     if ":/" not in text:
         return text
-    text = re.sub(rf"\b({_ANY}):/(?=[^/])", r"\1://", text)
+    text = re.sub(rf"\b({_ANY_SCHEME}):/(?=[^/])", r"\1://", text)
     text = re.sub(r"(?<=://)[^/?\s'\"]*@", "", text)
     return re.sub(rf"(?i){_SIGNATURE}", "", text)
 
 
 def printable(text: str) -> str:
-    r"""Escape every character that moves the cursor, reorders or hides text, starts a line or an order to a workflow.
+    r"""Escape characters that move the cursor, hide or reorder text, or start a line or a workflow command.
 
-    Letters of every script stay as they are.
+    Letters of all scripts are left unchanged.
 
     Example:
         >>> print(printable("bird\x1b[2J\n::error::pwned"))
@@ -55,11 +56,11 @@ def printable(text: str) -> str:
     """
     if not (text.isascii() and text.isprintable()):
         text = "".join(_escape(character) if _is_hidden(character) else character for character in text)
-    return _ORDER.sub(lambda found: f"{found[1] or ''}\\x{ord(found[0][-1]):02x}", text)
+    return _WORKFLOW_COMMAND.sub(lambda match: f"{match[1] or ''}\\x{ord(match[0][-1]):02x}", text)
 
 
 def printable_json(value: Any) -> str:
-    r"""Write a JSON document, indented, in which every character that `printable` escapes is an escape of JSON's own.
+    r"""Write an indented JSON document that uses JSON escapes for all characters that `printable` escapes.
 
     Example:
         >>> print(printable_json("bird\x9b2J"))

@@ -1,7 +1,7 @@
-"""What a file was made from: typed, versioned, kept in the file's metadata.
+"""Provenance records: typed, versioned, stored in the metadata of each file.
 
-A record says what, by which options, from which digests, with which seed. It does not say when, so that the same inputs
-give the same bytes; a run's log does.
+A record has the component, its options, the digests of its sources and the seed. It has no time, so that the same
+inputs give the same bytes; the log of a run has the times.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ UNKNOWN = "unknown"
 
 @dataclass(frozen=True)
 class Header:
-    """What the metadata of a file of any kind begins with; all of it is lacking in somebody's own file."""
+    """First fields of the metadata of every file; all are None in a file that Shotproof did not write."""
 
     format: int | None = None
     kind: str | None = None
@@ -32,7 +32,7 @@ class Header:
 
 @dataclass(frozen=True)
 class Maker:
-    """A component as it was used: its name, how a user spells it, and every option with its value."""
+    """Component that made a file: its name, its spelling, and all options with their values."""
 
     name: str
     spelling: str = ""
@@ -40,15 +40,15 @@ class Maker:
 
     @classmethod
     def of(cls, component: Component) -> Self:
-        """A component's record; options that are no plain values are told by their description.
+        """Record a component; options that are not plain values are recorded by their repr.
 
-        A file or folder is told by its name where it was given by its full path, which is of this machine alone.
+        An absolute path is specific to this machine, so only its last name is recorded.
         """
         spelling, options = component.spelling, plain(component.parameters())
-        for each in component.options():
-            value = getattr(component, each.name)
-            if (each.path or each.argument) and isinstance(value, str | Path) and Path(value).is_absolute():
-                options[each.name] = Path(value).name if each.argument else options[each.name]
+        for option in component.options():
+            value = getattr(component, option.name)
+            if (option.path or option.argument) and isinstance(value, str | Path) and Path(value).is_absolute():
+                options[option.name] = Path(value).name if option.argument else options[option.name]
                 spelling = spelling.replace(str(value), Path(value).name)
         return cls(component.name, spelling, options)
 
@@ -56,14 +56,14 @@ class Maker:
         return self.spelling or self.name
 
 
-TRANSFORMED = " > "  # what stands in names between an encoder and each of its transforms
+TRANSFORMED = " > "  # separates an encoder and its transforms in names
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file that another was made from.
+    """File that another file was made from.
 
-    transforms: of features, the transforms that followed the encoder, spelled
+    transforms: for features, the spellings of the transforms applied after the encoder
     """
 
     digest: str
@@ -72,9 +72,9 @@ class Source:
 
 
 def sources_of(component: Component) -> dict[str, Source]:
-    """The files that a component's options name, with their digests, by the component's name."""
+    """Return the source file named by a component's options, with its digest, under the component's name."""
     sources = {}
-    for value in (getattr(component, each.name) for each in component.options() if each.path):
+    for value in (getattr(component, option.name) for option in component.options() if option.path):
         if isinstance(value, Path) and is_regular(value):
             sources[component.name] = Source(file_sha256(value)[:32], value.name)
     return sources
@@ -82,11 +82,11 @@ def sources_of(component: Component) -> dict[str, Source]:
 
 @dataclass(frozen=True)
 class Record:
-    """What all records share.
+    """Fields shared by all records.
 
-    name: what pages and tables call it
-    sources: what it was made from, by role, e.g. `catalog`, `attributes`, `features`, `like`
-    stated_digest: the digest that the file says it has; None of what was not read from a file
+    name: the name shown on pages and in tables
+    sources: the files it was made from, by role, e.g. `catalog`, `attributes`, `features`, `like`
+    stated_digest: the digest stated in the file; None if it was not read from a file
     """
 
     name: str = ""
@@ -95,41 +95,41 @@ class Record:
 
     @classmethod
     def read(cls, meta: Mapping[str, Any] | Record) -> Self:
-        """From a file's metadata; what somebody's own file lacks is left at its default.
+        """Read the record from a file's metadata; missing fields get their defaults.
 
         Raises:
-            InputError: a value has another type than the record's field; the message has its place.
+            InputError: a value does not have the type of its field; the message has its location.
         """
         if isinstance(meta, cls):
             return meta
         header: Header = typed(meta, Header)
-        given: Meta = typed(meta, Mapping[str, Any])
-        read: Self = typed({**given, "stated_digest": header.digest}, cls)
-        return read
+        values: Meta = typed(meta, Mapping[str, Any])
+        record: Self = typed({**values, "stated_digest": header.digest}, cls)
+        return record
 
     def to_meta(self) -> Meta:
-        """As plain values, for a file's metadata; what is at its default is left out."""
+        """Return the record as plain values for a file's metadata; fields at their default are left out."""
         return {
-            each.name: plain(value)
-            for each in dataclasses.fields(self)
-            if each.name != "stated_digest" and (value := getattr(self, each.name)) != default_of(each)
+            field.name: plain(value)
+            for field in dataclasses.fields(self)
+            if field.name != "stated_digest" and (value := getattr(self, field.name)) != default_of(field)
         }
 
     def source(self, role: str) -> str | None:
-        """The digest of what it was made from in this role; None where it was not, or does not say."""
-        found = self.sources.get(role)
-        return None if found is None else found.digest
+        """Return the digest of the source in this role; None if there is none or it is not recorded."""
+        source = self.sources.get(role)
+        return None if source is None else source.digest
 
 
 @dataclass(frozen=True)
 class CatalogRecord(Record):
-    """A catalog's: its name is that of the data set.
+    """Record of a catalog; its name is the name of the data set.
 
-    splits: the file that replaced the layout's splits, with its SHA-256; names: that of the classes' names
-    clean_value: the context that means none
-    path_columns: columns that hold paths, beside `path`
+    splits: the file that replaced the layout's splits, with its SHA-256; names: the file with the names of the classes
+    clean_value: the context that means that there is none
+    path_columns: columns that hold paths, in addition to `path`
     mix: how sounds were mixed with backgrounds; skipped, dropped: what was left out, and why
-    notes: what else the layout tells
+    notes: further information from the layout
     """
 
     layout: Maker | None = None
@@ -147,26 +147,26 @@ class CatalogRecord(Record):
 
 @dataclass(frozen=True)
 class AttributesRecord(Record):
-    """Attributes': the detectors whose words they are, and the split if they are of one alone."""
+    """Record of attributes: the detectors, and the split if only one was used."""
 
     detectors: tuple[Maker, ...] = ()
     split: str | None = None
 
     @property
     def detector(self) -> str:
-        """All detectors, spelled."""
+        """Return the spellings of all detectors."""
         return " + ".join(map(str, self.detectors)) or UNKNOWN
 
 
 @dataclass(frozen=True)
 class FeaturesRecord(Record):
-    """Features': the encoder, and the transforms that followed.
+    """Record of features: the encoder and the transforms applied after it.
 
-    shape: channels, height and width of local maps; None where an item has one vector
-    fingerprint: all that a feature depends on besides the file's content
+    shape: channels, height and width of local maps; None if an item has a single vector
+    fingerprint: everything that a feature depends on, except the file's content
     skipped: items whose files could not be read
-    trained_on: the classes that the encoder was trained on, where it is a model of ours
-    pretrained_on: the list of classes, e.g. `imagenet`, that its weights from elsewhere were trained on
+    trained_on: the classes that the encoder was trained on, if Shotproof trained it
+    pretrained_on: the list of classes, e.g. `imagenet`, that its pretrained weights were trained on
     """
 
     encoder: Maker | None = None
@@ -179,26 +179,26 @@ class FeaturesRecord(Record):
 
     @property
     def classifier(self) -> str:
-        """What tables call the features: `lite0 > l2`, or `features` where nothing is known of them."""
+        """Return the label shown in tables: `lite0 > l2`, or `features` if the encoder is unknown."""
         encoder = self.name or (str(self.encoder) if self.encoder else "features")
         return TRANSFORMED.join([encoder, *map(str, self.transforms)])
 
     def as_source(self, digest: str) -> Source:
-        """Name the features of this digest as what something was made from."""
+        """Return the features of this digest as the source of another file."""
         return Source(digest, self.classifier, tuple(map(str, self.transforms)))
 
 
 @dataclass(frozen=True)
 class ModelRecord(Record):
-    """A trained model's.
+    """Record of a trained model.
 
-    architecture: what a pretrained backbone must know, beside its options, to be built without its original weights
+    architecture: what a pretrained backbone needs, in addition to its options, to be built without its original weights
     preprocessing: how items become its input
-    settings: how it was trained: every value of the training settings
-    classes: the classes of the split that it was trained on, in the order of its head
-    seen: all classes that its weights have seen, with those of the model that it was trained from
+    settings: all values of the training settings
+    classes: the classes of the training split, in the order of its head
+    seen: all classes that its weights have seen, including those of the model it was trained from
     curve: one row per epoch: its loss, learning rate and validation accuracy
-    best: the epoch whose weights these are
+    best: the epoch of the saved weights
     """
 
     backbone: Maker | None = None
@@ -217,14 +217,14 @@ class ModelRecord(Record):
 
 @dataclass(frozen=True)
 class TasksRecord(Record):
-    """A task set's.
+    """Record of a task set.
 
-    way, shot, query: the size of every task; None where tasks differ
+    way, shot, query: the size of every task; None if tasks differ
     tasks: how many were drawn
-    match: the same for sets whose tasks are paired one by one; None of a set that is like no other
-    summary: what happened while drawing: tries, fallbacks, classes left out
-    mix: how the sounds that the tasks are of were mixed
-    medium: what the items are, `image` or `sound`; None where it is not known, or both
+    match: shared by sets whose tasks are paired one by one; None if the set is not paired with another
+    summary: counts from drawing: tries, fallbacks, classes left out
+    mix: how the sounds of the tasks were mixed
+    medium: the kind of items, `image` or `sound`; None if it is unknown, or both
     """
 
     sampler: Maker | None = None
@@ -245,32 +245,32 @@ class TasksRecord(Record):
 
     @property
     def classes_left_out(self) -> tuple[str, ...]:
-        """The classes of the split that the sampler could not use."""
+        """Return the classes of the split that the sampler could not use."""
         return tuple(self.summary.get("classes_left_out") or ())
 
     @property
     def sampler_name(self) -> str:
-        """The sampler's name, or `unknown`."""
+        """Return the sampler's name, or `unknown`."""
         return self.sampler.name if self.sampler else UNKNOWN
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """The sampler's options; none where nothing is known."""
+        """Return the sampler's options; empty if the sampler is unknown."""
         return self.sampler.options if self.sampler else {}
 
     @property
     def context_column(self) -> str | None:
-        """The catalog's column with the contexts, of a sampler that goes by these."""
+        """Return the catalog's column of contexts, if the sampler uses contexts."""
         column = self.options.get("context_column")
         return column if isinstance(column, str) else None
 
 
 @dataclass(frozen=True)
 class MethodRecord:
-    """A method as it was evaluated: its spelling, every option, and how often it warned.
+    """Record of an evaluated method: its spelling, all options, and the number of warnings.
 
-    unanswered: queries whose answers named none of the classes, and counted as wrong
-    collapsed: tasks in which it answered with at most half of the classes
+    unanswered: queries whose answers named none of the classes; they count as wrong
+    collapsed: tasks in which it predicted at most half of the classes
     """
 
     spelling: str
@@ -282,7 +282,7 @@ class MethodRecord:
 
 @dataclass(frozen=True)
 class ResultsRecord(Record):
-    """Results': the task set and the features, with all that their files say of themselves, and the methods."""
+    """Record of results: the records of the task set and the features, and the methods."""
 
     tasks: TasksRecord = field(default_factory=TasksRecord)
     features: FeaturesRecord = field(default_factory=FeaturesRecord)
@@ -291,18 +291,18 @@ class ResultsRecord(Record):
 
     @property
     def tasks_digest(self) -> str | None:
-        """The digest of the task set."""
+        """Return the digest of the task set."""
         return self.source("tasks")
 
     @property
     def features_digest(self) -> str | None:
-        """The digest of the features."""
+        """Return the digest of the features."""
         return self.source("features")
 
 
 @dataclass(frozen=True)
 class SimilarityRecord(Record):
-    """A similarity's: the images' encoder, the two-tower model, the text around names, the column of contexts."""
+    """Record of a similarity: the image encoder, the two-tower model, the text template, the context column."""
 
     images: str | None = None
     model: str | None = None

@@ -1,4 +1,4 @@
-"""Tables of a file as records of options: read, checked with the place in the message, and told as a JSON Schema."""
+"""Tables of a file as records of options: read, checked with the location in messages, described by a JSON Schema."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from shotproof.core.storage.places import joined
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value is in a file; as text, the beginning of a message, for the file's name to be put before.
+    """Location of a value in a file; as text, the part of a message that follows the file's name.
 
-    folder: of the file, which its paths start from
-    parts: the section, the key, and what is below
+    folder: the file's folder, which relative paths start from
+    parts: the section, the key, and any keys below
 
     Example:
         >>> str(Place(Path(), ("tasks", "way")))
@@ -30,22 +30,22 @@ class Place:
     parts: tuple[str, ...] = ()
 
     def at(self, key: str) -> Place:
-        """Return the place of a key."""
+        """Return the location of a key in this table."""
         return Place(self.folder, (*self.parts, key))
 
     @property
     def above(self) -> Place:
-        """Return the place that has this one."""
+        """Return the location of the enclosing table."""
         return Place(self.folder, self.parts[:-1])
 
     @property
     def as_section(self) -> Place:
-        """Return the place as a table of its own: `[evaluate.tune_on]`."""
+        """Return the location as a section header: `[evaluate.tune_on]`."""
         return Place(self.folder, (".".join(self.parts),) if self.parts else ())
 
     @property
     def noun(self) -> str:
-        """Return what messages call the keys of this place."""
+        """Return the word for the entries of this table in messages: key, or section at the top level."""
         return "key" if self.parts else "section"
 
     def __str__(self) -> str:
@@ -54,7 +54,7 @@ class Place:
 
 
 class Section(Checked):
-    """A table of a file: a subclass is a frozen dataclass, and its options are the table's keys."""
+    """Table of a file. A subclass is a frozen dataclass whose options are the keys of the table."""
 
     kind: ClassVar[str] = "table"
 
@@ -63,12 +63,12 @@ class Section(Checked):
         """Read the record from a table of a file.
 
         Args:
-            table: as TOML has it
-            place: of the table
+            table: as parsed from TOML
+            place: the location of the table
 
         Raises:
-            InputError: a key is unknown or missing, or a value cannot be; the message begins with the place, for the
-                file's name to be put before.
+            InputError: a key is unknown or missing, or a value is invalid; the message begins with the location, and
+                the caller adds the file's name.
         """
         values = read_options(cls.options(), table, place.as_section)
         with placed(f"{place.as_section}: "):
@@ -77,47 +77,48 @@ class Section(Checked):
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
         """Return the JSON Schema of the record's table in a file."""
-        required = [each.name for each in cls.options() if each.required]
-        schema = object_schema({each.name: each.json_schema() for each in cls.options()})
+        required = [option.name for option in cls.options() if option.required]
+        schema = object_schema({option.name: option.json_schema() for option in cls.options()})
         return schema | {"required": required} if required else schema
 
 
 class Entry(Section):
-    """A component in a list of a file, with what is said of it beside its own options.
+    """Component in a list of a file, with further keys next to its own options.
 
-    A subclass is a frozen dataclass; its `kind` is the component's, and one of its fields is called so, e.g. `sampler`.
+    A subclass is a frozen dataclass. Its `kind` is that of the component, and also the name of the field that holds it,
+    e.g. `sampler`.
     """
 
     @classmethod
     def beside(cls) -> tuple[Option, ...]:
-        """Return the options beside the component."""
-        return tuple(each for each in cls.options() if each.name != cls.kind)
+        """Return the options of the entry that do not belong to the component."""
+        return tuple(option for option in cls.options() if option.name != cls.kind)
 
     @classmethod
     def make(cls, given: str | Mapping[str, Any], folder: Path) -> Any:
-        """Make the component from its spelling, or from a table of its name and options."""
+        """Build the component from its spelling, or from a table with its name and options."""
         return registries[cls.kind].make(given).found_from(folder)
 
     @classmethod
     def read(cls, table: Any, place: Place) -> Self:
-        """Read an entry: a spelling, or a table of a name, the component's options, and these."""
-        keys = {each.name: each for each in cls.beside()}
-        given = {"name": table} if isinstance(table, str) else table
+        """Read an entry: a spelling, or a table with a name, the component's options and the options of the entry."""
+        entry_options = {option.name: option for option in cls.beside()}
+        entry_table = {"name": table} if isinstance(table, str) else table
         with placed(f"{place}: "):
-            if not isinstance(given, Mapping) or not isinstance(given.get("name"), str):
+            if not isinstance(entry_table, Mapping) or not isinstance(entry_table.get("name"), str):
                 raise InputError(f'expected "NAME(option=value)" or {{ name = "NAME" }}, found {shown(table)}')
-            own = {name: value for name, value in given.items() if name not in keys}
-            for name in own:
-                _refuse_other_name(name, keys.values())
-            component = cls.make(own if len(own) > 1 else own["name"], place.folder)
-        others = {name: value for name, value in given.items() if name in keys}
-        values = read_options(keys.values(), others, place.above.at(f"{cls.kind} '{component}'"))
+            component_table = {name: value for name, value in entry_table.items() if name not in entry_options}
+            for name in component_table:
+                _reject_alias(name, entry_options.values())
+            component = cls.make(component_table if len(component_table) > 1 else component_table["name"], place.folder)
+        entry_values = {name: value for name, value in entry_table.items() if name in entry_options}
+        values = read_options(entry_options.values(), entry_values, place.above.at(f"{cls.kind} '{component}'"))
         return cls(**{cls.kind: component}, **values)
 
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
         """Return the JSON Schema of an entry."""
-        return registries[cls.kind].json_schema({each.name: each.json_schema() for each in cls.beside()})
+        return registries[cls.kind].json_schema({option.name: option.json_schema() for option in cls.beside()})
 
     def __str__(self) -> str:
         return str(getattr(self, self.kind))
@@ -131,55 +132,59 @@ def read_options(options: Iterable[Option], table: Any, place: Place) -> dict[st
     """Read the values that a table of a file has for some options.
 
     Args:
-        options: what the table may have
-        table: as TOML has it
-        place: of the table
+        options: the options that the table may have
+        table: as parsed from TOML
+        place: the location of the table
 
     Raises:
-        InputError: a key is unknown or missing, or a value cannot be; the message begins with the place.
+        InputError: a key is unknown or missing, or a value is invalid; the message begins with the location.
     """
-    known = {each.name: each for each in options}
+    by_name = {option.name: option for option in options}
     with placed(f"{place}: "):
         if not isinstance(table, Mapping):
             raise InputError(f"expected a table, found {shown(table)}")
         for key in table:
-            if key not in known:
-                _refuse_other_name(key, known.values())
-                raise InputError(f"unknown {place.noun} '{key}'{did_you_mean(key, known)}")
-        for each in known.values():
-            if each.required and each.name not in table:
-                raise InputError(f"expected the {place.noun} {each.name}: {each.help}")
-    return {each.name: _read_option(each, table[each.name], place) for each in known.values() if each.name in table}
+            if key not in by_name:
+                _reject_alias(key, by_name.values())
+                raise InputError(f"unknown {place.noun} '{key}'{did_you_mean(key, by_name)}")
+        for option in by_name.values():
+            if option.required and option.name not in table:
+                raise InputError(f"the {place.noun} '{option.name}' is missing: {option.help}")
+    return {
+        option.name: _read_option(option, table[option.name], place)
+        for option in by_name.values()
+        if option.name in table
+    }
 
 
 def _read_option(option: Option, value: Any, place: Place) -> Any:
-    """Return the value that a table has for an option: a component of its spelling, a path from the file's folder."""
-    alone = option.single and isinstance(value, str)
-    made = _read(option.kind, [value] if alone else value, place.at(option.name))
+    """Read an option's value: spellings become components, paths start from the file's folder."""
+    is_single = option.single and isinstance(value, str)
+    parsed = _read(option.kind, [value] if is_single else value, place.at(option.name))
     with placed(f"{place}, "):
-        return option.without_none().check(made)
+        return option.without_none().check(parsed)
 
 
 def _read(kind: Any, value: Any, place: Place) -> Any:
-    """Make what a file's value stands for; what is of none of the kinds is left for the check."""
-    for one in kinds_of(kind):
-        if one is str and isinstance(value, str):
+    """Convert a value from a file to the option's type; leave a value that fits no type for the later check."""
+    for member in kinds_of(kind):
+        if member is str and isinstance(value, str):
             return value
-        if one is Path and isinstance(value, str):
+        if member is Path and isinstance(value, str):
             return joined(place.folder, value)
-        if get_origin(one) is tuple and isinstance(value, list):
-            return [_read(get_args(one)[0], entry, place) for entry in value]
-        if get_origin(one) is Mapping and isinstance(value, Mapping):
-            return {key: _read(get_args(one)[1], entry, place.at(key)) for key, entry in value.items()}
-        if isinstance(one, type) and issubclass(one, Component) and isinstance(value, str | Mapping):
+        if get_origin(member) is tuple and isinstance(value, list):
+            return [_read(get_args(member)[0], entry, place) for entry in value]
+        if get_origin(member) is Mapping and isinstance(value, Mapping):
+            return {key: _read(get_args(member)[1], entry, place.at(key)) for key, entry in value.items()}
+        if isinstance(member, type) and issubclass(member, Component) and isinstance(value, str | Mapping):
             with placed(f"{place}: "):
-                return registries[one.kind].make(value).found_from(place.folder)
-        if isinstance(one, type) and issubclass(one, Section):
-            return one.read(value, place)
+                return registries[member.kind].make(value).found_from(place.folder)
+        if isinstance(member, type) and issubclass(member, Section):
+            return member.read(value, place)
     return value
 
 
-def _refuse_other_name(name: str, options: Iterable[Option]) -> None:
-    for each in options:
-        if name in each.also:
-            raise InputError(f"unknown key '{name}': did you mean '{each.name}'?")
+def _reject_alias(name: str, options: Iterable[Option]) -> None:
+    for option in options:
+        if name in option.also:
+            raise InputError(f"unknown key '{name}': did you mean '{option.name}'?")

@@ -1,9 +1,8 @@
-"""Whose code may run, which servers are asked, and which files are read.
+"""Trust: which code may run, which servers may be contacted and which files may be read.
 
-What a user types, as an argument of a command or of a public function, or hands over as an object, is trusted. What a
-file names is not, unless the user agrees to it. Nothing is trusted by default: a new command or function has to ask.
-The question is asked where a component is made from its spelling, and not where a file is read: no spelling gets past
-it.
+Names that a user types, as an argument of a command or a public function, and objects that a user passes are trusted.
+Names in a file are not, unless the user agrees. Nothing is trusted by default: every new command or function must ask.
+The check happens when a component is built from its spelling, not when a file is read, so no spelling can bypass it.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ T = TypeVar("T")
 
 LONGEST_TYPED = 1000  # entries of a list
 Trust = bool | Collection[str]
-"""Everything, nothing, or what `NotTrusted.what` has named."""
+"""Everything, nothing, or the descriptions in `NotTrusted.what`."""
 
 
 @dataclass(frozen=True)
 class Reach:
-    """What a component touches beside the data that it is given.
+    """Access of a component to something outside of its data.
 
-    what: in words, e.g. `method 'heads.py:head' runs the code of heads.py`
+    what: description, e.g. `method 'heads.py:head' runs the code of heads.py`
     named: the text that names it, e.g. a path or an address, which is trusted if the user has typed it
-    file: the file that it reads, or None if it does something else
+    file: the file that it reads, or None for other access
     is_data: whether an experiment file may name it without consent, as it names its data
     is_installed: whether it is the code of an installed package, which the record of a file may name
     """
@@ -49,14 +48,14 @@ class Reach:
 
 @dataclass(frozen=True)
 class _Granted:
-    """What may be reached at the moment.
+    """Access that is allowed at the moment.
 
     agreed: what the user has agreed to
-    typed: texts that the user has typed for the call that is running
-    folders: below which files may be read
-    data: whether data may be named wherever it lies: an experiment file says what it is about, a record does not
-    installed: whether installed packages may be named: a record tells what was used, an experiment file chooses it
-    code: digests that code in files must have, if a record tells them
+    typed: texts that the user has typed for the running call
+    folders: folders whose files may be read
+    data: whether data may be anywhere: an experiment file may choose its data, a record may not
+    installed: whether installed packages may be named: a record names what was used, an experiment file chooses it
+    code: allowed digests of code in files, if a record has them
     """
 
     agreed: Trust = False
@@ -66,17 +65,17 @@ class _Granted:
     installed: bool = True
     code: frozenset[str] = frozenset()
 
-    def allows(self, reach: Reach, spelled: str) -> bool:
+    def allows(self, reach: Reach, spelling: str) -> bool:
         if self.agreed is True or (self.agreed and reach.what in self.agreed):
             return True
-        if any(self._is_typed(text) for text in (spelled, reach.named) if text):
+        if any(self._is_typed(text) for text in (spelling, reach.named) if text):
             return True
         if (reach.is_data and self.data) or (reach.is_installed and self.installed):
             return True
         return reach.file is not None and any(_is_below(reach.file, folder) for folder in self.folders)
 
     def _is_typed(self, text: str) -> bool:
-        """Return whether the user has typed this, by itself or as the option of something else."""
+        """Return whether the user has typed this text, on its own or as an option of something else."""
         return any(text == typed or f"'{text}'" in typed or f'"{text}"' in typed for typed in self.typed)
 
 
@@ -85,117 +84,117 @@ _granted: ContextVar[_Granted] = ContextVar("granted", default=_NOTHING)
 
 
 class NotTrusted(InputError):
-    """A file names code, a server or another file, and nobody has agreed to it."""
+    """Code, server or file that a file names without the user's consent."""
 
-    def __init__(self, what: str) -> None:
-        super().__init__(f"{what}: give --trust (in Python, trust=True) if you trust who wrote this file")
-        self.what = what
+    def __init__(self, description: str) -> None:
+        super().__init__(f"{description}: pass --trust (in Python, trust=True) if you trust the author of this file")
+        self.what = description
 
 
-def require_trust(reach: Reach | str, spelled: str = "") -> None:
-    """Refuse, with NotTrusted, what is about to happen, unless it is trusted.
+def require_trust(reach: Reach | str, spelling: str = "") -> None:
+    """Raise NotTrusted unless this access is allowed.
 
     Args:
-        reach: what is about to happen
-        spelled: the text that names it, which is trusted if the user has typed it
+        reach: the access, or its description
+        spelling: the text that names it, which is trusted if the user has typed it
     """
     reach = Reach(reach) if isinstance(reach, str) else reach
-    if not _granted.get().allows(reach, spelled):
+    if not _granted.get().allows(reach, spelling):
         raise NotTrusted(reach.what)
 
 
 @contextlib.contextmanager
 def trusting(trust: Trust) -> Iterator[None]:
-    """Within it, what the user agrees to is trusted, beside what was so before.
+    """Trust what the user agrees to in the block, in addition to what is trusted already.
 
     Example:
         >>> with no_trust(), trusting(["method 'a.py:f' runs the code of a.py"]):
         ...     require_trust("method 'b.py:f' runs the code of b.py")
         Traceback (most recent call last):
         ...
-        shotproof.core.trust.NotTrusted: method 'b.py:f' runs the code of b.py: give --trust (in Python, trust=True) ...
+        shotproof.core.trust.NotTrusted: method 'b.py:f' runs the code of b.py: pass --trust (in Python, trust=True) ...
     """
     before = _granted.get()
     agreed = True in (trust, before.agreed) or {*(trust or ()), *(before.agreed or ())}  # type: ignore[misc]
-    with _granting(replace(before, agreed=agreed)):
+    with _grant(replace(before, agreed=agreed)):
         yield
 
 
 @contextlib.contextmanager
 def no_trust() -> Iterator[None]:
-    """Within it, nothing is trusted, as outside of everything."""
-    with _granting(_NOTHING):
+    """Trust nothing in the block, as at the start of the program."""
+    with _grant(_NOTHING):
         yield
 
 
 @contextlib.contextmanager
 def reading_below(*folders: Path) -> Iterator[None]:
-    """Within it, files below these folders may be read, whoever names them; links that lead out are not below."""
-    with _granting(replace(_granted.get(), folders=folders)):
+    """Allow reading files below these folders in the block; a symbolic link that leads out is not below."""
+    with _grant(replace(_granted.get(), folders=folders)):
         yield
 
 
 @contextlib.contextmanager
 def named_by_experiment() -> Iterator[None]:
-    """Within it, data may be named wherever it lies, and installed packages need consent."""
-    with _granting(replace(_granted.get(), data=True, installed=False)):
+    """Allow data anywhere in the block, and require consent for installed packages."""
+    with _grant(replace(_granted.get(), data=True, installed=False)):
         yield
 
 
 @contextlib.contextmanager
 def asking_for_packages(asking: bool) -> Iterator[None]:
-    """Within it, installed packages need consent, also those that a model names which an experiment file names."""
-    with _granting(replace(_granted.get(), installed=not asking)):
+    """Require consent for installed packages in the block, including those that a named model needs."""
+    with _grant(replace(_granted.get(), installed=not asking)):
         yield
 
 
 @contextlib.contextmanager
 def recorded_code(digests: Collection[str]) -> Iterator[None]:
-    """Within it, code in files must be the code that was recorded, if it was."""
-    with _granting(replace(_granted.get(), code=frozenset(digests))):
+    """Require code in files to match one of the recorded digests in the block, if there are any."""
+    with _grant(replace(_granted.get(), code=frozenset(digests))):
         yield
 
 
 def require_recorded_code(digest: str, what: str) -> None:
-    """Refuse, with Mismatch, code that is not what was recorded.
+    """Raise Mismatch if code differs from the recorded code.
 
     Args:
-        digest: of the code
-        what: names it, e.g. `method 'heads.py:head'`
+        digest: the digest of the code
+        what: the component, e.g. `method 'heads.py:head'`
     """
     if digest not in (_granted.get().code or {digest}):
-        raise Mismatch(f"{what}: its code has changed since the results were made: evaluate it again")
+        raise Mismatch(f"{what}: its code has changed since these results were computed: evaluate it again")
 
 
 def typed_by_user(function: Callable[P, T]) -> Callable[P, T]:
-    """Wrap a command or public function: the texts among its arguments are trusted while it runs.
+    """Wrap a command or public function: texts among its arguments are trusted while it runs.
 
-    Internal code calls the function itself, so what it passes on from a file stays untrusted.
+    Internal code calls the function without this wrapper, so text that it passes on from a file stays untrusted.
     """
 
     @functools.wraps(function)
-    def typed(*args: P.args, **kwargs: P.kwargs) -> T:
-        with _granting(_Granted(typed=_granted.get().typed.union(_texts((*args, *kwargs.values()))))):
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
+        with _grant(_Granted(typed=_granted.get().typed.union(_iterate_texts((*args, *kwargs.values()))))):
             return function(*args, **kwargs)
 
-    return typed
+    return wrapper
 
 
 def agreed_by_typing(load: Callable[[], object]) -> list[str]:
-    """Load what a user has typed, and return what it needs agreement to, for `trusting` in another form of it."""
+    """Load a component as typed by the user, and return the consents it needs, for a later `trusting`."""
     agreed: list[str] = []
     while True:
         try:
-            with _granting(_Granted(agreed)):
+            with _grant(_Granted(agreed)):
                 load()
-        except NotTrusted as refused:
-            agreed.append(refused.what)
+        except NotTrusted as error:
+            agreed.append(error.what)
         else:
             return agreed
 
 
 @contextlib.contextmanager
-def _granting(granted: _Granted) -> Iterator[None]:
+def _grant(granted: _Granted) -> Iterator[None]:
     token = _granted.set(granted)
     try:
         yield
@@ -204,9 +203,9 @@ def _granting(granted: _Granted) -> Iterator[None]:
 
 
 def table_text(table: Mapping[str, Any]) -> str:
-    """Write a component that is given as a table of its name and options as one text, the same for the same table.
+    """Write a table with a component's name and options as text, the same text for equal tables.
 
-    What is no table of options gives an empty text, which nobody has typed.
+    A value that cannot be written gives an empty text, which no user has typed.
     """
     try:
         return json.dumps(table, sort_keys=True, default=lambda value: str(value) if isinstance(value, Path) else "")
@@ -214,15 +213,15 @@ def table_text(table: Mapping[str, Any]) -> str:
         return ""
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """Give the texts, paths and tables in a call's arguments; long lists are data, which nobody types."""
+def _iterate_texts(value: Any) -> Iterator[str]:
+    """Yield the texts, paths and tables in a call's arguments; long lists are skipped as data."""
     if isinstance(value, str | Path):
         yield str(value).strip()
     elif isinstance(value, Mapping) and "name" in value:
         yield table_text(value)
     if isinstance(value, Mapping | list | tuple | set | frozenset) and len(value) <= LONGEST_TYPED:
-        for inner in value.values() if isinstance(value, Mapping) else value:
-            yield from _texts(inner)
+        for element in value.values() if isinstance(value, Mapping) else value:
+            yield from _iterate_texts(element)
 
 
 def _is_below(file: Path, folder: Path) -> bool:
