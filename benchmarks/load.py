@@ -45,7 +45,7 @@ def _sample(way: int = 5, tasks: int = 600, query: int = 5, sampler: str = "rand
 
 
 def _evaluate(methods: list[str]) -> str:
-    return f"evaluate tasks.parquet {DATA} {' '.join(f'-m {one}' for one in methods)} -o results.parquet"
+    return f"evaluate tasks.parquet {DATA} {' '.join(f'-m {method}' for method in methods)} -o results.parquet"
 
 
 CHECK = "share verify tasks.parquet catalog.parquet attributes.parquet"

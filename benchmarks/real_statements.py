@@ -168,7 +168,7 @@ def _signs_before(comparison: Comparison) -> str:
         concluded = verdict.loss.concluded["acc", verdict.covers]
         signs |= set(conclude([one.interval.estimate for one in concluded.values()], comparison.level))
         differences = [pair.interval.estimate for pair in verdict.loss.skill.pairs["acc", verdict.covers]]
-        p_values = holm(np.array([one.p_value() for one in differences]))
+        p_values = holm(np.array([difference.p_value() for difference in differences]))
         if verdict.losing and len(p_values) and p_values.min() <= 1 - comparison.level:
             signs.add(">")
     return "".join(sorted(signs - {"0"}))
@@ -229,7 +229,7 @@ def _attributes(catalog: Catalog, features: Features, cell: Cell, draw: int) -> 
 
 def _with_contexts(catalog: Catalog, draw: int) -> Catalog:
     contexts = np.random.default_rng([draw, 1]).integers(CONTEXTS, size=len(catalog))
-    table = catalog.table.append_column("context", pa.array([f"context-{one}" for one in contexts]))
+    table = catalog.table.append_column("context", pa.array([f"context-{context}" for context in contexts]))
     return Catalog(table, catalog.root, record=catalog.record)
 
 

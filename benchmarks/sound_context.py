@@ -143,7 +143,7 @@ def growth(study: Study, shot: int) -> None:
     for name in DEFAULT_METHODS:
         losses = []
         for dial in DIALS:
-            iid, hard = (values_of(one, name)["acc"] for one in study.results(dial, shot, [name], HEADS_SETS))
+            iid, hard = (values_of(result, name)["acc"] for result in study.results(dial, shot, [name], HEADS_SETS))
             losses.append(iid - hard)
         same = len({study.tasks(dial, shot)["hard-ood"].digest for dial in DIALS}) == 1
         steps = pairwise(losses)
@@ -189,8 +189,8 @@ def without_common_direction(study: Study) -> None:
     rows = []
     for name in DEFAULT_METHODS:
         counts = [values_of(evaluate(tasks[sampler], projected, name), name)["acc"] for sampler in SETS]
-        gaps = [told(gap_interval(counts[0], other, paired=True)) for other in counts[1:]]
-        rows.append([name, *(f"{one.mean():.1f}" for one in counts), *gaps])
+        gaps = [told(gap_interval(counts[0], count, paired=True)) for count in counts[1:]]
+        rows.append([name, *(f"{count.mean():.1f}" for count in counts), *gaps])
     print("5 shots, a = 1, without the direction in which mixing moves the training classes")
     table(["method", *SETS, *(f"iid - {name}" for name in GAPS)], rows)
 
@@ -225,7 +225,7 @@ def figures(comparison: Comparison, folder: Path) -> None:
 def shifted(study: Study) -> None:
     """The study of the default methods."""
     designs = [(dial, shot) for dial in DIALS for shot in (MORE_SHOTS if dial == 1 else SHOTS)]
-    results = [one for dial, shot in designs for one in study.results(dial, shot, DEFAULT_METHODS)]
+    results = [result for dial, shot in designs for result in study.results(dial, shot, DEFAULT_METHODS)]
     comparison = compare(results)
     for shot in MORE_SHOTS:
         print(f"\n5 ways, {shot} shots, {QUERY} queries, {TASKS} tasks; percent, 95% sampler interval, paired")
@@ -236,7 +236,7 @@ def shifted(study: Study) -> None:
         other_intervals(study, split)
     without_common_direction(study)
     figures(comparison, study.work / "figures")
-    at_one = [one for shot in MORE_SHOTS for one in study.results(1.0, shot, DEFAULT_METHODS)]
+    at_one = [result for shot in MORE_SHOTS for result in study.results(1.0, shot, DEFAULT_METHODS)]
     tasks = [study.tasks(1.0, 5)[name] for name in GAPS]
     ComparedStudy.of([*at_one, *tasks, study.catalog(1.0)]).report(study.work / "report.html")
 

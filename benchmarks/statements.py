@@ -89,8 +89,8 @@ def _compared(
     **shape: Any,
 ) -> Comparison:
     given: Mapping[str, Any] = {"fewstab": {"attributes": attributes}}
-    sets = [sample(catalog, one, split="test", **shape, **given.get(one, {})) for one in samplers]
-    results = [evaluate(tasks, one, methods) for tasks in sets for one in features]
+    sets = [sample(catalog, sampler, split="test", **shape, **given.get(sampler, {})) for sampler in samplers]
+    results = [evaluate(tasks, feature, methods) for tasks in sets for feature in features]
     return compare(Inputs(results, sets, [catalog], list(features), [attributes]), intervals=intervals)
 
 

@@ -102,7 +102,7 @@ class UnusualWorld:
                 )
                 results = evaluate(drawn, features, list(METHODS))
                 counts = [results.counts(method) for method in METHODS]
-                found.append([[one.accuracy_by_task().mean(), one.worst_by_task().mean()] for one in counts])
+                found.append([[count.accuracy_by_task().mean(), count.worst_by_task().mean()] for count in counts])
             return np.mean(found, axis=0)
         labels = torch.arange(WAY).repeat_interleave(SHOT)
         for _ in range(tasks // 500):

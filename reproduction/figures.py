@@ -70,9 +70,9 @@ def fewstab_scatter() -> tuple[str, Markup] | None:
 
 def oops_tasks() -> tuple[str, Markup] | None:
     """Oops, Figure 1: accuracies of the two best classifiers on the same tasks of birds, at 5 shots."""
-    for one in oops.designs():
-        if (one.data, one.shot) == ("oops-birds", 5):
-            title, figure = task_scatter_panels(one.comparison)[0]
+    for design in oops.designs():
+        if (design.data, design.shot) == ("oops-birds", 5):
+            title, figure = task_scatter_panels(design.comparison)[0]
             return f"Birds, 5 shots, 600 tasks: {title.rpartition(': ')[2]}", figure
     return None
 

@@ -31,8 +31,8 @@ def keep_geometry(experiment_file: Path, folder: Path = KEPT) -> None:
     """Write both files of an experiment on mixed sounds that was run."""
     inputs = read_inputs([Experiment.read(experiment_file).folder])
     # The mixtures of all splits are there too; features are of those that are tested on.
-    catalog = min((one for one in inputs.catalogs if "context" in one.table.column_names), key=len)
-    changes = {one.name: feature_change(one, catalog, CLEAN).overall.to_json() for one in inputs.features}
+    catalog = min((catalog for catalog in inputs.catalogs if "context" in catalog.table.column_names), key=len)
+    changes = {feature.name: feature_change(feature, catalog, CLEAN).overall.to_json() for feature in inputs.features}
     target = folder / experiment_file.stem
     _write(target / GEOMETRY, {_model(name): changes[name] for name in sorted(changes)})
     _write(target / PLANE, _plain(shift_projections(inputs, "tsne")[0]))
@@ -69,14 +69,14 @@ def _model(name: str) -> str:
 
 
 def _plain(given: Projection) -> dict[str, Any]:
-    tasks = [replace(one, places=one.places.round(PLACE_DIGITS)) for one in given.tasks]
+    tasks = [replace(task, places=task.places.round(PLACE_DIGITS)) for task in given.tasks]
     return {
         "encoder": _model(given.encoder),
         "how": given.how,
         "task": given.task,
         "tasks": [
-            {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(one).items()}
-            for one in tasks
+            {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(task).items()}
+            for task in tasks
         ],
     }
 

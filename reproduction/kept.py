@@ -91,7 +91,7 @@ def keep(experiment_file: Path, folder: Path = KEPT) -> list[Path]:
         The files written.
     """
     experiment = Experiment.read(experiment_file)
-    adapted = {name: Path(given).stem for given, name in zip(experiment.models, experiment.read_models(), strict=True)}
+    adapted = {name: Path(model).stem for model, name in zip(experiment.models, experiment.read_models(), strict=True)}
     written = []
     for file in sorted((experiment.folder / "results").glob("*/*/*.parquet")):
         results = Results.read(file)

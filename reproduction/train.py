@@ -188,7 +188,11 @@ def main() -> None:
     given = parser.parse_args()
     catalog, making = catalog_commands(given.which)
     trainings = list(cub_trainings() if given.which == "cub" else sound_trainings())
-    missing = [one for one in trainings if fnmatchcase(one.output.name, f"{given.only}*") and not one.output.exists()]
+    missing = [
+        training
+        for training in trainings
+        if fnmatchcase(training.output.name, f"{given.only}*") and not training.output.exists()
+    ]
     for command in [*([] if catalog.exists() else making), *(one.command(catalog) for one in missing)]:
         print(shlex.join(["shotproof", *command[3:]]), flush=True)
         if not given.dry_run:

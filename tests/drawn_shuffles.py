@@ -18,9 +18,11 @@ def drawn_shuffles(sets: Sequence[Evaluated], seed: int = 0) -> dict[Design, Ree
     """Shuffles in which tasks have nothing in common: the values of each placebo, in another order each time."""
     generator = np.random.default_rng(seed)
     reevaluated = {}
-    for design in dict.fromkeys(one.origin.design for one in sets):
+    for design in dict.fromkeys(task_set.origin.design for task_set in sets):
         names, columns = [], []
-        for placebo in (one for one in sets if one.origin.design == design and one.origin.sampler == PLACEBO):
+        for placebo in (
+            task_set for task_set in sets if task_set.origin.design == design and task_set.origin.sampler == PLACEBO
+        ):
             order = np.stack([generator.permutation(placebo.tasks) for _ in range(SHUFFLES)])
             for classifier, values in placebo.values.items():
                 names += [(placebo.origin.like, classifier, metric) for metric in METRICS]

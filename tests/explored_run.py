@@ -25,6 +25,6 @@ def write_run(
     Attributes.from_words(words).write(folder / "attributes.parquet")
     for number, task_set in enumerate(tasks):
         task_set.write(folder / f"tasks-{number}.parquet")
-    for number, given in enumerate(results):
-        given.write(folder / f"results-{number}.parquet")
+    for number, result in enumerate(results):
+        result.write(folder / f"results-{number}.parquet")
     return folder

@@ -119,8 +119,8 @@ def make_experiment(
         for sampler in ("random", "fewstab")
     ]
     results = [
-        make_results(given, used, {"ncc": 0.9 - loss, "ridge": 0.8 - loss / 2}, seed)
-        for seed, given in enumerate(tasks)
+        make_results(task, used, {"ncc": 0.9 - loss, "ridge": 0.8 - loss / 2}, seed)
+        for seed, task in enumerate(tasks)
         for used, loss in ((encoder, 0.4 * (seed % 2)), ("other encoder", 0.1 * (seed % 2)))
     ]
     return results, tasks, catalog

@@ -93,7 +93,7 @@ def loss_of(candidates: Candidates, weights: Tensor, scale: float, task: int) ->
     way, queries = candidates.way, candidates.features[candidates.query_rows[task]]
     means = []
     for slot in range(task * way, task * way + way):
-        pool = next(one.features for one in candidates.classes if slot in one.slots.tolist())
+        pool = next(label.features for label in candidates.classes if slot in label.slots.tolist())
         own = weights[slot, : len(pool)]
         means.append((own.unsqueeze(-1) * pool).sum(0) / own.sum())
     distances = torch.stack([(queries - mean).square().sum(-1) for mean in means], -1)

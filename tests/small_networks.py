@@ -53,7 +53,7 @@ def spelled(name: str) -> str:
     if name == "hf":
         return f"hf:{_tiny_vit()}"
     kind = objectives.get(name) if name in objectives else backbones.get(name)
-    return kind.example if any(each.required for each in kind.options()) else name
+    return kind.example if any(option.required for option in kind.options()) else name
 
 
 @functools.cache

@@ -61,7 +61,7 @@ def base_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def required(registry: Registry[Any], name: str) -> dict[str, object]:
-    return {each.name: other_value(each) for each in registry.get(name).options() if each.required}
+    return {option.name: other_value(option) for option in registry.get(name).options() if option.required}
 
 
 def other_value(option: Option) -> object:
@@ -82,8 +82,8 @@ def other_value(option: Option) -> object:
 def changed(registry: Registry[Any], name: str) -> Component:
     """The component with all options at other values than their defaults."""
     options = registry.get(name).options()
-    no_map = any(each.name in ("stage", "statistics") for each in options)
-    values = {each.name: other_value(each) for each in options if each.name != "maps" or not no_map}
+    no_map = any(option.name in ("stage", "statistics") for option in options)
+    values = {option.name: other_value(option) for option in options if option.name != "maps" or not no_map}
     return registry.make({"name": name, **values})
 
 
@@ -98,12 +98,12 @@ def test_its_spelling_makes_it_again(registry: Registry[Any], name: str) -> None
         if "base" not in component.parameters():  # which is spelled with its digest
             assert again == component
             assert hash(again) == hash(component)
-    assert (plain == other) == all(each.required or not each.recorded for each in plain.options())
+    assert (plain == other) == all(option.required or not option.recorded for option in plain.options())
 
 
 @every_component
 def test_what_is_not_recorded_is_neither_spelled_nor_compared(registry: Registry[Any], name: str) -> None:
-    unrecorded = {each.name: other_value(each) for each in registry.get(name).options() if not each.recorded}
+    unrecorded = {option.name: other_value(option) for option in registry.get(name).options() if not option.recorded}
     given = required(registry, name)
     assert registry.make({"name": name, **given, **unrecorded}) == registry.make({"name": name, **given})
     component = registry.make({"name": name, **given, **unrecorded})
@@ -122,7 +122,7 @@ def test_it_cannot_be_changed_and_travels(registry: Registry[Any], name: str) ->
     copy = pickle.loads(pickle.dumps(component))
     assert copy == component
     assert copy.spelling == component.spelling
-    assert vars(copy).keys() >= {each.name for each in component.options()}
+    assert vars(copy).keys() >= {option.name for option in component.options()}
 
 
 @every_component
@@ -132,16 +132,16 @@ def test_it_tells_what_it_is(registry: Registry[Any], name: str) -> None:
     assert "\n" not in kind.about
     if kind.example:
         assert type(registry.make(kind.example)) is kind
-    assert kind.example or not any(each.required for each in kind.options())
+    assert kind.example or not any(option.required for option in kind.options())
 
 
 @every_component
 def test_an_option_that_it_has_not_is_referred_to_the_nearest(registry: Registry[Any], name: str) -> None:
     given: Mapping[str, object] = required(registry, name)
-    for each in registry.get(name).options():
-        told = re.escape(f"{registry.kind} '{name}' has no option '{each.name}x'")
+    for option in registry.get(name).options():
+        told = re.escape(f"{registry.kind} '{name}' has no option '{option.name}x'")
         with pytest.raises(InputError, match=f"{told}.*did you mean '"):
-            registry.make({"name": name, **given, f"{each.name}x": 1})
+            registry.make({"name": name, **given, f"{option.name}x": 1})
 
 
 @every_option

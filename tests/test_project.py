@@ -46,7 +46,7 @@ def test_the_oldest_constraints_are_the_lower_bounds() -> None:
     extras = PROJECT["optional-dependencies"]
     listed = [
         *PROJECT["dependencies"],
-        *(one for name in extras.keys() - TOOLS - NOT_IN_MATRIX for one in extras[name]),
+        *(extra for name in extras.keys() - TOOLS - NOT_IN_MATRIX for extra in extras[name]),
     ]
     bounds = {_oldest(each) for each in map(Requirement, listed) if each.name != "shotproof"}
     constraints = (ROOT / "constraints-oldest.txt").read_text("utf-8").split()

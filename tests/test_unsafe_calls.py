@@ -39,7 +39,7 @@ def test_every_unsafe_call_is_known() -> None:
 def test_what_loads_arrays_and_weights_takes_no_pickles() -> None:
     for (file, name), nodes in calls().items():
         for node in nodes:
-            given = {one.arg: ast.unparse(one.value) for one in node.keywords}
+            given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
             if name == "torch.load":
                 assert given.get("weights_only") == "True", file
             if name == "np.load":

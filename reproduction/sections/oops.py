@@ -54,19 +54,19 @@ class Design:
     @cached_property
     def triples(self) -> Triples:
         """The conclusions on all pairs."""
-        return next(one.triples["acc"] for one in self.comparison.groups if "acc" in one.triples)
+        return next(group.triples["acc"] for group in self.comparison.groups if "acc" in group.triples)
 
     @cached_property
     def conclusive_at_best(self) -> int:
         """How many pairs are conclusive, task by task, on open tasks of the paper's Q*."""
         pairs = [Estimate.over_tasks(a.accuracy - b.accuracy) for a, b in combinations(self.at_best, 2)]
-        return sum(conclude([one], correct=False) != ["0"] for one in pairs)
+        return sum(conclude([pair], correct=False) != ["0"] for pair in pairs)
 
     @property
     def best_query(self) -> float:
         """Our own Q*, of the classifier in the middle."""
         variances = [Pilot.of(one.results).moments(one.results.methods[0]).variance(way=5) for one in self.closed]
-        return statistics.median(one.best_query(self.shot) for one in variances)
+        return statistics.median(variance.best_query(self.shot) for variance in variances)
 
     @property
     def correlations(self) -> list[float]:
@@ -116,7 +116,7 @@ def conclusion_table(found: list[Design]) -> str:
     if found:
         triples = [one.triples for one in found]
         fates = Fates.of(triples)
-        counts = {title: sum(one.conclusive[kind] for one in triples) for kind, title in KINDS.items()}
+        counts = {title: sum(triple.conclusive[kind] for triple in triples) for kind, title in KINDS.items()}
         counts[AT_BEST] = sum(one.conclusive_at_best for one in found)
         ours = {name: f"{count} of {fates.pairs}" for name, count in counts.items()}
         ours |= dict(zip(FATES, map(str, (fates.regained, fates.unconfirmed, fates.inverted)), strict=True))

@@ -177,7 +177,7 @@ def find_cell(
 def cell_of(cells: Sequence[Cell], backbone: str, method: str, shot: int) -> Cell | None:
     """The cell of a method on a backbone at a number of shots; None where it was not run."""
     wanted = (backbone, method, shot)
-    return next((one for one in cells if (one.backbone, one.method, one.shot) == wanted), None)
+    return next((cell for cell in cells if (cell.backbone, cell.method, cell.shot) == wanted), None)
 
 
 def dial_curves() -> list[Curve]:

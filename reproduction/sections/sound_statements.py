@@ -34,7 +34,7 @@ def judge(cases: Sequence[Sequence[Estimate]]) -> list[str]:
     if not cases:
         return [NOT_RUN, OPEN]
     signs = [{conclude([one], correct=False)[0] for one in case} for case in cases]
-    held, against = sum(one == {"+"} for one in signs), sum("-" in one for one in signs)
+    held, against = sum(sign == {"+"} for sign in signs), sum("-" in sign for sign in signs)
     told = f"{held} of {len(cases)}{f'; {against} to the contrary' if against else ''}"
     return [told, FAILS if against else HOLDS if held == len(cases) else OPEN]
 
@@ -57,13 +57,13 @@ def _gap_grows_with_shots(found: Found) -> list[str]:
 
 
 def _gap_grows_with_dial(found: Found) -> list[str]:
-    return judge([[one.step(a, b) for a, b in itertools.pairwise(sorted(one.gaps))] for one in found.dials])
+    return judge([[dial.step(a, b) for a, b in itertools.pairwise(sorted(dial.gaps))] for dial in found.dials])
 
 
 def _gap_levels_off(found: Found) -> list[str]:
     """It grows from 1 to 5 shots, and by more than from 5 to 10; the tasks of unequal shots are independent."""
     means = [{shot: Estimate.over_tasks(gaps) for shot, gaps in one.gaps.items()} for one in found.shots]
-    doubled = [Estimate.over_tasks(2 * one.gaps[5]) for one in found.shots]
+    doubled = [Estimate.over_tasks(2 * shot.gaps[5]) for shot in found.shots]
     return judge(
         [[of[5].minus(of[1]), twice.minus(of[1]).minus(of[10])] for of, twice in zip(means, doubled, strict=True)]
     )

@@ -94,11 +94,11 @@ def curve_table(curves: Sequence[Curve], what: str) -> str:
     header = [f"iid {MINUS} ood by {what}", *(f"{one:g}" for one in values), *(f"{a:g} to {b:g}" for a, b in steps)]
     rows = [
         [
-            one.name,
-            *(estimate(Estimate.over_tasks(one.gaps[value])) if value in one.gaps else NOT_RUN for value in values),
-            *(estimate(one.step(a, b)) if a in one.gaps and b in one.gaps else NOT_RUN for a, b in steps),
+            curve.name,
+            *(estimate(Estimate.over_tasks(curve.gaps[value])) if value in curve.gaps else NOT_RUN for value in values),
+            *(estimate(curve.step(a, b)) if a in curve.gaps and b in curve.gaps else NOT_RUN for a, b in steps),
         ]
-        for one in curves
+        for curve in curves
     ]
     return table(header, rows or [[name, *[NOT_RUN] * (len(header) - 1)] for name in CURVES])
 

@@ -67,14 +67,14 @@ def test_a_registered_detector_is_found_by_its_name_and_recorded_with_its_option
 def test_several_detectors_give_the_union_and_null_only_where_all_give_null(catalog: Catalog) -> None:
     found = detect(catalog, LettersDetector("ab"), DotDetector(), LettersDetector("bz"))
     assert found.to_words() == {"cab": ["a", "b"], "xyz": ["z"], "?a.b": ["dot"], "?c": None}
-    assert [made.options.get("among") for made in found.record.detectors] == ["ab", None, "bz"]
+    assert [detector.options.get("among") for detector in found.record.detectors] == ["ab", None, "bz"]
 
 
 @pytest.mark.usefixtures("letters")
 def test_an_object_is_recorded_under_the_name_of_its_class_in_the_registry(catalog: Catalog) -> None:
     items = catalog.table.append_column("wet", pa.array([True, False, False, False]))
     found = detect(Catalog(items), LettersDetector("ab"), TableDetector(), DotDetector())
-    assert [made.name for made in found.record.detectors] == ["letters", "table", "DotDetector"]
+    assert [detector.name for detector in found.record.detectors] == ["letters", "table", "DotDetector"]
 
 
 @pytest.mark.usefixtures("letters")

@@ -51,7 +51,7 @@ def test_the_statistics_are_those_of_a_plain_count(rows, split) -> None:
     table = found.words.to_pydict()
     assert table["attribute"] == sorted(counts, key=lambda word: (-counts[word], word))
     assert table["items"] == [counts[word] for word in table["attribute"]]
-    assert table["classes"] == [sum(word in held for held in classes.values()) for word in table["attribute"]]
+    assert table["classes"] == [sum(word in label for label in classes.values()) for word in table["attribute"]]
     assert table["share"] == pytest.approx([counts[word] / len(kept) for word in table["attribute"]])
 
 

@@ -38,7 +38,7 @@ def test_batched_tasks_are_as_hard_as_the_packages(world: DrawnItems, sampler: s
     drawn = sample(catalog, sampler, way=3, shot=2, query=5, tasks=1500, **words)
     results = evaluate(drawn, features, ["ncc", "cosine"])
     counts = [results.counts(name) for name in results.methods]
-    package = np.stack([values for each in counts for values in (each.accuracy_by_task(), each.worst_by_task())], 1)
+    package = np.stack([values for count in counts for values in (count.accuracy_by_task(), count.worst_by_task())], 1)
     error = np.sqrt((ours.var(0) + package.var(0)) / 1500)
     assert (np.abs(ours.mean(0) - package.mean(0)) < 4 * error).all()
 
@@ -67,7 +67,7 @@ def test_unusual_worlds_have_their_truth(noise: Noise) -> None:
     catalog, features = world.draw(means, random)
     results = evaluate(sample(catalog, "random", way=5, shot=5, query=10, tasks=1000), features, ["ncc", "cosine"])
     counts = [results.counts(name) for name in results.methods]
-    package = np.array([[one.accuracy_by_task(), one.worst_by_task()] for one in counts])
+    package = np.array([[count.accuracy_by_task(), count.worst_by_task()] for count in counts])
     truth = world.truth(means, 1000, random)
     assert (np.abs(package.mean(-1) - truth) < 4 * package.std(-1) / np.sqrt(400)).all()
 

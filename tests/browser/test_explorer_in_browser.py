@@ -128,7 +128,7 @@ def listed(page: Page) -> int:
 
 def rows(answered: AnsweredTasks, classifier: str) -> list[dict[str, Any]]:
     """The rows of the task set with a classifier's counts."""
-    (answers,) = (one for one in answered.answers if str(one.classifier) == classifier)
+    (answers,) = (answer for answer in answered.answers if str(answer.classifier) == classifier)
     table = answered.tasks.table.to_pylist()
     return [
         row | {"correct": int(answers.counts.n_correct[place]), "missed": answers.missed_at(place)}
@@ -188,7 +188,7 @@ def test_contexts_are_those_of_all_items_of_a_side(page: Page, url: str, folder:
 def test_the_lowest_accuracy_comes_first(page: Page, url: str, answered: AnsweredTasks) -> None:
     show(page, url, a=FIRST, order="lowest")
     shown = [float(text.removesuffix("%")) for text in page.locator(".row .value").all_inner_texts()]
-    (answers,) = (one for one in answered.answers if str(one.classifier) == FIRST)
+    (answers,) = (answer for answer in answered.answers if str(answer.classifier) == FIRST)
     expected = np.sort(answers.counts.accuracy_by_task())[: len(shown)]
     np.testing.assert_allclose(shown, expected, atol=0.051)
 

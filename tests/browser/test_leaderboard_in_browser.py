@@ -126,12 +126,16 @@ def test_the_front_is_by_means_and_told_apart_from_what_intervals_leave_open(bro
     page = opened(browser, (site / "index.html").as_uri())
     page.wait_for_selector("#front a")
     board = a_board()
-    x = next(one for one in board.columns if (one.axis, one.quantity, one.metric) == (0, "accuracy", "acc"))
-    y = next(one for one in board.columns if (one.axis, one.quantity, one.metric) == (1, "skill_lost", "acc"))
+    x = next(
+        column for column in board.columns if (column.axis, column.quantity, column.metric) == (0, "accuracy", "acc")
+    )
+    y = next(
+        column for column in board.columns if (column.axis, column.quantity, column.metric) == (1, "skill_lost", "acc")
+    )
     both = [
-        (one.mean, -other.mean, entry.classifier.method)
-        for one, other, entry in zip(x.intervals, y.intervals, board.entries, strict=True)
-        if one is not None and other is not None
+        (interval.mean, -interval.mean, entry.classifier.method)
+        for interval, interval, entry in zip(x.intervals, y.intervals, board.entries, strict=True)
+        if interval is not None and interval is not None
     ]
     on_front = [name for a, b, name in both if not any((c >= a and d >= b) and (c > a or d > b) for c, d, _ in both)]
     assert sorted(page.locator("#front a").all_inner_texts()) == sorted(on_front)

@@ -177,7 +177,7 @@ def test_the_matrix_tells_each_pair(page: Page) -> None:
     pairs = [
         one for one in comparison["pairs"] if one["metric"] == "acc" and one["tasks"] == "random" and one["shot"] == 1
     ]
-    signs = {(one["a"], one["b"]): one["conclusion"] for one in pairs}
+    signs = {(pair["a"], pair["b"]): pair["conclusion"] for pair in pairs}
     names = panel.locator("tbody th").all_inner_texts()
     turned = {"+": "−", "0": "0", "-": "+"}
     for a, row in zip(names, panel.locator("tbody tr").all(), strict=True):
@@ -186,7 +186,7 @@ def test_the_matrix_tells_each_pair(page: Page) -> None:
             "" if a == b else signs[a, b].replace("-", "−") if (a, b) in signs else turned[signs[b, a]] for b in names
         ]
         assert found == expected
-    conclusive = sum(one["conclusion"] != "0" for one in pairs)
+    conclusive = sum(pair["conclusion"] != "0" for pair in pairs)
     assert panel.locator(".aside").inner_text() == f"Conclusive of {len(pairs)} pairs: sampler: {conclusive}."
 
 

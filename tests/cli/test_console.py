@@ -55,7 +55,9 @@ def test_what_is_said_has_no_line_feed_which_would_be_escaped() -> None:
     for file in set((ROOT / "cli").rglob("*.py")) - {Path(console.__file__)}:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and ast.unparse(node.func) == "say":
-                texts = [one.value for each in node.args for one in ast.walk(each) if isinstance(one, ast.Constant)]
+                texts = [
+                    one.value for argument in node.args for one in ast.walk(argument) if isinstance(one, ast.Constant)
+                ]
                 assert not any("\n" in text for text in texts if isinstance(text, str)), (file, node.lineno)
 
 

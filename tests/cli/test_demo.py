@@ -32,7 +32,7 @@ def test_networks_are_trained_at_each_degree_and_compared(tmp_path: Path, monkey
     for name in ("shortcut-0", "shortcut-100"):
         assert f"ncc on {name}" in done.stdout
         assert name in (tmp_path / "out" / "report.html").read_text()
-    assert {"fewstab", "hard-ood"} <= {one.record.sampler.name for one in sp.read(tmp_path / "out").tasks}  # type: ignore[union-attr]
+    assert {"fewstab", "hard-ood"} <= {task.record.sampler.name for task in sp.read(tmp_path / "out").tasks}  # type: ignore[union-attr]
 
 
 def test_the_demo_says_in_words_who_leans_on_the_background(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

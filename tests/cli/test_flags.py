@@ -36,15 +36,15 @@ def parameters() -> Iterator[Parameter]:
                 continue  # the context, which no user gives
             # Typer takes the first name of a flag for its default, until it reads the signature itself.
             names = [str(infos[0].default), *(infos[0].param_decls or ()), f"--{name.replace('_', '-')}"]
-            spelled = next(one for one in names if one.startswith("-"))
+            spelled = next(name for name in names if name.startswith("-"))
             flag = spelled if isinstance(infos[0], OptionInfo) else ""
             within = [one for of in typing.get_args(kind) for one in (of, *typing.get_args(of))]
             yield Parameter(command, flag, (kind, *within), each.default is each.empty)
 
 
 PARAMETERS = list(parameters())
-WHOLE_NUMBERS = [(each.command, each.flag) for each in PARAMETERS if int in each.kinds]
-PATHS = [(each.command, each.flag) for each in PARAMETERS if Path in each.kinds]
+WHOLE_NUMBERS = [(parameter.command, parameter.flag) for parameter in PARAMETERS if int in parameter.kinds]
+PATHS = [(parameter.command, parameter.flag) for parameter in PARAMETERS if Path in parameter.kinds]
 
 
 @pytest.fixture
@@ -53,7 +53,11 @@ def refusal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     monkeypatch.chdir(tmp_path)
 
     def run(name: str, flag: str, value: str) -> str:
-        others = [each for each in PARAMETERS if each.command == name and each.required and each.flag != flag]
+        others = [
+            parameter
+            for parameter in PARAMETERS
+            if parameter.command == name and parameter.required and parameter.flag != flag
+        ]
         given = [text for each in others for text in ([each.flag, "x"] if each.flag else ["x"])]
         monkeypatch.setattr(sys, "argv", ["shotproof", *name.split(), *([flag] if flag else []), value, *given])
         with pytest.raises(SystemExit) as ended:

@@ -30,7 +30,7 @@ def test_recipes_are_listed_and_shown_with_their_steps_and_settings() -> None:
     shown = run("show", "recipes")
     assert all(name in shown for name in RECIPES)
     assert run("show", "recipe") == shown
-    assert {one["name"] for one in json.loads(run("show", "recipes", "--json"))["recipes"]} == set(RECIPES)
+    assert {load["name"] for load in json.loads(run("show", "recipes", "--json"))["recipes"]} == set(RECIPES)
     assert "recipes:" in run("show")
     ours = " ".join(run("show", "shotproof").split())
     assert "recipe shotproof: ours" in ours

@@ -69,9 +69,9 @@ def test_what_many_tasks_will_take_is_told_by_the_first(
         sp.evaluate(drawn(world, tasks=5), catalog=world, model=model, methods=["anil", "anil(rate=0.1)"])
         sp.evaluate(drawn(world, tasks=1), catalog=world, model=model, methods="anil")
     assert len(caplog.messages) == 2
-    for method, told in zip(["anil", "anil(rate=0.1)"], caplog.messages, strict=True):
+    for method, message in zip(["anil", "anil(rate=0.1)"], caplog.messages, strict=True):
         said = rf"method '{re.escape(method)}': about \d+ seconds on this CPU for 5 tasks"
-        assert re.fullmatch(said, told)
+        assert re.fullmatch(said, message)
 
 
 def test_tasks_of_seen_classes_are_refused(world: sp.Catalog, model: sp.Model) -> None:
@@ -110,7 +110,7 @@ def test_the_learning_rate_is_the_best_on_validation_tasks(world: sp.Catalog, mo
         sp.Catalog(world.table.filter(np.isin(labels, some)), world.root, world.record)
         for some in (names[:3], names[3:])
     ]
-    val, test = (sp.sample(one, "random", split="val", way=3, shot=2, query=5, tasks=10) for one in parts)
+    val, test = (sp.sample(part, "random", split="val", way=3, shot=2, query=5, tasks=10) for part in parts)
     rates = (1e-6, 0.1, 3.5)
     tuned = sp.evaluate(test, catalog=world, model=model, methods="anil", tune_on=val, rates=rates)
     on_val = {rate: sp.evaluate(val, catalog=world, model=model, methods=f"anil(rate={rate})") for rate in rates}

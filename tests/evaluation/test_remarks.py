@@ -72,7 +72,7 @@ def test_the_variant_for_any_features_does_not_collapse(shifted: tuple[TaskSet, 
     plain = evaluate(tasks, features, "ncc").counts("ncc").accuracy_by_task().mean()
     for given in (features, moved):
         results = evaluate(tasks, given, list(ANYWHERE))  # without a warning
-        assert [one.collapsed for one in results.record.methods] == [0, 0, 0]
+        assert [method.collapsed for method in results.record.methods] == [0, 0, 0]
         for name, former in zip(ANYWHERE, NAMES, strict=True):
             reached = results.counts(name).accuracy_by_task().mean()
             assert reached > plain - 10  # rows of length 1 have lost what the offset hides

@@ -33,9 +33,9 @@ def test_the_loss_to_other_backgrounds_grows_with_their_loudness_from_zero(tmp_p
         )
         features = encode(mixed, "logmel", runtime=Runtime(cache=tmp_path / "cache", workers=1))
         sets = sample_context(mixed, way=4, shot=3, query=4, tasks=60)
-        results += [evaluate(one, features, ["ncc"]) for one in sets.values()]
+        results += [evaluate(task_set, features, ["ncc"]) for task_set in sets.values()]
         tasks += sets.values()
-        (gap,) = [one for one in compare(results[-3:]).gaps if one.against == "ood"]
+        (gap,) = [gap for gap in compare(results[-3:]).gaps if gap.against == "ood"]
         losses.append(gap.rows[0].intervals["acc"]["sampler"])
     assert losses[0].low <= 2
     assert abs(losses[0].mean) < 3

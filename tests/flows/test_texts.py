@@ -61,7 +61,7 @@ def test_zero_shot_counts_are_those_of_direct_calls(catalog: Catalog, tmp_path: 
     def text(label: str) -> Any:
         name = label.replace("_", " ")
         tokens = [tokenizer([template.replace("{}", name)], return_tensors="pt") for template in TEMPLATES]
-        return np.mean([unit(model.get_text_features(**one).pooler_output.numpy())[0] for one in tokens], axis=0)
+        return np.mean([unit(model.get_text_features(**token).pooler_output.numpy())[0] for token in tokens], axis=0)
 
     expected = []
     with torch.inference_mode():
@@ -106,10 +106,10 @@ def test_sounds_have_texts_too(tmp_path: Path) -> None:
     assert features.texts is not None
     assert len(np.unique(features.texts.round(4), axis=0)) == len(set(labels))
     with torch.inference_mode():
-        for label, found in zip(labels, features.texts, strict=True):
+        for label, text in zip(labels, features.texts, strict=True):
             tokens = tokenizer([f"a {label.replace('_', ' ')}"], return_tensors="pt")
             expected = model.get_text_features(**tokens).pooler_output[0]
-            np.testing.assert_allclose(found, expected, atol=1e-5)
+            np.testing.assert_allclose(text, expected, atol=1e-5)
         from shotproof.media.clip import read_clip
 
         clip = read_clip(catalog.paths[0], 8_000, 1.0)

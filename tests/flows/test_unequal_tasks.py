@@ -111,7 +111,7 @@ def test_equal_and_unequal_queries_are_compared(data: tuple[Catalog, Features]) 
     table = compare(results)
     assert [group.name for group in table.gaps] == ["random - random(query_dirichlet=0.3)"]
     gap = table.gaps[0].rows[0].means["wacc"]
-    first, second = (np.mean(values_of(given, "ncc")["wacc"]) for given in results)
+    first, second = (np.mean(values_of(result, "ncc")["wacc"]) for result in results)
     assert gap == pytest.approx(first - second)
 
 
@@ -129,7 +129,10 @@ def test_the_report_is_written(tmp_path: Path) -> None:
     features = Features.from_array(catalog.items, values)
     sets = [sample(catalog, "meta-dataset", tasks=12), sample(catalog, "random(query_dirichlet=0.3)", **DESIGN)]
     write_report(
-        tmp_path / "report.html", [evaluate(one, features, ["ncc", "knn"]) for one in sets], tasks=sets, catalog=catalog
+        tmp_path / "report.html",
+        [evaluate(task_set, features, ["ncc", "knn"]) for task_set in sets],
+        tasks=sets,
+        catalog=catalog,
     )
     page = (tmp_path / "report.html").read_text()
     assert "variable-way variable-shot" in page

@@ -112,7 +112,7 @@ def main(arguments: list[str]) -> int:
                 counts[name] = Counter({Outcome.TRACEBACK: 1})
                 sys.stderr.write(f"{name}: the process ended with status {ended.returncode}\n")
     sys.stdout.write(table(counts))
-    return int(any(found[one] for found in counts.values() for one in Outcome if one.is_bug))
+    return int(any(count[one] for count in counts.values() for one in Outcome if one.is_bug))
 
 
 def _counted(arguments: list[str]) -> int:

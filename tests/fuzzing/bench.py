@@ -162,10 +162,10 @@ def _images(folder: Path) -> None:
     np.savez(folder / "features.npz", items=np.array(items), features=features.array)
     labels = sorted(set(table["label"].to_pylist()))
     (folder / "splits.csv").write_text(
-        "label,split\n" + "".join(f"{one},{'test' if one in labels[2:] else 'train'}\n" for one in labels)
+        "label,split\n" + "".join(f"{label},{'test' if label in labels[2:] else 'train'}\n" for label in labels)
     )
-    (folder / "names.csv").write_text("label,name\n" + "".join(f"{one},the {one}\n" for one in labels))
-    (folder / "names.txt").write_text("".join(f"{one} the {one}\n" for one in labels))
+    (folder / "names.csv").write_text("label,name\n" + "".join(f"{label},the {label}\n" for label in labels))
+    (folder / "names.txt").write_text("".join(f"{label} the {label}\n" for label in labels))
     (folder / "annotations.csv").write_text(
         "item,attribute\n" + "".join(f"{one},{'red' if place % 2 else 'blue'}\n" for place, one in enumerate(items))
     )
@@ -189,19 +189,19 @@ def _images(folder: Path) -> None:
         "class,"
         + ",".join(labels)
         + "\n"
-        + "".join(f"{one}," + ",".join("0" if one == other else "1" for other in labels) + "\n" for one in labels)
+        + "".join(f"{label}," + ",".join("0" if label == label else "1" for label in labels) + "\n" for label in labels)
     )
     (folder / "class-attributes.csv").write_text(
-        "class,a,b\n" + "".join(f"{one},{place},1\n" for place, one in enumerate(labels))
+        "class,a,b\n" + "".join(f"{label},{place},1\n" for place, label in enumerate(labels))
     )
     (folder / "tree.csv").write_text(
         "child,parent\n"
-        + "".join(f"{one},{'ab'[place > 1]}\n" for place, one in enumerate(labels))
+        + "".join(f"{label},{'ab'[place > 1]}\n" for place, label in enumerate(labels))
         + "a,root\nb,root\n"
     )
     (folder / "tree.json").write_text(json.dumps({"root": {"a": labels[:2], "b": labels[2:]}}))
     (folder / "is_a.txt").write_text(
-        "".join(f"{'ab'[place > 1]} {one}\n" for place, one in enumerate(labels)) + "root a\nroot b\n"
+        "".join(f"{'ab'[place > 1]} {label}\n" for place, label in enumerate(labels)) + "root a\nroot b\n"
     )
     (folder / "tree.toml").write_text(f"[root]\na = {labels[:2]}\nb = {labels[2:]}\n".replace("'", '"'))
 

@@ -34,8 +34,8 @@ def forgeries(file: str, content: bytes, payload: str) -> Iterator[tuple[str, by
     elif suffix == "json":
         yield from ((place, json.dumps(forged).encode()) for place, forged in _leaves(json.loads(content), payload))
     elif suffix == "toml":
-        for found in re.finditer(rb'"[^"\n]*"', content):
-            yield found[0].decode(), content[: found.start()] + json.dumps(payload).encode() + content[found.end() :]
+        for match in re.finditer(rb'"[^"\n]*"', content):
+            yield match[0].decode(), content[: match.start()] + json.dumps(payload).encode() + content[match.end() :]
     elif suffix in ("model", "checkpoint"):
         yield from _of_tensors(content, payload)
     elif suffix == "zip" and MANIFEST in zipfile.ZipFile(io.BytesIO(content)).namelist():

@@ -65,9 +65,9 @@ def changed_csv(content: bytes, choices: Choices) -> bytes:
     elif action == 3:
         rows[row] = rows[row][:column]
     elif action == 4:
-        rows = [[*one, one[min(column, len(one) - 1)] if one else b""] for one in rows]
+        rows = [[*row, row[min(column, len(row) - 1)] if row else b""] for row in rows]
     elif action == 5:
-        rows = [one[:column] + one[column + 1 :] for one in rows]
+        rows = [row[:column] + row[column + 1 :] for row in rows]
     else:
         rows.insert(row, choices.pick(rows))
     return b"\n".join(b",".join(row) for row in rows) + b"\n"

@@ -142,7 +142,10 @@ def _other_columns(table: pa.Table, name: str, choices: Choices) -> pa.Table:
         return table.append_column(name, table.column(name))
     if action == 2:
         return table.rename_columns(
-            [one if one != name else choices.pick(("", "x", "context", "a\0")) for one in table.column_names]
+            [
+                column_name if column_name != name else choices.pick(("", "x", "context", "a\0"))
+                for column_name in table.column_names
+            ]
         )
     return table.append_column(
         choices.pick(("context", "source", "name", "missed", "class_text", "shape", "x" * LONG)),

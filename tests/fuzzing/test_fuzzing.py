@@ -44,7 +44,7 @@ def test_every_option_of_every_component_takes_a_value_or_refuses_it(kind: str) 
     registry = all_registries()[kind]
     for name in registry:
         component = registry.get(name)
-        required = {one.name: "x" for one in component.options() if one.required}
+        required = {option.name: "x" for option in component.options() if option.required}
         for option in component.options():
             for value in all_toml_values():
                 with contextlib.suppress(InputError):

@@ -36,9 +36,13 @@ class Metadata:
     def required(self, extra: str = "") -> list[Requirement]:
         """What an installation with this extra asks for, besides Shotproof."""
         found: list[Requirement] = []
-        for each in self.requirements:
-            if each.marker is None or each.marker.evaluate({"extra": extra}):
-                found += [one for inner in each.extras for one in self.required(inner)] if _own(each) else [each]
+        for requirement in self.requirements:
+            if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
+                found += (
+                    [one for inner in requirement.extras for one in self.required(inner)]
+                    if _own(requirement)
+                    else [requirement]
+                )
         return found
 
 
@@ -80,13 +84,13 @@ def link_packages(folder: Path, requirements: Iterable[Requirement]) -> Path:
 
 def missing(requirements: Iterable[Requirement]) -> list[Requirement]:
     """Those of them that are not installed here."""
-    return [each for each in requirements if _installed(each.name) is None]
+    return [requirement for requirement in requirements if _installed(requirement.name) is None]
 
 
 def _closure(requirements: Iterable[Requirement]) -> list[Distribution]:
     found: dict[str, Distribution] = {}
     done: set[tuple[str, str]] = set()
-    pending = [(each.name, extra) for each in requirements for extra in ("", *each.extras)]
+    pending = [(requirement.name, extra) for requirement in requirements for extra in ("", *requirement.extras)]
     while pending:
         name, extra = pending.pop()
         installed = _installed(name)

@@ -31,4 +31,4 @@ def test_the_figures_are_those_that_are_derived_and_all_are_shown(tmp_path: Path
     written = write_figures(tmp_path)
     assert [one.name for one in written if one.read_bytes() != (FOLDER / one.name).read_bytes()] == []
     shown = re.findall(r"\]\(\.\./figures/reproduction/([\w-]+\.svg)\)", DOCUMENT.read_text(encoding="utf-8"))
-    assert sorted(shown) == sorted(one.name for one in written) == sorted(one.name for one in FOLDER.iterdir())
+    assert sorted(shown) == sorted(one.name for one in written) == sorted(path.name for path in FOLDER.iterdir())

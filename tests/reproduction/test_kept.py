@@ -79,7 +79,7 @@ def digests_of_tasks(tables: Iterable[str]) -> dict[tuple[str, int], set[str]]:
 
 def test_what_is_compared_task_by_task_is_of_the_same_tasks() -> None:
     sounds = [[f"sounds-{backbone}-{name}" for name in ("s0", "s1", "s2", "more")] for backbone in BACKBONES]
-    alone = [[one.name] for one in KEPT.iterdir() if one.name.startswith(("hard-birds", "oops-"))]
+    alone = [[path.name] for path in KEPT.iterdir() if path.name.startswith(("hard-birds", "oops-"))]
     for tables in [*sounds, *alone]:
         digests = digests_of_tasks(tables)
         assert digests

@@ -34,7 +34,7 @@ def test_what_was_not_run_is_said() -> None:
 
 
 def test_the_counts_are_those_of_what_is_kept() -> None:
-    birds = next(one for one in designs() if (one.data, one.shot) == ("oops-birds", 5))
+    birds = next(design for design in designs() if (design.data, design.shot) == ("oops-birds", 5))
     kept = [one for one in read_kept("oops-birds").evaluated if one.tasks == "random-5way-5shot"]
     means = [one.acc.interval() for one in kept]
     apart = sum(a.high < b.low or b.high < a.low for i, a in enumerate(means) for b in means[:i])

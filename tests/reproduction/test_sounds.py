@@ -43,7 +43,9 @@ def test_seeds_are_the_rows_of_a_cell() -> None:
     assert find_cell(Table(tuple(results)), "conv64f", "ProtoNet", 1) is None
     assert find_cell(Table(tuple(results[4:])), "conv64f", "ProtoNet", 5) is None  # neither iid nor ood
     for missing, expected in ((3, (1, [*SETS])), (-1, (2, [*SETS[:3]]))):  # ood, and clean, of the second seed
-        less = find_cell(Table(tuple(one for one in results if one is not results[missing])), "conv64f", "ProtoNet", 5)
+        less = find_cell(
+            Table(tuple(result for result in results if result is not results[missing])), "conv64f", "ProtoNet", 5
+        )
         assert less is not None
         assert (less.trainings, [*less.by_set]) == expected
 
@@ -51,7 +53,7 @@ def test_seeds_are_the_rows_of_a_cell() -> None:
 def test_a_row_says_which_sets_were_not_run() -> None:
     whole = cell("MAML", 5, 70, 60, 50, 65)
     found = Cell("conv64f", "MAML", 5, {name: whole.by_set[name] for name in ("iid", "ood")})
-    (row,) = [one for one in accuracy_table([found], METHODS).splitlines()[2:] if "70.50" in one]
+    (row,) = [line for line in accuracy_table([found], METHODS).splitlines()[2:] if "70.50" in line]
     assert row.split(" | ")[5:8] == ["60.50 ±0.71", "not run yet", "not run yet"]
     assert judged("every method loses from iid to ood", found)[1] == "holds"
     for statement in ("iid above ood above hard-ood", "clean between ood and iid"):
@@ -61,7 +63,7 @@ def test_a_row_says_which_sets_were_not_run() -> None:
 
 def test_a_row_has_the_deviation_over_seeds() -> None:
     rows = accuracy_table([cell("ProtoNet", 5, 70, 60, 55, 65)], METHODS).splitlines()[2:]
-    (row,) = [one for one in rows if "not run yet" not in one]
+    (row,) = [row for row in rows if "not run yet" not in row]
     assert row.startswith("| Conv64F | 5 | ProtoNet | 2 | 70.50 ±0.71 | 60.50 ±0.71 |")
     told = [one.split(" | ") for one in rows if one != row]
     assert [len(one[2].split(", ")) for one in told] == [len(METHODS) - (one[:2] == ["| Conv64F", "5"]) for one in told]

@@ -17,11 +17,11 @@ from tests.report_files import make_catalog, make_experiment, make_results, make
 def test_answers_follow_the_rows_of_the_task_set(tmp_path: Path) -> None:
     results, tasks, _ = make_experiment(tmp_path)
     shuffled = [
-        Results(given.table.take(np.random.default_rng(0).permutation(given.table.num_rows)), given.record)
-        for given in results
+        Results(result.table.take(np.random.default_rng(0).permutation(result.table.num_rows)), result.record)
+        for result in results
     ]
     answers = answers_on(tasks[1], shuffled).answers
-    classifiers = [one.classifier for one in answers]
+    classifiers = [answer.classifier for answer in answers]
     assert sorted(classifiers) == sorted((e, m) for e in ("pixels", "other encoder") for m in ("ncc", "ridge"))
     ncc = answers[classifiers.index(("pixels", "ncc"))]  # type: ignore[arg-type]
     expected = [row for row in results[2].table.to_pylist() if row["method"] == "ncc"]
@@ -51,8 +51,8 @@ def test_missed_may_be_missing(tmp_path: Path) -> None:
 def test_the_same_tasks_of_another_catalog_have_other_answers(tmp_path: Path) -> None:
     made = make_tasks(make_catalog(tmp_path))
     tasks = [TaskSet(made.table, replace(made.record, sources={"catalog": Source(name)})) for name in ("quiet", "loud")]
-    results = [make_results(one, "pixels", {"ncc": share}) for one, share in zip(tasks, (1.0, 0.0), strict=True)]
-    assert [answers_on(one, results).accuracy_by_task().mean() for one in tasks] == [100.0, 0.0]
+    results = [make_results(task, "pixels", {"ncc": share}) for task, share in zip(tasks, (1.0, 0.0), strict=True)]
+    assert [answers_on(task, results).accuracy_by_task().mean() for task in tasks] == [100.0, 0.0]
     assert answers_on(TaskSet(made.table), results[1:]).accuracy_by_task().mean() == 0.0
 
 

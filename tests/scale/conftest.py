@@ -84,7 +84,7 @@ def nodes() -> Iterator[Nodes]:
 
 def shotproof(*arguments: str | Path) -> str:
     """What a command prints, run in this process, which stays connected from one to the next."""
-    done = CliRunner().invoke(app, [str(one) for one in arguments])
+    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert done.exit_code == 0, (arguments, done.output, done.exception)
     return done.stdout
 

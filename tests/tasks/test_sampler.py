@@ -98,7 +98,7 @@ def other_value(option: Option) -> Any:
 
 def changed(name: str) -> Sampler:
     """With every option that can be changed at a value of its own."""
-    options = {each.name: other_value(each) for each in samplers.get(name).options()}
+    options = {option.name: other_value(option) for option in samplers.get(name).options()}
     if name == "hard-ood":
         options["hard_ood"] = True  # the only value that it can have
     return samplers.make(name, **options)

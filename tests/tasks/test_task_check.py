@@ -141,7 +141,9 @@ def test_a_class_without_queries_is_told_by_its_size(sound: tuple[TaskSet, Catal
     def empty(rows: Rows) -> None:
         rows[0]["query"] = []
 
-    assert any("0 query items" in str(one) for one in check_tasks(changed(tasks, empty), catalog, attributes))
+    assert any(
+        "0 query items" in str(check_task) for check_task in check_tasks(changed(tasks, empty), catalog, attributes)
+    )
 
 
 def test_columns_of_another_type_are_refused_and_empty_ones_are_not(

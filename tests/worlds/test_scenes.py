@@ -51,7 +51,7 @@ def test_a_place_looks_alike_and_unlike_the_others(tmp_path: Path) -> None:
     corners = np.stack([np.asarray(Image.open(path))[-2:, [0, 1, -2, -1]].mean((0, 1)) for path in catalog.paths])
     places = np.array(catalog.table.column("background").to_pylist())
     centers = {place: np.median(corners[places == place], axis=0) for place in PLACES}
-    nearest = [min(centers, key=lambda place: float(np.abs(centers[place] - one).sum())) for one in corners]
+    nearest = [min(centers, key=lambda place: float(np.abs(centers[place] - corner).sum())) for corner in corners]
     assert np.mean(places == np.array(nearest)) > 0.9
 
 

@@ -51,7 +51,7 @@ class Attributes(Tabular):
         cls, words: Mapping[str, Iterable[str] | None], record: AttributesRecord | None = None
     ) -> Attributes:
         """From {item: words}; each item's words are made unique and sorted."""
-        lists = [None if held is None else sorted(set(held)) for held in words.values()]
+        lists = [None if word is None else sorted(set(word)) for word in words.values()]
         columns = {"item": pa.array(list(words), pa.string()), "attributes": pa.array(lists, pa.list_(pa.string()))}
         return cls(pa.table(columns), record or AttributesRecord())
 
@@ -62,7 +62,7 @@ class Attributes(Tabular):
 
     @property
     def unknown(self) -> list[str]:
-        """The items of which nothing is known."""
+        """Return the items of which nothing is known."""
         of_item: list[str] = self.table.column("item").filter(pc.is_null(self.table.column("attributes"))).to_pylist()
         return of_item
 
@@ -72,11 +72,11 @@ class Attributes(Tabular):
         return dict(rows)
 
     def of(self, catalog: Catalog) -> HeldWords:
-        """The words of each item of a catalog, in the catalog's order; an item without a row is an error."""
+        """Return the words of each item of a catalog, in the catalog's order; an item without a row is an error."""
         return self.of_items(catalog.item_column)
 
     def of_items(self, items: pa.Array) -> HeldWords:
-        """The words of each of these items; an item without a row is an error."""
+        """Return the words of each of these items; an item without a row is an error."""
         hint = ": were they made from another catalog? (sp.detect makes them anew)"
         rows = find_rows(items, self.table.column("item"), "the attributes lack", hint)
         lists = self.table.column("attributes").combine_chunks()

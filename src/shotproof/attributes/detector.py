@@ -107,7 +107,7 @@ def detect(
     runtime: Runtime | None = None,
     reader: Reader | None = None,
 ) -> Attributes:
-    """The words of each item of the catalog by the chosen detectors together.
+    """Return the words of each item of the catalog by the chosen detectors together.
 
     Args:
         catalog: the items
@@ -159,7 +159,7 @@ Parts = tuple[str, ...]
 
 
 def items_named(names: Iterable[str], catalog: Catalog, what: str) -> list[str | None]:
-    """The item of each name, None where the catalog has none.
+    """Return the item of each name, None where the catalog has none.
 
     A name is an identifier, or a path that agrees with the item's own as far as both go, so that `birds/a.jpg` and
     `/data/birds/a.jpg` mean the same file. One that fits several items is an error.
@@ -189,7 +189,7 @@ def items_named(names: Iterable[str], catalog: Catalog, what: str) -> list[str |
 
 
 def named_column(table: pa.Table, columns: Sequence[str], what: str) -> list[str]:
-    """The names of items, from the first of these columns that a table has; InputError where there are none."""
+    """Return the names of items, from the first of these columns that a table has; InputError where there are none."""
     column = next((name for name in columns if name in table.column_names), None)
     if column is None:
         listed = " or ".join(f"'{name}'" for name in columns)
@@ -209,7 +209,7 @@ def require_all_items(found: Container[str], catalog: Catalog, what: str, hint: 
 
 
 def _parts(path: str) -> Parts:
-    """The folders and the name of a path, without what leads up or to the root."""
+    """Return the folders and the name of a path, without what leads up or to the root."""
     pure = PurePath(path)
     return tuple(part for part in pure.parts if part not in ("..", pure.anchor))
 

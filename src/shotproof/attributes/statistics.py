@@ -35,7 +35,7 @@ class AttributeStatistics:
 
 
 def attribute_statistics(attributes: Attributes, catalog: Catalog, split: str | None = None) -> AttributeStatistics:
-    """The statistics of Table 2 for the items of one split, or, without one, of the whole catalog."""
+    """Return the statistics of Table 2 for the items of one split, or, without one, of the whole catalog."""
     if split is not None:
         catalog = catalog.in_split(split)
     if not len(catalog):
@@ -82,7 +82,7 @@ class DetectionAccuracy:
 def detection_accuracy(
     query: Attributes, reference: Attributes, items: Iterable[str] | None = None
 ) -> DetectionAccuracy:
-    """The mean share of the reference's words of an item that the query finds too (FewSTAB, Eq. 9), in percent.
+    """Return the mean share of the reference's words of an item that the query finds too (FewSTAB, Eq. 9), in percent.
 
     The equation divides by the number of the reference's words, so that an item to which the reference gives none has
     no accuracy: it is left out and counted as `undefined`. An item that one of the two lacks, or of which it knows

@@ -139,12 +139,12 @@ class Catalog(Tabular):
         write_table(path, table, "catalog", self.record, self.digest)
 
     def moved_to(self, folder: str | Path) -> Catalog:
-        """The same catalog with another root, its relative paths rewritten to start from there."""
+        """Return the same catalog with another root, its relative paths rewritten to start from there."""
         folder = Path(folder)
         return Catalog(self._with_paths_from(folder), folder, self.record)
 
     def describe(self) -> str:
-        """Its name, how many items and classes it has, and its splits."""
+        """Return its name, how many items and classes it has, and its splits."""
         classes = pc.count_distinct(self.table.column("label")).as_py()
         named = f"{self.record.name}, " if self.record.name else ""
         sizes = f"{counted(len(self), 'item')} of {counted(classes, 'class', 'classes')}"
@@ -152,7 +152,7 @@ class Catalog(Tabular):
 
     @cached_property
     def digest(self) -> str:
-        """Digest of all columns but the paths: the same data elsewhere on disk is the same catalog."""
+        """Return digest of all columns but the paths: the same data elsewhere on disk is the same catalog."""
         first = ["item", "label", "split"]
         # Names that were given beside the data say nothing new of it: tasks that were drawn before stay its tasks.
         names = [NAME] if self.record.names is not None else []
@@ -160,23 +160,23 @@ class Catalog(Tabular):
 
     @property
     def path_columns(self) -> list[str]:
-        """The columns that hold paths: `path`, those that the record names, and those of unwritten mixtures."""
+        """Return the columns that hold paths: `path`, those that the record names, and those of unwritten mixtures."""
         return path_columns(self.table, self.record.path_columns)
 
     @cached_property
     def items(self) -> list[str]:
-        """The items' identifiers, in the order of the table."""
+        """Return the items' identifiers, in the order of the table."""
         names: list[str] = self.table.column("item").to_pylist()
         return names
 
     @cached_property
     def item_column(self) -> pa.Array:
-        """The same as an Arrow array."""
+        """Return the same as an Arrow array."""
         return self.table.column("item").combine_chunks()
 
     @cached_property
     def paths(self) -> list[Path]:
-        """The items' files, each joined to the root where it is relative."""
+        """Return the items' files, each joined to the root where it is relative."""
         return [joined(self.root, path) for path in self.table.column("path").to_pylist()]
 
     @cached_property
@@ -224,7 +224,7 @@ class Catalog(Tabular):
 
     @property
     def splits(self) -> list[str]:
-        """The names of the splits, sorted."""
+        """Return the names of the splits, sorted."""
         return sorted(pc.unique(self.table.column("split")).to_pylist())
 
     def in_split(self, split: str | None) -> Catalog:
@@ -238,14 +238,14 @@ class Catalog(Tabular):
         return Catalog(self.table.filter(pc.equal(self.table.column("split"), split)), self.root, self.record)
 
     def rows_of(self, items: pa.Array | pa.ChunkedArray, what: str) -> npt.NDArray[np.int64]:
-        """The row of each given item; an item that the catalog lacks is an error that names it."""
+        """Return the row of each given item; an item that the catalog lacks is an error that names it."""
         return find_rows(items, self.item_column, f"{what}: the catalog lacks")
 
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
     def _with_paths_from(self, folder: Path) -> pa.Table:
-        """The table with its relative paths rewritten to start from another folder."""
+        """Return the table with its relative paths rewritten to start from another folder."""
         old, new = absolute(self.root), absolute(folder)
         if old == new:
             return self.table
@@ -289,5 +289,5 @@ def _mixture_columns(table: pa.Table) -> tuple[str, ...]:
 
 
 def _end_in(paths: pa.ChunkedArray, extensions: Iterable[str]) -> bool:
-    """Whether all paths end in one of the extensions."""
+    """Return whether all paths end in one of the extensions."""
     return bool(pc.all(pc.match_substring_regex(paths, rf"(?i)[^/]\.({'|'.join(extensions)})$"), min_count=0).as_py())

@@ -38,7 +38,7 @@ def apply_splits(catalog: Catalog, path: Path) -> Catalog:
 
 
 def splits_of(labels: Sequence[str], split_of: Mapping[str, str], path: Path) -> list[str]:
-    """The split of each item's label; the file must name the classes that there are, and no others."""
+    """Return the split of each item's label; the file must name the classes that there are, and no others."""
     present = set(labels)
     for label in sorted(present - split_of.keys()):
         raise InputError(f"{path} does not list the class '{label}'{did_you_mean(label, split_of)}")
@@ -48,7 +48,7 @@ def splits_of(labels: Sequence[str], split_of: Mapping[str, str], path: Path) ->
 
 
 def apply_names(catalog: Catalog, path: Path) -> Catalog:
-    """The catalog with a column `name`, by label; of labels that the file lacks, one at least must be in it.
+    """Return the catalog with a column `name`, by label; of labels that the file lacks, one at least must be in it.
 
     Args:
         catalog: whose classes are named

@@ -58,7 +58,7 @@ def clips_of(catalog: Catalog) -> list[Clip]:
 
 
 def clip_digests(clips: Sequence[Clip], runtime: Runtime, on_error: OnError = "raise") -> pa.Array:
-    """A digest of the content of each clip, [n]: that of its file, or of all that a mixture is made of.
+    """Return a digest of the content of each clip, [n]: that of its file, or of all that a mixture is made of.
 
     With `on_error` skip, it is null where a file cannot be read.
     """

@@ -13,7 +13,7 @@ from shotproof.core.errors import InputError, did_you_mean
 
 
 def contexts_of(catalog: Catalog, column: str) -> list[str | None]:
-    """The context of each row of a catalog; None where it has none."""
+    """Return the context of each row of a catalog; None where it has none."""
     if column not in catalog.table.column_names:
         raise InputError(
             f"the catalog has no column '{column}' to take the contexts from"
@@ -28,7 +28,7 @@ def contexts_of(catalog: Catalog, column: str) -> list[str | None]:
 
 
 def clean_context(catalog: Catalog, column: str = "context") -> str | None:
-    """The context that means none, where the catalog says which: one by `mix` does."""
+    """Return the context that means none, where the catalog says which: one by `mix` does."""
     return catalog.record.clean_value if column == "context" else None
 
 
@@ -50,7 +50,7 @@ class ContextStatistics:
     without_context: int
 
     def to_json(self) -> dict[str, Any]:
-        """The tables as lists of records."""
+        """Return the tables as lists of records."""
         tables = {name: getattr(self, name).to_pylist() for name in ("sizes", "concepts", "contexts", "cells")}
         return {**tables, "without_context": self.without_context}
 

@@ -39,7 +39,7 @@ class Layout(Component, ABC):
 
     @abstractmethod
     def read(self, root: Path) -> Catalog:
-        """The catalog of the data at `root`: items in sorted order, paths relative to the catalog's root."""
+        """Return the catalog of the data at `root`: items in sorted order, paths relative to the catalog's root."""
 
 
 layouts: Registry[Layout] = Registry(

@@ -84,8 +84,8 @@ class RuntimeAnywhere(typer.core.TyperGroup):
         return super().parse_args(ctx, self._runtime_first(args))
 
     def _runtime_first(self, arguments: list[str]) -> list[str]:
-        options = [each for each in self.params if getattr(each, "rich_help_panel", None) == RUNTIME]
-        is_switch = {name: each.is_flag for each in options for name in (*each.opts, *each.secondary_opts)}  # type: ignore[attr-defined]
+        options = [param for param in self.params if getattr(param, "rich_help_panel", None) == RUNTIME]
+        is_switch = {name: option.is_flag for option in options for name in (*option.opts, *option.secondary_opts)}  # type: ignore[attr-defined]
         first: list[str] = []
         others: list[str] = []
         remaining = iter(arguments)

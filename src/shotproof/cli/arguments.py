@@ -77,7 +77,7 @@ def sort_files(
     sorted_files: dict[str, list[Path]] = {kind: [] for kind in kinds}
     for path in paths:
         kind = kind_of(path)
-        expected = ", ".join(_NAMES.get(each, each) for each in kinds)
+        expected = ", ".join(_NAMES.get(kind, kind) for kind in kinds)
         if kind not in sorted_files:
             raise InputError(f"{path} holds {_NAMES.get(kind, kind)}, expected {expected}")
         if sorted_files[kind] and kind not in several:

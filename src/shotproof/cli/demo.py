@@ -101,7 +101,9 @@ def _sounds(output: Path, verbose: bool) -> None:
     study = Study.of(folders)
     study.report(page, title="Shotproof demo: sounds with backgrounds")
     comparison = study.compare()
-    print_comparison(replace(comparison, blocks=[one for one in comparison.blocks if one.design.dial == 1]), brief=True)
+    print_comparison(
+        replace(comparison, blocks=[block for block in comparison.blocks if block.design.dial == 1]), brief=True
+    )
     say(f"report, with the other backgrounds: {page}")
 
 
@@ -231,15 +233,15 @@ def _print_found(comparison: Comparison, inputs: Inputs) -> None:
     *_, found = verdicts(comparison)  # the last set is hard-ood
     right = {group.label: {row.classifier: row.means["acc"] for row in group.rows} for group in block.groups}
     lost = {row.classifier: row.intervals[found.metric][found.covers] for row in found.loss.skill.rows}
-    for one in block.classifiers:
-        name = comparison.encoder_names[one.encoder]
-        same, swapped = (percent(right[label][one]) for label in (found.loss.reference, found.loss.label))
+    for classifier in block.classifiers:
+        name = comparison.encoder_names[classifier.encoder]
+        same, swapped = (percent(right[label][classifier]) for label in (found.loss.reference, found.loss.label))
         say(
             f"- {name}, trained on other animals {_NETWORKS[name][1]}: {same}% right on the same backgrounds,",
             f"  {swapped}% right on those of the other animals.",
         )
-        if one in found.losing:
-            share = f"{percent(lost[one].mean)}% {bounds(lost[one])}"
+        if classifier in found.losing:
+            share = f"{percent(lost[classifier].mean)}% {bounds(lost[classifier])}"
             say(f"  It leans on the background: that costs {share} of its accuracy above chance.")
         else:
             say("  Whether it leans on the background cannot be told.")

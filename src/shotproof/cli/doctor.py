@@ -38,22 +38,29 @@ def _print(found: Diagnosis) -> None:
     """Plain lines, which need nothing that might be missing."""
     say(f"shotproof {found.version}, Python {found.python}, {found.system}")
     _section(
-        "needed", {each.name: f"{each.version or ''}  {each.problem or ''}".strip() for each in found.dependencies}
+        "needed",
+        {
+            dependency.name: f"{dependency.version or ''}  {dependency.problem or ''}".strip()
+            for dependency in found.dependencies
+        },
     )
     _section(
         "extras",
         {
-            each.name: f"{each.install}  (missing: {', '.join(each.missing)})" if each.missing else "complete"
-            for each in found.extras
+            extra.name: f"{extra.install}  (missing: {', '.join(extra.missing)})" if extra.missing else "complete"
+            for extra in found.extras
         },
     )
     _section("devices", found.devices)
-    _section("files of encoders", {each.encoder: each.problem or str(each.file) for each in found.model_files})
+    _section(
+        "files of encoders",
+        {model_file.encoder: model_file.problem or str(model_file.file) for model_file in found.model_files},
+    )
     state = found.cache.problem or "can be written"
     _section("cache", {found.cache.folder: f"{found.cache.bytes / 2**20:.1f} MiB, {state}"})
     if found.cache.problem:
         say("choose another cache: --cache FOLDER, or the environment variable SHOTPROOF_CACHE")
-    wrong = [each.name for each in found.dependencies if each.problem]
+    wrong = [dependency.name for dependency in found.dependencies if dependency.problem]
     say("", f"shotproof cannot work without: {', '.join(wrong)}" if wrong else "all that is needed works")
 
 

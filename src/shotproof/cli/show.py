@@ -191,7 +191,7 @@ def _show_file(path: Path, as_json: bool) -> None:
 
 
 def _text(value: Any) -> str:
-    """A value of a record in one line: components as they are spelled."""
+    """Return a value of a record in one line: components as they are spelled."""
     if isinstance(value, dict):
         return str(value.get("spelling") or ", ".join(f"{name} {_text(each)}" for name, each in value.items()))
     return ", ".join(map(_text, value)) if isinstance(value, list) else str(value)

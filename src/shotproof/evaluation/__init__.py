@@ -1,1 +1,1 @@
-"""Tasks times methods give counts; metrics are computed from counts alone."""
+"""Evaluation of methods on tasks: it gives counts, from which all metrics are computed."""

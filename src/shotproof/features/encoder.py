@@ -70,7 +70,7 @@ def encode(
     on_error: OnError = "raise",
     runtime: Runtime | None = None,
 ) -> Features:
-    """The features of all items of a catalog.
+    """Return the features of all items of a catalog.
 
     Args:
         catalog: the items

@@ -162,13 +162,13 @@ class Features(Tabular):
         return cls.from_array(list(frame["item"]), np.stack(list(frame["feature"])))
 
     def describe(self) -> str:
-        """The encoder, how many items, and the size of a vector or map."""
+        """Return the encoder, how many items, and the size of a vector or map."""
         size = " x ".join(map(str, self.shape)) if self.shape else self.table.schema.field("feature").type.list_size
         return f"{self.name}, {counted(len(self), 'item')} of {size} numbers"
 
     @cached_property
     def digest(self) -> str:
-        """Digest of the content."""
+        """Return digest of the content."""
         return digest(self.table, ["item", "feature", *([TEXT] if TEXT in self.table.column_names else [])])
 
     @property
@@ -187,7 +187,7 @@ class Features(Tabular):
 
     @property
     def maps(self) -> npt.NDArray[Any]:
-        """The local maps, [n, d, h, w]; an error where there are none."""
+        """Return the local maps, [n, d, h, w]; an error where there are none."""
         if self.shape is None:
             raise InputError(
                 f"features of '{self.name}' are one vector per item: an encoder with maps=True gives local maps"
@@ -196,11 +196,11 @@ class Features(Tabular):
 
     @cached_property
     def texts(self) -> npt.NDArray[Any] | None:
-        """The text of each item's class, [n, d]; None where the encoder has none."""
+        """Return the text of each item's class, [n, d]; None where the encoder has none."""
         return _rows(self.table.column(TEXT)) if TEXT in self.table.column_names else None
 
     def with_texts(self, catalog: Catalog, texts: Features) -> Features:
-        """The same features with the texts of the classes, for methods that read them, such as `zero-shot`.
+        """Return the same features with the texts of the classes, for methods that read them, such as `zero-shot`.
 
         Args:
             catalog: says which class each item is of
@@ -239,11 +239,11 @@ class Features(Tabular):
 
     @cached_property
     def _values(self) -> npt.NDArray[Any]:
-        """The numbers of each row."""
+        """Return the numbers of each row."""
         return _rows(self.table.column("feature"))
 
     def rows_of(self, items: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
-        """The row of each item; an item without a feature is an error that names it."""
+        """Return the row of each item; an item without a feature is an error that names it."""
         hint = ": were they made from another catalog? (sp.encode makes them anew)"
         return find_rows(items, self.table.column("item"), "the features lack", hint)
 
@@ -252,7 +252,7 @@ class Features(Tabular):
 
 
 def _rows(lists: pa.ChunkedArray) -> npt.NDArray[Any]:
-    """A column of lists of one length as an array, [n, length]."""
+    """Return a column of lists of one length as an array, [n, length]."""
     column = whole_column(lists)
     values: npt.NDArray[Any] = list_values(column).to_numpy(zero_copy_only=False)
     return values.reshape(len(column), column.type.list_size)

@@ -35,7 +35,7 @@ class Mapped:
         weakref.finalize(self, file.close)
 
     def column(self) -> pa.FixedSizeListArray:
-        """The lists of numbers, one array."""
+        """Return the lists of numbers, one array."""
         buffer = pa.py_buffer(mmap.mmap(self.file.fileno(), 0, access=mmap.ACCESS_READ))
         numbers = buffer.size * 8 // self.kind.value_type.bit_width
         values = pa.Array.from_buffers(self.kind.value_type, numbers, [None, buffer])
@@ -58,30 +58,30 @@ def _mapped_again(path: Path, shared: Path, identity: tuple[int, int], kind: pa.
 
 
 def is_large(path: Path) -> bool:
-    """Whether Parquet files unpack to more than should be read at once; no where they are no such files."""
+    """Return whether Parquet files unpack to more than should be read at once; no where they are no such files."""
     try:
-        return sum(_unpacked_size(one) for one in _files(path)) > LARGE
+        return sum(_unpacked_size(file) for file in _files(path)) > LARGE
     except (pa.ArrowException, OSError, ValueError):  # of our own errors too; names that are not UTF-8 are of the last
         return False
 
 
 def map_features(path: Path) -> Mapped:
-    """The column `feature` of a Parquet file or of parts, fixed-size lists of numbers, on disk."""
+    """Return the column `feature` of a Parquet file or of parts, fixed-size lists of numbers, on disk."""
     kind = pq.read_schema(source_of(_files(path)[0])).field("feature").type
     # Buffered, as a row group may be the whole file.
     buffered = {"buffer_size": 2**20, "pre_buffer": False, "page_checksum_verification": True}
     unpacked = Mapped(path, tempfile.TemporaryFile(), kind)  # noqa: SIM115 - closed when nobody has it
-    for one in _files(path):
+    for file in _files(path):
         try:
-            with pq.ParquetFile(source_of(one), **buffered) as source:
+            with pq.ParquetFile(source_of(file), **buffered) as source:
                 for batch in source.iter_batches(BATCH_ROWS, columns=["feature"], use_threads=False):
                     column = batch.column(0)
                     if column.type != kind or column.null_count or column.flatten().null_count:
-                        raise InputError(f"features file {one}, column 'feature' has an empty value, or another type")
+                        raise InputError(f"features file {file}, column 'feature' has an empty value, or another type")
                     unpacked.file.write(column.flatten().to_numpy().data)
             unpacked.file.flush()
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise InputError(f"features file {one} cannot be unpacked: {first_line(error)}") from error
+            raise InputError(f"features file {file} cannot be unpacked: {first_line(error)}") from error
     return unpacked
 
 

@@ -55,11 +55,11 @@ class _OnBase(Transform):
 
     @property
     def spelling(self) -> str:
-        """The name, with the base set's file and the beginning of its digest."""
+        """Return the name, with the base set's file and the beginning of its digest."""
         return write_call(self.name, self.parameters())
 
     def parameters(self) -> dict[str, Any]:
-        """The base set's file and the beginning of its digest."""
+        """Return the base set's file and the beginning of its digest."""
         name = self._base.name if isinstance(self.base, Features) else self._file.name
         return {"base": f"{name}@{self._base.digest[:8]}"}
 
@@ -77,13 +77,13 @@ class _OnBase(Transform):
 
     @cached_property
     def mean(self) -> FloatArray:
-        """The base set's, [d]."""
+        """Return the base set's, [d]."""
         mean: FloatArray = self._base.array.astype(np.float64).mean(0)
         return mean
 
     @cached_property
     def std(self) -> FloatArray:
-        """The base set's, [d]."""
+        """Return the base set's, [d]."""
         std: FloatArray = self._base.array.astype(np.float64).std(0)
         return std
 
@@ -112,7 +112,7 @@ class Center(_OnBase):
     example = "center(base='base.parquet')"
 
     def apply(self, values: FloatArray) -> FloatArray:
-        """Every location of a map, too, by the mean of the base set's channels."""
+        """Return every location of a map, too, by the mean of the base set's channels."""
         return values - _along(self.mean, values)
 
 
@@ -155,7 +155,7 @@ class Power(Transform):
     negatives: str = option("signed", "what becomes of values below 0", choices=("signed", "relu", "refuse"))
 
     def apply(self, values: FloatArray) -> FloatArray:
-        """Each number by itself."""
+        """Return each number by itself."""
         import torch
 
         from shotproof.functional.feature_rows import PowerTransform
@@ -179,7 +179,7 @@ class Project(Transform):
     seed: int = option(0, "decides the projection", least=0, most=LARGEST_SEED)
 
     def apply(self, values: FloatArray) -> FloatArray:
-        """The same matrix for every location."""
+        """Return the same matrix for every location."""
         counters = np.arange(values.shape[1])[:, None], np.arange(self.dimensions), np.arange(2)[:, None, None]
         radius, angle = draws.uniform(draws.bits(self.seed, *counters))
         matrix = np.sqrt(-2 * np.log1p(-radius) / self.dimensions) * np.cos(2 * np.pi * angle)

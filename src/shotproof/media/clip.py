@@ -42,7 +42,7 @@ class UnwrittenClip(ABC):
 def read_clip(
     clip: str | Path | UnwrittenClip, rate: int = RATE, seconds: float | None = SECONDS, short: Short = "repeat"
 ) -> Samples:
-    """A sound as one channel; channels are averaged, other rates are resampled (polyphase).
+    """Return a sound as one channel; channels are averaged, other rates are resampled (polyphase).
 
     Args:
         clip: a sound file, or a clip that is made when it is read
@@ -72,7 +72,7 @@ def read_clip(
 
 
 def resampled(samples: Samples, old: int, new: int) -> Samples:
-    """The same sound, [n], at another rate."""
+    """Return the same sound, [n], at another rate."""
     if old == new:
         return samples
     from scipy.signal import resample_poly
@@ -83,7 +83,7 @@ def resampled(samples: Samples, old: int, new: int) -> Samples:
 
 
 def fixed_length(samples: Samples, length: int, short: Short = "repeat") -> Samples:
-    """The first `length` samples; a shorter sound is repeated from its beginning, or padded with silence."""
+    """Return the first `length` samples; a shorter sound is repeated from its beginning, or padded with silence."""
     if len(samples) >= length:
         return samples[:length]
     return np.resize(samples, length) if short == "repeat" else np.pad(samples, (0, length - len(samples)))
@@ -104,7 +104,7 @@ def write_clip(path: Path, pcm: npt.NDArray[np.int16], format: str) -> None:
 
 
 def soundfile_module() -> Any:
-    """The module `soundfile`, which comes with the extra `sound`."""
+    """Return the module `soundfile`, which comes with the extra `sound`."""
     try:
         import soundfile
     except (ImportError, OSError) as error:  # OSError: the module is there, its C library is not
@@ -113,7 +113,7 @@ def soundfile_module() -> Any:
 
 
 def _decode(path: Path, seconds: float | None) -> tuple[Samples, int]:
-    """The first seconds of a file (None: all of it), [n, channels], and its rate."""
+    """Return the first seconds of a file (None: all of it), [n, channels], and its rate."""
     with _opened(path) as file:
         rate, wanted = int(file.samplerate), int(file.frames)
         if seconds is not None:
@@ -132,7 +132,7 @@ def _decode(path: Path, seconds: float | None) -> tuple[Samples, int]:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """An open sound file; what the decoder raises, here or in the block, becomes UnreadableItem."""
+    """Return an open sound file; what the decoder raises, here or in the block, becomes UnreadableItem."""
     soundfile = soundfile_module()
     try:
         check_regular(path, LARGEST_ITEM)

@@ -13,7 +13,7 @@ from shotproof.media.mixture import Clip, mix_clips
 
 
 def image_data_url(path: Path, max_side: int) -> str:
-    """The image, scaled down to at most `max_side` pixels, as a JPEG in a data: URL."""
+    """Return the image, scaled down to at most `max_side` pixels, as a JPEG in a data: URL."""
     image = open_image(path, side=max_side)
     image.thumbnail((max_side, max_side))
     buffer = io.BytesIO()
@@ -22,7 +22,7 @@ def image_data_url(path: Path, max_side: int) -> str:
 
 
 def wav_base64(clip: Clip, seconds: float) -> str:
-    """The first seconds of a sound, a shorter one repeated, as a WAV file of one channel in base64."""
+    """Return the first seconds of a sound, a shorter one repeated, as a WAV file of one channel in base64."""
     samples, _ = mix_clips(read_clip(clip, RATE, seconds), None)
     buffer = io.BytesIO()
     with wave.open(buffer, "wb") as file:

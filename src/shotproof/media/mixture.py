@@ -38,12 +38,12 @@ def background_gain_db(
 
 
 def amplified(samples: Samples, gain_db: float) -> Samples:
-    """The samples, [n], times the gain."""
+    """Return the samples, [n], times the gain."""
     return samples * np.float32(10 ** (gain_db / 20))
 
 
 def mix_clips(foreground: Samples, background: Samples | None, peak: Peak = "clipping") -> tuple[Pcm, float]:
-    """The sum of a foreground and an amplified background, [n] each, in 16 bits, and what it was scaled by.
+    """Return the sum of a foreground and an amplified background, [n] each, in 16 bits, and what it was scaled by.
 
     The scale is 1 unless the sum would clip; then, or `always`, its highest peak is brought to full scale.
     """
@@ -70,17 +70,17 @@ class Mixture(UnwrittenClip):
     short: Short = "repeat"
 
     def parts(self) -> tuple[Samples, Samples | None]:
-        """The foreground and the amplified background, [n] each."""
+        """Return the foreground and the amplified background, [n] each."""
         background = None if self.background is None else amplified(_clip(self.background, self.short), self.gain_db)
         return _clip(self.foreground, self.short), background
 
     def samples(self) -> Samples:
-        """The mixture, [n], bit for bit what would be read from its file."""
+        """Return the mixture, [n], bit for bit what would be read from its file."""
         return from_pcm(mix_clips(*self.parts(), self.peak)[0])
 
     @property
     def files(self) -> list[Path]:
-        """The files that it is made of."""
+        """Return the files that it is made of."""
         return [self.foreground, *([] if self.background is None else [self.background])]
 
 
@@ -88,7 +88,7 @@ Clip = Path | Mixture
 
 
 def _clip(path: Path, short: Short) -> Samples:
-    """A recording as a clip; decoded anew where its file has changed."""
+    """Return a recording as a clip; decoded anew where its file has changed."""
     try:
         found = find(path)
     except (OSError, ValueError):

@@ -65,7 +65,7 @@ def log_mel(samples: torch.Tensor, settings: LogMel | None = None) -> torch.Tens
 
 
 def power_spectrogram(samples: torch.Tensor, window: int, hop: int, center: bool = True) -> torch.Tensor:
-    """The squared magnitudes of the short-time Fourier transform of [b, n], [b, window // 2 + 1, frames]."""
+    """Return the squared magnitudes of the short-time Fourier transform of [b, n], [b, window // 2 + 1, frames]."""
     if not center and samples.shape[-1] < window:
         raise InputError(
             f"log-mel: a clip of {samples.shape[-1]} samples is shorter than one window of {window}, and is not padded"
@@ -86,7 +86,7 @@ def decibels(power: torch.Tensor, floor: float = 1e-10, range_db: float | None =
 
 @lru_cache(maxsize=8)
 def mel_filters(settings: LogMel) -> torch.Tensor:
-    """The triangles that sum frequencies to mel bands, [bands, window // 2 + 1], float32."""
+    """Return the triangles that sum frequencies to mel bands, [bands, window // 2 + 1], float32."""
     frequencies = torch.linspace(0, settings.rate / 2, settings.window // 2 + 1, dtype=torch.float64)
     ends = torch.tensor([settings.low_hz, settings.top_hz], dtype=torch.float64)
     low_mel, high_mel = _to_mel(ends, settings.scale).tolist()

@@ -1,1 +1,1 @@
-"""What reads results: counts, metrics, where they come from, answers."""
+"""Results, and the counts, metrics, origins and answers that are read from them."""

@@ -1,1 +1,1 @@
-"""The task set and its file, the check of its constraints, and one file for each sampler."""
+"""Task sets and their files, the check of their constraints, and one file for each sampler."""

@@ -1,4 +1,4 @@
-"""The items that tasks are drawn from, class by class, in an order that depends on nothing but their names."""
+"""Pool of the items that tasks are drawn from, by class, in an order that depends only on their names."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class ItemPool:
 
     @classmethod
     def of(cls, catalog: Catalog) -> ItemPool:
-        """All items of a catalog; an item without a label is an error."""
+        """Build the pool of all items of a catalog. Raise InputError if an item has no label."""
         labels = catalog.table.column("label")
         if labels.null_count or pc.any(pc.equal(labels, "")).as_py():
             raise InputError("the catalog has items without a label: check_catalog names them")
@@ -49,16 +49,16 @@ class ItemPool:
 
     @property
     def sizes(self) -> IntArray:
-        """The number of items of each class."""
+        """Return the number of items of each class."""
         return np.diff(self.offsets)
 
     @property
     def class_of(self) -> IntArray:
-        """The class of each position."""
+        """Return the class of each position."""
         return np.repeat(np.arange(len(self.classes)), self.sizes)
 
     def kept(self, keep: BoolArray) -> ItemPool:
-        """Only some positions; every class stays, if need be empty."""
+        """Keep only the positions of the mask `keep`; every class stays, even if it becomes empty."""
         sizes = np.bincount(self.class_of[keep], minlength=len(self.classes))
         return ItemPool(
             items=self.items.filter(pa.array(keep)),
@@ -69,11 +69,11 @@ class ItemPool:
         )
 
     def fitting(self, shape: TaskShape, skip_small_classes: bool = False) -> ItemPool:
-        """A pool that has enough for tasks of this shape.
+        """Return a pool that has enough classes and items for tasks of this shape.
 
         Args:
-            shape: what a task takes
-            skip_small_classes: whether classes with too few items are left out, or else refused
+            shape: the classes and items that a task needs
+            skip_small_classes: leave out classes with too few items instead of raising an error
 
         Raises:
             InsufficientData: a class has too few items, or there are too few classes.
@@ -95,7 +95,7 @@ class ItemPool:
         return pool
 
     def without_small_classes(self, items: int) -> ItemPool:
-        """Only the classes with at least so many items."""
+        """Keep only the classes with at least this number of items."""
         large = self.sizes >= items
         classes = [self.classes[c] for c in np.flatnonzero(large)]
         return replace(self.kept(large[self.class_of]), classes=classes, offsets=_offsets(self.sizes[large]))
@@ -109,7 +109,7 @@ class ItemPool:
         attributes: list[str] | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> pa.Table:
-        """Drawn positions as rows of a task set: classes [t, way], support [t, way, shot], query [t, way, query]."""
+        """Build task set rows from positions: classes [t, way], support [t, way, shot], query [t, way, query]."""
         shots, queries = (np.full(classes.size, side.shape[-1]) for side in (support, query))
         ways = np.full(len(classes), classes.shape[1])
         sides = (support.ravel(), shots), (query.ravel(), queries)
@@ -125,9 +125,9 @@ class ItemPool:
         attributes: list[str] | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> pa.Table:
-        """Tasks of unequal sizes as rows of a task set: ways [t], and one row per class, task by task.
+        """Build task set rows from tasks of unequal sizes: ways [t], and one row per class, task by task.
 
-        Support and query are pairs: positions end to end, and how many of them each row has.
+        Support and query are pairs: the concatenated positions of all rows, and the number of positions of each row.
         """
         rows = len(classes)
         slot = np.arange(rows) - np.repeat(np.cumsum(ways) - ways, ways)
@@ -136,8 +136,8 @@ class ItemPool:
             "slot": pa.array(slot, pa.int16()),
             "label": pa.array(self.classes, pa.string()).take(pa.array(classes)),
             "attribute": pa.nulls(rows, pa.string()) if attributes is None else pa.array(attributes, pa.string()),
-            "support": self._lists(*support),
-            "query": self._lists(*query),
+            "support": self._item_lists(*support),
+            "query": self._item_lists(*query),
         }
         table = pa.table(columns, SCHEMA)
         for name, values in (extra or {}).items():
@@ -145,27 +145,30 @@ class ItemPool:
         return table
 
     def with_side(self, table: pa.Table, side: str, positions: IntArray, counts: IntArray) -> pa.Table:
-        """Rows of a task set with other items as their `support` or `query`: positions end to end, and how many."""
+        """Replace the `support` or `query` of task set rows, given concatenated positions and their count per row."""
         column = SCHEMA.get_field_index(side)
-        return table.set_column(column, SCHEMA.field(column), self._lists(positions, counts))
+        return table.set_column(column, SCHEMA.field(column), self._item_lists(positions, counts))
 
-    def _lists(self, positions: IntArray, counts: IntArray) -> pa.Array:
+    def _item_lists(self, positions: IntArray, counts: IntArray) -> pa.Array:
         offsets = pa.array(_offsets(counts), pa.int32())
         return pa.ListArray.from_arrays(offsets, self.items.take(pa.array(positions)))
 
 
 def _offsets(sizes: IntArray) -> IntArray:
-    """Where each of consecutive parts of these sizes begins, and where the last one ends."""
+    """Compute the start of each of consecutive parts of these sizes, and the end of the last."""
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def _source_codes(catalog: Catalog, order: pa.Array) -> IntArray | None:
-    """Codes of the sources in the given order, None where all sources differ; an item without one is its own source."""
+    """Encode the sources of the items, in this order, as integers; None if all sources differ.
+
+    An item without a source counts as a source of its own.
+    """
     if "source" not in catalog.table.column_names:
         return None
     sources = catalog.table.column("source").combine_chunks().take(order)
     indices = sources.dictionary_encode().indices.cast(pa.int64())
     codes: IntArray = pc.fill_null(indices, -1).to_numpy(zero_copy_only=False)
-    alone = codes < 0
-    codes = np.where(alone, codes.max(initial=-1) + 1 + np.cumsum(alone), codes)
+    has_no_source = codes < 0
+    codes = np.where(has_no_source, codes.max(initial=-1) + 1 + np.cumsum(has_no_source), codes)
     return None if len(np.unique(codes)) == len(codes) else codes

@@ -1,4 +1,4 @@
-"""Sampling: from a catalog to a task set. A sampler is a record of options; bound to data, it draws."""
+"""Samplers, which draw task sets from catalogs. A sampler is a record of options; bound to data, it draws tasks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BLOCK = 256  # tasks that are drawn, and shown as progress, at a time
 TASKS = 600  # where nothing else is said
 SKIP_SMALL_CLASSES = "leave out classes with too few items for a task, which are an error otherwise"
 # What a user may mistake for an option of a sampler.
-_GIVEN_BESIDE = ("split", "way", "shot", "query", "tasks", "seed", "attributes", "features", "like")
+_SAMPLE_ARGUMENTS = ("split", "way", "shot", "query", "tasks", "seed", "attributes", "features", "like")
 
 # What tasks stress: attributes that mislead, contexts that change, hard items or classes, unequal queries.
 Axis = Literal["attributes", "contexts", "conditions", "difficulty", "classes", "queries"]
@@ -41,7 +41,7 @@ SamplerType = TypeVar("SamplerType", bound="Sampler", covariant=True)
 
 @dataclass(frozen=True)
 class SamplerInputs:
-    """What a sampler draws tasks from: a catalog of one split, the shape of a task, the seed, and what it takes."""
+    """Inputs that tasks are drawn from: a catalog of one split, the shape of a task, the seed, and further data."""
 
     catalog: Catalog
     shape: TaskShape
@@ -52,12 +52,12 @@ class SamplerInputs:
 
 
 class Sampler(Component, ABC):
-    """Options that decide which tasks are drawn; a subclass is a frozen dataclass of them.
+    """Base class of samplers: options that decide which tasks are drawn. A subclass is a frozen dataclass of them.
 
-    takes: what it can be given beside the catalog, of `attributes`, `features` and `like`
-    needs: what of this it cannot do without
-    axis: what its tasks stress, which results are sectioned by; None where they are a reference and stress nothing
-    reference: the sampler that its tasks are measured against, where no matched set is there
+    takes: data that it can use besides the catalog: any of `attributes`, `features` and `like`
+    needs: data among `takes` that it requires
+    axis: what its tasks stress, which results are grouped by; None if they are a reference and stress nothing
+    reference: the sampler whose tasks its own are compared with if there is no matched set
     has_placebo: whether attributes or contexts decide its tasks, so that shuffling these gives a placebo
 
     Example:
@@ -84,32 +84,32 @@ class Sampler(Component, ABC):
         features: Features | None = None,
         like: TaskSet | None = None,
     ) -> BoundSampler[Sampler]:
-        """This sampler with data, ready to draw.
+        """Bind the sampler to data, ready to draw.
 
         Args:
             catalog: items of one split
             shape: the shape of a task
-            seed: which tasks
-            attributes: which words hold of which item
-            features: what an encoder makes of the items
-            like: a task set whose queries are taken
+            seed: seed of all random draws
+            attributes: attributes of the items
+            features: features of the items
+            like: a task set whose queries are reused
 
         Returns:
-            What draws the tasks.
+            The bound sampler, which draws the tasks.
 
         Raises:
-            InputError: it needs data that was not given, or cannot use what was.
+            InputError: data that the sampler needs is missing or cannot be used.
             InsufficientData: the data cannot give such tasks.
         """
-        given = {"attributes": attributes, "features": features, "like": like}
-        missing = [role for role in self.needs if given[role] is None]
+        inputs = {"attributes": attributes, "features": features, "like": like}
+        missing = [role for role in self.needs if inputs[role] is None]
         if missing:
             raise InputError(f"sampler '{self.name}' needs {' and '.join(missing)}")
-        return self.bound(SamplerInputs(catalog, shape, seed, **{role: given[role] for role in self.takes}))  # type: ignore[arg-type]
+        return self.bound(SamplerInputs(catalog, shape, seed, **{role: inputs[role] for role in self.takes}))  # type: ignore[arg-type]
 
     @abstractmethod
     def bound(self, inputs: SamplerInputs) -> BoundSampler[Sampler]:
-        """What draws tasks with these options from these inputs, of which all that it needs is there."""
+        """Build the bound sampler that draws tasks from these inputs, which include everything in `needs`."""
 
     def check_sizes(self, catalog: Catalog, shape: TaskShape) -> None:
         """Refuse a catalog of one split that is too small, whatever attributes and features will say of its items.
@@ -120,58 +120,58 @@ class Sampler(Component, ABC):
             ItemPool.of(catalog).fitting(shape, self.skip_small_classes)
 
     def __post_init__(self) -> None:
-        for each in self.options():
-            value = getattr(self, each.name)
-            if each.path and isinstance(value, Path):  # recorded and spelled as text
-                object.__setattr__(self, each.name, str(value))
+        for option in self.options():
+            value = getattr(self, option.name)
+            if option.path and isinstance(value, Path):  # recorded and spelled as text
+                object.__setattr__(self, option.name, str(value))
         super().__post_init__()
 
     def with_digest_of(self, name: str) -> Self:
-        """The sampler with the digest of the file that an option names, in the option `..._digest`.
+        """Return the sampler with the digest of the file that an option names, in the option `..._digest`.
 
         Raises:
-            Mismatch: it has another digest already.
+            Mismatch: the sampler already records another digest.
         """
-        file, before = Path(getattr(self, name)), getattr(self, f"{name}_digest")
-        now = file_sha256(file)[:32]
-        if before not in (None, now):
-            what = name.replace("_", " ")
-            raise Mismatch(f"{what}: {file} has digest {now}, the tasks were drawn with {before}")
-        return replace(self, **{f"{name}_digest": now})  # type: ignore[type-var]
+        file, recorded = Path(getattr(self, name)), getattr(self, f"{name}_digest")
+        current = file_sha256(file)[:32]
+        if recorded not in (None, current):
+            label = name.replace("_", " ")
+            raise Mismatch(f"{label}: {file} has digest {current}, the tasks were drawn with {recorded}")
+        return replace(self, **{f"{name}_digest": current})  # type: ignore[type-var]
 
     def files(self) -> list[Path]:
-        """The files that its tasks are drawn by, beside the data: those that its options name."""
-        named = (getattr(self, each.name) for each in self.options() if each.path)
-        return [Path(value) for value in named if value is not None]
+        """Return the files that the options name: the tasks depend on them as well as on the data."""
+        values = (getattr(self, option.name) for option in self.options() if option.path)
+        return [Path(value) for value in values if value is not None]
 
     def reaches(self) -> Iterator[Reach]:
-        """Give the files that its tasks are drawn by."""
+        """Yield the files that the sampler reads."""
         for file in self.files():
             yield Reach(f"{self._title} reads {absolute(file)}", str(file), file, is_data=True)
 
     def sets(self, catalog: Catalog | None = None) -> dict[str, Sampler]:
-        """The samplers that this one stands for, by name: itself, unless it draws several matched sets."""
+        """Return the samplers that this one stands for, by name: itself, unless it draws several matched sets."""
         return {self.name: self}
 
     @classmethod
     def with_options(cls, name: str, given: Mapping[str, Any]) -> Self:
-        """One with these options; InputError for one that there is not, or that is not given to the sampler."""
-        known = [each.name for each in cls.options()]
+        """Build the sampler from these options. Raise InputError with the closest name if an option is unknown."""
+        names = [option.name for option in cls.options()]
         for key in given:
-            near = difflib.get_close_matches(key, [*known, *_GIVEN_BESIDE], n=1)
-            if key not in known and near and near[0] in _GIVEN_BESIDE:
+            matches = difflib.get_close_matches(key, [*names, *_SAMPLE_ARGUMENTS], n=1)
+            if key not in names and matches and matches[0] in _SAMPLE_ARGUMENTS:
                 raise InputError(
-                    f"sampler '{name}' has no option '{key}': '{near[0]}' is not set by the sampler's options but "
-                    f"beside them, as in sample(catalog, '{name}', {near[0]}=...)"
+                    f"sampler '{name}' has no option '{key}': '{matches[0]}' is not set by the sampler's options but "
+                    f"beside them, as in sample(catalog, '{name}', {matches[0]}=...)"
                 )
         return super().with_options(name, given)
 
 
 class BoundSampler(ABC, Generic[SamplerType]):
-    """A sampler with its data. Task t must depend on the seed and on t alone, never on what was asked for before.
+    """Sampler with its data, ready to draw. Task t must depend only on the seed and on t, never on earlier calls.
 
-    It must be picklable: worker processes get a copy. `sampler` has the options as they are used: what was left to the
-    data is filled in.
+    It must be picklable: worker processes get a copy. `sampler` has the options in effect: those left to the data are
+    filled in.
     """
 
     on_device: ClassVar[bool] = False  # whether `draw` uses a GPU where there is one
@@ -184,26 +184,26 @@ class BoundSampler(ABC, Generic[SamplerType]):
 
     @abstractmethod
     def draw(self, tasks: range) -> pa.Table:
-        """The rows of these tasks, in the schema of a task set, with further columns if the sampler records more."""
+        """Draw the rows of these tasks, in the schema of a task set; the sampler may add columns."""
 
     def available(self) -> int | None:
-        """How many tasks there are: as many as `like` has, or as use the data up; None: any number."""
+        """Return how many tasks there are: as many as `like` has, or as the data allows; None if unlimited."""
         return None if self.like is None else len(self.like)
 
     def common_sizes(self) -> tuple[int | None, int | None, int | None]:
-        """The way, shot and query of every task, or of those of `like`; None where tasks differ."""
+        """Return the way, shot and query that all tasks, or those of `like`, share; None for each that differs."""
         if self.like is not None:
             return self.like.common_sizes()
         return self.shape.way, self.shape.shot, self.shape.query
 
     def match(self, tasks: TaskSet) -> str | None:
-        """A digest of what the tasks share, one by one, with those that they are paired with, e.g. those of `like`."""
+        """Return a digest of what the tasks share with the tasks they are paired with, e.g. those of `like`."""
         if self.like is None:
             return None
         return self.like.match if len(tasks) == len(self.like) else self.like.first(len(tasks)).digest
 
     def rows_of_like(self, tasks: range) -> pa.Table:
-        """The rows of these tasks of `like`, without the words that it planted: they do not hold of other items."""
+        """Return the rows of these tasks of `like`, without its planted attributes, which other items may lack."""
         assert self.like is not None
         start, stop = self.like.starts[[tasks.start, tasks.stop]]
         table = self.like.table.slice(start, stop - start).select(SCHEMA.names)
@@ -211,7 +211,7 @@ class BoundSampler(ABC, Generic[SamplerType]):
         return table.set_column(column, SCHEMA.field(column), pa.nulls(len(table), pa.string()))
 
     def summary(self, tasks: TaskSet) -> Meta:
-        """What happened while drawing (retries, fallbacks, classes left out), for the file's record."""
+        """Summarize the draws (retries, fallbacks, classes left out) for the file's record."""
         return {}
 
 
@@ -255,24 +255,24 @@ def sample(
 ) -> TaskSet:
     """Draw a task set.
 
-    The tasks are the same for any number of workers, and the first ones are the same for any number of tasks.
+    The tasks do not depend on the number of workers, and the first tasks do not depend on the number of tasks.
 
     Args:
         catalog: the items
-        sampler: a spelling such as `hardest(effort='high')`, a table of a name and options, or a sampler
-        split: which items; None where the catalog has one split only
+        sampler: a spelling such as `hardest(effort='high')`, a table with a name and options, or a sampler
+        split: the split to draw from; None if the catalog has only one split
         way, shot, query: classes per task, support items per class, query items per class
-        tasks: how many; None is 600, or all that there are of a sampler that uses the data up
-        seed: which tasks
-        attributes, features, like: what the sampler takes beside the catalog
-        name: what pages and tables call the set; None is the sampler's spelling
-        runtime: how it is computed; None is the current one
+        tasks: number of tasks; None is 600, or all tasks available from a sampler that uses up the data
+        seed: seed of all random draws
+        attributes, features, like: further data that the sampler uses
+        name: name of the set in pages and tables; None is the sampler's spelling
+        runtime: where and how to compute; None is the current runtime
 
     Returns:
         The tasks, with a record of how they were drawn.
 
     Raises:
-        InputError: an option or a size cannot be used, or something that the sampler needs is missing.
+        InputError: an option or a size cannot be used, or data that the sampler needs is missing.
         InsufficientData: the data cannot give such tasks.
 
     Example:
@@ -286,22 +286,22 @@ def sample(
     limits.SEED.check("seed", seed)
     sampler = samplers.make(sampler)
     data = {"attributes": attributes, "features": features, "like": like}
-    unused = [role for role, given in data.items() if given is not None and role not in sampler.takes]
+    unused = [role for role, value in data.items() if value is not None and role not in sampler.takes]
     if unused:
         warnings.warn(f"sampler '{sampler.name}' does not use {' and '.join(unused)}", UserWarning, stacklevel=2)
-    used: dict[str, Any] = {role: data[role] for role in sampler.takes if data[role] is not None}
-    bound = sampler.bind(catalog.in_split(split), TaskShape(way, shot, query), seed, **used)
+    inputs: dict[str, Any] = {role: data[role] for role in sampler.takes if data[role] is not None}
+    bound = sampler.bind(catalog.in_split(split), TaskShape(way, shot, query), seed, **inputs)
     available = bound.available()
     tasks = (tasks or TASKS) if available is None else min(tasks or available, available)
     blocks = [range(start, min(start + BLOCK, tasks)) for start in range(0, tasks, BLOCK)]
-    what = f"sampling {sampler.name} tasks"
+    description = f"sampling {sampler.name} tasks"
     needs: Needs = "share" if bound.on_device else "core"
-    drawn = resolve(runtime).map(bound.draw, blocks, what=what, steps=len, needs=needs)
-    table = pa.concat_tables(drawn).combine_chunks()
+    tables = resolve(runtime).map(bound.draw, blocks, what=description, steps=len, needs=needs)
+    table = pa.concat_tables(tables).combine_chunks()
     sizes = bound.common_sizes()
     record = TasksRecord(
         name=sampler.spelling if name is None else name,
-        sources={role: _source(given) for role, given in {"catalog": catalog, **used}.items()},
+        sources={role: _make_source(value) for role, value in {"catalog": catalog, **inputs}.items()},
         sampler=replace(Maker.of(bound.sampler), spelling=sampler.spelling),
         split=split,
         way=sizes[0],
@@ -316,10 +316,10 @@ def sample(
     return replace(taskset, record=replace(record, match=bound.match(taskset), summary=bound.summary(taskset)))
 
 
-def _source(given: Catalog | Attributes | Features | TaskSet) -> Source:
-    if isinstance(given, Features):
-        return given.record.as_source(given.digest)
-    name = given.record.name
-    if isinstance(given, Attributes) and given.record.detectors:
-        name = name or given.record.detector
-    return Source(given.digest, name)
+def _make_source(data: Catalog | Attributes | Features | TaskSet) -> Source:
+    if isinstance(data, Features):
+        return data.record.as_source(data.digest)
+    name = data.record.name
+    if isinstance(data, Attributes) and data.record.detectors:
+        name = name or data.record.detector
+    return Source(data.digest, name)

@@ -1,4 +1,4 @@
-"""A task set: few-shot tasks as saved data, which anybody can evaluate later."""
+"""Task sets: few-shot tasks as saved data, which anybody can evaluate later."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True, repr=False)
 class TaskSet(Tabular):
-    """One row per class of a task, ordered by task and slot; columns beyond the schema tell how a row came about.
+    """Few-shot tasks, one row per class of a task, ordered by task and slot; extra columns record how a row was drawn.
 
     Example:
         >>> import pyarrow as pa
@@ -61,8 +61,8 @@ class TaskSet(Tabular):
         table = cast_columns(conform(self.table, REQUIRED, "tasks"), SCHEMA, "tasks")
         object.__setattr__(self, "table", table)
         task, slot = self.task_of_row, self.slot_of_row
-        follows = (task[1:] == task[:-1]) & (slot[1:] == slot[:-1] + 1) | (task[1:] > task[:-1]) & (slot[1:] == 0)
-        if not (len(task) and slot[0] == 0 and follows.all()):
+        is_in_order = (task[1:] == task[:-1]) & (slot[1:] == slot[:-1] + 1) | (task[1:] > task[:-1]) & (slot[1:] == 0)
+        if not (len(task) and slot[0] == 0 and is_in_order.all()):
             raise InputError(
                 "tasks: expected rows ordered by task, with slots 0, 1, 2, ... in each, and at least one task"
             )
@@ -75,33 +75,33 @@ class TaskSet(Tabular):
             raise InputError("tasks, column 'query': every class needs a list, and every task at least one item")
 
     def describe(self) -> str:
-        """The sampler, how many tasks of which size, and the digest."""
+        """Describe the sampler, the number and size of the tasks, and the digest."""
         record = self.record
         sizes = f"{record.way or 'variable'}-way {record.shot or 'variable'}-shot"
         return f"{counted(len(self), f'{record.sampler or UNKNOWN} task')}, {sizes}, digest {self.digest}"
 
     @property
     def match(self) -> str:
-        """The same for task sets whose tasks are paired one by one; of a set that is like no other, its own digest."""
+        """Return the digest shared by task sets whose tasks are paired, or the set's own digest if it has no pair."""
         return self.record.match or self.digest
 
     @cached_property
     def task_of_row(self) -> IntArray:
-        """The task's number of each row."""
+        """Return the task number of each row."""
         return np.asarray(self.table.column("task").to_numpy(), dtype=np.int64)
 
     @cached_property
     def slot_of_row(self) -> IntArray:
-        """The slot of each row, 0 to way - 1."""
+        """Return the slot of each row, 0 to way - 1."""
         return np.asarray(self.table.column("slot").to_numpy(), dtype=np.int64)
 
     @cached_property
     def starts(self) -> IntArray:
-        """The first row of each task, and the number of rows at the end: task k has rows starts[k] to starts[k + 1]."""
+        """Return the first row of each task, then the number of rows: task k has rows starts[k] to starts[k + 1]."""
         return np.append(np.flatnonzero(self.slot_of_row == 0), self.table.num_rows)
 
     def common_sizes(self) -> tuple[int | None, int | None, int | None]:
-        """The way, shot and query of every task; None where tasks differ."""
+        """Return the way, shot and query that all tasks share; None for each that differs between tasks."""
         shots, queries = (pc.list_value_length(self.table.column(side)) for side in ("support", "query"))
         way, shot, query = (
             int(sizes[0]) if len(sizes) == 1 else None
@@ -110,11 +110,11 @@ class TaskSet(Tabular):
         return way, shot, query
 
     def first(self, tasks: int) -> TaskSet:
-        """The first tasks only."""
+        """Return a task set of the first tasks only."""
         return TaskSet(self.table.slice(0, int(self.starts[min(tasks, len(self))])), self.record)
 
     def __len__(self) -> int:
-        """The number of tasks."""
+        """Return the number of tasks."""
         return len(self.starts) - 1
 
 
@@ -137,5 +137,5 @@ class TaskShape:
 
     @property
     def items_per_class(self) -> int:
-        """Support and query items together."""
+        """Return the number of support and query items together."""
         return self.shot + self.query

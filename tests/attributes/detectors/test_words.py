@@ -69,7 +69,7 @@ CHUNKS = {
 @pytest.mark.parametrize("caption", CHUNKS)
 def test_nouns_compounds_and_adjectives_of_noun_chunks(caption: str) -> None:
     nouns, adjectives = CHUNKS[caption]
-    expected = [f"{noun}:noun" for noun in nouns.split(", ") if noun] + [f"{one}:adj" for one in adjectives.split()]
+    expected = [f"{noun}:noun" for noun in nouns.split(", ") if noun] + [f"{part}:adj" for part in adjectives.split()]
     assert make_tagger("hanta", "chunks")(caption) == sorted(expected)
 
 

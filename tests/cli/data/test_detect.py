@@ -54,7 +54,7 @@ def test_the_words_of_several_detectors_in_one_file_with_broken_images_told(bird
     assert {"mostly blue", "blue border", "wet"} <= set(held["owl/0"] or [])
     assert {"mostly red", "red border"} <= set(held["owl/1"] or [])
     assert held["tit/2"] == []  # the table knows that it is not wet
-    assert [str(one) for one in words.record.detectors] == ["photometric", "table"]
+    assert [str(detector) for detector in words.record.detectors] == ["photometric", "table"]
     assert str(birds) not in json.dumps(words.record.to_meta())
 
     result = run(birds / "catalog.parquet", "--detector", "photometric", "-o", output)

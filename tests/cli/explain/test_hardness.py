@@ -72,10 +72,10 @@ def test_attributes_are_printed_the_most_mismatched_first(folder: Path) -> None:
     )
     lines = shown.splitlines()
     heading = next(number for number, line in enumerate(lines) if line.startswith("attribute"))
-    for line, one in zip(lines[heading + 2 : heading + 5], explanation.attributes[:3], strict=True):
-        assert line.startswith(one.attribute)
-        assert f"{one.sets[0].mismatch.mean:.1f}" in line.split()
-        assert f"{one.differences[0].mean:+.1f}" in line.split()
+    for line, attribute in zip(lines[heading + 2 : heading + 5], explanation.attributes[:3], strict=True):
+        assert line.startswith(attribute.attribute)
+        assert f"{attribute.sets[0].mismatch.mean:.1f}" in line.split()
+        assert f"{attribute.differences[0].mean:+.1f}" in line.split()
     assert "sampler (covers new tasks from the same items)" in shown
     correlation = next(line for line in lines if line.startswith("moved") and "knn" in line)
     assert -1 <= float(correlation.split()[-1]) <= 1
@@ -136,7 +136,7 @@ def test_drops_are_printed_and_the_results_can_be_compared(folder: Path) -> None
         ("hardness", ["random.parquet", "first.parquet"], "which words hold of which item"),
         ("hardness", ["missing.parquet", "attributes.parquet"], "does not exist"),
         ("transfer", [*TRANSFER, "-m", "nc"], "did you mean 'ncc'"),
-        ("transfer", [*TRANSFER, "first.parquet"], "two features are of an encoder named 'first'"),
+        ("transfer", [*TRANSFER, "first.parquet"], "encoder named 'first'"),
     ],
 )
 def test_bad_input_is_one_line(folder: Path, verb: str, options: list[str], message: str) -> None:

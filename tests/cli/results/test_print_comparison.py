@@ -22,9 +22,9 @@ def write_files(folder: Path) -> tuple[list[str], list[str]]:
     """Arguments for all results, and for all tasks and the catalog."""
     results, tasks, catalog = make_experiment(folder)
     names, options = [], [str(folder / "catalog.parquet")]
-    for number, given in enumerate(results):
+    for number, result in enumerate(results):
         names.append(str(folder / f"results{number}.parquet"))
-        given.write(names[-1])
+        result.write(names[-1])
     for number, task_set in enumerate(tasks):
         options += [str(folder / f"tasks{number}.parquet")]
         task_set.write(options[-1])

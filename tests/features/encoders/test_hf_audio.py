@@ -207,7 +207,9 @@ def test_the_language_model_beside_a_tower_has_no_say(tmp_path: Path) -> None:
     extractor.save_pretrained(tmp_path / "b")
     first, second = (encoders.make(f"hf-audio:{tmp_path / name}(seconds=0.5)") for name in "ab")
     assert first.fingerprint == second.fingerprint
-    assert sum(each.numel() for each in first.network.parameters()) < sum(each.numel() for each in model.parameters())
+    assert sum(parameter.numel() for parameter in first.network.parameters()) < sum(
+        parameter.numel() for parameter in model.parameters()
+    )
     catalog = draw_clips(tmp_path / "clips", 2, seconds=0.5, rate=16_000)
     runtime = Runtime(cache=None, workers=1)
     stages = [encode(catalog, encoders.make(str(first), stage=k), runtime=runtime) for k in (1, 2)]

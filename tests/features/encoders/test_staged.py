@@ -65,7 +65,7 @@ def test_every_block_of_lite0_in_one_pass(tmp_path: Path) -> None:
         np.testing.assert_allclose(stage.array, maps.mean(dim=(2, 3)), rtol=1e-3, atol=1e-4)
         assert stage.name == f"lite0(stage={number})"
     np.testing.assert_allclose(stages[-1].array, sp.encode(catalog, "lite0", runtime=PLAIN).array, rtol=1e-4, atol=1e-5)
-    assert [one.tally for one in stages] == [Tally(3, 0)] + 16 * [Tally(0, 3)]
+    assert [stage.tally for stage in stages] == [Tally(3, 0)] + 16 * [Tally(0, 3)]
 
 
 @pytest.mark.parametrize(("kind", "blocks"), [("registers", "layer"), ("convnext", "stages"), ("clip", "layers")])
@@ -119,7 +119,7 @@ def test_blocks_of_a_trained_model_and_the_classes_it_has_seen(tmp_path: Path) -
     encoder = sp.encoders.make(f"model:{tmp_path / 'some.model'}")
     assert encoder.count_stages(catalog) == 4
     # Weights that were loaded in inference mode fail on a GPU once they are moved there.
-    assert not any(each.is_inference() for each in encoder.network.parameters())
+    assert not any(parameter.is_inference() for parameter in encoder.network.parameters())
 
 
 def test_one_stage_is_that_of_all_and_the_cache_serves_the_others(tmp_path: Path) -> None:
@@ -129,8 +129,8 @@ def test_one_stage_is_that_of_all_and_the_cache_serves_the_others(tmp_path: Path
     second = sp.encode(catalog, f"hf:{tmp_path / 'model'}(stage=2)", runtime=runtime)
     assert second.tally == Tally(4, 0)
     stages = sp.analysis.encode_stages(catalog, f"hf:{tmp_path / 'model'}", runtime=runtime)
-    assert [one.tally for one in stages] == 4 * [Tally(0, 4)]
-    assert [one.array.shape[1] for one in stages] == [4, 6, 8, 10]
+    assert [stage.tally for stage in stages] == 4 * [Tally(0, 4)]
+    assert [stage.array.shape[1] for stage in stages] == [4, 6, 8, 10]
     assert stages[1].digest == second.digest
     assert stages[1].record == second.record
     assert stages[1].name.endswith("(stage=2)")

@@ -31,7 +31,7 @@ def test_the_darkest_cell_is_the_highest_and_the_best_method_comes_first() -> No
     means = {("a", "low"): 20.0, ("b", "low"): 30.0, ("a", "high <i>"): 90.0, ("b", "high <i>"): 60.0}
     cells = {key: Interval(mean, mean, mean, "sampler", 0.95) for key, mean in means.items()}
     drawn = heat_map(cells, "Acc", best_first(cells))
-    opacities = [float(found) for found in re.findall(r'fill-opacity="([\d.]+)"', drawn)]
+    opacities = [float(match) for match in re.findall(r'fill-opacity="([\d.]+)"', drawn)]
     assert len(opacities) == 4
     assert opacities.index(max(opacities)) == 0
     assert opacities.index(min(opacities)) == 2

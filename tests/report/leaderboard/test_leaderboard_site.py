@@ -63,7 +63,7 @@ def test_hostile_names_stay_text() -> None:
 
 def test_pages_are_different_where_names_differ_in_case_alone() -> None:
     made = board(("lite0", "NCC"), ("lite0", "ncc"), ("", "???"))
-    assert len({page_name(one).lower() for one in made.entries}) == 3
+    assert len({page_name(entry).lower() for entry in made.entries}) == 3
 
 
 def test_the_same_leaderboard_gives_the_same_bytes() -> None:

@@ -20,8 +20,8 @@ def test_each_detector_has_a_column(tmp_path: Path) -> None:
     assert table.name == "3-way 1-shot"
     assert table.columns == ["wAcc-A [captions]", "wAcc-A [photometric]"]
     for method, intervals in table.rows:
-        means = [given.counts(method).worst_by_task().mean() for given in results[1:]]
-        assert [one.mean for one in intervals if one] == pytest.approx(means)
+        means = [result.counts(method).worst_by_task().mean() for result in results[1:]]
+        assert [interval.mean for interval in intervals if interval] == pytest.approx(means)
     (agreement,) = table.agreements
     assert agreement.detectors == ("captions", "photometric")
     assert agreement.correlation == 1.0
@@ -35,7 +35,7 @@ def test_variants_of_a_sampler_have_tables_of_their_own(tmp_path: Path) -> None:
         for seed, (name, options) in enumerate(variants)
     ]
     tables = detector_tables(compare(results))
-    assert [[one.sampler for one in table.agreements] for table in tables] == [
+    assert [[agreement.sampler for agreement in table.agreements] for table in tables] == [
         ["fewstab(tolerance=1)"],
         ["fewstab(tolerance=2)"],
     ]
@@ -53,10 +53,11 @@ def test_the_mean_is_over_all_tasks_and_the_spread_over_seeds(tmp_path: Path) ->
         ]
         for sampler, share in (("random", 0.8), ("fewstab", 0.4))
     }
-    rows = seed_rows(compare([one for results in by_sampler.values() for one in results]))
+    rows = seed_rows(compare([result for results in by_sampler.values() for result in results]))
     assert [row.title for row in rows] == ["random", "fewstab", "gap, random - fewstab"]
     accuracy = {
-        name: [one.counts("ncc").accuracy_by_task().mean() for one in results] for name, results in by_sampler.items()
+        name: [result.counts("ncc").accuracy_by_task().mean() for result in results]
+        for name, results in by_sampler.items()
     }
     expected = [accuracy["random"], accuracy["fewstab"], np.subtract(accuracy["random"], accuracy["fewstab"])]
     for row, means in zip(rows, expected, strict=True):

@@ -59,7 +59,10 @@ def page(comparison: Comparison, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 def test_each_axis_has_its_sets_and_their_references(comparison: Comparison) -> None:
-    found = {one.axis: (one.references, one.sets, one.has_placebo) for one in axis_sections(comparison)}
+    found = {
+        axis_section.axis: (axis_section.references, axis_section.sets, axis_section.has_placebo)
+        for axis_section in axis_sections(comparison)
+    }
     assert found == {
         "attributes": (["random"], ["fewstab"], True),
         "contexts": (["iid"], ["hard-ood"], False),
@@ -95,7 +98,7 @@ def test_the_page_has_a_section_for_each_and_says_who_has_nothing_to_lose(page: 
 def test_a_section_is_the_same_whatever_else_is_on_the_page(comparison: Comparison) -> None:
     given = results()
     alone = axis_sections(compare([given["iid"], given["hard-ood"]], intervals="sampler"))
-    (beside,) = (one for one in axis_sections(comparison) if one.axis == "contexts")
+    (beside,) = (axis_section for axis_section in axis_sections(comparison) if axis_section.axis == "contexts")
     assert [one.axis for one in alone] == ["contexts"]
     assert [row.interval for row in alone[0].rows] == [row.interval for row in beside.rows]
     assert [figure for _, figure in alone[0].skill.panels] == [figure for _, figure in beside.skill.panels]

@@ -61,7 +61,7 @@ def test_a_card_beside_another_catalog_shows_no_pictures_but_its_words(tmp_path:
 
 def test_labels_that_are_markup_stay_text(tmp_path: Path) -> None:
     card = replace(costly_card(SCRIPT), name=SCRIPT, method=SCRIPT, verdict=(SCRIPT,))
-    axes = tuple(replace(one, name=SCRIPT, conclusion="+" if one.reference else None) for one in card.axes)
+    axes = tuple(replace(axis, name=SCRIPT, conclusion="+" if axis.reference else None) for axis in card.axes)
     card = replace(card, axes=axes)
     write_card_page(tmp_path, card)
     assert SCRIPT not in (tmp_path / "card.html").read_text()

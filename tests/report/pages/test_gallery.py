@@ -30,7 +30,7 @@ def answered(catalog: Catalog, shot: int = 1, tasks: int = 25) -> tuple[Answered
 
 
 def chosen(given: AnsweredTasks, catalog: Catalog, count: int, name: str = "set") -> list[GalleryTask]:
-    return [GalleryTask(name, one, catalog) for one in choose_tasks(given, count)]
+    return [GalleryTask(name, choose_task, catalog) for choose_task in choose_tasks(given, count)]
 
 
 def decode(uri: str) -> Image.Image:
@@ -81,13 +81,15 @@ def test_classes_have_their_names_and_items_the_context_that_the_sampler_goes_by
     assert ant.about == f"Ants in {ant.context}"
     # The same images under another column are not embedded again.
     images = len(album.images)
-    assert {one.context for one in album.thumbnails([one.item for one in shown], catalog)} == {"x"}
+    assert {thumbnail.context for thumbnail in album.thumbnails([thumbnail.item for thumbnail in shown], catalog)} == {
+        "x"
+    }
     assert len(album.images) == images
 
 
 def test_without_a_column_of_contexts_there_is_no_caption(tmp_path: Path) -> None:
     catalog = make_catalog(tmp_path)
-    assert {one.context for one in Album().thumbnails(catalog.items[:3], catalog)} == {None}
+    assert {thumbnail.context for thumbnail in Album().thumbnails(catalog.items[:3], catalog)} == {None}
 
 
 def test_each_image_is_embedded_once_and_is_its_own(tmp_path: Path) -> None:
@@ -97,7 +99,7 @@ def test_each_image_is_embedded_once_and_is_its_own(tmp_path: Path) -> None:
     gallery = make_gallery(tasks, album)
     assert [task.set_name for task in gallery.tasks] == ["set 1"] * 3 + ["set 2"] * 3
     thumbs = {one for task in gallery.tasks for c in task.classes for one in c.support + c.query}
-    assert len({one.item for one in thumbs}) == len(thumbs) == len(album.images)
+    assert len({thumb.item for thumb in thumbs}) == len(thumbs) == len(album.images)
     paths = dict(zip(catalog.items, catalog.paths, strict=True))
     for one in thumbs:
         assert one.image is not None

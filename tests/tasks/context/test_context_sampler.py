@@ -38,10 +38,10 @@ def test_the_four_sets_share_classes_and_supports() -> None:
     for tasks in sets.values():
         assert tasks.table.column("support") == sets["iid"].table.column("support")
         assert check_tasks(tasks, catalog) == []
-        for own, held in zip(
+        for own, context in zip(
             tasks.table.column("attribute").to_pylist(), contexts(tasks, catalog, "support"), strict=True
         ):
-            assert set(held) == {own}
+            assert set(context) == {own}
 
 
 def test_queries_are_dealt_out_as_the_sets_say() -> None:
@@ -49,7 +49,7 @@ def test_queries_are_dealt_out_as_the_sets_say() -> None:
     sets = sample_context(catalog, CLEAN, **{**DESIGN, "query": 6})
     own = np.array(sets["iid"].table.column("attribute").to_pylist()).reshape(-1, 3)
     others = [set(own[row // 3]) - {own[row // 3, row % 3]} for row in range(own.size)]
-    counts = {name: [Counter(held) for held in contexts(tasks, catalog, "query")] for name, tasks in sets.items()}
+    counts = {name: [Counter(context) for context in contexts(tasks, catalog, "query")] for name, tasks in sets.items()}
     for row, (mine, theirs) in enumerate(zip(own.ravel().tolist(), others, strict=True)):
         assert counts["iid"][row] == {mine: 6}
         assert counts["clean"][row] == {"none": 6}
@@ -128,7 +128,7 @@ def test_classes_contexts_and_items_are_drawn_uniformly() -> None:
 def test_more_classes_than_queries_leaves_some_contexts_out() -> None:
     catalog = mixtures(contexts=6)
     tasks = sample(catalog, HardOod(clean_value="none"), way=5, shot=1, query=2, tasks=30)
-    assert all(max(Counter(held).values()) == 1 for held in contexts(tasks, catalog, "query"))
+    assert all(max(Counter(context).values()) == 1 for context in contexts(tasks, catalog, "query"))
     assert check_tasks(tasks, catalog) == []
 
 

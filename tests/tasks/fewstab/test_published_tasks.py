@@ -136,7 +136,7 @@ def test_a_loosening_that_is_not_recorded_is_found() -> None:
     index = tasks.table.column_names.index("support_loosened")
     loosened = tasks.table.column("support_loosened").to_pylist()
     hidden = type(tasks)(tasks.table.set_column(index, "support_loosened", [[0] * len(loosened)]), tasks.record)
-    found = [str(each) for each in check_tasks(hidden, catalog, attributes)]
+    found = [str(check_task) for check_task in check_tasks(hidden, catalog, attributes)]
     assert any("holds another class's attribute" in each for each in found)
 
 

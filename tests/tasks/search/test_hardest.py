@@ -88,7 +88,7 @@ def test_first_contributions_are_the_slopes_where_all_logits_are_level() -> None
 def distances_to_means(candidates: Candidates, weights: Tensor, task: int) -> Tensor:
     """Squared, of the queries of a task to the weighted means of its classes: [R, W]."""
     slots = range(task * candidates.way, (task + 1) * candidates.way)
-    pools = [next(one.features for one in candidates.classes if slot in one.slots.tolist()) for slot in slots]
+    pools = [next(label.features for label in candidates.classes if slot in label.slots.tolist()) for slot in slots]
     means = [weights[slot] @ pool / weights[slot].sum() for slot, pool in zip(slots, pools, strict=True)]
     return (candidates.queries(task).unsqueeze(1) - torch.stack(means)).square().sum(-1)
 

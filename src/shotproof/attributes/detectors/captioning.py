@@ -46,11 +46,11 @@ class CaptionDetector(Detector):
         object.__setattr__(self, "tagger", available_tagger(self.tagger))  # the record says which it was
 
     def extras(self) -> Mapping[str, str]:
-        """The tagger."""
+        """Return the tagger."""
         return TAGGER_EXTRAS[self.tagger]
 
     def words_of(self, captions: Mapping[str, Iterable[str] | None]) -> Words:
-        """The words of each item's captions; None stays None."""
+        """Return the words of each item's captions; None stays None."""
         return words_of_captions(captions, make_tagger(self.tagger, self.words))
 
     def caption(
@@ -60,7 +60,7 @@ class CaptionDetector(Detector):
         caption: Callable[[Sequence[Path], Keep], None],
         runtime: Runtime,
     ) -> Words:
-        """The words of a caption of each item; None where there is no caption, which is reported by name.
+        """Return the words of a caption of each item; None where there is no caption, which is reported by name.
 
         Args:
             catalog: items with images

@@ -43,7 +43,7 @@ class CaptionsDetector(CaptionDetector):
     file: Path = option(help="the captions, with the columns item (or file) and caption", path=True)
 
     def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
-        """The words of every item; one without a row is an error."""
+        """Return the words of every item; one without a row is an error."""
         found = self._captions(catalog)
         for item in catalog.items:
             if not found[item]:
@@ -56,7 +56,7 @@ class CaptionsDetector(CaptionDetector):
         self._captions(catalog)
 
     def _captions(self, catalog: Catalog) -> dict[str, list[str]]:
-        """The captions of every item."""
+        """Return the captions of every item."""
         what = f"captions file {self.file}"
         names, captions = _read(self.file, what)
         found: dict[str, list[str]] = {}
@@ -72,7 +72,7 @@ class CaptionsDetector(CaptionDetector):
 
 
 def _read(file: Path, what: str) -> tuple[list[str], list[str | None]]:
-    """The names and the captions of all rows."""
+    """Return the names and the captions of all rows."""
     table = _table(file, what)
     names = named_column(table, NAMES, what)
     table = conform(table, {"caption": "string"}, what)
@@ -94,7 +94,7 @@ def _table(file: Path, what: str) -> pa.Table:
 
 
 def _read_jsonl(file: Path, what: str) -> pa.Table:
-    """The columns that matter as text; the others, which only serve an error's message, as nulls."""
+    """Return the columns that matter as text; the others, which only serve an error's message, as nulls."""
     columns: dict[str, list[str | None]] = {}
     text = read_text(file, what).removesuffix("\n")
     for number, line in enumerate(text.split("\n") if text else ()):

@@ -37,11 +37,11 @@ class EndpointDetector(ServerOptions, CaptionDetector):
     prompt: str = option(PROMPT, "what the model is asked for")
 
     def extras(self) -> Mapping[str, str]:
-        """The tagger, and what makes the captions."""
+        """Return the tagger, and what makes the captions."""
         return {"httpx": "endpoint", **super().extras()}
 
     def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
-        """The words of every item; one that gets no caption is reported by name and has None."""
+        """Return the words of every item; one that gets no caption is reported by name and has None."""
         made_by = {"model": self.model, "prompt": self.prompt, "max_tokens": MAX_TOKENS, "max_side": MAX_SIDE}
         return self.caption(catalog, made_by, partial(self._caption_all, self.server(), runtime), runtime)
 

@@ -54,7 +54,7 @@ class PhotometricDetector(ImageDetector):
 
 
 def photometric_words(image: Image.Image) -> list[str]:
-    """The words of an RGB image."""
+    """Return the words of an RGB image."""
     width, height = image.size
     small = np.asarray(image.resize((SIDE, SIDE), Image.Resampling.BOX))
     lightness, a, b = cielab(small)
@@ -69,7 +69,7 @@ def photometric_words(image: Image.Image) -> list[str]:
 
 
 def _colors(terms: npt.NDArray[np.int64]) -> dict[str, bool]:
-    """The colors of the image and of its frame, from the pixels' color terms [SIDE, SIDE]."""
+    """Return the colors of the image and of its frame, from the pixels' color terms [SIDE, SIDE]."""
     everywhere = np.bincount(terms.ravel(), minlength=len(TERMS))
     inside = np.bincount(terms[FRAME:-FRAME, FRAME:-FRAME].ravel(), minlength=len(TERMS))
     frame = everywhere - inside

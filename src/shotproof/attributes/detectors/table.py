@@ -52,7 +52,7 @@ class TableDetector(Detector):
     file: Path | None = option(None, "the annotations; None: the catalog's own true/false columns", path=True)
 
     def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
-        """The words of every item."""
+        """Return the words of every item."""
         words = _of_catalog(catalog) if self.file is None else _of_file(self.file, catalog)
         if not any(words.values()):
             raise InputError(f"{self.file or 'the catalog'} gives no item a word: there is no attribute to test")
@@ -94,7 +94,7 @@ def _of_file(file: Path, catalog: Catalog) -> Words:
 
 
 def _rows(table: pa.Table, what: str) -> list[Held]:
-    """The words of each row."""
+    """Return the words of each row."""
     forms = [name for name in ("attribute", "attributes") if name in table.column_names]
     if len(forms) == 2:
         raise InputError(f"{what} has both a column 'attribute' and 'attributes': keep one of them")
@@ -129,7 +129,7 @@ def _wide(table: pa.Table, columns: Sequence[str], what: str) -> list[Held]:
 
 
 def _flags(column: pa.ChunkedArray, what: str) -> npt.NDArray[np.bool_]:
-    """A column of true and false, or of 1 and 0, as bool [n]."""
+    """Return a column of true and false, or of 1 and 0, as bool [n]."""
     expected = "expected true and false, or 1 and 0 (for words in text, a column 'attribute' or 'attributes')"
     if column.null_count:
         raise InputError(f"{what}: {column.null_count} of {len(column)} cells are empty; {expected}")

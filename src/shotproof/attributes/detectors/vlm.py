@@ -53,7 +53,7 @@ class VlmDetector(CaptionDetector):
     hub: bool = option(False, "whether the model may be downloaded", recorded=False, downloads=True)
 
     def extras(self) -> Mapping[str, str]:
-        """The tagger, and what makes the captions."""
+        """Return the tagger, and what makes the captions."""
         return {"transformers": "vlm", **super().extras()}
 
     def check(self, catalog: Catalog) -> None:
@@ -62,7 +62,7 @@ class VlmDetector(CaptionDetector):
         require_model(self.model, hub=self.hub)
 
     def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
-        """The words of every item; an image that cannot be read is reported by name and has None."""
+        """Return the words of every item; an image that cannot be read is reported by name and has None."""
         device = choose_device(runtime.device)
         size = runtime.batch_size or BATCH_SIZE
 
@@ -88,11 +88,11 @@ class VlmDetector(CaptionDetector):
         return self.caption(catalog, made_by, caption, runtime)
 
     def sources(self) -> dict[str, Source]:
-        """The model, by the digest of its files or its revision on the hub."""
+        """Return the model, by the digest of its files or its revision on the hub."""
         return {self.name: Source(self._identity.get("digest") or self._identity["revision"], self._identity["model"])}
 
     def _pixels(self, path: Path) -> Pixels | UnreadableItem:
-        """An image as the network wants it, [3, height, width]."""
+        """Return an image as the network wants it, [3, height, width]."""
         try:
             image = open_image(path)
         except UnreadableItem as error:
@@ -122,7 +122,7 @@ class VlmDetector(CaptionDetector):
 
     @cached_property
     def _identity(self) -> dict[str, str]:
-        """The model's name, with the digest of its files or its revision on the hub."""
+        """Return the model's name, with the digest of its files or its revision on the hub."""
         if Path(self.model).is_dir():
             return {"model": Path(self.model).resolve().name, "digest": _folder_digest(Path(self.model))}
         return {"model": self.model, "revision": _revision(self.model, self.hub)}
@@ -156,7 +156,7 @@ class VlmDetector(CaptionDetector):
 
 
 def _revision(model: str, hub: bool) -> str:
-    """The commit of a model of the hub, as it is in the local cache, or there now if `hub` allows to ask."""
+    """Return the commit of a model of the hub, as it is in the local cache, or there now if `hub` allows to ask."""
     try:
         from huggingface_hub import hf_hub_download
     except ImportError as error:
@@ -170,7 +170,7 @@ def _revision(model: str, hub: bool) -> str:
 
 
 def _folder_digest(folder: Path) -> str:
-    """A digest of the files that make up a model."""
+    """Return a digest of the files that make up a model."""
     hasher = hashlib.sha256()
     for path in sorted(path for pattern in MODEL_FILES for path in folder.glob(pattern)):
         hasher.update(f"{path.name}:{file_sha256(path)[:32]};".encode())

@@ -58,7 +58,7 @@ def available_tagger(name: str) -> str:
 
 
 def make_tagger(name: str, form: Form = "single") -> Tagger:
-    """The tagger of a name: `hanta` (offline, its model comes with it) or `spacy` (its small English model).
+    """Return the tagger of a name: `hanta` (offline, its model comes with it) or `spacy` (its small English model).
 
     Args:
         name: one of `TAGGERS`
@@ -92,7 +92,7 @@ def words_of_captions(captions: Mapping[str, Iterable[str] | None], tagger: Tagg
 
 
 def _joined_tokens(caption: str) -> list[tuple[str, bool]]:
-    """The words of a caption, each with whether nothing but spaces and hyphens parts it from the one before.
+    """Return the words of a caption, each with whether nothing but spaces and hyphens parts it from the one before.
 
     They are in lower case; digits, punctuation and what follows an apostrophe are dropped.
     """
@@ -146,7 +146,7 @@ def _chunked(words: list[_Token]) -> Iterator[tuple[str, str]]:
         elif not (word.text in ("and", "or") and place + 1 < len(words) and words[place + 1].kind == "adj"):
             waiting = []
     compounds += [nouns] if nouns else []
-    joined = [one for one in compounds if len(one) > 1]
+    joined = [compound for compound in compounds if len(compound) > 1]
     parts = {part.text for one in joined for part in one} | {one[-1].lemma for one in joined}
     for one in compounds:
         if len(one) > 1:

@@ -40,7 +40,7 @@ class FolderLayout(Layout):
     split_folders: bool | None = option(None, "whether the first level is the split; None: as the depth tells")
 
     def read(self, root: Path) -> Catalog:
-        """The items below `root`."""
+        """Return the items below `root`."""
         extensions = (self.extensions,) if isinstance(self.extensions, str) else self.extensions
         paths, ignored, empty = item_paths(root, extensions)
         in_folders = [path for path in paths if "/" in path]
@@ -56,7 +56,7 @@ class FolderLayout(Layout):
         return sorted_catalog(columns, root, ignored_files=ignored, **_left_out(root, empty, loose))
 
     def _has_split_folders(self, root: Path, paths: Sequence[str], folders: Sequence[list[str]]) -> bool:
-        """Whether the first level is the split; a tree that can be read neither way is an error."""
+        """Return whether the first level is the split; a tree that can be read neither way is an error."""
         loose = [path for path, names in zip(paths, folders, strict=True) if not names]
         if loose:
             raise InputError(f"{root} holds '{min(loose)}' directly: expected a folder for each class")
@@ -93,7 +93,7 @@ def _warn_once(message: str) -> None:
 
 
 def _without_images(folders: list[list[str]]) -> list[list[str]]:
-    """The folders above each item, without a level that is `images` for every item, unless no other is left."""
+    """Return the folders above each item, without a level that is `images` for every item, unless no other is left."""
     for level in range(min(map(len, folders))):
         if all(names[level].lower() == IMAGES and len(names) > 1 for names in folders):
             return [names[:level] + names[level + 1 :] for names in folders]

@@ -83,7 +83,7 @@ class HuggingFaceLayout(Layout):
         return kept
 
     def read(self, root: Path) -> Catalog:
-        """The rows of all splits."""
+        """Return the rows of all splits."""
         self.require_extras()
         parts, features = self._parts(root)
         item, label = self._columns(features)
@@ -105,7 +105,7 @@ class HuggingFaceLayout(Layout):
         return sorted_catalog(columns, root)
 
     def _parts(self, root: Path) -> tuple[list[Part], Any]:
-        """The files of all splits, and what `datasets` knows of their columns."""
+        """Return the files of all splits, and what `datasets` knows of their columns."""
         if not self.dataset_name and not any(is_regular(root / name) for name in SAVED):
             return _parquet_files(root)
         with _quiet():
@@ -113,7 +113,7 @@ class HuggingFaceLayout(Layout):
         splits = found if isinstance(found, Mapping) else {str(found.split or "all"): found}
         parts = []
         for split, rows in splits.items():
-            files = [Path(one["filename"]) for one in rows.cache_files]
+            files = [Path(cache_file["filename"]) for cache_file in rows.cache_files]
             held = sum(len(_small_columns(file, "", [])) for file in files)
             if held != len(rows):  # a view of some rows: a saved one has them all
                 raise InputError(f"split '{split}' has {len(rows):,} rows, its files {held:,}: save it (save_to_disk)")
@@ -135,7 +135,7 @@ class HuggingFaceLayout(Layout):
                 ) from error
 
     def _columns(self, features: Any) -> tuple[str, str]:
-        """The columns of items and of classes."""
+        """Return the columns of items and of classes."""
         import datasets
 
         items = [name for name, kind in features.items() if isinstance(kind, datasets.Image | datasets.Audio)]
@@ -162,7 +162,7 @@ def _saved(folder: Path) -> Any:
 
 
 def _parquet_files(root: Path) -> tuple[list[Part], Any]:
-    """The Parquet files below a folder, whose names tell the split, as those of the hub do."""
+    """Return the Parquet files below a folder, whose names tell the split, as those of the hub do."""
     import datasets
 
     names = [root.name] if is_regular(root) else sorted(name for name in names_below(root) if name.endswith(".parquet"))
@@ -177,7 +177,7 @@ def _parquet_files(root: Path) -> tuple[list[Part], Any]:
 
 
 def _small_columns(file: Path, item: str, names: Sequence[str]) -> pa.Table:
-    """Columns of a file, and as `path` the names that items had before; without the bytes of any item."""
+    """Return columns of a file, and as `path` the names that items had before; without the bytes of any item."""
     try:
         if file.suffix == ".arrow":
             table = pa.ipc.open_stream(pa.memory_map(str(file))).read_all()
@@ -193,7 +193,7 @@ def _small_columns(file: Path, item: str, names: Sequence[str]) -> pa.Table:
 
 
 def _row_paths(file: Path, column: str, names: pa.ChunkedArray, root: Path) -> list[str]:
-    """The path of each row, from the root where the file lies below it; with the ending that its content has."""
+    """Return the path of each row, from the root where the file lies below it; with the ending that its content has."""
     ends = [(name or "").rpartition(".")[2].lower() for name in names.to_pylist()]
     if any(end not in EXTENSIONS for end in ends):
         default = _ending(file, column)
@@ -218,7 +218,7 @@ def _ending(file: Path, column: str) -> str:
 
 
 def _labels(column: pa.ChunkedArray, names: Sequence[str] | None, what: str) -> list[str]:
-    """Classes by name; of numbers without names, the numbers."""
+    """Return classes by name; of numbers without names, the numbers."""
     if names is None:
         return ["" if value is None else str(value) for value in column.to_pylist()]
     try:

@@ -61,7 +61,7 @@ def item_paths(root: Path, extensions: Iterable[str] = EXTENSIONS) -> ItemPaths:
 
 
 def split_in_name(name: str) -> str | None:
-    """The split that a file's name has in it as a word; None where it has none.
+    """Return the split that a file's name has in it as a word; None where it has none.
 
     Example:
         >>> split_in_name("data/train-00000-of-00005.parquet"), split_in_name("birds-000012.tar")

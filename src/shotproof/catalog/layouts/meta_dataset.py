@@ -113,9 +113,15 @@ class FungiLayout(SplitFileLayout):
                 categories, annotations, images = (
                     field(content, part, list) for part in ("categories", "annotations", "images")
                 )
-                names = {one["id"]: f"{field(one, 'id', int):04}.{field(one, 'name', str)}" for one in categories}
-                category = {field(one, "image_id", int): field(one, "category_id", int) for one in annotations}
-                files = {field(one, "id", int): field(one, "file_name", str) for one in images}
+                names = {
+                    category["id"]: f"{field(category, 'id', int):04}.{field(category, 'name', str)}"
+                    for category in categories
+                }
+                category = {
+                    field(annotation, "image_id", int): field(annotation, "category_id", int)
+                    for annotation in annotations
+                }
+                files = {field(image, "id", int): field(image, "file_name", str) for image in images}
                 columns["label"] += [names[category[image]] for image in files]
             except (KeyError, TypeError) as error:
                 raise InputError(

@@ -43,9 +43,9 @@ class MsCocoLayout(SplitFileLayout):
             raise InputError(
                 f"{root / CROPS} does not exist: python -m shotproof.catalog.layouts.mscoco {root} cuts the objects out"
             )
-        objects = Counter(one["image_id"] for one in annotations)
+        objects = Counter(annotation["image_id"] for annotation in annotations)
         crops = set(names_below(root / CROPS))
-        cut = [one for one in annotations if f"{one['id']}.jpg" in crops]
+        cut = [annotation for annotation in annotations if f"{annotation['id']}.jpg" in crops]
         columns = {
             "item": [f"{CROPS}/{one['id']}.jpg" for one in cut],
             "label": [names[one["category_id"]] for one in cut],

@@ -35,7 +35,7 @@ class NicoLayout(Layout):
     version: str | None = option(None, "which of the two; None: as the folders' names tell", choices=tuple(VERSIONS))
 
     def read(self, root: Path) -> Catalog:
-        """The items, each with its class as label and its context."""
+        """Return the items, each with its class as label and its context."""
         paths, ignored, _ = item_paths(root)
         folders = [path.split("/")[:-1] for path in paths]
         version = self.version or _version(root, folders)

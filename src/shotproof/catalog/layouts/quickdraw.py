@@ -33,7 +33,7 @@ class QuickdrawLayout(SplitFileLayout):
 
     def columns(self, root: Path) -> tuple[Columns, dict[str, Any]]:
         """Read the drawings of all classes."""
-        if root.is_dir() and next(root.glob("*.npy"), None) and not any(one.is_dir() for one in root.iterdir()):
+        if root.is_dir() and next(root.glob("*.npy"), None) and not any(path.is_dir() for path in root.iterdir()):
             raise InputError(
                 f"{root} holds arrays, expected images: python -m shotproof.catalog.layouts.quickdraw {root} "
                 "1000 writes the first 1,000 of each class"

@@ -67,7 +67,9 @@ def most_specific(labels_of: Sequence[Sequence[str]]) -> list[list[str]]:
     for row, labels in enumerate(labels_of):
         for label in labels:
             clips[label].add(row)
-    return [[one for one in labels if not any(clips[other] < clips[one] for other in labels)] for labels in labels_of]
+    return [
+        [label for label in labels if not any(clips[label] < clips[label] for label in labels)] for labels in labels_of
+    ]
 
 
 class UrbanSound8KLayout(PublishedLayout):

@@ -40,7 +40,7 @@ class TableLayout(Layout):
     about = "a CSV or Parquet table with the columns path and label"
 
     def read(self, root: Path) -> Catalog:
-        """The items of the table in the file `root`."""
+        """Return the items of the table in the file `root`."""
         what = f"table {root}"
         if not is_regular(root):
             raise InputError(f"{root} is not a file: the layout 'table' expects a CSV or Parquet file")
@@ -62,7 +62,7 @@ def _has_our_name(column: str) -> bool:
 
 
 def _with_our_names(table: pa.Table, what: str) -> pa.Table:
-    """The table with its columns renamed to `path`, `label` and so on, and with whole numbers there as text."""
+    """Return the table with its columns renamed to `path`, `label` and so on, and with whole numbers there as text."""
     for ours, aliases in NAMES.items():
         name = _column_for(ours, aliases, table.column_names, what)
         if name is not None:
@@ -74,7 +74,7 @@ def _with_our_names(table: pa.Table, what: str) -> pa.Table:
 
 
 def _column_for(ours: str, aliases: Sequence[str], names: Sequence[str], what: str) -> str | None:
-    """The column that is meant by one of our names; None where an optional one is not there."""
+    """Return the column that is meant by one of our names; None where an optional one is not there."""
     found = [name for name in names if name.lower() in aliases]
     # Our own name wins over its aliases; two aliases leave the meaning open.
     chosen = [name for name in found if name == ours] or [name for name in found if name.lower() == ours] or found
@@ -93,7 +93,7 @@ def _refuse_empty(column: pa.ChunkedArray, what: str) -> None:
 
 
 def _item(path: str, folder: Path) -> str:
-    """A path as it is on every machine: from the table's folder where it lies below it, with `/`."""
+    """Return a path as it is on every machine: from the table's folder where it lies below it, with `/`."""
     if url_of(path):
         return shown(path)
     place = Path(path)

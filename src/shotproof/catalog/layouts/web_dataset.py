@@ -27,7 +27,7 @@ class WebDatasetLayout(Layout):
     field: str = option("label", "of a json member, the field with the class")
 
     def read(self, root: Path) -> Catalog:
-        """The samples of all shards."""
+        """Return the samples of all shards."""
         columns: dict[str, list[str]] = {"item": [], "label": [], "split": []}
         inside = root.name.endswith(".tar!")  # one shard was given
         shards = [""] if inside else sorted(name for name in names_below(root) if name.endswith(".tar"))
@@ -66,7 +66,7 @@ class WebDatasetLayout(Layout):
 
 
 def _samples(members: list[str]) -> dict[str, list[str]]:
-    """The endings of the members of each sample, by its name."""
+    """Return the endings of the members of each sample, by its name."""
     samples: dict[str, list[str]] = {}
     for member in members:
         folder, _, name = member.rpartition("/")

@@ -87,7 +87,7 @@ def _output(output: Path | None, source: Path) -> Path:
 
 
 def _only(attributes: Attributes, catalog: Catalog | None) -> Attributes:
-    """The words of the catalog's items alone."""
+    """Return the words of the catalog's items alone."""
     import pyarrow.compute as pc
 
     if catalog is None:

@@ -81,7 +81,7 @@ def _settings(values: dict[str, Any]) -> MixSettings:
     from shotproof.sounds.quality import Thresholds
 
     limits_of_quality = [option.name for option in Thresholds.options()]
-    known = [*(each.name for each in MixSettings.options() if each.name != "thresholds"), *limits_of_quality]
+    known = [*(option.name for option in MixSettings.options() if option.name != "thresholds"), *limits_of_quality]
     for name in values:
         if name not in known:
             raise UnknownName("setting", name, known)

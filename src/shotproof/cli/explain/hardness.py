@@ -111,7 +111,7 @@ def _print(explanation: Explanation) -> None:
             own.query,
             own.mismatch.mean,
             own.chance,
-            *(given.mismatch.mean for given in one.sets[1:]),
+            *(task_set.mismatch.mean for task_set in one.sets[1:]),
         ]
         rows.append([one.attribute, *(f"{share:.1f}" for share in shares), *_signed(excess)])
     print_table("", columns, rows)
@@ -129,7 +129,7 @@ def _shape(tasks: TaskSet) -> str:
 
 
 def _print_sets(explanation: Explanation) -> None:
-    """The mean over all attributes, and the ways, of each set."""
+    """Return the mean over all attributes, and the ways, of each set."""
     rows = []
     for one in explanation.sets:
         difference = ["", ""] if one.difference is None else _signed(one.difference)
@@ -160,7 +160,7 @@ def _print_hardness(explanation: Explanation) -> None:
 
 
 def _signed(interval: Interval) -> list[str]:
-    """A difference in points and its bounds."""
+    """Return a difference in points and its bounds."""
     from shotproof.comparison.numbers import bounds, points
 
     return [points(interval.mean), bounds(interval)]

@@ -78,7 +78,7 @@ def plan(
     inputs = read_inputs([*(file for file in files if file not in catalogs), *catalogs])
     planned = []
     for read in _chosen(pilots_of(inputs.results), encoder, shot):
-        of_data = [own for own in inputs.catalogs if catalogs or own.digest == read.origin.design.catalog]
+        of_data = [catalog for catalog in inputs.catalogs if catalogs or catalog.digest == read.origin.design.catalog]
         sizes = _sizes(read, of_data[-1] if of_data else None, split, classes, items)
         planned.append(_Planned.of(read, method, shot, sizes, query, level))
     documents = [one.to_json(difference, power) for one in planned]
@@ -91,22 +91,22 @@ def plan(
 
 
 def _chosen(pilots: list[Pilot], encoder: str | None, shot: int | None) -> list[Pilot]:
-    """The pilots of this encoder and number of shots, where these are given."""
+    """Return the pilots of this encoder and number of shots, where these are given."""
     from shotproof.core.errors import InputError, UnknownName
     from shotproof.results.encoder_names import short_encoder_names
 
-    names = short_encoder_names(one.origin.encoder for one in pilots)
+    names = short_encoder_names(pilot.origin.encoder for pilot in pilots)
     if encoder is not None and encoder not in {*names, *names.values()}:
         raise UnknownName("encoder of the pilot", encoder, list(names.values()))
-    shots = [one.origin.design.shot for one in pilots]
+    shots = [pilot.origin.design.shot for pilot in pilots]
     if shot is not None and None not in shots and shot not in shots:
         known = ", ".join(map(str, sorted(set(shots))))  # type: ignore[type-var]
         raise InputError(f"no pilot has {counted(shot, 'shot')}: there are some of {known}")
     return [
-        one
-        for one in pilots
-        if encoder in (None, one.origin.encoder, names[one.origin.encoder])
-        and (shot is None or one.origin.design.shot in (None, shot))
+        pilot
+        for pilot in pilots
+        if encoder in (None, pilot.origin.encoder, names[pilot.origin.encoder])
+        and (shot is None or pilot.origin.design.shot in (None, shot))
     ]
 
 
@@ -197,7 +197,7 @@ class _Planned:
 def _sizes(
     pilot: Pilot, catalog: Catalog | None, split: str | None, classes: int | None, items: int | None
 ) -> list[int] | None:
-    """The items of each class of the data to plan for; None where nothing is known of it."""
+    """Return the items of each class of the data to plan for; None where nothing is known of it."""
     from shotproof.tasks.pool import ItemPool
 
     if catalog is not None and classes is None and items is None:

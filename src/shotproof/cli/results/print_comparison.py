@@ -319,7 +319,7 @@ def _rank(rows: Sequence[Row], metric: str) -> str:
 
 
 def _first(rows: Sequence[Row], usual: str) -> str:
-    """The number under the first interval that could be given, or else the first with its reason."""
+    """Return the number under the first interval that could be given, or else the first with its reason."""
     if not rows:
         return "-"
     return _number(next((row for row in rows if not row["refused"]), rows[0]), usual)

@@ -42,7 +42,9 @@ def leaderboard(
     board = rank(folder, output, interval=interval, level=level, metric=metric, title=title)
     for data_set in board.data_sets:
         column = next(
-            one for one in board.columns if board.axes[one.axis].data_set == data_set and one.metric == board.metric
+            column
+            for column in board.columns
+            if board.axes[column.axis].data_set == data_set and column.metric == board.metric
         )
         ranked = [(place, one) for place, one in enumerate(column.intervals) if one is not None]
         ranked.sort(key=lambda one: -one[1].mean)

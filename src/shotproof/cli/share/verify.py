@@ -130,7 +130,7 @@ def _tell_checked(checked: Checked, as_json: bool) -> None:
 
 
 def _files(names: Sequence[str]) -> str:
-    """Name one file, and count several."""
+    """Return name one file, and count several."""
     return names[0] if len(names) == 1 else f"{len(names)} files, the first is {names[0]}"
 
 

@@ -153,7 +153,7 @@ def _outputs(output: Path, encoded: Sequence[Features]) -> list[Path]:
 
 
 def _methods(given: Sequence[str]) -> list[Method]:
-    """The methods named; `all` stands for every registered one that works on vectors."""
+    """Return the methods named; `all` stands for every registered one that works on vectors."""
     from shotproof.learners.method import make_method, methods
 
     every = [name for name in methods.names() if methods.get(name).needs == "vectors"] if "all" in given else []
@@ -162,7 +162,7 @@ def _methods(given: Sequence[str]) -> list[Method]:
 
 
 def _summary(results: Results, tasks: int, seconds: float) -> dict[str, Any]:
-    """The printed numbers: in percent, with their intervals; a bound that does not exist is None."""
+    """Return the printed numbers: in percent, with their intervals; a bound that does not exist is None."""
     from shotproof.stats.intervals import sampler_interval
 
     def described(values: Any) -> dict[str, float | None]:

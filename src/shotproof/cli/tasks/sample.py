@@ -111,7 +111,7 @@ def _tell(path: Path, taskset: TaskSet) -> None:
 
 
 def _sizes(taskset: TaskSet) -> list[tuple[str, int, int]]:
-    """The least and the largest number of ways, shots and queries."""
+    """Return the least and the largest number of ways, shots and queries."""
     import numpy as np
     import pyarrow.compute as pc
 

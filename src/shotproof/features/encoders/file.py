@@ -52,7 +52,7 @@ class FeatureFile(Encoder):
             return Features.from_array(catalog.items, values[rows].astype(np.float32))
 
     def _rows(self, items: pa.Array | None, count: int, catalog: Catalog) -> npt.NDArray[np.int64]:
-        """The row of each item of the catalog."""
+        """Return the row of each item of the catalog."""
         if items is None:
             if count != len(catalog):
                 raise InputError(

@@ -82,7 +82,7 @@ class HuggingFace(StagedEncoder, VisionModel):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the vision model's weights and settings, pooling, preprocessing."""
+        """Return digest of the vision model's weights and settings, pooling, preprocessing."""
         preprocessing = self.processor.to_json_string()
         return f"hf model={tower_digest(self.network, preprocessing)} pooling={self.pooling}"
 
@@ -94,7 +94,7 @@ class HuggingFace(StagedEncoder, VisionModel):
 
     @cached_property
     def network(self) -> Any:
-        """The vision model, in evaluation mode."""
+        """Return the vision model, in evaluation mode."""
         return load_tower(self.model, "vision_model", {"pixel_values"}, "images", hub=self.hub)
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:

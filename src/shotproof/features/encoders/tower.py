@@ -49,7 +49,7 @@ def _tower_alone(model: str, hub: bool) -> dict[str, Any]:
 
 
 def tower_digest(tower: Any, preprocessing: str) -> str:
-    """A digest of the weights, the settings and the preprocessing: the same model elsewhere has the same."""
+    """Return a digest of the weights, the settings and the preprocessing: the same model elsewhere has the same."""
     hasher = hashlib.sha256(f"{type(tower).__name__};{preprocessing}".encode())
     config = tower.config.to_dict()
     settings = {key: config[key] for key in config if key not in ("_name_or_path", "transformers_version")}
@@ -74,7 +74,7 @@ def pooled(tower: Any, output: Any, pooling: str, model: str) -> torch.Tensor:
 
 
 def pooled_stages(tower: Any, output: Any, pooling: str, model: str) -> list[torch.Tensor]:
-    """The output of each block, given by a call with its hidden states, as one vector per item, [b, d] each.
+    """Return the output of each block, given by a call with its hidden states, as one vector per item, [b, d] each.
 
     The last one is after the final norm, if there is one. `auto` is the class token, or the mean without one: blocks
     have no pooler.
@@ -98,7 +98,7 @@ def _pooled_hidden(tower: Any, hidden: torch.Tensor, pooling: str, model: str) -
 
 
 def local_map(tower: Any, hidden: torch.Tensor, image: torch.Size, model: str) -> torch.Tensor:
-    """A map as it is, or the patch tokens of [b, t, d] where they lie in an image of this size, [b, d, h, w]."""
+    """Return a map as it is, or the patch tokens of [b, t, d] where they lie in an image of this size, [b, d, h, w]."""
     if hidden.ndim == 4:
         return hidden
     tokens = {name.rpartition(".")[2]: tensor for name, tensor in tower.named_parameters()}

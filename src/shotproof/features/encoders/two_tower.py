@@ -54,7 +54,7 @@ class TextTower(TransformersModel):
 
     @cached_property
     def network(self) -> Any:
-        """The whole model, in evaluation mode."""
+        """Return the whole model, in evaluation mode."""
         whole, report = load_part("AutoModel", self.model, hub=self.hub, use_safetensors=True, output_loading_info=True)
         if not (hasattr(whole, self.item_tower) and hasattr(whole, "get_text_features")):
             raise InputError(
@@ -76,7 +76,7 @@ class TextTower(TransformersModel):
         return projected
 
     def encode(self, catalog: Catalog, runtime: Runtime, on_error: OnError, glance: Glance | None = None) -> Features:
-        """The items' vectors and, with templates, the texts of their classes."""
+        """Return the items' vectors and, with templates, the texts of their classes."""
         features = super().encode(catalog, runtime, on_error, glance)
         if not self.templates:
             return features
@@ -133,7 +133,7 @@ class TwoTower(TextTower, VisionModel):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the whole model and of the preprocessing."""
+        """Return digest of the whole model and of the preprocessing."""
         preprocessing = self.processor.to_json_string()
         return f"two-tower model={tower_digest(self.network, preprocessing)}"
 
@@ -159,7 +159,7 @@ class TwoTowerAudio(TextTower, SoundModel):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Digest of the whole model, of the preprocessing, and the length of the clips."""
+        """Return digest of the whole model, of the preprocessing, and the length of the clips."""
         return f"two-tower-audio model={tower_digest(self.network, self.preprocessing)} seconds={self.seconds}"
 
     def tower_inputs(self, batch: torch.Tensor) -> dict[str, torch.Tensor]:

@@ -19,7 +19,7 @@ _BETWEEN = re.compile(r"[\s_\-]+")
 
 
 def check_list(name: str) -> str:
-    """The name itself; UnknownName where there is no such list."""
+    """Return the name itself; UnknownName where there is no such list."""
     if name not in TITLES:
         raise UnknownName("list of classes that an encoder was trained on", name, TITLES)
     return name
@@ -49,7 +49,7 @@ def shared_names(labels: Collection[str], name: str) -> list[str]:
 def _names(name: str) -> dict[str, str]:
     """Map the key of each name of a list to the name as the list spells it."""
     lines = (resources.files(__package__) / f"{name}.txt").read_text("utf-8").splitlines()
-    return {_key(one): one for line in lines for one in line.split(", ")}
+    return {_key(part): part for line in lines for part in line.split(", ")}
 
 
 def _key(name: str) -> str:

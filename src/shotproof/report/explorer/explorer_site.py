@@ -72,7 +72,7 @@ class Site:
         self.title, self.sets, self.catalogs = title, sets, catalogs
         self._static = {path.name: path for path in sorted(STATIC.iterdir())} | {"page.css": TEMPLATES / "page.css"}
         self._clips = [clips_of(catalog) for catalog in catalogs]
-        self._columns = [_columns(one.tasks) for one in sets]
+        self._columns = [_columns(task_set.tasks) for task_set in sets]
         self._decoding = threading.BoundedSemaphore(DECODED_AT_ONCE)
         self._image = lru_cache(maxsize=THUMBNAILS_KEPT)(self._make_image)
         self._routes: list[tuple[re.Pattern[str], Callable[..., bytes | None]]] = [
@@ -99,23 +99,23 @@ class Site:
         return None
 
     def paths(self) -> Iterator[str]:
-        """All files, but the large images, and every item that some task has."""
+        """Return all files, but the large images, and every item that some task has."""
         yield from self._static
         yield "data/index.json"
         shown: set[tuple[int, int]] = set()
-        for place, one in enumerate(self.sets):
+        for place, task_set in enumerate(self.sets):
             yield from (f"data/{place}/{name}.bin" for name in self._columns[place])
-            yield from (f"data/{place}/confusion-{number}.json" for number in range(len(one.tasks.answers)))
-            yield from (f"data/{place}/tasks-{part}.json" for part in range(-(-len(one.tasks) // PART_TASKS)))
-            if one.catalog is not None:
-                shown |= {(one.catalog, int(row)) for row in one.tasks.row if row != NONE}
+            yield from (f"data/{place}/confusion-{number}.json" for number in range(len(task_set.tasks.answers)))
+            yield from (f"data/{place}/tasks-{part}.json" for part in range(-(-len(task_set.tasks) // PART_TASKS)))
+            if task_set.catalog is not None:
+                shown |= {(task_set.catalog, int(row)) for row in task_set.tasks.row if row != NONE}
         for catalog, row in sorted(shown):
             yield f"items/{catalog}/{row}.jpg"
             if is_sound(self._clips[catalog][row]):
                 yield f"items/{catalog}/{row}.mp3"
 
     def _index(self) -> bytes:
-        sets = [self._about(one, columns) for one, columns in zip(self.sets, self._columns, strict=True)]
+        sets = [self._about(task_set, columns) for task_set, columns in zip(self.sets, self._columns, strict=True)]
         return _json({"title": self.title, "version": __version__, "part_tasks": PART_TASKS, "sets": sets})
 
     def _about(self, one: ExploredSet, columns: dict[str, npt.NDArray[Any]]) -> dict[str, Any]:
@@ -205,7 +205,7 @@ def _columns(tasks: ExploredTasks) -> dict[str, npt.NDArray[Any]]:
         "support_context": tasks.common_context(tasks.support) + 1,
         "query_context": tasks.common_context(tasks.query) + 1,
     }
-    columns |= {f"correct-{number}": one.counts.n_correct for number, one in enumerate(tasks.answers)}
+    columns |= {f"correct-{number}": answer.counts.n_correct for number, answer in enumerate(tasks.answers)}
     return {name: values.astype(np.min_scalar_type(int(values.max()))) for name, values in columns.items()}
 
 
@@ -228,12 +228,12 @@ def _task(tasks: ExploredTasks, place: int, items: dict[int, list[Any]]) -> dict
     return {
         "accuracy": float(tasks.accuracy[place]),
         "classes": classes,
-        "answers": [_answers(one, rows) for one in tasks.answers],
+        "answers": [_answers(answer, rows) for answer in tasks.answers],
     }
 
 
 def _answers(answers: Answers, rows: range) -> dict[str, Any]:
-    """The missed queries of each class and what was answered; null where the results do not tell."""
+    """Return the missed queries of each class and what was answered; null where the results do not tell."""
     columns = {"missed": answers.missed, "answered": answers.answered}
     return {
         name: None if column is None else column.slice(rows.start, len(rows)).to_pylist()

@@ -54,7 +54,7 @@ class ExplorerServer(ThreadingHTTPServer):
         return f"http://{ADDRESS}:{self.server_port}/"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that went away is no error; others are told as usual."""
+        """Return a browser that went away is no error; others are told as usual."""
         import sys
 
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):

@@ -40,7 +40,7 @@ def axes_figure(card: Card, panel: float = PANEL) -> Markup:
     metric = card.metric
     of_accuracy = Scale(0, 100, accuracy.left, accuracy.right)
     shares = [one for axis in card.stresses if (one := axis.estimates["skill_lost"][metric]).has_mean]
-    reached = [0.0, *(end for one in shares for end in ends(one))]
+    reached = [0.0, *(end for share in shares for end in ends(share))]
     of_lost = Scale.around(reached, lost.left, lost.right, 0.04)
     parts = [
         *x_axis(of_accuracy, accuracy, "accuracy (%)" if metric == "acc" else "worst-class accuracy (%)"),
@@ -61,7 +61,10 @@ def axes_figure(card: Card, panel: float = PANEL) -> Markup:
 
 
 def _accuracy_marks(card: Card, axis: CardAxis, scale: Scale, y: float) -> list[Markup]:
-    parts = [_stroke(scale(one.accuracy[card.metric]), y, f"{one.method} on {one.encoder}") for one in axis.baselines]
+    parts = [
+        _stroke(scale(baseline.accuracy[card.metric]), y, f"{baseline.method} on {baseline.encoder}")
+        for baseline in axis.baselines
+    ]
     if axis.reference is not None:
         before = axis.estimates["reference_accuracy"][card.metric]
         told = f"{axis.reference.sampler}: {percent(before.mean)} {bounds(before)}"
@@ -76,7 +79,11 @@ def _lost_marks(card: Card, axis: CardAxis, scale: Scale, frame: Box, y: float) 
     share = axis.number("skill_lost", card.metric)
     if share is None or not share.has_mean:
         return []
-    shown = [(one, one.skill_lost[card.metric]) for one in axis.baselines if card.metric in one.skill_lost]
+    shown = [
+        (baseline, baseline.skill_lost[card.metric])
+        for baseline in axis.baselines
+        if card.metric in baseline.skill_lost
+    ]
     inside = [(one, value) for one, value in shown if frame.left <= scale(value) <= frame.right]
     parts = [_stroke(scale(value), y, f"{one.method} on {one.encoder}") for one, value in inside]
     parts.append(whisker(scale, share, y, f"whisker strong c{_OWN}"))
@@ -90,7 +97,7 @@ def _stroke(x: float, y: float, told: str) -> Markup:
 
 
 def badge(card: Card) -> str:
-    """An SVG of one line: the axis on which most skill is conclusively lost, with its interval."""
+    """Return an SVG of one line: the axis on which most skill is conclusively lost, with its interval."""
     left, right = "robustness", badge_text(card)
     widths = [12 + 6.6 * len(left), 12 + 6.6 * len(right)]
     total = sum(widths)
@@ -111,7 +118,7 @@ def badge(card: Card) -> str:
 
 def badge_text(card: Card) -> str:
     """What the badge says: never more than an interval supports."""
-    losing = [one for one in card.stresses if one.conclusion == "+"]
+    losing = [stress for stress in card.stresses if stress.conclusion == "+"]
     if not card.stresses:
         return "no stress measured"
     if not losing:

@@ -92,7 +92,7 @@ def scatter(points: Sequence[Point], x_label: str, y_label: str, description: st
 
 
 def gap_domain(gaps: Sequence[Interval]) -> tuple[float, float]:
-    """The range of all gaps and zero, so that several panels share one axis."""
+    """Return the range of all gaps and zero, so that several panels share one axis."""
     reached = [0.0, *(end for gap in gaps for end in ends(gap))]
     return min(reached), max(reached)
 
@@ -183,10 +183,10 @@ def attribute_dots(costs: Sequence[AttributeCost], description: str) -> Markup:
 
 
 def interval_rows(methods: Sequence[tuple[str, Sequence[Interval]]], x_label: str, description: str) -> Markup:
-    """The intervals of each method below each other, each with its name; a refused one is left out."""
+    """Return the intervals of each method below each other, each with its name; a refused one is left out."""
     rows = []
     for name, intervals in methods:
-        given = [one for one in intervals if not one.refused]
+        given = [interval for interval in intervals if not interval.refused]
         marks = [Mark(one, f"{name}: {percent(one.mean)} {bounds(one)} {one.covers}", 0, one.covers) for one in given]
         rows += [(name, marks)] if marks else []
     return interval_figure(rows, x_label, description, step=12, space=9)
@@ -231,7 +231,7 @@ def _gap_bar(scale: Scale, bar: Bar, name: str, top: float, height: float) -> li
 
 
 def _label(x: float, y: float, label: str, box: Box, color: int) -> list[Markup]:
-    """The label in its box, tied to its point by a line where it is not right beside it."""
+    """Return the label in its box, tied to its point by a line where it is not right beside it."""
     end_x, end_y = nearest(x, y, box)
     leader = [line(x, y, end_x, end_y, f"leader c{color}")] if math.hypot(end_x - x, end_y - y) > 7 else []
     middle = (box.left + box.right) / 2
@@ -249,9 +249,9 @@ class Standing:
 
 def standing(rows: Sequence[Standing], x_label: str, description: str) -> Markup:
     """One row per axis: a line over the range of all, a bar over their middle half, and the own interval."""
-    left = names_width([one.name for one in rows], NAME_LENGTH)
+    left = names_width([row.name for row in rows], NAME_LENGTH)
     frame = Box(left, 4, WIDTH - 10, 4 + STEP * len(rows))
-    reached = [end for one in rows for end in (*ends(one.own), *one.others)]
+    reached = [end for row in rows for end in (*ends(row.own), *row.others)]
     scale = Scale.around(reached, frame.left, frame.right)
     parts = x_axis(scale, frame, x_label)
     for number, one in enumerate(rows):
@@ -271,13 +271,13 @@ def standing(rows: Sequence[Standing], x_label: str, description: str) -> Markup
 
 
 def task_scatter_panels(comparison: Comparison) -> list[tuple[str, Markup]]:
-    """Each task set with its figure."""
+    """Return each task set with its figure."""
     return [
         (
-            f"{group_name(comparison, one.design, one.group)}: r = {one.r}",
-            _task_scatter(one, METRIC_NAMES[comparison.metric]),
+            f"{group_name(comparison, task_scatter.design, task_scatter.group)}: r = {task_scatter.r}",
+            _task_scatter(task_scatter, METRIC_NAMES[comparison.metric]),
         )
-        for one in task_scatters(comparison)
+        for task_scatter in task_scatters(comparison)
     ]
 
 

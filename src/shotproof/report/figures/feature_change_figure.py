@@ -28,7 +28,7 @@ COLUMNS = (
 
 
 def geometry_figure(found: FeatureChange) -> Markup:
-    """Every item's feature: its length across, its cosine to the class's clean mean up; the means in large."""
+    """Return every item's feature: its length across, its cosine to the class's clean mean up; the means in large."""
     frame = Box(52, 26, WIDTH - 10, HEIGHT - 40)
     kinds = {"clean": np.flatnonzero(found.clean), "mixed": np.flatnonzero(~found.clean)}
     drawn = {name: _some(rows) for name, rows in kinds.items()}
@@ -72,27 +72,27 @@ def table_rows(changes: Sequence[Change], names: Mapping[str, str] | None = None
     """One row per change, as COLUMNS has it: Tables 7 and 8 side by side. Classes have these names, or their labels."""
     return [
         [
-            "all" if one.label is None else (names or {}).get(one.label, one.label),
-            f"{one.n_clean:,}",
-            f"{one.n_mixed:,}",
-            _interval(one.length.clean, 4),
-            _interval(one.length.mixed, 4),
-            _interval(one.ratio, 3),
-            p_value(one.length.p_recordings),
-            _interval(one.cosine.clean, 3),
-            _interval(one.cosine.mixed, 3),
-            _interval(one.cosine.change, 2),
-            p_value(one.cosine.p_recordings),
-            _interval(one.others.clean if one.others else None, 3),
-            _interval(one.others.mixed if one.others else None, 3),
-            _interval(one.turn, 3),
+            "all" if change.label is None else (names or {}).get(change.label, change.label),
+            f"{change.n_clean:,}",
+            f"{change.n_mixed:,}",
+            _interval(change.length.clean, 4),
+            _interval(change.length.mixed, 4),
+            _interval(change.ratio, 3),
+            p_value(change.length.p_recordings),
+            _interval(change.cosine.clean, 3),
+            _interval(change.cosine.mixed, 3),
+            _interval(change.cosine.change, 2),
+            p_value(change.cosine.p_recordings),
+            _interval(change.others.clean if change.others else None, 3),
+            _interval(change.others.mixed if change.others else None, 3),
+            _interval(change.turn, 3),
         ]
-        for one in changes
+        for change in changes
     ]
 
 
 def _interval(interval: Interval | None, digits: int) -> str:
-    """A mean with its half-width, e.g. `12.3 ±0.4`."""
+    """Return a mean with its half-width, e.g. `12.3 ±0.4`."""
     if interval is None:
         return "-"
     half = "" if interval.refused else f" ±{interval.half_width:.2g}"

@@ -33,12 +33,12 @@ MAX_POINTS = 250  # of a set in the scatter: more would only cover each other
 def mismatch_dots(explanation: Explanation, shown: int, description: str) -> Markup:
     """The mismatch of each attribute in each set, one mark per set (Hard-Meta-Dataset++, Fig. 5); a tick at chance."""
     rows = explanation.attributes[:shown]
-    left = names_width([one.attribute for one in rows], ATTRIBUTE_LENGTH)
+    left = names_width([row.attribute for row in rows], ATTRIBUTE_LENGTH)
     lane = 7.0
     step = lane * len(explanation.sets) + 8
     frame = Box(left, 4, WIDTH - 12, 4 + step * len(rows))
-    shares = [given for one in rows for given in one.sets]
-    reached = [end for given in shares for end in (*ends(given.mismatch), given.chance)]
+    shares = [task_set for row in rows for task_set in row.sets]
+    reached = [end for share in shares for end in (*ends(share.mismatch), share.chance)]
     scale = Scale.around([0.0, *reached], frame.left, frame.right, 0.02)
     parts = x_axis(scale, frame, "mismatch of support and query (points)")
     for index, one in enumerate(rows):
@@ -61,7 +61,7 @@ def hardness_scatter(sets: Sequence[Hardness | None], description: str) -> Marku
     None stands for a set on which the classifier was not evaluated.
     """
     frame = Box(44, 8, WIDTH - 8, 244)
-    chosen = [_spread_out(one) if one else [] for one in sets]
+    chosen = [_spread_out(task_set) if task_set else [] for task_set in sets]
     x_scale = Scale.around([x for places in chosen for x, _ in places], frame.left, frame.right, 0.04, least=0.005)
     y_scale = Scale.around([y for places in chosen for _, y in places], frame.bottom, frame.top, 0.04)
     parts = x_axis(x_scale, frame, "inverse query loss (power of ten)") + y_axis(y_scale, frame, "Acc (%)")
@@ -70,9 +70,11 @@ def hardness_scatter(sets: Sequence[Hardness | None], description: str) -> Marku
 
 
 def ways_curves(sets: Sequence[Ways], description: str) -> Markup:
-    """The share of tasks with each number of classes, one curve per set (Hard-Meta-Dataset++, Fig. 42)."""
+    """Return the share of tasks with each number of classes, one curve per set (Hard-Meta-Dataset++, Fig. 42)."""
     frame = Box(44, 12, WIDTH - 12, 190)
-    shares = [{way: 100 * tasks / sum(one.tasks.values()) for way, tasks in one.tasks.items()} for one in sets]
+    shares = [
+        {way: 100 * tasks / sum(task_set.tasks.values()) for way, tasks in task_set.tasks.items()} for task_set in sets
+    ]
     all_ways = range(min(map(min, shares)), max(map(max, shares)) + 1)
     x_scale = Scale(all_ways[0] - 1, all_ways[-1] + 1, frame.left, frame.right)
     y_scale = Scale(0, 1.08 * max(share for one in shares for share in one.values()), frame.bottom, frame.top)
@@ -87,7 +89,7 @@ def ways_curves(sets: Sequence[Ways], description: str) -> Markup:
 
 
 def _spread_out(one: Hardness) -> list[tuple[float, float]]:
-    """The tasks as (log10 of inverse loss, accuracy), at most MAX_POINTS, evenly spaced by loss."""
+    """Return the tasks as (log10 of inverse loss, accuracy), at most MAX_POINTS, evenly spaced by loss."""
     order = np.argsort(one.loss, kind="stable")
     taken = order[np.unique(np.linspace(0, len(order) - 1, min(len(order), MAX_POINTS)).round().astype(int))]
     inverse = -np.log10(np.maximum(one.loss[taken], 1e-9))  # a loss of zero has no place on this axis

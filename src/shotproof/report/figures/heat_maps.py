@@ -37,7 +37,7 @@ def heat_maps(comparison: Comparison) -> list[tuple[str, Markup]]:
 
 
 def best_first(*maps: Cells) -> list[str]:
-    """The methods, the highest mean over all cells first."""
+    """Return the methods, the highest mean over all cells first."""
     means: dict[str, list[float]] = {}
     for cells in maps:
         for (_, method), one in cells.items():
@@ -51,7 +51,7 @@ def heat_map(cells: Cells, name: str, order: Sequence[str]) -> Markup:
     methods = [method for method in order if any(key[1] == method for key in cells)]
     labels = _column_labels(encoders)
     header = LINE * max(len(lines) for lines in labels) + 6
-    low, high = min(one.mean for one in cells.values()), max(one.mean for one in cells.values())
+    low, high = min(cell.mean for cell in cells.values()), max(cell.mean for cell in cells.values())
     left = names_width(methods, LABEL_LENGTH)
     parts = []
     for column, (encoder, lines) in enumerate(zip(encoders, labels, strict=True)):

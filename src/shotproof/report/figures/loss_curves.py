@@ -85,7 +85,7 @@ def _curves(
     value: Callable[[Design], float | None],
     apart: Mapping[str, Any],
 ) -> list[LossPanel]:
-    """The loss of Acc against a property of the designs, one panel per set, where it takes several values."""
+    """Return the loss of Acc against a property of the designs, one panel per set, where it takes several values."""
     groups: dict[tuple[str, Design, str, str | None], dict[str, Curve]] = {}  # by data set, design and both task sets
     for row in rows:
         x = value(row.design)
@@ -146,9 +146,9 @@ def _mean(of_one: Mapping[str, Interval] | Curve) -> float:
 def stage_panels(comparison: Comparison) -> list[LossPanel]:
     """For each encoder, task set and design: the loss against the stage of the network, one line per method."""
     groups: dict[tuple[str, str, str, Design], dict[str, Curve]] = {}
-    for one in stage_curves(comparison):
-        key = (one.encoder, one.reference, one.label, one.design)
-        groups.setdefault(key, {})[one.method] = {float(stage): gap for stage, gap in one.gaps.items()}
+    for stage_curve in stage_curves(comparison):
+        key = (stage_curve.encoder, stage_curve.reference, stage_curve.label, stage_curve.design)
+        groups.setdefault(key, {})[stage_curve.method] = {float(stage): gap for stage, gap in stage_curve.gaps.items()}
     panels: list[LossPanel] = []
     metric = METRIC_NAMES[comparison.metric]
     for (encoder, reference, label, design), curves in groups.items():
@@ -160,7 +160,7 @@ def stage_panels(comparison: Comparison) -> list[LossPanel]:
 
 
 def _line_panels(name: str, curves: Mapping[str, Curve], x_label: str, what: str, y_label: str) -> Iterator[LossPanel]:
-    """The curves as one panel, or as several on the same axes where they are more than there are colors."""
+    """Return the curves as one panel, or as several on the same axes where they are more than there are colors."""
     points = [point for of_one in curves.values() for point in of_one.items()]
     parts = in_parts(curves)
     for number, part in enumerate(parts, 1):

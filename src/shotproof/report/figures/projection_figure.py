@@ -17,8 +17,8 @@ NAMES = {"pca": "PCA", "tsne": "t-SNE"}
 
 
 def projection_part(projection: Projection) -> dict[str, Any]:
-    """The heading, one figure per task set, the classes, and how much the plane shows."""
-    places = np.concatenate([one.places for one in projection.tasks])
+    """Return the heading, one figure per task set, the classes, and how much the plane shows."""
+    places = np.concatenate([task.places for task in projection.tasks])
     frame = Box(6, 6, SIDE - 6, SIDE - 6)
     # One scale for both axes, so that distances are as they are.
     middle, reach = (places.max(axis=0) + places.min(axis=0)) / 2, float(np.ptp(places, axis=0).max()) / 2 or 1.0
@@ -28,7 +28,7 @@ def projection_part(projection: Projection) -> dict[str, Any]:
     ]
     return {
         "name": f"{projection.encoder}, {NAMES[projection.how]}, task {projection.task}",
-        "panels": [(one.sampler, _panel(one, frame, scales, projection)) for one in projection.tasks],
+        "panels": [(task.sampler, _panel(task, frame, scales, projection)) for task in projection.tasks],
         "keys": [(marker(5, 5, slot), name) for slot, name in enumerate(projection.tasks[0].labels)],
         "explained": None if projection.explained is None else round(100 * projection.explained),
     }
@@ -49,7 +49,7 @@ def _panel(task: ProjectedTask, frame: Box, scales: Sequence[Scale], projection:
 
 
 def _mark(x: float, y: float, slot: int, *, query: bool, tooltip: str | None = None) -> Markup:
-    """The mark of a class: small for a query, large and ringed for a support item."""
+    """Return the mark of a class: small for a query, large and ringed for a support item."""
     inner = [element("title", tooltip)] if tooltip else []
     place = f"translate({x:.1f} {y:.1f}) scale({0.75 if query else 1.6})"
     kind = f"mark c{slot % COLORS}" + ("" if query else " support")

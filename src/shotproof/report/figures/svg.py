@@ -45,47 +45,47 @@ def element(tag: str, *content: str, **attributes: str | float) -> Markup:
 
 
 def picture(width: float, height: float, description: str, parts: Iterable[Markup]) -> Markup:
-    """The whole figure, with its text alternative."""
+    """Return the whole figure, with its text alternative."""
     box = f"0 0 {_value(width)} {_value(height)}"
     return element("svg", *parts, viewBox=box, role="img", aria_label=description, class_="figure")
 
 
 def text(x: float, y: float, content: str, anchor: str = "start", class_: str = "tick") -> Markup:
-    """A line of text with its baseline at y."""
+    """Return a line of text with its baseline at y."""
     return element("text", content, x=x, y=y, text_anchor=anchor, class_=class_)
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Markup:
-    """A straight line."""
+    """Return a straight line."""
     return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 
 def marker(x: float, y: float, series: int, tooltip: str | None = None) -> Markup:
-    """The mark of a series: its own color and shape, so that color alone never tells two apart."""
+    """Return the mark of a series: its own color and shape, so that color alone never tells two apart."""
     inner = [element("title", tooltip)] if tooltip else []
     place = f"translate({_value(x)} {_value(y)})"
     return element("path", *inner, d=MARKERS[series % len(MARKERS)], transform=place, class_=f"mark c{series % COLORS}")
 
 
 def curve(places: Iterable[tuple[float, float]], series: int) -> Markup:
-    """A line through these places, in the color of a series."""
+    """Return a line through these places, in the color of a series."""
     path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
     return element("path", d=path, class_=f"curve c{series % COLORS}")
 
 
 def row_name(name: str, length: int, right: float, y: float) -> Markup:
-    """The name of a row, left of the frame: shortened, and in full where the pointer rests on it."""
+    """Return the name of a row, left of the frame: shortened, and in full where the pointer rests on it."""
     full = element("title", name)
     return element("text", shortened(name, length), full, x=right, y=y, text_anchor="end", class_="name")
 
 
 def names_width(names: Iterable[str], length: int) -> float:
-    """The width of the column that `row_name` fills."""
+    """Return the width of the column that `row_name` fills."""
     return 10 + max(text_width(shortened(name, length)) for name in names)
 
 
 def shortened(content: str, length: int) -> str:
-    """The text, with its middle left out where it is longer than `length`."""
+    """Return the text, with its middle left out where it is longer than `length`."""
     if len(content) <= length:
         return content
     tail = (length - 1) // 3
@@ -107,7 +107,7 @@ class Scale:
     end: float
 
     def __call__(self, value: float) -> float:
-        """The position of a value."""
+        """Return the position of a value."""
         return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
 
     @classmethod
@@ -138,13 +138,13 @@ class Box:
     bottom: float
 
     def overlaps(self, other: Box) -> bool:
-        """Whether the two share area."""
+        """Return whether the two share area."""
         return (
             self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
         )
 
     def inside(self, other: Box) -> bool:
-        """Whether this lies within the other."""
+        """Return whether this lies within the other."""
         return (
             self.left >= other.left
             and self.right <= other.right
@@ -160,7 +160,7 @@ def place_labels(points: Sequence[tuple[float, float]], labels: Sequence[str], f
     leaders: list[Box] = []
     boxes: list[Box | None] = [None] * len(points)
     # The most crowded first: those in the open find room later.
-    for index in sorted(range(len(points)), key=lambda i: -sum(math.dist(points[i], other) < 40 for other in points)):
+    for index in sorted(range(len(points)), key=lambda i: -sum(math.dist(points[i], point) < 40 for point in points)):
         point = points[index]
         for box in _boxes_around(point, text_width(labels[index]), points):
             leader = _leader(*point, box)
@@ -175,7 +175,7 @@ def place_labels(points: Sequence[tuple[float, float]], labels: Sequence[str], f
 
 
 def nearest(x: float, y: float, box: Box) -> tuple[float, float]:
-    """The point of the box that is nearest to (x, y), where a leader ends."""
+    """Return the point of the box that is nearest to (x, y), where a leader ends."""
     return min(max(x, box.left), box.right), min(max(y, box.top), box.bottom)
 
 
@@ -204,7 +204,7 @@ def _boxes_around(point: tuple[float, float], width: float, points: Sequence[tup
 
     def unclearness(box: Box) -> float:
         own = math.dist(point, nearest(*point, box))
-        return own + 20 * any(math.dist(other, nearest(*other, box)) < own for other in points)
+        return own + 20 * any(math.dist(point, nearest(*point, box)) < own for point in points)
 
     return sorted(boxes, key=unclearness)
 
@@ -214,7 +214,7 @@ def _value(value: str | float) -> str:
 
 
 def x_axis(scale: Scale, frame: Box, label: str, ticks: Sequence[float] | None = None) -> list[Markup]:
-    """The axis below a frame, with its grid; ticks are round values unless given."""
+    """Return the axis below a frame, with its grid; ticks are round values unless given."""
     parts = [line(frame.left, frame.bottom, frame.right, frame.bottom, "axis")]
     for value in scale.ticks() if ticks is None else ticks:
         x = scale(value)
@@ -224,7 +224,7 @@ def x_axis(scale: Scale, frame: Box, label: str, ticks: Sequence[float] | None =
 
 
 def y_axis(scale: Scale, frame: Box, label: str) -> list[Markup]:
-    """The axis left of a frame, with its grid."""
+    """Return the axis left of a frame, with its grid."""
     parts = [line(frame.left, frame.top, frame.left, frame.bottom, "axis")]
     for value in scale.ticks():
         y = scale(value)
@@ -236,13 +236,13 @@ def y_axis(scale: Scale, frame: Box, label: str) -> list[Markup]:
 
 
 def whisker(scale: Scale, interval: Interval, at: float, class_: str, *, vertical: bool = False) -> Markup:
-    """An interval as a line across, at this height; or upright."""
+    """Return an interval as a line across, at this height; or upright."""
     low, high = map(scale, ends(interval))
     return line(at, low, at, high, class_) if vertical else line(low, at, high, at, class_)
 
 
 def ends(interval: Interval) -> tuple[float, float]:
-    """The interval's ends; a single task gives none, and its mean stands for both."""
+    """Return the interval's ends; a single task gives none, and its mean stands for both."""
     if math.isnan(interval.low):
         return interval.mean, interval.mean
     return interval.low, interval.high

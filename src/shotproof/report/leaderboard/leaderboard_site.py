@@ -38,21 +38,21 @@ _EXPORT = re.compile(r"^export ", re.MULTILINE)
 
 
 def site_files(board: Leaderboard, title: str) -> Iterator[tuple[str, str]]:
-    """All files of the site, by their paths; the same leaderboard gives the same bytes."""
+    """Return all files of the site, by their paths; the same leaderboard gives the same bytes."""
     templates = environment()
-    pages = [page_name(one) for one in board.entries]
-    media = {one.medium for one in board.axes}
+    pages = [page_name(entry) for entry in board.entries]
+    media = {axis.medium for axis in board.axes}
     medium = media.pop() if len(media) == 1 else None
     shared: dict[str, Any] = {
         "version": __version__,
         "level": level(board.level),
         "meaning": meanings(medium)[board.covers],
-        "mixed": len({one.covers for one in board.columns}) > 1,
+        "mixed": len({column.covers for column in board.columns}) > 1,
     }
     index = templates.get_template("leaderboard.html")
     axes = [
-        {"name": one.name, "data_set": one.data_set, "about": _about(one), "digest": one.sets.tasks.digest}
-        for one in board.axes
+        {"name": axis.name, "data_set": axis.data_set, "about": _about(axis), "digest": axis.sets.tasks.digest}
+        for axis in board.axes
     ]
     several = len(board.data_sets) > 1
     yield INDEX, index.render(shared, up="", title=title, board=board, lead=_lead(board), axes=axes, several=several)
@@ -61,7 +61,7 @@ def site_files(board: Leaderboard, title: str) -> Iterator[tuple[str, str]]:
     for path in COPIED:
         yield path.name, path.read_text(encoding="utf-8")
     template = templates.get_template("leaderboard_classifier.html")
-    columns = {(one.axis, one.quantity, one.metric): one for one in board.columns}
+    columns = {(column.axis, column.quantity, column.metric): column for column in board.columns}
     spreads = {key: _quantiles(one) for key, one in columns.items()}
     for place, (entry, page) in enumerate(zip(board.entries, pages, strict=True)):
         yield (
@@ -81,12 +81,12 @@ def site_files(board: Leaderboard, title: str) -> Iterator[tuple[str, str]]:
 
 
 def title_of(entry: BoardEntry) -> str:
-    """The method and its encoder, as in a sentence; a name that cannot be seen is told."""
+    """Return the method and its encoder, as in a sentence; a name that cannot be seen is told."""
     return str(entry.classifier).strip() or "(no name)"
 
 
 def page_name(entry: BoardEntry) -> str:
-    """The file of a classifier's page: readable, and its own also where letters' case does not count."""
+    """Return the file of a classifier's page: readable, and its own also where letters' case does not count."""
     readable = re.sub(r"[^a-z0-9]+", "-", str(entry.classifier).lower()).strip("-")[:60]
     digest = hashlib.sha256("\0".join(entry.classifier).encode("utf-8", "surrogatepass")).hexdigest()
     return f"{readable or 'classifier'}-{digest[:10]}.html"
@@ -117,7 +117,7 @@ def _about(axis: BoardAxis) -> str:
 
 
 def _data(board: Leaderboard, pages: list[str]) -> dict[str, Any]:
-    places = {one.sets.tasks.digest: place for place, one in enumerate(board.axes)}
+    places = {axis.sets.tasks.digest: place for place, axis in enumerate(board.axes)}
     data_sets = board.data_sets
     return {
         "level": level(board.level),
@@ -126,17 +126,19 @@ def _data(board: Leaderboard, pages: list[str]) -> dict[str, Any]:
         "dataSets": data_sets,
         "axes": [
             {
-                "dataSet": data_sets.index(one.data_set),
-                "name": one.name,
-                "about": _about(one),
-                "reference": places.get(one.sets.reference.digest) if one.sets.reference else None,
+                "dataSet": data_sets.index(axis.data_set),
+                "name": axis.name,
+                "about": _about(axis),
+                "reference": places.get(axis.sets.reference.digest) if axis.sets.reference else None,
             }
-            for one in board.axes
+            for axis in board.axes
         ],
-        "methods": [one.classifier.method for one in board.entries],
-        "encoders": ["" if one.classifier.encoder == UNKNOWN else one.classifier.encoder for one in board.entries],
+        "methods": [entry.classifier.method for entry in board.entries],
+        "encoders": [
+            "" if entry.classifier.encoder == UNKNOWN else entry.classifier.encoder for entry in board.entries
+        ],
         "pages": pages,
-        "columns": [_column(one) for one in board.columns],
+        "columns": [_column(column) for column in board.columns],
         "pairs": [
             {
                 "columns": pair,
@@ -150,11 +152,11 @@ def _data(board: Leaderboard, pages: list[str]) -> dict[str, Any]:
 
 def _column(column: Column) -> dict[str, Any]:
     intervals = {
-        name: [None if one is None else _rounded(getattr(one, name)) for one in column.intervals]
+        name: [None if interval is None else _rounded(getattr(interval, name)) for interval in column.intervals]
         for name in ("mean", "low", "high")
     }
-    ranks = {name: [one and getattr(one, name) for one in column.ranks] for name in ("best", "worst")}
-    of = sum(one is not None for one in column.ranks)
+    ranks = {name: [rank and getattr(rank, name) for rank in column.ranks] for name in ("best", "worst")}
+    of = sum(rank is not None for rank in column.ranks)
     about = {"axis": column.axis, "quantity": column.quantity, "metric": column.metric, "covers": column.covers}
     return {**about, "of": of, **intervals, **ranks}
 
@@ -201,8 +203,8 @@ def _figures(
 
 
 def _quantiles(column: Column) -> tuple[float, ...]:
-    """The least, the quartiles and the most."""
-    means = [one.mean for one in column.intervals if one is not None and not math.isnan(one.mean)]
+    """Return the least, the quartiles and the most."""
+    means = [interval.mean for interval in column.intervals if interval is not None and not math.isnan(interval.mean)]
     return tuple(np.quantile(means, (0, 0.25, 0.5, 0.75, 1)).tolist()) if means else (math.nan,) * 5
 
 

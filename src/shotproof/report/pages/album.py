@@ -57,7 +57,7 @@ class Album:
     _clips: dict[str, list[Clip]] = field(default_factory=dict)  # by the catalog's digest
 
     def thumbnails(self, items: Sequence[str], catalog: Catalog, column: str = CONTEXT) -> list[Thumbnail]:
-        """The items as they are shown, embedded where they are new.
+        """Return the items as they are shown, embedded where they are new.
 
         Args:
             items: of the catalog
@@ -73,7 +73,7 @@ class Album:
         return [_told(self._shown[key], catalog, int(row), column) for key, row in zip(keys, rows, strict=True)]
 
     def has_room_for(self, items: Sequence[str], catalog: Catalog) -> bool:
-        """Whether the page stays small with these."""
+        """Return whether the page stays small with these."""
         clips = self._clips_of(catalog)
         of_sounds = bool(clips) and is_sound(clips[0])
         return len({*self._shown, *((catalog.digest, item) for item in items)}) <= (
@@ -102,7 +102,7 @@ class Album:
 
 
 def thumbnail(path: Path, side: int = THUMBNAIL_SIDE) -> bytes:
-    """A JPEG of at most `side` x `side` pixels."""
+    """Return a JPEG of at most `side` x `side` pixels."""
     image = open_image(path, side=side)
     image.thumbnail((side, side), Image.Resampling.LANCZOS)
     return _jpeg(image)
@@ -124,7 +124,7 @@ def spectrogram(samples: Samples, side: int = THUMBNAIL_SIDE) -> bytes:
 
 
 def playable(samples: Samples) -> bytes:
-    """A clip [n] as an MP3 file: 25 kB for 5 seconds."""
+    """Return a clip [n] as an MP3 file: 25 kB for 5 seconds."""
     encoded = io.BytesIO()
     soundfile_module().write(encoded, samples, RATE, format="MP3", subtype="MPEG_LAYER_III", compression_level=0.5)
     return encoded.getvalue()
@@ -141,7 +141,7 @@ def _told(shown: Thumbnail, catalog: Catalog, row: int, column: str) -> Thumbnai
 
 
 def is_sound(clip: Clip) -> bool:
-    """Whether it is one, by how its file's name ends."""
+    """Return whether it is one, by how its file's name ends."""
     return not isinstance(clip, Path) or clip.suffix.lower().removeprefix(".") in SOUND_EXTENSIONS
 
 

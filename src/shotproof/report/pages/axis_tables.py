@@ -71,7 +71,7 @@ class AxisSection:
 
     @property
     def sets(self) -> list[str]:
-        """The task sets that are measured."""
+        """Return the task sets that are measured."""
         return list(dict.fromkeys(row.tasks for row in self.rows))
 
     @property
@@ -80,7 +80,7 @@ class AxisSection:
         return list(dict.fromkeys(str(row.reference) for row in self.rows))
 
     def metric(self, name: str, labels: list[str]) -> str:
-        """A metric on the only set of these, by its symbol, or on any of them."""
+        """Return a metric on the only set of these, by its symbol, or on any of them."""
         return metric_symbol(name, labels[0]) if len(labels) == 1 else f"{name} on the set"
 
 
@@ -117,7 +117,7 @@ def axis_sections(comparison: Comparison) -> list[AxisSection]:
 
 
 def _scatters(comparison: Comparison, rows: Sequence[EstimateRow], named: Names) -> list[tuple[str, Markup]]:
-    """The reference's Acc against the wAcc on the other tasks, one panel per design and task set."""
+    """Return the reference's Acc against the wAcc on the other tasks, one panel per design and task set."""
     panels = []
     for (design, label), name in named.items():
         chosen = [row for row in rows if (row.design, row.tasks) == (design, label)]
@@ -164,7 +164,7 @@ def _bars(comparison: Comparison, rows: Sequence[EstimateRow], named: Names, uni
 
 
 def _tells_encoders(comparison: Comparison) -> bool:
-    """Whether classifiers differ in their encoder alone."""
+    """Return whether classifiers differ in their encoder alone."""
     return len(comparison.methods) == 1 and len(comparison.encoders) > 1
 
 

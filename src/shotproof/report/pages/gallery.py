@@ -71,7 +71,7 @@ class Gallery:
 
 def make_gallery(tasks: Sequence[GalleryTask], album: Album, only: Collection[Classifier] | None = None) -> Gallery:
     """Show the tasks, as many as the album has room for, but at least one, and the answers of `only` these."""
-    answered = dict.fromkeys(one.classifier for given in tasks for one in given.chosen.answered.answers)
+    answered = dict.fromkeys(answer.classifier for task in tasks for answer in task.chosen.answered.answers)
     classifiers = [one for one in answered if only is None or one in only]
     shown: list[ShownTask] = []
     with current_runtime().progress_bar("thumbnails", len(tasks)) as advance:
@@ -101,12 +101,12 @@ def _show(
         for row in rows
     ]
     answers = {
-        one.classifier: ShownAnswers(
-            [int(one.counts.n_correct[row]) for row in chosen.rows[: len(rows)]],
-            [one.missed_at(row) for row in chosen.rows[: len(rows)]],
+        answer.classifier: ShownAnswers(
+            [int(answer.counts.n_correct[row]) for row in chosen.rows[: len(rows)]],
+            [answer.missed_at(row) for row in chosen.rows[: len(rows)]],
         )
-        for one in chosen.answered.answers
-        if one.classifier in classifiers
+        for answer in chosen.answered.answers
+        if answer.classifier in classifiers
     }
     return ShownTask(
         number=rows[0]["task"],
@@ -121,7 +121,7 @@ def _show(
 
 
 def _rows(given: GalleryTask) -> list[dict[str, Any]]:
-    """The rows of a task; of one with very many items, those of its first classes."""
+    """Return the rows of a task; of one with very many items, those of its first classes."""
     rows = given.chosen.rows
     found: list[dict[str, Any]] = given.chosen.answered.tasks.table.slice(rows[0], len(rows)).to_pylist()
     items = itertools.accumulate(len(row["support"]) + len(row["query"]) for row in found)
@@ -151,7 +151,7 @@ class FooledPart:
 
 
 def fooled_part(fooled: Fooled, comparison: Comparison, album: Album) -> FooledPart:
-    """The examples with their items in the album."""
+    """Return the examples with their items in the album."""
     column = fooled.column or CONTEXT
     names = fooled.catalog.class_names
 
@@ -166,5 +166,5 @@ def fooled_part(fooled: Fooled, comparison: Comparison, album: Album) -> FooledP
         fooled,
         comparison.classifier_title(fooled.classifier),
         f"{fooled.label} tasks ({comparison.design_name(fooled.design)})",
-        [shown(one) for one in fooled.examples],
+        [shown(example) for example in fooled.examples],
     )

@@ -50,7 +50,7 @@ class Matrix:
 
 
 def matrices(comparison: Comparison) -> list[Matrix]:
-    """The matrix of every task set, and of the skill lost on every one, that more than one classifier has."""
+    """Return the matrix of every task set, and of the skill lost on every one, that more than one classifier has."""
     return [
         _pair_matrix(comparison, group_name(comparison, block.design, group), group)
         for block in comparison.blocks
@@ -60,10 +60,10 @@ def matrices(comparison: Comparison) -> list[Matrix]:
 
 
 def triple_matrices(comparison: Comparison) -> list[Matrix]:
-    """The matrix of direct and paired comparisons, of every set of random tasks that has them."""
+    """Return the matrix of direct and paired comparisons, of every set of random tasks that has them."""
     metric, found = comparison.metric, []
     for block in comparison.blocks:
-        for group in (one for one in block.groups if metric in one.triples):
+        for group in (group for group in block.groups if metric in group.triples):
             triples = group.triples[metric]
             names = _best_first(comparison, group)
             cells = {
@@ -82,7 +82,7 @@ def group_name(comparison: Comparison, design: Design, group: Group) -> str:
 
 
 def _pair_matrix(comparison: Comparison, name: str, group: Group) -> Matrix:
-    """All pairs, with one sign for each interval."""
+    """Return all pairs, with one sign for each interval."""
     found: dict[tuple[Classifier, Classifier], list[Pair]] = {}
     for covers in comparison.covers:
         for pair in group.pairs[comparison.metric, covers]:
@@ -116,7 +116,7 @@ def _matrix(
 def _triple_cells(
     one: Triple, names: Mapping[Classifier, str], r: float
 ) -> dict[tuple[Classifier, Classifier], PairCell]:
-    """The pair as each of the two sees it."""
+    """Return the pair as each of the two sees it."""
     told = "" if math.isnan(r) else f", r = {r:.2f}"
     flagged = "; inverted" if one.inverted else ""
     cells: Cells = {}
@@ -127,6 +127,6 @@ def _triple_cells(
 
 
 def _cell(both: str, pairs: Sequence[Pair]) -> PairCell:
-    told = [f"{points(one.interval.mean)} {bounds(one.interval)} {one.interval.covers}" for one in pairs]
-    signs = [MINUS if one.conclusion == "-" else one.conclusion for one in pairs]
+    told = [f"{points(pair.interval.mean)} {bounds(pair.interval)} {pair.interval.covers}" for pair in pairs]
+    signs = [MINUS if pair.conclusion == "-" else pair.conclusion for pair in pairs]
     return PairCell(signs, typeset(f"{both}: {'; '.join(told)}"))

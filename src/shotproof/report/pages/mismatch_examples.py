@@ -34,7 +34,7 @@ class ShownExample:
 def explanation_part(explained: ExplainedTasks, album: Album) -> dict[str, Any]:
     """What the template shows of one explanation; examples only where there is a catalog."""
     explanation, catalog = explained.explanation, explained.catalog
-    names = [one.name for one in explanation.sets]
+    names = [task_set.name for task_set in explanation.sets]
     scatters = []
     for classifier in explanation.hardness():
         own = classifier[0][1]
@@ -43,7 +43,7 @@ def explanation_part(explained: ExplainedTasks, album: Album) -> dict[str, Any]:
         correlations = [(name, one.correlation) for name, one in classifier]
         title = str(Classifier(explanation.encoder_names[own.encoder], own.method))
         scatters.append({"classifier": title, "figure": figure, "correlations": correlations})
-    ways = [one.ways for one in explanation.sets]
+    ways = [task_set.ways for task_set in explanation.sets]
     column = explanation.sets[0].tasks.record.context_column or CONTEXT
     varied = len({way for one in ways for way in one.tasks}) > 1
     return {
@@ -56,7 +56,9 @@ def explanation_part(explained: ExplainedTasks, album: Album) -> dict[str, Any]:
         ),
         "scatters": scatters,
         "ways": ways_curves(ways, f"Share of tasks by number of classes in {', '.join(names)}.") if varied else None,
-        "examples": [] if catalog is None else [_shown(one, album, catalog, column) for one in explained.examples],
+        "examples": []
+        if catalog is None
+        else [_shown(example, album, catalog, column) for example in explained.examples],
     }
 
 

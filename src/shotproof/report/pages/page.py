@@ -53,22 +53,26 @@ def write_page(path: Path, content: PageContent) -> None:
         "left_out": _left_out(comparison, content.comparison),
         "fooled": fooled,
         "steps": next_steps(content.comparison, content.experiment),
-        "data_sets": [one for one in comparison.data_sets if one.mean.quantity in ("accuracy", "gap", "skill_lost")],
+        "data_sets": [
+            data_task_set
+            for data_task_set in comparison.data_sets
+            if data_task_set.mean.quantity in ("accuracy", "gap", "skill_lost")
+        ],
         "seeds": seed_rows(comparison),
         "detectors": detector_tables(comparison),
         "axes": axis_sections(comparison),
         "alone": alone_rows(comparison),
         "heat_maps": heat_maps(comparison),
         "stages": stage_panels(comparison),
-        "projections": [projection_part(one) for one in content.projections],
-        "agreements": [one for one in comparison.agreements if one.classifiers >= FEWEST_RANKED],
+        "projections": [projection_part(projection) for projection in content.projections],
+        "agreements": [agreement for agreement in comparison.agreements if agreement.classifiers >= FEWEST_RANKED],
         "matrices": matrices(comparison),
         "triples": triple_matrices(comparison),
         "task_scatters": task_scatter_panels(comparison),
         "intervals": _interval_panels(comparison),
-        "plans": [_plan(comparison, one) for one in content.plans],
+        "plans": [_plan(comparison, plan) for plan in content.plans],
         "has_catalog": bool(inputs.catalogs),
-        "costs": [_costs(one) for one in content.costs],
+        "costs": [_costs(cost) for cost in content.costs],
         "min_tasks": MIN_TASKS,
         "has_tasks": bool(inputs.tasks),
         "why": [explanation_part(one, album) for one in content.explained],
@@ -121,7 +125,7 @@ def _interval_panel(comparison: Comparison, group: Group, metric: Metric, name: 
     ]
     drawn = [(classifier, list(row.intervals[metric].values())) for classifier, row in rows]
     figure = None
-    if any(not one.refused for _, intervals in drawn for one in intervals):
+    if any(not interval.refused for _, intervals in drawn for interval in intervals):
         figure = interval_rows(
             drawn, unit, f"Intervals of {len(rows)} methods, {name}, {label}. The table has the values."
         )
@@ -136,7 +140,7 @@ def _plan(comparison: Comparison, curve: PlanCurve) -> dict[str, Any]:
 
 
 def _costs(given: SetCosts) -> dict[str, Any]:
-    """The costliest attributes of a task set that has planted ones."""
+    """Return the costliest attributes of a task set that has planted ones."""
     rows = given.costs.costs[:SHOWN_ATTRIBUTES]
     described = f"What each of {len(rows)} planted attributes costs. The table has the values."
     figure = attribute_dots(rows, described) if rows else None

@@ -16,7 +16,7 @@ from shotproof.results.origin import Origin, labels_of
 def provenance(inputs: Inputs) -> list[tuple[str, list[tuple[str, str]]]]:
     """For each file a heading, and its record as (dotted key, value), the content's digest first."""
     files: list[tuple[str, Any]] = []
-    origins = [Origin.of(given) for given in inputs.results]
+    origins = [Origin.of(result) for result in inputs.results]
     for origin, label, given in zip(origins, labels_of(origins), inputs.results, strict=True):
         named = [origin.design.data_set] if origin.design.data_set else []
         files.append((f"Results: {', '.join([*named, origin.encoder, label, origin.design.shape])}", given))
@@ -39,7 +39,7 @@ def encoder_notes(comparison: Comparison) -> list[str]:
 def notes_of(inputs: Inputs) -> list[str]:
     """What happened on the way: a sampler's retries and fallbacks, methods' warnings, records that do not fit."""
     notes = []
-    origins = [Origin.of(given) for given in inputs.results]
+    origins = [Origin.of(result) for result in inputs.results]
     for origin, label, given in zip(origins, labels_of(origins), inputs.results, strict=True):
         name = f"{label} tasks {(origin.tasks_digest or UNKNOWN)[:8]}"
         if origin.tasks_digest is None:
@@ -74,7 +74,7 @@ def _words(key: str) -> str:
 
 
 def _flatten(value: Any, prefix: str = "") -> list[tuple[str, str]]:
-    """A nested record as (dotted key, value), sorted; empty lists are left out."""
+    """Return a nested record as (dotted key, value), sorted; empty lists are left out."""
     if isinstance(value, Mapping):
         pairs = sorted((str(key), inner) for key, inner in value.items())
         return [pair for key, inner in pairs for pair in _flatten(inner, f"{prefix}.{key}" if prefix else key)]

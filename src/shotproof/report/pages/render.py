@@ -39,7 +39,7 @@ _PIECE = re.compile(rf"[^\W_]{{1,{LONGEST_PIECE}}}[\W_]*|[\W_]+")
 
 @functools.cache
 def environment() -> jinja2.Environment:
-    """The templates, with the filters by which pages show numbers; whatever text is put into them is escaped."""
+    """Return the templates, with the filters by which pages show numbers; whatever text is put into them is escaped."""
     import jinja2
 
     made = jinja2.Environment(
@@ -64,7 +64,7 @@ def environment() -> jinja2.Environment:
 
 
 def render(template: str, context: dict[str, Any]) -> str:
-    """A page from one of the templates; items are called by the context's `medium`, where it has one."""
+    """Return a page from one of the templates; items are called by the context's `medium`, where it has one."""
     style, script = ((TEMPLATES / name).read_text(encoding="utf-8") for name in ("page.css", "page.js"))
     policy = (
         f"default-src 'none'; img-src data:; media-src data:; style-src '{_hash(style)}'; "
