@@ -112,7 +112,7 @@ def test_unknown_names_and_options_get_the_nearest() -> None:
         DRINKS.make("tea(cup=2)")
     with pytest.raises(InputError, match=r"drink 'own-order' needs name_on_cup: e.g. own-order:NAME_ON_CUP"):
         DRINKS.make("own-order")
-    with pytest.raises(InputError, match="'tea' takes nothing after a colon"):
+    with pytest.raises(InputError, match="'tea' .* after a colon"):
         DRINKS.make("tea:x")
     with pytest.raises(InputError, match="expected a drink"):
         DRINKS.make(3)  # type: ignore[arg-type]
