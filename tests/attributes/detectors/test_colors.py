@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import colorsys
+import hashlib
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import ImageColor
 
-from shotproof.attributes.detectors.colors import TERMS, chroma, cielab, color_terms
+from shotproof.attributes.detectors.colors import CURVE, LINEAR_UNIT, TERMS, _Hue, chroma, cielab, color_terms
 
 CHANNEL = st.integers(0, 255)
 
@@ -82,3 +84,42 @@ def test_every_color_has_one_term_and_no_chroma_means_no_hue(red: int, green: in
         assert term in ("black", "grey", "white")
     if lightness[0] > 90:
         assert term not in ("black", "purple", "red")
+
+
+def every_fifth_color() -> np.ndarray:
+    """All sRGB colors whose channels are multiples of 5, [52 ** 3, 3]."""
+    return np.stack(np.meshgrid(*3 * [np.arange(0, 256, 5, dtype=np.uint8)]), axis=-1).reshape(-1, 3)
+
+
+def test_no_rounded_constant_is_near_a_tie() -> None:
+    fractions = np.array([LINEAR_UNIT * value % 1 for value in CURVE])
+    assert np.abs(fractions - 0.5).min() > 1e-4
+
+
+def test_integers_agree_with_the_formula_in_floating_point_numbers() -> None:
+    rgb = every_fifth_color()
+    linear = np.where(rgb / 255 <= 0.04045, rgb / 255 / 12.92, ((rgb / 255 + 0.055) / 1.055) ** 2.4)
+    to_xyz = np.array(
+        [[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]]
+    )
+    ratio = linear @ (to_xyz / to_xyz.sum(axis=1, keepdims=True)).T
+    x, y, z = np.where(ratio > 216 / 24389, np.cbrt(ratio), (24389 / 27 * ratio + 16) / 116).T
+    expected = [116 * y - 16, 500 * (x - y), 200 * (y - z)]
+    for value, exact in zip(cielab(rgb), expected, strict=True):
+        assert (value * 64 == np.round(value * 64)).all()
+        assert np.abs(value - exact).max() < 0.55 / 64
+
+
+def test_hues_are_compared_as_their_arc_tangents_are() -> None:
+    a, b = (side.ravel() for side in np.meshgrid(np.arange(-40, 41) / 64, np.arange(-40, 41) / 64))
+    a, b = a[(a != 0) | (b != 0)], b[(a != 0) | (b != 0)]  # grey has no hue
+    hue = np.degrees(np.arctan2(b, a)) % 360
+    for degrees in (22, 43, 80, 98, 112, 185, 304, 309, 352):
+        assert ((_Hue(a, b) < degrees) == (hue < degrees)).all()
+
+
+def test_colors_are_the_same_on_every_machine() -> None:
+    lightness, a, b = cielab(every_fifth_color())
+    values = np.stack([64 * lightness, 64 * a, 64 * b, color_terms(lightness, a, b)]).astype("<i4")
+    assert hashlib.sha256(values.tobytes()).hexdigest()[:16] == "3e8e9cc3dc3b0426"
+    assert math.isclose(chroma(a, b).max(), 133.8, abs_tol=0.1)
