@@ -82,19 +82,19 @@ def test_class_attributes_give_euclidean_distances(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("t.csv", "child,parent\ncat,x\ndogg,x\noak,x\n", "lacks the class 'dog' of the catalog: did you mean 'dogg'"),
-        ("t.csv", "child,parent\ncat,x\n", "lacks the class 'dog' and 1 more classes"),
-        ("t.csv", TREE + "life,cat\n", "'cat' is above itself"),
+        ("t.csv", "child,parent\ncat,x\ndogg,x\noak,x\n", "lacks class 'dog' .*: did you mean 'dogg'"),
+        ("t.csv", "child,parent\ncat,x\n", "lacks class 'dog' and 1 more class of"),
+        ("t.csv", TREE + "life,cat\n", "'cat' is its own ancestor"),
         ("t.csv", TREE + "oak,animal\n", "'oak' has two parents, 'plant' and 'animal'"),
         ("t.csv", TREE + ",life\n", "a row has no child"),
-        ("t.csv", "class,a,b\ncat,1,2\ndog,1,2\n", "lacks the class 'oak'"),
+        ("t.csv", "class,a,b\ncat,1,2\ndog,1,2\n", "lacks class 'oak'"),
         ("t.csv", "class,a\ncat,1\ncat,1\n", "each class once"),
         ("t.csv", "class,a\ncat,red\ndog,blue\noak,green\n", "column 'a': expected numbers, found string"),
         ("t.csv", "class,a\ncat,1\ndog,\noak,2\n", "column 'a' has an empty value"),
         (
             "t.csv",
             "class,cat,dog,oak\ncat,0,1,2\ndog,1,0,3\noak,9,3,0\n",
-            "from 'cat' to 'oak' it is 2, the other way 9",
+            "from 'cat' to 'oak' is 2, but 9 in the other direction",
         ),
         ("t.csv", "class,cat,dog,oak\ncat,1,1,2\ndog,1,0,3\noak,2,3,0\n", "and 0 from a class to itself"),
         ("t.csv", "class,a\ncat,1\ndog,inf\noak,2\n", "has a number that is not finite"),
@@ -119,5 +119,5 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 def test_lines_and_names_that_do_not_fit(tmp_path: Path) -> None:
     written(tmp_path, "classes.txt", "1 cat\n2 oak\n")
-    with pytest.raises(InputError, match=r"has 1 lines, .* has 2 classes"):
+    with pytest.raises(InputError, match=r"1 lines.* 2 classes"):
         read_class_distances(written(tmp_path, "values.txt", "1 2\n"), CLASSES, SIZES)

@@ -1,12 +1,12 @@
-"""How far apart classes are: from a hierarchy, a matrix, a table of class attributes, or features.
+"""Distances between classes, from a tree, a matrix, class attributes or features; and class hierarchies.
 
-A file of one of these kinds, told apart by its content:
+A file of class distances is of one of these kinds, recognized by its content:
 
 - a tree: CSV with the columns `child,parent`, or JSON or TOML that nests names, leaves being lists or empty;
 - a matrix: CSV or Parquet, one row per class with its name in the first column, and one column per class;
 - class attributes: CSV or Parquet, one row per class with its name in the first column, and one column per
-  attribute; or CUB's `class_attribute_labels_continuous.txt`, whose names are in the `classes.txt` of its
-  folder or the one above.
+  attribute; or CUB's `class_attribute_labels_continuous.txt`, with the names in a `classes.txt` in its folder
+  or the folder above.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ import pyarrow as pa
 from shotproof.catalog.layouts.csv_file import read_csv
 from shotproof.core.arrays import FloatArray
 from shotproof.core.errors import InputError, did_you_mean, first_line
-from shotproof.core.plain_values import shown
+from shotproof.core.nouns import counted
+from shotproof.core.plain_values import format_value
 from shotproof.core.storage.files import LARGEST_TEXT, read_json, read_text, read_toml, require_file
 from shotproof.core.tables import conform, read_parquet
 
@@ -33,9 +34,14 @@ _CUB_NAMES = "classes.txt"
 
 
 def read_class_distances(path: Path, classes: Sequence[str], sizes: Sequence[int]) -> FloatArray:
-    """The distances between these classes, [classes, classes], from a file; `sizes` are their numbers of items.
+    """Read the distances between classes, [classes, classes], from a file.
 
-    A tree gives Jiang and Conrath's distance, a matrix what it says, attributes the Euclidean distance of their rows.
+    A tree gives Jiang and Conrath's distance, a matrix its entries, attributes the Euclidean distances between rows.
+
+    Args:
+        path: the file
+        classes: names of the classes
+        sizes: number of items of each class
     """
     require_file(path, f"class distances: file {path}", LARGEST_TEXT)
     distances = _read(path, classes, sizes)
@@ -45,49 +51,55 @@ def read_class_distances(path: Path, classes: Sequence[str], sizes: Sequence[int
 
 
 def _read(path: Path, classes: Sequence[str], sizes: Sequence[int]) -> FloatArray:
-    """By the kind of file."""
-    what = f"class distances: file {path}"
+    """Read distances, depending on the kind of file."""
+    description = f"class distances: file {path}"
     if path.suffix in (".json", ".toml"):
-        return tree_distances(read_nested(path, what), classes, sizes, f"class distances: {path}")
+        return tree_distances(read_nested(path, description), classes, sizes, f"class distances: {path}")
     if path.suffix == ".txt":
-        return euclidean(_rows_of(_cub_table(path, what), classes, path))
-    # Names are text, also where they look like numbers: class 007 is not class 7.
-    is_csv = path.suffix != ".parquet"
-    table = read_csv(path, what, lambda name: name == "parent", texts=1) if is_csv else read_parquet(path, what)
+        return euclidean(_select_rows(_cub_table(path, description), classes, path))
+    # Names are text even if they look like numbers: class 007 is not class 7.
+    table = (
+        read_csv(path, description, lambda name: name == "parent", texts=1)
+        if is_csv
+        else read_parquet(path, description)
+    )
     if table.column_names == ["child", "parent"]:
-        children, parents = (_texts(table, name, path) for name in ("child", "parent"))
+        children, parents = (_text_column(table, name, path) for name in ("child", "parent"))
         edges = list(zip(children, parents, strict=True))
         return tree_distances(edges, classes, sizes, f"class distances: {path}")
-    named = _named_rows(table, path)
-    if set(table.column_names[1:]) == set(named):
-        return _matrix(table, named, classes, path)
-    return euclidean(_rows_of(named, classes, path))
+    row_of_class = _rows_by_class(table, path)
+    if set(table.column_names[1:]) == set(row_of_class):
+        return _matrix(table, row_of_class, classes, path)
+    return euclidean(_select_rows(row_of_class, classes, path))
 
 
 def euclidean(points: FloatArray) -> FloatArray:
-    """The distances between the rows of [n, d]."""
+    """Compute the Euclidean distances between the rows of an array [n, d]."""
     from scipy.spatial import distance
 
     pairwise: FloatArray = distance.squareform(distance.pdist(points))
     return pairwise
 
 
-def tree_distances(edges: Sequence[Edge], classes: Sequence[str], sizes: Sequence[int], where: str) -> FloatArray:
-    """Jiang and Conrath's distance, 2 log n(a) - log n(c) - log n(c'), of classes c, c' with lowest common ancestor a.
+def tree_distances(edges: Sequence[Edge], classes: Sequence[str], sizes: Sequence[int], location: str) -> FloatArray:
+    """Compute Jiang and Conrath's distance, 2 log n(a) - log n(c) - log n(c'), between all pairs of classes c, c'.
 
-    n counts the items of the given classes at or below a node; above several roots are all items. A class that is not
-    in the tree is an error.
+    a is the lowest common ancestor of c and c', and n(node) counts the items of `classes` at or below a node. If a
+    tree has several roots, they count as children of one node with all items.
+
+    Raises:
+        InputError: a class is not in the tree, or a node has no name or two parents.
     """
     parent_of: dict[str, str] = {}
     for child, parent in edges:
         if not child:
-            raise InputError(f"{where}: a row has no child")
+            raise InputError(f"{location}: a row has no child")
         if parent_of.setdefault(child, parent or "") != (parent or ""):
-            raise InputError(f"{where}: '{child}' has two parents, '{parent_of[child]}' and '{parent}'")
-    # Of the nodes above two classes, the lowest has the fewest items.
+            raise InputError(f"{location}: '{child}' has two parents, '{parent_of[child]}' and '{parent}'")
+    # Of all common ancestors of two classes, the lowest has the fewest items.
     items = np.asarray(sizes)
     shared = np.full((len(classes), len(classes)), items.sum())
-    for members in spanned(edges, classes, where).values():
+    for members in classes_of_nodes(edges, classes, location).values():
         both = np.ix_(members, members)
         shared[both] = np.minimum(shared[both], items[members].sum())
     distances = 2 * np.log(shared) - np.log(items)[:, None] - np.log(items)
@@ -95,72 +107,72 @@ def tree_distances(edges: Sequence[Edge], classes: Sequence[str], sizes: Sequenc
     return lower + lower.T
 
 
-def read_nested(path: Path, what: str) -> list[Edge]:
-    """The edges, (child, parent), of a JSON or TOML file that nests names."""
-    nested = read_json(path, what) if path.suffix == ".json" else read_toml(path, what)
-    return list(_nested_edges(nested, None, what))
+def read_nested(path: Path, description: str) -> list[Edge]:
+    """Read the edges (child, parent) of a JSON or TOML file that nests names."""
+    nested = read_json(path, description) if path.suffix == ".json" else read_toml(path, description)
+    return list(_nested_edges(nested, None, description))
 
 
-def _nested_edges(value: Any, above: str | None, what: str) -> Iterator[Edge]:
+def _nested_edges(value: Any, parent: str | None, description: str) -> Iterator[Edge]:
     if not isinstance(value, dict | list):
-        raise InputError(f"{what}: expected nested names, found {shown(value)}")
+        raise InputError(f"{description}: expected nested names, found {format_value(value)}")
     entries = value.items() if isinstance(value, dict) else [(name, {}) for name in value]
-    for name, below in entries:
-        if not isinstance(name, str) or not isinstance(below, (dict, list, type(None))):
-            found = shown(below if isinstance(name, str) else name)
-            place = f"{what}, '{above}'" if above else what
-            raise InputError(f"{place}: expected nested names with lists or nothing at the leaves, found {found}")
-        yield name, above
-        if below:
-            yield from _nested_edges(below, name, what)
+    for name, children in entries:
+        if not isinstance(name, str) or not isinstance(children, (dict, list, type(None))):
+            text = format_value(children if isinstance(name, str) else name)
+            location = f"{description}, '{parent}'" if parent else description
+            raise InputError(f"{location}: expected nested names with lists or nothing at the leaves, found {text}")
+        yield name, parent
+        if children:
+            yield from _nested_edges(children, name, description)
 
 
-def _texts(table: pa.Table, name: str, path: Path) -> list[str | None]:
-    """A column of names, which may be numbers."""
+def _text_column(table: pa.Table, name: str, path: Path) -> list[str | None]:
+    """Return a column of names as text, even if they are numbers."""
     try:
         texts: list[str | None] = table.column(name).cast(pa.string()).to_pylist()
     except pa.ArrowException as error:
-        kind = table.schema.field(name).type
-        raise InputError(f"class distances: {path}, column '{name}': expected names, found {kind}") from error
+        dtype = table.schema.field(name).type
+        raise InputError(f"class distances: {path}, column '{name}': expected names, found {dtype}") from error
     return texts
 
 
-def names_beside(path: Path) -> Path | None:
-    """The file with the names of the classes, where class distances are CUB's and it is there."""
+def cub_names_file(path: Path) -> Path | None:
+    """Return the `classes.txt` that names the classes of a CUB file of class attributes, if there is one."""
     files = [folder / _CUB_NAMES for folder in path.resolve().parents[:2] if path.suffix == ".txt"]
     return next((file for file in files if file.is_file()), None)
 
 
-def _cub_table(path: Path, what: str) -> dict[str, FloatArray]:
-    """One line per class, numbers only; `classes.txt` names the classes by the number of their line."""
-    found = names_beside(path)
-    if found is None:
+def _cub_table(path: Path, description: str) -> dict[str, FloatArray]:
+    """Read numbers, one line per class; line n of `classes.txt` names the class of line n."""
+    names_file = cub_names_file(path)
+    if names_file is None:
         raise InputError(
-            f"class distances: {path} needs a {_CUB_NAMES} in its folder or the one above, with one line per class"
+            f"class distances: {path} needs a {_CUB_NAMES} in its folder or the folder above, with one line per class"
         )
-    lines = [line.split(maxsplit=1) for line in read_text(found, what).splitlines() if line.strip()]
+    lines = [line.split(maxsplit=1) for line in read_text(names_file, description).splitlines() if line.strip()]
     names = [line[-1].strip() for line in lines]
     try:
-        values = np.loadtxt(io.StringIO(read_text(path, what)), ndmin=2)
+        values = np.loadtxt(io.StringIO(read_text(path, description)), ndmin=2)
     except ValueError as error:
-        raise InputError(f"{what}: expected numbers: {first_line(error)}") from error
+        raise InputError(f"{description}: expected numbers: {first_line(error)}") from error
     if len(names) != len(values):
-        raise InputError(f"class distances: {path} has {len(values)} lines, {found} has {len(names)} classes")
+        raise InputError(f"class distances: {path} has {len(values)} lines, but {names_file} has {len(names)} classes")
     return dict(zip(names, values, strict=True))
 
 
-def _named_rows(table: pa.Table, path: Path) -> dict[str, FloatArray]:
-    """Each row's numbers by the name in its first column."""
+def _rows_by_class(table: pa.Table, path: Path) -> dict[str, FloatArray]:
+    """Return the numbers of each row by the name in the first column."""
     if not table.column_names:
         raise InputError(f"class distances: {path} has no columns")
-    names = _texts(table, table.column_names[0], path)
+    names = _text_column(table, table.column_names[0], path)
     numbers = table.select(table.column_names[1:])
     for name in numbers.column_names:
-        kind = numbers.schema.field(name).type
-        if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind)):
+        dtype = numbers.schema.field(name).type
+        if not (pa.types.is_floating(dtype) or pa.types.is_integer(dtype) or pa.types.is_boolean(dtype)):
             raise InputError(
-                f"class distances: {path}, column '{name}': expected numbers, found {kind}; a file is a tree (columns "
-                "child,parent), a matrix or a table of class attributes (classes in the first column, then numbers)"
+                f"class distances: {path}, column '{name}': expected numbers, found {dtype}; the file must be a "
+                "tree (columns child,parent), or a matrix or table of class attributes (classes in the first column, then numbers)"
             )
         if numbers.column(name).null_count:
             raise InputError(f"class distances: {path}, column '{name}' has an empty value")
@@ -170,42 +182,46 @@ def _named_rows(table: pa.Table, path: Path) -> dict[str, FloatArray]:
     return {str(name): row for name, row in zip(names, values, strict=True)}
 
 
-def _rows_of(named: Mapping[str, FloatArray], classes: Sequence[str], where: object) -> FloatArray:
-    _require_known(classes, named, f"class distances: {where}")
-    return np.stack([named[name] for name in classes])
+def _select_rows(row_of_class: Mapping[str, FloatArray], classes: Sequence[str], location: object) -> FloatArray:
+    _require_known(classes, row_of_class, f"class distances: {location}")
+    return np.stack([row_of_class[name] for name in classes])
 
 
-def _matrix(table: pa.Table, named: Mapping[str, FloatArray], classes: Sequence[str], path: Path) -> FloatArray:
-    columns = {name: place for place, name in enumerate(table.column_names[1:])}
-    matrix = _rows_of(named, classes, path)[:, [columns[name] for name in classes]]
+def _matrix(table: pa.Table, row_of_class: Mapping[str, FloatArray], classes: Sequence[str], path: Path) -> FloatArray:
+    columns = {name: index for index, name in enumerate(table.column_names[1:])}
+    matrix = _select_rows(row_of_class, classes, path)[:, [columns[name] for name in classes]]
     if (matrix < 0).any() or np.diagonal(matrix).any():
-        raise InputError(f"class distances: {path}: expected numbers from 0 up, and 0 from a class to itself")
+        raise InputError(f"class distances: {path}: expected distances of at least 0, and 0 from a class to itself")
     if not np.allclose(matrix, matrix.T):
         i, j = np.argwhere(~np.isclose(matrix, matrix.T))[0]
         raise InputError(
-            f"class distances: {path}: from '{classes[i]}' to '{classes[j]}' it is {matrix[i, j]:g}, the other way "
-            f"{matrix[j, i]:g}"
+            f"class distances: {path}: the distance from '{classes[i]}' to '{classes[j]}' is {matrix[i, j]:g}, but "
+            f"{matrix[j, i]:g} in the other direction"
         )
     return (matrix + matrix.T) / 2
 
 
-def _require_known(classes: Sequence[str], known: Any, where: object) -> None:
-    unknown = [name for name in classes if name not in known]
+def _require_known(classes: Sequence[str], known_names: Any, location: object) -> None:
+    unknown = [name for name in classes if name not in known_names]
     if unknown:
-        more = f" and {len(unknown) - 1} more classes" if len(unknown) > 1 else ""
+        more = f" and {counted(len(unknown) - 1, 'more class', 'more classes')}" if len(unknown) > 1 else ""
         raise InputError(
-            f"{where} lacks the class '{unknown[0]}'{more} of the catalog"
-            f"{did_you_mean(unknown[0], [name for name in known if name not in classes])}"
+            f"{location} lacks class '{unknown[0]}'{more} of the catalog"
+            f"{did_you_mean(unknown[0], [name for name in known_names if name not in classes])}"
         )
 
 
 def read_hierarchy(path: Path, classes: Sequence[str]) -> dict[str, list[int]]:
-    """The numbers of the classes that each node of a file spans, by its name; those that span none are left out."""
-    return spanned(_edges(path, f"hierarchy: file {path}"), classes, f"hierarchy: {path}")
+    """Read a hierarchy file: for each node at or above a class, the indices of the classes at or below it."""
+    return classes_of_nodes(_edges(path, f"hierarchy: file {path}"), classes, f"hierarchy: {path}")
 
 
-def spanned(edges: Iterable[Edge], classes: Sequence[str], where: str) -> dict[str, list[int]]:
-    """The numbers of the classes at or below each node; InputError where a class is in no edge, or one below itself."""
+def classes_of_nodes(edges: Iterable[Edge], classes: Sequence[str], location: str) -> dict[str, list[int]]:
+    """Return the indices of the classes at or below each node, by its name; nodes without classes are left out.
+
+    Raises:
+        InputError: a class is in no edge, or a node is its own ancestor.
+    """
     parents: dict[str, set[str]] = {}
     for child, parent in edges:
         parents.setdefault(child or "", set()).update([parent] if parent else [])
@@ -213,52 +229,60 @@ def spanned(edges: Iterable[Edge], classes: Sequence[str], where: str) -> dict[s
     try:
         TopologicalSorter(parents).prepare()
     except CycleError as error:
-        circle = error.args[1]
-        first = next((name for name in classes if name in circle), circle[0])
-        raise InputError(f"{where}: '{first}' is above itself") from error
-    _require_known(classes, parents, where)
-    found: dict[str, list[int]] = {}
-    for number, name in enumerate(classes):
-        above, waiting = {name}, [name]
-        while waiting:
-            new = parents[waiting.pop()] - above
-            above |= new
-            waiting += new
-        for node in above:
-            found.setdefault(node, []).append(number)
-    return found
+        cycle = error.args[1]
+        first = next((name for name in classes if name in cycle), cycle[0])
+        raise InputError(f"{location}: '{first}' is its own ancestor") from error
+    _require_known(classes, parents, location)
+    classes_of_node: dict[str, list[int]] = {}
+    for index, name in enumerate(classes):
+        nodes, to_visit = {name}, [name]
+        while to_visit:
+            parents_to_add = parents[to_visit.pop()] - nodes
+            nodes |= parents_to_add
+            to_visit += parents_to_add
+        for node in nodes:
+            classes_of_node.setdefault(node, []).append(index)
+    return classes_of_node
 
 
-def folders_of(classes: Sequence[str], paths: Sequence[str]) -> dict[str, list[int]]:
-    """The numbers of the classes in each folder; `paths` has an item's path for each class.
+def classes_of_folders(classes: Sequence[str], paths: Sequence[str]) -> dict[str, list[int]]:
+    """Return the indices of the classes in each folder.
 
-    The folder of the class `Greek/alpha` is `Greek`. A class whose name is that of a folder is in the one above.
+    Class `Greek/alpha` is in folder `Greek`. A class named like a folder on its path is in the folder above that one.
+
+    Args:
+        classes: names of the classes
+        paths: path of an item of each class
     """
-    found: dict[str, list[int]] = {}
-    for number, (name, path) in enumerate(zip(classes, paths, strict=True)):
-        above = name.rpartition("/")[0]
-        if not above:
+    classes_of_folder: dict[str, list[int]] = {}
+    for index, (name, path) in enumerate(zip(classes, paths, strict=True)):
+        folder = name.rpartition("/")[0]
+        if not folder:
             folders = PurePosixPath(path).parts[:-1]
-            place = folders.index(name) if name in folders else 0
-            above = folders[place - 1] if place else ""
-        if not above:
-            raise InputError(f"folders: class '{name}' is in no folder: its first item is {path}")
-        found.setdefault(above, []).append(number)
-    return found
+            position = folders.index(name) if name in folders else 0
+            folder = folders[position - 1] if position else ""
+        if not folder:
+            raise InputError(f"folders: class '{name}' is in no folder; its first item is {path}")
+        classes_of_folder.setdefault(folder, []).append(index)
+    return classes_of_folder
 
 
-def _edges(path: Path, what: str) -> Sequence[Edge]:
+def _edges(path: Path, description: str) -> Sequence[Edge]:
     if path.suffix in (".json", ".toml"):
-        return [(child, parent) for child, parent in read_nested(path, what) if parent is not None]
+        return [(child, parent) for child, parent in read_nested(path, description) if parent is not None]
     if path.suffix == ".csv":
-        table = conform(read_csv(path, what, is_text=lambda name: True), {"child": "string", "parent": "string"}, what)
+        table = conform(
+            read_csv(path, description, is_text=lambda name: True), {"child": "string", "parent": "string"}, description
+        )
         rows = zip(table.column("child").to_pylist(), table.column("parent").to_pylist(), strict=True)
         return [(child, parent) for child, parent in rows if child and parent]
     edges = []
-    for number, line in enumerate(read_text(path, what).splitlines(), 1):
+    for number, line in enumerate(read_text(path, description).splitlines(), 1):
         names = line.split()
         if names and len(names) != 2:
-            raise InputError(f"{what}, line {number}: expected a parent and a child, found {shown(line.strip())}")
+            raise InputError(
+                f"{description}, line {number}: expected a parent and a child, found {format_value(line.strip())}"
+            )
         if names:
             edges.append((names[1], names[0]))
     return edges

@@ -27,7 +27,7 @@ from shotproof.core.arrays import BoolArray, IntArray
 from shotproof.core.errors import InputError, InsufficientData
 from shotproof.core.options import option
 from shotproof.core.records import Meta
-from shotproof.tasks.class_structure import folders_of, read_hierarchy
+from shotproof.tasks.class_structure import classes_of_folders, read_hierarchy
 from shotproof.tasks.pool import ItemPool
 from shotproof.tasks.sampler import BoundSampler, Sampler, SamplerInputs
 from shotproof.tasks.taskset import TaskSet
@@ -140,7 +140,7 @@ class BoundMetaDataset(BoundSampler[MetaDataset]):
             raise InputError(f"sampler '{sampler.name}': hierarchy and folders exclude each other: give one of them")
         if sampler.folders:
             paths = catalog.table.column("path").take(pa.array(self.pool.rows[self.pool.offsets[:-1]])).to_pylist()
-            found, most, what = folders_of(names, paths), len(names), "a folder with"
+            found, most, what = classes_of_folders(names, paths), len(names), "a folder with"
         elif sampler.hierarchy is not None:
             file = Path(sampler.hierarchy)
             found, most = read_hierarchy(file, names), sampler.max_leaves

@@ -61,7 +61,7 @@ class BoundRandom(BoundSampler[Random]):
         task = np.arange(tasks.start, tasks.stop)
         shot, query = self.shape.shot, self.shape.query
         classes = self.choose_classes(task)
-        extra = self.about_classes(classes)
+        extra = self.class_columns(classes)
         if self.sampler.query_dirichlet is None and self.pool.sources is None:
             slot, position = np.arange(self.shape.way)[:, None], np.arange(shot + query)
             random = draws.bits(self.seed, task[:, None, None], _ITEMS, slot, position)
@@ -79,7 +79,7 @@ class BoundRandom(BoundSampler[Random]):
         random = draws.bits(self.seed, task[:, None], _CLASSES, np.arange(self.shape.way))
         return draws.distinct(random, len(self.pool.classes))
 
-    def about_classes(self, classes: IntArray) -> dict[str, Any]:
+    def class_columns(self, classes: IntArray) -> dict[str, Any]:
         """Further columns of the tasks with these classes, [t, way]."""
         return {}
 
