@@ -1,4 +1,4 @@
-"""docs/results/reproduction.md: what stands between its marks is derived from results and from the papers' figures."""
+"""The pages docs/results/reproduction*.md: tables between marks follow from kept results and the papers' figures."""
 
 from __future__ import annotations
 
@@ -8,21 +8,27 @@ from pathlib import Path
 
 from reproduction.sections import axes, fewstab, hard, oops, sounds
 
-DOCUMENT = Path(__file__).parents[1] / "docs" / "results" / "reproduction.md"
+RESULTS = Path(__file__).parents[1] / "docs" / "results"
 _MARKED = re.compile(r"(<!-- reproduction:([\w-]+) -->\n).*?(<!-- /reproduction:\2 -->)", re.DOTALL)
+
+
+def all_pages(folder: Path = RESULTS) -> list[Path]:
+    """Return the pages that have derived tables, in a fixed order."""
+    pages = [*folder.glob("reproduction*.md"), *(folder / "tables").glob("*.md")]
+    return sorted(page for page in pages if _MARKED.search(page.read_text(encoding="utf-8")))
 
 
 @cache
 def all_sections() -> dict[str, str]:
-    """Every derived section by its name."""
+    """Return every derived section by its name."""
     return {name: text for part in (fewstab, sounds, oops, hard, axes) for name, text in part.sections().items()}
 
 
 def derived(text: str) -> str:
-    """The document with each section between its marks.
+    """Return a page with each section between its marks.
 
     Raises:
-        KeyError: it has marks of a section that there is not.
+        KeyError: the page has marks of an unknown section
     """
-    found = all_sections()
-    return _MARKED.sub(lambda match: f"{match[1]}{found[match[2]]}{match[3]}", text)
+    sections = all_sections()
+    return _MARKED.sub(lambda match: f"{match[1]}{sections[match[2]]}{match[3]}", text)

@@ -1,1 +1,1 @@
-"""The sections of docs/results/reproduction.md that are derived from results: one file per paper."""
+"""Sections of docs/results/reproduction*.md that are derived from results: one file per paper."""

@@ -32,6 +32,7 @@ def sections() -> dict[str, str]:
     """Each derived section by its name."""
     found = read_found()
     return {
+        "sounds-gaps": gap_table(found.cells, METHODS),
         "sounds": accuracy_table(found.cells, METHODS),
         "sounds-statements": statement_table(found),
         "sounds-dial": curve_table(found.dials, "dial"),
@@ -62,6 +63,17 @@ def accuracy_table(cells: Sequence[Cell], methods: Iterable[str]) -> str:
             rows.append([title, str(shot), method, str(found.trainings), *told, *gaps])
         rows += [[title, str(shot), ", ".join(missing), NOT_RUN, *[""] * 7]] if missing else []
     return table([*header, *(f"iid {MINUS} {name}" for name in SETS[1:])], rows)
+
+
+def gap_table(cells: Sequence[Cell], methods: Iterable[str]) -> str:
+    """Return the gap from iid to ood tasks, one row per method and one column per backbone and number of shots."""
+    columns = list(itertools.product(BACKBONES.items(), SHOTS))
+    rows = []
+    for method in methods:
+        row = [cell_of(cells, backbone, method, shot) for (backbone, _), shot in columns]
+        rows.append([method, *(NOT_RUN if cell is None else estimate(cell.gap()) for cell in row)])
+    header = [f"{title}, {shot} {'shot' if shot == 1 else 'shots'}" for (_, title), shot in columns]
+    return table([f"iid {MINUS} ood", *header], rows)
 
 
 def stress_table(cells: Sequence[Cell]) -> str:
