@@ -93,7 +93,7 @@ def test_what_is_missing_or_does_not_go_together_is_told(world: sp.Catalog, mode
         sp.evaluate(tasks, features, methods="ncc", model=model)
     with pytest.raises(InputError, match="'anil' needs a model and 'ncc' needs features: evaluate them apart"):
         sp.evaluate(tasks, catalog=world, methods=["anil", "ncc"], model=model)
-    with pytest.raises(Mismatch, match="starts from what objective 'boil' learns, the model is of 'anil'"):
+    with pytest.raises(Mismatch, match="needs a model of objective 'boil', found one of 'anil'"):
         sp.evaluate(tasks, catalog=world, methods="boil", model=model)
     with pytest.raises(InputError, match="learned a head for 3 classes, the tasks have 2"):
         sp.evaluate(drawn(world, way=2), catalog=world, methods="anil", model=model)

@@ -42,7 +42,7 @@ def stateless_batch_norm(network: nn.Module) -> Iterator[None]:
             norm.track_running_stats = was_tracked
 
 
-class Viewed(nn.Module):
+class NetworkView(nn.Module):
     """Wrapper that returns the network's vectors, or its head's logits: `functional_call` calls only `forward`.
 
     As in `FewShotNetwork`, the backbone computes in bfloat16 on a GPU. Memory formats cannot be set under `vmap`.
@@ -117,7 +117,7 @@ class _ElementaryBatchNorm(nn.modules.batchnorm._BatchNorm):
         return torch.addcmul(shift, precise, scale).to(input.dtype)
 
 
-def gradient_step(viewed: Viewed, rate: float, first_order: bool) -> Callable[[Weights, Tensor, Tensor], Weights]:
+def gradient_step(view: NetworkView, rate: float, first_order: bool) -> Callable[[Weights, Tensor, Tensor], Weights]:
     """Build the gradient step of one task: w - rate * gradient of the mean cross-entropy on the support set.
 
     Args:
@@ -130,7 +130,7 @@ def gradient_step(viewed: Viewed, rate: float, first_order: bool) -> Callable[[W
     """
 
     def loss(weights: Weights, items: Tensor, classes: Tensor) -> Tensor:
-        return functional.cross_entropy(viewed.call(weights, items), classes)
+        return functional.cross_entropy(view.call(weights, items), classes)
 
     def step(weights: Weights, items: Tensor, classes: Tensor) -> Weights:
         gradients = grad(loss)(weights, items, classes)
@@ -169,18 +169,18 @@ def adapted(
         A function from queries [B, m, channels, height, width] to their logits, [B, m, way].
     """
     has_gradients = torch.is_grad_enabled()
-    viewed = Viewed(net, logits=True, precise=has_gradients and not net.backbone.steps_together)
-    step = gradient_step(viewed, rate, first_order)
+    view = NetworkView(net, logits=True, precise=has_gradients and not net.backbone.steps_together)
+    step = gradient_step(view, rate, first_order)
     weights: Weights = {name: parameter for name, parameter in net.named_parameters() if adapts(name)}
     shared = True  # all tasks start from the same weights
-    half_precision = support.is_cuda and not viewed.precise and net.backbone.steps_together
+    half_precision = support.is_cuda and not view.precise and net.backbone.steps_together
     second_order = has_gradients and not first_order and batch_norm == "batch"
     with normalized_by(net, batch_norm, stepwise=half_precision or second_order):
         for _ in range(steps):
             step_all_tasks = net.compiled(f"step, {shared=}", over_tasks(net, step, shared, at_once))
             weights = step_all_tasks(weights, support, labels)
             shared = False
-    score = net.compiled(f"scores, {shared=}", over_tasks(net, viewed.call, shared, at_once))
+    score = net.compiled(f"scores, {shared=}", over_tasks(net, view.call, shared, at_once))
 
     def scores(query: Tensor) -> Tensor:
         with normalized_by(net, batch_norm, stepwise=half_precision):

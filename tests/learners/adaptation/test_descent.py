@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import torch
 
-from shotproof.learners.adaptation.descent import changed
+from shotproof.learners.adaptation.descent import augment_support
 
 SEEDS = torch.arange(40)
 
@@ -13,16 +13,16 @@ def drawn(channels: int = 3) -> torch.Tensor:
 
 def test_changes_are_those_of_the_seed_and_the_step_alone() -> None:
     items = drawn()
-    whole = changed(items, SEEDS, 3, 0.9)
-    assert torch.equal(changed(items[7:9], SEEDS[7:9], 3, 0.9), whole[7:9])
-    assert not torch.equal(changed(items, SEEDS, 4, 0.9), whole)
-    assert not torch.equal(changed(items, SEEDS + 100, 3, 0.9), whole)
+    whole = augment_support(items, SEEDS, 3, 0.9)
+    assert torch.equal(augment_support(items[7:9], SEEDS[7:9], 3, 0.9), whole[7:9])
+    assert not torch.equal(augment_support(items, SEEDS, 4, 0.9), whole)
+    assert not torch.equal(augment_support(items, SEEDS + 100, 3, 0.9), whole)
 
 
 def test_one_coin_decides_for_each_task() -> None:
     items = drawn()
-    assert torch.equal(changed(items, SEEDS, 0, 0.0), items)
-    same = (changed(items, SEEDS, 0, 0.5) == items).flatten(2).all(2)
+    assert torch.equal(augment_support(items, SEEDS, 0, 0.0), items)
+    same = (augment_support(items, SEEDS, 0, 0.5) == items).flatten(2).all(2)
     assert (same.all(1) | (~same).all(1)).all()
     assert 10 <= int(same.all(1).sum()) <= 30
 
@@ -30,7 +30,7 @@ def test_one_coin_decides_for_each_task() -> None:
 def test_a_spectrogram_is_flipped_and_moved_by_an_eighth_at_most() -> None:
     items = drawn(1)
     shapes = set()
-    for task, values in enumerate(changed(items, SEEDS, 0, 1.0)):
+    for task, values in enumerate(augment_support(items, SEEDS, 0, 1.0)):
         flips = set()
         for number, value in enumerate(values):
             found = [

@@ -70,7 +70,7 @@ def test_ett_is_adamw_on_what_is_beside_the_transformer_of_each_task() -> None:
     tasks, expected, net = tasks_for("ett"), [], model_for("ett").network().requires_grad_(False)
     tower: Any = net.backbone.tower
     starts = torch.stack([first_classes(tower, tasks.support[task], tasks.target[task]) for task in range(2)])
-    drawn = Ett._adapters(starts, 1, WIDTH, tasks.seeds)
+    drawn = Ett._initial_weights(starts, 1, WIDTH, tasks.seeds)
     for task in range(2):
         own, target, initial = Adapters(tower, drawn, task), tasks.target[task], starts[task]
         rest = [each for name, each in own.named_parameters() if name != "features"]
@@ -92,7 +92,7 @@ def test_ett_is_adamw_on_what_is_beside_the_transformer_of_each_task() -> None:
 
 
 def test_layers_are_drawn_as_those_of_a_linear_one() -> None:
-    own = Ett._adapters(torch.zeros(2, WAY, 64), 3, 8, torch.tensor([5, 6]))
+    own = Ett._initial_weights(torch.zeros(2, WAY, 64), 3, 8, torch.tensor([5, 6]))
     for name, inputs in (("first", 64), ("second", 32), ("projection", 64)):
         for part in ("weight", "bias"):
             values = own[f"{name}.{part}"] * inputs**0.5
@@ -113,9 +113,9 @@ def test_other_vision_transformers_are_adapted_and_left_as_they_were(kind: str, 
         before = net(tasks.query)
         transformer = PrefixedTransformer(net, kind)
         nothing = torch.zeros(1, 2, 0, WIDTH), torch.zeros(1, 2, WIDTH)
-        with transformer.changed(*nothing):
+        with transformer.prefixed(*nothing):
             close(net(tasks.query), before)
-        with transformer.changed(nothing[0], torch.full((1, 2, WIDTH), 0.1).cumsum(-1)):
+        with transformer.prefixed(nothing[0], torch.full((1, 2, WIDTH), 0.1).cumsum(-1)):
             assert not torch.allclose(net(tasks.query), before, atol=1e-3)
         scores = method.adapted_scores(model, net, tasks)
         assert torch.equal(net(tasks.query), before)
@@ -131,10 +131,10 @@ def test_networks_of_transformers_that_are_no_plain_vision_transformers_are_refu
         parts.ViTImageProcessorPil(size=SQUARE).save_pretrained(tmp_path)
     else:
         saved(kind, tmp_path)
-    with pytest.raises(Mismatch, match=rf"method 'ett\(steps=2\)': backbone 'hf:{tmp_path.name}' is no plain vision"):
+    with pytest.raises(Mismatch, match=rf"method 'ett\(steps=2\)': backbone 'hf:{tmp_path.name}' is not a plain vision"):
         made("ett").require_model(pretrained_model(f"hf:{tmp_path}"))
 
 
 def test_networks_of_convolutions_are_refused() -> None:
-    with pytest.raises(Mismatch, match=r"method 'ett\(steps=2\)': backbone 'conv64f\(.*\)' is no plain vision"):
+    with pytest.raises(Mismatch, match=r"method 'ett\(steps=2\)': backbone 'conv64f\(.*\)' is not a plain vision"):
         made("ett").require_model(model_for("finetune"))

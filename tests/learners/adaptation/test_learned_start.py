@@ -34,7 +34,7 @@ def test_unless_told_steps_and_rate_are_the_models(name: str) -> None:
 
 
 def test_a_model_of_another_objective_is_refused() -> None:
-    with pytest.raises(Mismatch, match=r"'anil' starts from what objective 'anil' learns, the model is of 'boil"):
+    with pytest.raises(Mismatch, match=r"'anil' needs a model of objective 'anil', found one of 'boil"):
         made("anil", None).require_model(model_for("boil"))
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from shotproof.core.errors import Mismatch
-from shotproof.learners.adaptation.descent import changed, frozen_scores
+from shotproof.learners.adaptation.descent import augment_support, frozen_scores
 from shotproof.learners.adaptation.finetune import batch_norm_names
 from shotproof.models.model import weights_digest
 from shotproof.models.network import FewShotNetwork
@@ -40,7 +40,7 @@ def test_finetune_is_adam_on_the_backbone_of_each_task() -> None:
         net, body = tuned_body("finetune")
         optimizer, target = torch.optim.Adam(body, 1e-4), tasks.target[task]
         for step in range(STEPS):
-            items = changed(tasks.support, tasks.seeds, step, 0.9)[task]
+            items = augment_support(tasks.support, tasks.seeds, step, 0.9)[task]
             logits = cosines(net(tasks.support[task]), target, net(items))
             optimizer.zero_grad()
             functional.cross_entropy(logits, tasks.labels[task]).backward()
@@ -134,7 +134,7 @@ def test_lora_changes_every_matrix_by_one_of_its_rank() -> None:
     assert not torch.allclose(few, many, atol=1e-5)
     method = made("lora", rank=2)
     own = {"some.weight": torch.zeros(5, 3, 2, 2)}
-    start = method._start(own, tasks)
+    start = method._initial_matrices(own, tasks)
     assert start["some.weight up"].shape == (2, 5, 2)
     assert not start["some.weight up"].any()
     assert start["some.weight down"].shape == (2, 2, 12)

@@ -83,9 +83,9 @@ def test_a_random_state_that_was_given_is_kept() -> None:
         ("sklearn:sklearn.svm.SVR", "unknown classifier of sklearn.svm 'SVR'"),
         ("sklearn:sklearn.svm.SVC(c=10)", "has no option 'c': did you mean 'C'"),
         ("sklearn:sklearn.svm.SVC(C=open('x'))", "not a literal"),
-        ("sklearn:os.system", "expected a public class of scikit-learn"),
-        ("sklearn:sklearn.svm._classes.SVC", "expected a public class of scikit-learn"),
-        ("sklearn:sklearn._config.SVC", "expected a public class of scikit-learn"),
+        ("sklearn:os.system", "expected a public scikit-learn class"),
+        ("sklearn:sklearn.svm._classes.SVC", "expected a public scikit-learn class"),
+        ("sklearn:sklearn._config.SVC", "expected a public scikit-learn class"),
         ("sklearn:sklearn.conftest.SVC", "unknown module of scikit-learn 'conftest'"),
         (
             "sklearn:sklearn.multiclass.OneVsRestClassifier",

@@ -187,7 +187,7 @@ def test_an_interrupted_evaluation_goes_on_without_asking_again(
     method = Chat(url=server.url, concurrency=1, retries=1, log=tmp_path / "log.jsonl", **QUICK)
     server.faults = [""] * 11 + ["500"] * 2
     with pytest.raises(
-        InputError, match=r"task 1 got no answer: the server answered 500 .*: oops \(after 2 tries\); .*kept"
+        InputError, match=r"task 1 got no answer: the server answered 500 .*: oops \(after 2 tries\); .*saved"
     ):
         counted(tasks, catalog, method)
     assert len((tmp_path / "log.jsonl").read_text().splitlines()) == 11
@@ -246,7 +246,7 @@ def test_the_estimate_is_told_and_too_many_requests_are_refused(
     server: ChatStandIn, catalog: Catalog, tasks: TaskSet, caplog: pytest.LogCaptureFixture
 ) -> None:
     estimate = r"30 requests with 210 images or sounds, about 3,\d{3} tokens"
-    with pytest.raises(InputError, match=rf"would make {estimate}, more than max_requests=29: raise it, or"):
+    with pytest.raises(InputError, match=rf"would make {estimate}, more than max_requests=29: raise max_requests, or"):
         counted(tasks, catalog, Chat(url=server.url, max_requests=29, **QUICK))
     with pytest.raises(InputError, match=rf"would make {estimate}, more than max_requests=0"):
         counted(tasks, catalog, Chat(model="tiny", max_requests=0))  # without a server

@@ -102,7 +102,7 @@ def test_with_adaptations_alone_nothing_is_encoded(folder: Path) -> None:
         (("first.model", "frist.model"), "[evaluate], model: model "),
         (('model = "first.model"', 'model = "first.model"\nmodels = ["anil.model"]'), "[evaluate]: expected either"),
         (('model = "first.model"', 'models = ["anil.model", "anil.model"]'), "[evaluate], models: expected each once"),
-        (("finetune(steps=1)", "boil"), "[evaluate], methods: method 'boil' starts from what objective 'boil' learns"),
+        (("finetune(steps=1)", "boil"), "[evaluate], methods: method 'boil' needs a model of objective 'boil'"),
         (("finetune(steps=1)", "ett"), "[evaluate], methods: method 'ett': backbone 'conv64f"),
         (('"val"', '"train"'), f"[evaluate], model: model '{FIRST}' was trained on 6 classes of these tasks"),
         (('["pixels(size=4)"]', '["model:anil.model"]'), "[features], encoders: the model of 'model:"),

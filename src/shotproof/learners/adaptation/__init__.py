@@ -1,1 +1,1 @@
-"""Methods that adapt a trained network to each task, one file each, and what they share."""
+"""Methods that adapt a trained network to each task, and the code they share."""

@@ -1,4 +1,4 @@
-"""What an adaptation is: it tunes a trained network on the support of a task, and scores the queries with it."""
+"""Base class of adaptations, which tune a trained network on the support set of a task and score its queries."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DecodedTasks:
-    """B tasks of one shape, their items as the network's input.
+    """B tasks of one shape, with their items decoded as input of the network.
 
     support, query: [B, n, channels, height, width] and [B, m, ...]
-    labels: the class of each support item, 0 to way - 1, [B, n]
-    query_labels: of each query, [B, m]: only for protocols that part the queries by class
-    seeds: of each task, for what is drawn, [B], 0 <= seed < 2**31
+    labels: class of each support item, 0 to way - 1, [B, n]
+    query_labels: class of each query, [B, m], only for protocols that process the queries class by class
+    seeds: seed of each task, for random draws, [B], 0 <= seed < 2**31
     """
 
     support: Tensor
@@ -36,29 +36,29 @@ class DecodedTasks:
 
     @property
     def target(self) -> Tensor:
-        """The classes of the support one-hot, [B, n, way], in float32."""
+        """Return the one-hot classes of the support items, [B, n, way], in float32."""
         from torch.nn import functional
 
         return functional.one_hot(self.labels, self.way).float()
 
     def task(self, number: int) -> DecodedTasks:
-        """One of them, with its axis of length 1."""
-        one = slice(number, number + 1)
-        query = self.query[one], self.query_labels[one]
-        return DecodedTasks(self.support[one], self.labels[one], *query, self.seeds[one], self.way)
+        """Return one task, with a task axis of length 1."""
+        task_slice = slice(number, number + 1)
+        query = self.query[task_slice], self.query_labels[task_slice]
+        return DecodedTasks(self.support[task_slice], self.labels[task_slice], *query, self.seeds[task_slice], self.way)
 
     def __len__(self) -> int:
         return len(self.labels)
 
 
 class Adaptation(Method):
-    """A few-shot classifier that adapts a network to each task; a subclass is a frozen dataclass of its options.
+    """Few-shot classifier that adapts a network to each task; a subclass is a frozen dataclass of its options.
 
-    `sp.evaluate(tasks, catalog=catalog, model=model, methods=[...])` decodes the items once and gives it tasks in
-    batches. The network's weights are the same before and after: it works on others, by `torch.func`. Without any
-    step, its scores are those of a head on the network's features.
+    `sp.evaluate(tasks, catalog=catalog, model=model, methods=[...])` decodes the items once and passes tasks in
+    batches. The network's own weights never change: the method adapts copies of them, by `torch.func`. With zero steps,
+    its scores are those of a head on the network's features.
 
-    rates: learning rates to choose from on validation tasks, values of the option `rate`
+    rates: values of the option `rate` to choose from on validation tasks
     """
 
     needs = "items"
@@ -67,44 +67,44 @@ class Adaptation(Method):
 
     @abstractmethod
     def adapted_scores(self, model: Model, net: FewShotNetwork, tasks: DecodedTasks) -> Tensor:
-        """The scores of each query for each class, [B, m, way], largest wins; a task's depend on that task alone.
+        """Score each query for each class, [B, m, way]; the largest wins. Scores of a task depend on that task alone.
 
         Args:
-            model: whose network it is
-            net: in evaluation mode, on the device of the tasks
-            tasks: of one shape
+            model: model that the network belongs to
+            net: network, in evaluation mode, on the device of the tasks
+            tasks: tasks of one shape
         """
 
     def require_model(self, model: Model) -> None:
-        """Refuse a model that it cannot adapt; InputError where it does."""
+        """Raise Mismatch if the method cannot adapt this model."""
 
     def with_rate(self, rate: float) -> Self:
-        """The same with another learning rate."""
-        own: Any = self
-        changed: Self = replace(own, rate=rate)
-        return changed
+        """Return a copy of the method with another learning rate."""
+        method: Any = self
+        copy: Self = replace(method, rate=rate)
+        return copy
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
-        """There are none: features are not enough."""
-        raise InputError(f"method '{self.spelling}' adapts a network: evaluate it on a catalog, with a model")
+        """Raise InputError: features are not enough."""
+        raise InputError(f"method '{self.spelling}' adapts a network: evaluate it on a catalog with a model")
 
 
-def one_class_at_a_time(tasks: DecodedTasks, adapted: Callable[[DecodedTasks], Callable[[Tensor], Tensor]]) -> Tensor:
-    """The scores of each query beside the queries of its own class alone, [B, m, way].
+def score_class_by_class(tasks: DecodedTasks, adapt: Callable[[DecodedTasks], Callable[[Tensor], Tensor]]) -> Tensor:
+    """Score the queries of each class in a pass of their own: [B, m, way].
 
-    So does FewSTAB's published code: one pass for each class of a task. A method whose answers depend on the other
-    queries, as by the statistics of a batch, then sees batches of one class.
+    FewSTAB's published code does this. A method whose scores depend on the other queries, for example through batch
+    statistics, then sees batches of a single class.
 
     Args:
-        tasks: any number
-        adapted: of one task, what gives the scores [1, n, way] of some of its queries [1, n, ...]
+        tasks: tasks to score
+        adapt: adapts to one task and returns a function from queries [1, n, ...] to their scores [1, n, way]
     """
     scores = tasks.query.new_zeros(*tasks.query.shape[:2], tasks.way)
     for number in range(len(tasks)):
         task = tasks.task(number)
-        scored = adapted(task)
+        score_queries = adapt(task)
         for label in range(tasks.way):
             rows = (task.query_labels[0] == label).nonzero().flatten()
             if len(rows):
-                scores[number, rows] = scored(task.query[:, rows])[0]
+                scores[number, rows] = score_queries(task.query[:, rows])[0]
     return scores

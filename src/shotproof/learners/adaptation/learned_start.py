@@ -1,4 +1,4 @@
-"""MAML, ANIL and BOIL at test time: gradient steps from the start that an objective has learned."""
+"""MAML, ANIL and BOIL at test time: gradient steps from the initialization that an objective has learned."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from shotproof.core.errors import Mismatch
 from shotproof.core.lazy import torch
 from shotproof.core.options import option
-from shotproof.learners.adaptation.adaptation import Adaptation, DecodedTasks, one_class_at_a_time
+from shotproof.learners.adaptation.adaptation import Adaptation, DecodedTasks, score_class_by_class
 from shotproof.models.inner_loop import adapted, linear_head, normalized_by
 from shotproof.models.model import Model
 from shotproof.models.network import FewShotNetwork
@@ -19,51 +19,51 @@ from shotproof.models.objectives.gradient_steps import Boil
 if TYPE_CHECKING:
     from torch import Tensor
 
-BATCH_NORM = "statistics of each batch, or the running ones; None: as the model was trained"
-PROTOCOL = "one pass over all queries, or as FewSTAB's code: one pass per class, batch norm by each batch"
+BATCH_NORM = "statistics of each batch, or running statistics; None: as the model was trained"
+PROTOCOL = "one pass over all queries, or as in FewSTAB's code: one pass per class, with batch statistics"
 
 
 @dataclass(frozen=True)
 class LearnedStart(Adaptation):
-    """Gradient steps from the weights that an objective of the same name has learned to start from.
+    """Gradient steps from the initial weights that the objective of the same name has learned.
 
-    objective: whose models it takes
-    steps_option: what the objective calls its steps at test time
+    objective: name of the objective whose models the method adapts
+    steps_option: the objective's option for the number of steps at test time
     """
 
     objective: ClassVar[str]
     steps_option: ClassVar[str] = "test_steps"
     rates = (0.01, 0.03, 0.1, 0.3)
 
-    steps: int | None = option(None, "gradient steps on the support; None: as the model was trained for", least=0)
-    rate: float | None = option(None, "learning rate; None: as the model was trained with", above=0)
+    steps: int | None = option(None, "gradient steps on the support; None: as the model was trained", least=0)
+    rate: float | None = option(None, "learning rate; None: as the model was trained", above=0)
 
     def require_model(self, model: Model) -> None:
-        """Refuse models of other objectives."""
+        """Raise Mismatch for models of other objectives."""
         if model.objective.name != self.objective:
             raise Mismatch(
-                f"method '{self.spelling}' starts from what objective '{self.objective}' learns, the model is of "
+                f"method '{self.spelling}' needs a model of objective '{self.objective}', found one of "
                 f"'{model.objective}'"
             )
 
-    def changed(self, model: Model, **options: Any) -> Objective[Any]:
-        """The model's objective with the steps and the rate that are asked for."""
-        given = {self.steps_option: self.steps, "rate": self.rate, **options}
+    def objective_with_options(self, model: Model, **options: Any) -> Objective[Any]:
+        """Return the model's objective with the steps and the rate of this method."""
+        options = {self.steps_option: self.steps, "rate": self.rate, **options}
         objective: Any = model.objective
-        changed: Objective[Any] = replace(
-            objective, **{key: value for key, value in given.items() if value is not None}
+        updated: Objective[Any] = replace(
+            objective, **{key: value for key, value in options.items() if value is not None}
         )
-        return changed
+        return updated
 
 
 @dataclass(frozen=True)
 class MamlAdaptation(LearnedStart):
     """Score: the logits after gradient steps of backbone and head on the cross-entropy of the support.
 
-    By the statistics of each batch, as in the paper, queries have a say in each other's scores.
+    With batch statistics, as in the paper, the scores of a query depend on the other queries.
     """
 
-    about = "a model of objective maml, adapted to each task by gradient steps of all weights"
+    about = "a model of objective maml, adapted to each task by gradient steps on all weights"
     paper = "Finn, Abbeel and Levine, Model-Agnostic Meta-Learning for Fast Adaptation of Deep Networks, 2017"
     example = "maml(steps=20)"
     family = "transductive"
@@ -72,8 +72,8 @@ class MamlAdaptation(LearnedStart):
     batch_norm: Literal["batch", "running"] | None = option(None, BATCH_NORM)
 
     def adapted_scores(self, model: Model, net: FewShotNetwork, tasks: DecodedTasks) -> Tensor:
-        """Those of the objective."""
-        objective = self.changed(model, batch_norm=self.batch_norm)
+        """Score by the objective."""
+        objective = self.objective_with_options(model, batch_norm=self.batch_norm)
         return objective.scores(net, tasks.support, tasks.labels, tasks.query, tasks.way)
 
 
@@ -81,11 +81,11 @@ class MamlAdaptation(LearnedStart):
 class AnilAdaptation(LearnedStart):
     """Score: the logits after gradient steps of the head on the cross-entropy of the support.
 
-    `protocol` published does as the code of FewSTAB: support and the queries of one class at a time go through the
+    `protocol='published'` follows FewSTAB's code: the support and the queries of one class at a time pass through the
     network as one batch, normalized by its own statistics.
     """
 
-    about = "a model of objective anil, adapted to each task by gradient steps of the head"
+    about = "a model of objective anil, adapted to each task by gradient steps on the head"
     paper = "Raghu, Raghu, Bengio and Vinyals, Rapid Learning or Feature Reuse? 2020"
     example = "anil(protocol='published')"
     objective = "anil"
@@ -94,23 +94,23 @@ class AnilAdaptation(LearnedStart):
 
     @property
     def family(self) -> Literal["inductive", "transductive"]:  # type: ignore[override]
-        """As published, queries have a say in each other's scores."""
+        """Return `transductive` for the published protocol, in which queries affect each other's scores."""
         return "transductive" if self.protocol == "published" else "inductive"
 
     def adapted_scores(self, model: Model, net: FewShotNetwork, tasks: DecodedTasks) -> Tensor:
-        """Those of the objective, under running statistics or under those of one batch per class."""
+        """Score by the objective, with running statistics or those of one batch per class."""
         if self.protocol == "published":
-            return one_class_at_a_time(tasks, lambda one: self._published(model, net, one))
-        seen = net(tasks.support), tasks.labels, net(tasks.query)
-        return self.changed(model).scores(net, *seen, tasks.way)
+            return score_class_by_class(tasks, lambda task: self._published(model, net, task))
+        vectors_and_labels = net(tasks.support), tasks.labels, net(tasks.query)
+        return self.objective_with_options(model).scores(net, *vectors_and_labels, tasks.way)
 
     def _published(self, model: Model, net: FewShotNetwork, task: DecodedTasks) -> Callable[[Tensor], Tensor]:
-        objective, count = self.changed(model), task.support.shape[1]
+        objective, count = self.objective_with_options(model), task.support.shape[1]
 
         def scores(query: Tensor) -> Tensor:
             with normalized_by(net, "batch"):
-                both = net(torch.cat([task.support, query], 1))
-            return objective.scores(net, both[:, :count], task.labels, both[:, count:], task.way)
+                vectors = net(torch.cat([task.support, query], 1))
+            return objective.scores(net, vectors[:, :count], task.labels, vectors[:, count:], task.way)
 
         return scores
 
@@ -119,12 +119,12 @@ class AnilAdaptation(LearnedStart):
 class BoilAdaptation(LearnedStart):
     """Score: the logits after gradient steps of the backbone on the cross-entropy of the support; the head stays.
 
-    By the statistics of each batch, as in the paper, queries have a say in each other's scores. `protocol` published
-    does as the code of FewSTAB: the queries of each class by themselves, normalized by their own statistics, which
-    takes out what the class has of its own; and the head takes the steps too.
+    With batch statistics, as in the paper, the scores of a query depend on the other queries. `protocol='published'`
+    follows FewSTAB's code: the queries of each class pass separately, normalized by their own statistics, which removes
+    what distinguishes the class; and the head is adapted too.
     """
 
-    about = "a model of objective boil, adapted to each task by a gradient step of the backbone"
+    about = "a model of objective boil, adapted to each task by a gradient step on the backbone"
     paper = "Oh, Yoo, Kim and Yun, BOIL: Towards Representation Change for Few-shot Learning, 2021"
     example = "boil(protocol='published')"
     family = "transductive"
@@ -135,14 +135,14 @@ class BoilAdaptation(LearnedStart):
     protocol: Literal["one-pass", "published"] = option("one-pass", PROTOCOL)
 
     def adapted_scores(self, model: Model, net: FewShotNetwork, tasks: DecodedTasks) -> Tensor:
-        """Those of the objective, or those of the published protocol."""
+        """Score by the objective, or by the published protocol."""
         if self.protocol == "published":
-            return one_class_at_a_time(tasks, lambda one: self._published(model, net, one))
-        objective = self.changed(model, batch_norm=self.batch_norm)
+            return score_class_by_class(tasks, lambda task: self._published(model, net, task))
+        objective = self.objective_with_options(model, batch_norm=self.batch_norm)
         return objective.scores(net, tasks.support, tasks.labels, tasks.query, tasks.way)
 
     def _published(self, model: Model, net: FewShotNetwork, task: DecodedTasks) -> Callable[[Tensor], Tensor]:
-        objective = self.changed(model)
+        objective = self.objective_with_options(model)
         assert isinstance(objective, Boil)
         linear_head(net, task.way)
         return adapted(

@@ -1,1 +1,1 @@
-"""Methods of somebody's own: code in files and modules, functions, objects, classifiers of scikit-learn."""
+"""Custom methods: code in files and modules, functions, objects, and scikit-learn classifiers."""

@@ -1,4 +1,4 @@
-"""Somebody's own code, by where it is: `my_heads.py:Head(epochs=10)` in a file, `python:my_package.heads:head`."""
+"""Custom code by its location: `my_heads.py:Head(epochs=10)` in a file, `python:my_package.heads:head` in a module."""
 
 from __future__ import annotations
 
@@ -21,95 +21,97 @@ from shotproof.learners.method import CodeOrigin, Estimator, Method
 
 PREFIX = "python:"
 EXPECTED = "expected FILE.py:NAME or python:MODULE:NAME, such as my_heads.py:Head(epochs=10)"
-TASK = 3  # support, labels and query: what a function is given before its options
+TASK_PARAMETERS = 3  # support, labels and query, which come before the options of a function
 
-# Without the prefix a file's path has no parentheses or quotes, which options have.
+# Without the prefix, the path of a file has no parentheses or quotes, because options have them.
 _FILE = re.compile(r"""[^("']+\.py(:|\(|$)""")
 _MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-_read: dict[Path, tuple[str, ModuleType]] = {}  # files with the digest of what was read
+_loaded_files: dict[Path, tuple[str, ModuleType]] = {}  # by file: digest of the source, and the module
 
 
-def is_in_file(spelled: str) -> bool:
-    """Whether a method is spelled by its file, without the prefix."""
-    return not spelled.startswith(PREFIX) and bool(_FILE.match(spelled))
+def is_in_file(spelling: str) -> bool:
+    """Return whether the spelling of a method names a file, without the prefix."""
+    return not spelling.startswith(PREFIX) and bool(_FILE.match(spelling))
 
 
-def load(place: str, options: Mapping[str, Any], folder: Path | None = None, spelled: str = "") -> Method:
-    """A method from a file or module.
+def load(location: str, options: Mapping[str, Any], folder: Path | None = None, spelling: str = "") -> Method:
+    """Load a method from a file or module.
 
     Args:
-        place: `my_heads.py:Head`, `my_package.heads:Head`; a class is made with the options, a function gets them by
-            name after support, labels and query, an object is taken as it is
+        location: `my_heads.py:Head`, `my_package.heads:Head`; a class is called with the options, a function gets them
+            by name after support, labels and query, and an object is used as it is
         options: values by option
-        folder: what a file's path is relative to, the working folder if None
-        spelled: the whole text that names it, which the user may have typed
+        folder: folder that the path of a file is relative to, the working folder if None
+        spelling: the whole text that names the method, which the user may have typed
 
     Returns:
-        The method, whose name and spelling are those that were typed.
+        The method, with the name and spelling that were typed.
 
     Raises:
-        NotTrusted: the user has neither typed it nor agreed to this very code; nothing was imported.
-        InputError: the file, the module, the name or an option is not there, the code fails, or is no method.
+        NotTrusted: the user has neither typed the spelling nor agreed to exactly this code; nothing was imported.
+        InputError: the file, module, name or option does not exist, the code fails, or it is not a method.
     """
-    source, _, attribute = place.rpartition(":")
+    source, _, attribute = location.rpartition(":")
     if not attribute.isidentifier() or not (source.endswith(".py") or _MODULE.fullmatch(source)):
-        raise InputError(f"method '{place}': {EXPECTED}")
+        raise InputError(f"method '{location}': {EXPECTED}")
     code: bytes | None
     if source.endswith(".py"):
         file = Path(folder or "", Path(source).expanduser()).resolve()
-        name, where = f"{Path(source).as_posix()}:{attribute}", str(file)
-        code = _source(file, name)
-        origin = CodeOrigin(name, options, where, _digest(code))
+        name, source_description = f"{Path(source).as_posix()}:{attribute}", str(file)
+        code = _read_source(file, name)
+        origin = CodeOrigin(name, options, source_description, _digest(code))
         require_recorded_code(_digest(code), f"method '{name}'")
     else:
-        origin, where = CodeOrigin(f"{PREFIX}{source}:{attribute}", options), f"the module {source}"
+        origin, source_description = CodeOrigin(f"{PREFIX}{source}:{attribute}", options), f"the module {source}"
         code = _module_source(source)
-    # With the digest in it, consent is to this very code; the options are part of what runs.
-    told = "not found" if code is None else f"digest {_digest(code)}"
-    require_trust(f"method '{origin.spelling}' runs the code of {where} ({told})", spelled or origin.spelling)
+    # The text includes digest and options, so consent is to exactly this code with these options.
+    code_status = "not found" if code is None else f"digest {_digest(code)}"
+    require_trust(
+        f"method '{origin.spelling}' runs the code of {source_description} ({code_status})", spelling or origin.spelling
+    )
     return load_again(origin)
 
 
 def load_again(origin: CodeOrigin) -> Method:
-    """The method of an origin, in this process, from its file as it is now.
+    """Load the method of an origin in this process, from its file as it is now.
 
-    What it draws while it is made, the first weights of a network say, is the same in every process.
+    Random numbers drawn during construction, such as the initial weights of a network, are the same in every process.
     """
     source, _, attribute = origin.name.removeprefix(PREFIX).rpartition(":")
     with shared_generators() as generators:
         generators.seed(0)
-        module = _imported(source, origin.name) if origin.file is None else _read_module(Path(origin.file), origin)
-        generators.seed(0)  # whether the module was read just now or before
-        return _made(module, attribute, origin)
+        module = _import_module(source, origin.name) if origin.file is None else _load_file(Path(origin.file), origin)
+        generators.seed(0)  # the same state whether the module was imported just now or earlier
+        return _build_method(module, attribute, origin)
 
 
-def _imported(module: str, name: str) -> ModuleType:
+def _import_module(module: str, name: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except Exception as error:
         reason = f"{type(error).__name__}: {first_line(error)}"
         hint = "; is it installed, or its folder in PYTHONPATH?" if isinstance(error, ImportError) else ""
-        raise InputError(f"method '{name}': module '{module}' cannot be imported ({reason}){hint}") from error
+        raise InputError(f"method '{name}': cannot import module '{module}' ({reason}){hint}") from error
 
 
-def _read_module(file: Path, origin: CodeOrigin) -> ModuleType:
-    """Run the code of a file, unless it has been run already; code that is not the origin's is refused."""
-    source = _source(file, origin.name)
+def _load_file(file: Path, origin: CodeOrigin) -> ModuleType:
+    """Run the code of a file unless that was done before. Raise Mismatch if it is not the code of the origin."""
+    source = _read_source(file, origin.name)
     digest = _digest(source)
     if digest != origin.digest:
-        raise Mismatch(f"method '{origin.name}': '{file}' has changed since it was named: start again")
-    known, module = _read.get(file, (None, None))
-    if module is None or known != digest:
-        module = _run(file, source, origin.name)
-        _read[file] = digest, module
+        raise Mismatch(f"method '{origin.name}': '{file}' has changed since it was first read: start again")
+    loaded_digest, module = _loaded_files.get(file, (None, None))
+    if module is None or loaded_digest != digest:
+        module = _run_file(file, source, origin.name)
+        _loaded_files[file] = digest, module
     return module
 
 
-def _source(file: Path, name: str) -> bytes:
+def _read_source(file: Path, name: str) -> bytes:
     if not file.is_file():
-        near = did_you_mean(file.name, [each.name for each in file.parent.glob("*.py")])
-        raise InputError(f"method '{name}': there is no file '{file}'{near}")
+        suggestion = did_you_mean(file.name, [neighbor.name for neighbor in file.parent.glob("*.py")])
+        raise InputError(f"method '{name}': there is no file '{file}'{suggestion}")
     try:
         return file.read_bytes()
     except OSError as error:
@@ -122,8 +124,8 @@ def _module_source(module: str) -> bytes | None:
         return None
     search: Sequence[str] | None = None
     spec = None
-    for place in range(1, module.count(".") + 2):
-        spec = PathFinder.find_spec(".".join(module.split(".")[:place]), search)
+    for depth in range(1, module.count(".") + 2):
+        spec = PathFinder.find_spec(".".join(module.split(".")[:depth]), search)
         if spec is None:
             return None
         search = spec.submodule_search_locations
@@ -138,63 +140,63 @@ def _digest(source: bytes) -> str:
     return hashlib.sha256(source).hexdigest()[:16]
 
 
-def _run(file: Path, source: bytes, name: str) -> ModuleType:
-    """A new module of a file's code, which may import what lies beside it."""
+def _run_file(file: Path, source: bytes, name: str) -> ModuleType:
+    """Run the code of a file as a new module, which may import from the file's folder."""
     module = ModuleType(f"own_{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}")
     module.__file__ = str(file)
-    sys.modules[module.__name__] = module  # where dataclasses look for the module of a class
+    sys.modules[module.__name__] = module  # dataclasses look up the module of a class there
     sys.path.insert(0, str(file.parent))
     try:
         exec(compile(source, str(file), "exec"), vars(module))
     except Exception as error:
         del sys.modules[module.__name__]
-        raise InputError(f"method '{name}': '{file}' fails: {type(error).__name__}: {first_line(error)}") from error
+        raise InputError(f"method '{name}': '{file}' failed: {type(error).__name__}: {first_line(error)}") from error
     finally:
         sys.path.remove(str(file.parent))
     return module
 
 
-def _made(module: ModuleType, attribute: str, origin: CodeOrigin) -> Method:
-    """What a module has under a name, as a method."""
+def _build_method(module: ModuleType, attribute: str, origin: CodeOrigin) -> Method:
+    """Build a method from the attribute of a module."""
     if not hasattr(module, attribute):
-        near = did_you_mean(attribute, _offered(module))
-        where = Path(origin.file).name if origin.file else f"module '{module.__name__}'"
-        raise InputError(f"method '{origin.name}': {where} has no '{attribute}'{near}")
-    found = getattr(module, attribute)
-    if isinstance(found, type):
-        check_options(origin.name, found, origin.options)
-        _require_method_class(found, origin.name)
+        suggestion = did_you_mean(attribute, _candidate_names(module))
+        location = Path(origin.file).name if origin.file else f"module '{module.__name__}'"
+        raise InputError(f"method '{origin.name}': {location} has no '{attribute}'{suggestion}")
+    value = getattr(module, attribute)
+    if isinstance(value, type):
+        check_options(origin.name, value, origin.options)
+        _require_method_class(value, origin.name)
         try:
-            found = found(**origin.options)
+            value = value(**origin.options)
         except ShotproofError:
             raise
         except Exception as error:
             reason = f"{type(error).__name__}: {first_line(error)}"
-            raise InputError(f"method '{origin.spelling}' cannot be made: {reason}") from error
-    elif isinstance(found, FunctionType):
-        check_options(origin.name, found, origin.options, data=TASK)
+            raise InputError(f"method '{origin.spelling}' cannot be built: {reason}") from error
+    elif isinstance(value, FunctionType):
+        check_options(origin.name, value, origin.options, data_parameters=TASK_PARAMETERS)
         if origin.options:
-            found = functools.update_wrapper(functools.partial(found, **origin.options), found)
+            value = functools.update_wrapper(functools.partial(value, **origin.options), value)
     elif origin.options:
-        raise InputError(f"method '{origin.name}' takes no options: it is an object that is made already")
-    method = wrap(found, f"method '{origin.name}': ")
+        raise InputError(f"method '{origin.name}' takes no options: it is an object, already built")
+    method = wrap(value, f"method '{origin.name}': ")
     method._settle(origin=origin)
     return method
 
 
 def _require_method_class(kind: type[Any], name: str) -> None:
-    """Refuse a class whose objects are no methods before one is made: to make one may do anything."""
+    """Raise InputError if objects of a class are not methods, before building one, which could do anything."""
     is_called = any("__call__" in vars(base) for base in kind.__mro__)
     is_estimator = hasattr(kind, "fit") and hasattr(kind, "predict")
     if not (issubclass(kind, Method) or is_called or is_estimator):
         raise InputError(
-            f"method '{name}': expected a class with fit and predict, one whose objects are called, or a Method, found "
-            f"the class {kind.__name__}"
+            f"method '{name}': expected a class with fit and predict, one whose objects can be called, or a Method, "
+            f"found the class {kind.__name__}"
         )
 
 
-def _offered(module: ModuleType) -> list[str]:
-    """The names of what a module itself defines that may be a method."""
+def _candidate_names(module: ModuleType) -> list[str]:
+    """Return the names of the objects that a module itself defines and that may be methods."""
     return [
         name
         for name, value in vars(module).items()
@@ -204,47 +206,51 @@ def _offered(module: ModuleType) -> list[str]:
     ]
 
 
-def wrap(given: Any, where: str = "") -> Method:
-    """An object of somebody's own as a method; InputError, beginning with `where`, if it is none."""
+def wrap(value: Any, message_prefix: str = "") -> Method:
+    """Wrap a custom object as a method. Raise InputError, beginning with `message_prefix`, if that is impossible."""
     from shotproof.learners.custom.sklearn_estimator import SklearnEstimator
     from shotproof.learners.custom.task_by_task import TaskByTask
 
-    if isinstance(given, Method):
-        return given
-    if not isinstance(given, type):
-        if isinstance(given, Estimator):
-            return SklearnEstimator(given)
-        if callable(given):
-            return TaskByTask(given)
-    kind = f"the class {given.__name__}" if isinstance(given, type) else f"an object of {type(given).__name__}"
+    if isinstance(value, Method):
+        return value
+    if not isinstance(value, type):
+        if isinstance(value, Estimator):
+            return SklearnEstimator(value)
+        if callable(value):
+            return TaskByTask(value)
+    kind = f"the class {value.__name__}" if isinstance(value, type) else f"an object of {type(value).__name__}"
     raise InputError(
-        f"{where}expected a method's name, a Method, an object with fit and predict, or a function of support, labels "
-        f"and query, found {kind}"
+        f"{message_prefix}expected a method's name, a Method, an object with fit and predict, or a function of "
+        f"support, labels and query, found {kind}"
     )
 
 
-def check_options(name: str, call: Callable[..., Any], options: Mapping[str, Any], data: int = 0) -> None:
-    """Refuse options that a class or function does not have, or lacks.
+def check_options(name: str, call: Callable[..., Any], options: Mapping[str, Any], data_parameters: int = 0) -> None:
+    """Check options against the parameters of a class or function.
 
     Args:
-        name: what the user called it, for messages
+        name: name of the method in messages, as the user spelled it
         call: the class or function
         options: values by option
-        data: how many of its first parameters are no options
+        data_parameters: number of leading parameters that are not options
 
     Raises:
-        InputError: an option is unknown, with the nearest one, or missing.
+        InputError: an option is unknown, with the closest name, or missing.
     """
     try:
-        parameters = list(inspect.signature(call).parameters.values())[data:]
+        parameters = list(inspect.signature(call).parameters.values())[data_parameters:]
     except (TypeError, ValueError):
-        return  # of compiled code, which says nothing of its parameters
-    known = {each.name: each for each in parameters if each.kind in _BY_NAME}
-    takes_any = any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters)
+        return  # compiled code has no signature
+    parameters_by_name = {parameter.name: parameter for parameter in parameters if parameter.kind in _BY_NAME}
+    accepts_any_option = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
     for key in options:
-        if key not in known and not takes_any:
-            raise InputError(f"method '{name}' has no option '{key}'{did_you_mean(key, known)}")
-    missing = [key for key, each in known.items() if each.default is each.empty and key not in options]
+        if key not in parameters_by_name and not accepts_any_option:
+            raise InputError(f"method '{name}' has no option '{key}'{did_you_mean(key, parameters_by_name)}")
+    missing = [
+        key
+        for key, parameter in parameters_by_name.items()
+        if parameter.default is parameter.empty and key not in options
+    ]
     if missing:
         example = ", ".join(f"{key}=..." for key in missing)
         raise InputError(f"method '{name}' needs {', '.join(missing)}: e.g. {name}({example})")

@@ -1,7 +1,7 @@
-"""The random generators that all code of a process shares, seeded for somebody's own code and left as they were.
+"""Global random generators of a process, seeded for custom code and restored afterwards.
 
-Shotproof draws by counter (`core/draws.py`) and never from these. Code of somebody's own may: then what it answers must
-depend on the task's seed alone, not on what was drawn before it, in which process and in which order.
+Shotproof draws by counter (`core/draws.py`), never from these generators. Custom code may use them; its results must
+then depend on the task's seed alone, not on earlier draws, the process, or the order of tasks.
 """
 
 from __future__ import annotations
@@ -14,35 +14,35 @@ from typing import Any
 
 import numpy as np
 
-_one_at_a_time = threading.RLock()
+_lock = threading.RLock()
 
 
 class SharedGenerators:
-    """The generators of `random`, NumPy and PyTorch, while `shared_generators` has them."""
+    """Global generators of `random`, NumPy and PyTorch, reserved by `shared_generators`."""
 
     def __init__(self) -> None:
         self._seeded: list[Any] = []
 
     def seed(self, seed: int) -> None:
-        """Start all of them from a seed, 0 <= seed < 2**31."""
+        """Seed all generators, 0 <= seed < 2**31."""
         import torch
 
         random.seed(seed)
         np.random.seed(seed)
-        # Not torch.manual_seed: it is slow where there is a GPU that nobody has used yet.
+        # Not torch.manual_seed: it is slow if there is a GPU that has not been used yet.
         torch.default_generator.manual_seed(seed)
         if _gpus_in_use():
             torch.cuda.manual_seed_all(seed)
         self._seeded = _states()
 
     def drawn_from(self) -> bool:
-        """Whether anything was drawn since they were seeded."""
-        return not _same(self._seeded, _states())
+        """Return whether anything was drawn since the generators were seeded."""
+        return not _is_equal(self._seeded, _states())
 
 
 @contextlib.contextmanager
 def shared_generators() -> Iterator[SharedGenerators]:
-    """Have the shared generators to oneself, for one thread at a time; their states are restored afterwards.
+    """Reserve the shared generators for one thread, and restore their states afterwards.
 
     Example:
         >>> with shared_generators() as generators:
@@ -52,7 +52,7 @@ def shared_generators() -> Iterator[SharedGenerators]:
         ...     first == random.random()
         True
     """
-    with _one_at_a_time:
+    with _lock:
         before = _states()
         try:
             yield SharedGenerators()
@@ -69,27 +69,27 @@ def _gpus_in_use() -> bool:
 def _states() -> list[Any]:
     import torch
 
-    on_gpus = torch.cuda.get_rng_state_all() if _gpus_in_use() else []
-    return [random.getstate(), np.random.get_state(), torch.get_rng_state(), *on_gpus]
+    gpu_states = torch.cuda.get_rng_state_all() if _gpus_in_use() else []
+    return [random.getstate(), np.random.get_state(), torch.get_rng_state(), *gpu_states]
 
 
 def _restore(states: list[Any]) -> None:
     import torch
 
-    of_python, of_numpy, of_torch, *on_gpus = states
-    random.setstate(of_python)
-    np.random.set_state(of_numpy)
-    torch.set_rng_state(of_torch)
-    for device, state in enumerate(on_gpus):
+    python_state, numpy_state, torch_state, *gpu_states = states
+    random.setstate(python_state)
+    np.random.set_state(numpy_state)
+    torch.set_rng_state(torch_state)
+    for device, state in enumerate(gpu_states):
         torch.cuda.set_rng_state(state, device)
 
 
-def _same(some: Any, others: Any) -> bool:
-    """Whether two states, nested tuples of numbers and arrays, are equal."""
+def _is_equal(first: Any, second: Any) -> bool:
+    """Return whether two states, nested tuples of numbers and arrays, are equal."""
     import torch
 
-    if isinstance(some, tuple | list):
-        return len(some) == len(others) and all(map(_same, some, others))
-    if isinstance(some, torch.Tensor):
-        return torch.equal(some, others)
-    return bool(np.array_equal(some, others))
+    if isinstance(first, tuple | list):
+        return len(first) == len(second) and all(map(_is_equal, first, second))
+    if isinstance(first, torch.Tensor):
+        return torch.equal(first, second)
+    return bool(np.array_equal(first, second))

@@ -1,4 +1,4 @@
-"""Any scikit-learn classifier, or anything with `fit` and `predict`, as a method: task by task."""
+"""scikit-learn classifiers, and other objects with `fit` and `predict`, as methods that work task by task."""
 
 from __future__ import annotations
 
@@ -28,29 +28,29 @@ _PUBLIC = re.compile(r"sklearn(\.[^\W\d_]\w*){2}")
 class SklearnEstimator(Wrapper):
     """Score: 1 for the class that the estimator predicts, 0 for the others.
 
-    A fresh copy is fitted to each task. If `random_state` is None, each task sets it to its own seed.
+    A fresh copy is fitted to each task. If `random_state` is None, it is set to the task's seed.
     """
 
     about = "an estimator with fit and predict, one task at a time"
 
     def answer(self, support: Tensor, labels: Tensor, query: Tensor, seed: int) -> Any:
         """Fit a fresh copy and predict, in float64."""
-        rows, targets, asked = (tensor.cpu().numpy() for tensor in (support.double(), labels, query.double()))
-        estimator = self._fresh(seed)
+        rows, targets, queries = (tensor.cpu().numpy() for tensor in (support.double(), labels, query.double()))
+        estimator = self._fresh_copy(seed)
         estimator.fit(rows, targets)
-        return torch.as_tensor(estimator.predict(asked)).long()
+        return torch.as_tensor(estimator.predict(queries)).long()
 
     @property
     def spelling(self) -> str:
-        """What it was made from; of an object, how it describes itself."""
-        described = not self.origin and hasattr(self.classifier, "get_params")
-        return " ".join(repr(self.classifier).split()) if described else super().spelling
+        """Return the spelling it was built from, or the repr of an estimator that was passed as an object."""
+        is_described = not self.origin and hasattr(self.classifier, "get_params")
+        return " ".join(repr(self.classifier).split()) if is_described else super().spelling
 
     def parameters(self) -> dict[str, Any]:
-        """The estimator's class and all of its parameters."""
+        """Return the estimator's class and all its parameters."""
         kind = type(self.classifier)
-        place = self.origin.name.removeprefix(PREFIX) if self.origin else f"{kind.__module__}.{kind.__qualname__}"
-        return {"class": place, **self._estimator_options, **super().parameters()}
+        location = self.origin.name.removeprefix(PREFIX) if self.origin else f"{kind.__module__}.{kind.__qualname__}"
+        return {"class": location, **self._estimator_options, **super().parameters()}
 
     @cached_property
     def _estimator_options(self) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class SklearnEstimator(Wrapper):
             return dict(self.classifier.get_params())
         return dict(self.origin.options) if self.origin else {}
 
-    def _fresh(self, seed: int) -> Any:
+    def _fresh_copy(self, seed: int) -> Any:
         if not hasattr(self.classifier, "get_params"):
             return copy.deepcopy(self.classifier)
         from sklearn.base import clone
@@ -70,7 +70,7 @@ class SklearnEstimator(Wrapper):
 
 
 def make_estimator(path: str, options: Mapping[str, Any]) -> SklearnEstimator:
-    """A method of a public classifier of scikit-learn, by its path such as `sklearn.svm.SVC`, and its options."""
+    """Build a method from a public scikit-learn classifier, by its path such as `sklearn.svm.SVC`, and its options."""
     origin = CodeOrigin(f"{PREFIX}{path}", options)
     kind = _classifier(path, origin.name)
     check_options(origin.name, kind, options)
@@ -83,10 +83,10 @@ def make_estimator(path: str, options: Mapping[str, Any]) -> SklearnEstimator:
 
 
 def _classifier(path: str, name: str) -> Any:
-    """The classifier's class at a dotted path under `sklearn.`."""
+    """Return the classifier class at a dotted path under `sklearn.`."""
     if not _PUBLIC.fullmatch(path):
         raise InputError(
-            f"method '{name}': expected a public class of scikit-learn, such as {PREFIX}sklearn.svm.SVC(C=10)"
+            f"method '{name}': expected a public scikit-learn class, such as {PREFIX}sklearn.svm.SVC(C=10)"
         )
     try:
         import sklearn
@@ -94,7 +94,7 @@ def _classifier(path: str, name: str) -> Any:
     except ImportError as error:
         raise MissingExtra(f"method '{name}'", "sklearn") from error
     _, module_name, class_name = path.split(".")
-    modules = [found.name for found in pkgutil.iter_modules(sklearn.__path__) if found.name in sklearn.__all__]
+    modules = [info.name for info in pkgutil.iter_modules(sklearn.__path__) if info.name in sklearn.__all__]
     if module_name not in modules:
         raise UnknownName("module of scikit-learn", module_name, modules)
     module = importlib.import_module(f"sklearn.{module_name}")

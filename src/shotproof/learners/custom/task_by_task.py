@@ -1,4 +1,4 @@
-"""Somebody's own classifier as a method, one task at a time: a function, an object like easyfsl's, an estimator."""
+"""Custom classifiers as methods that work task by task: functions, objects like easyfsl's, estimators."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Wrapper(SeededMethod):
-    """A classifier that is asked for one task after another, each in one thread.
+    """Method around a custom classifier, which is called for one task after another, in one thread.
 
-    Its options are the classifier's own. Two that were made from one spelling are equal; others are if they wrap the
-    same object. The generators of Python, NumPy and PyTorch, which a classifier may draw from, start each task from
-    the task's seed.
+    Its options are the classifier's own. Two methods are equal if they were built from the same spelling, or wrap the
+    same object. The generators of Python, NumPy and PyTorch, which a classifier may use, are seeded with the task's
+    seed before each task.
     """
 
     classifier: Any
 
     in_order = True
-    task_cost = 5  # measured beside heads in batches: scikit-learn's estimators take more still
+    task_cost = 5  # measured against heads that work in batches; scikit-learn's estimators take even more
 
     @abstractmethod
     def answer(self, support: Tensor, labels: Tensor, query: Tensor, seed: int) -> Any:
-        """The classifier's answer to one task: scores [m, way], or labels [m] in 0 to way - 1.
+        """Classify the queries of one task: scores [m, way], or labels [m] from 0 to way - 1.
 
         Args:
             support, labels, query: [n, d], [n] and [m, d]
-            seed: of the task
+            seed: seed of the task
         """
 
     def seeded_scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int, seeds: Tensor) -> Tensor:
-        """Each task in turn; of labels, 1 for the label and 0 for the others."""
+        """Score each task in turn; a predicted label becomes 1 for that class and 0 for the others."""
         scores = []
         with one_thread(), shared_generators() as generators:
             for seed, task in zip(seeds.tolist(), zip(support, labels, query, strict=True), strict=True):
@@ -59,12 +59,12 @@ class Wrapper(SeededMethod):
         return torch.stack(scores)
 
     def _as_scores(self, answer: Tensor, query: Tensor, way: int) -> Tensor:
-        """An answer as scores [m, way]; InputError if it is neither scores nor labels."""
+        """Convert an answer to scores [m, way]. Raise InputError if it is neither scores nor labels."""
         count = len(query)
         if answer.shape == (count, way) and answer.is_floating_point():
             return answer
-        whole = not (answer.is_floating_point() or answer.is_complex() or answer.dtype == torch.bool)
-        if answer.shape == (count,) and whole and bool(((answer >= 0) & (answer < way)).all()):
+        is_integer = not (answer.is_floating_point() or answer.is_complex() or answer.dtype == torch.bool)
+        if answer.shape == (count,) and is_integer and bool(((answer >= 0) & (answer < way)).all()):
             return torch.nn.functional.one_hot(answer.long(), way).to(query)
         raise InputError(
             f"method '{self.spelling}': expected scores of shape {(count, way)}, or {count} labels from 0 to "
@@ -73,12 +73,12 @@ class Wrapper(SeededMethod):
 
     @classmethod
     def options(cls) -> tuple[Option, ...]:
-        """None that Shotproof knows of."""
+        """Return no options: only the classifier knows its own."""
         return ()
 
     @property
     def name(self) -> str:
-        """Where its code is, or the name of the function or class."""
+        """Return the location of the code, or the name of the function or class."""
         return super().name if self.origin else getattr(self.classifier, "__name__", type(self.classifier).__name__)
 
     def __eq__(self, other: object) -> bool:
@@ -92,40 +92,40 @@ class Wrapper(SeededMethod):
 
 @runtime_checkable
 class EpisodicClassifier(Protocol):
-    """An object that is given a support set and is then called with queries, such as easyfsl's classifiers."""
+    """Object that processes a support set and is then called with queries, such as easyfsl's classifiers."""
 
     def process_support_set(self, support: Any, labels: Any) -> Any:
         """Learn from the support set: rows [n, d] and labels [n]."""
 
     def __call__(self, query: Any) -> Any:
-        """The scores [m, way] of queries [m, d]."""
+        """Score queries [m, d]: [m, way]."""
 
 
 @dataclass(frozen=True, eq=False)
 class TaskByTask(Wrapper):
-    """Scores: what the classifier returns for each task; of labels, 1 for the label and 0 for the others.
+    """Score: that of a custom classifier; if it returns labels, 1 for the label and 0 for the other classes.
 
-    The classifier gets tensors: support [n, d], labels [n] in 0 to way - 1, query [m, d], and returns scores [m, way]
+    The classifier gets tensors: support [n, d], labels [n] from 0 to way - 1, query [m, d], and returns scores [m, way]
     or labels [m], as a tensor or an array. It sees all queries of a task at once, so it counts as transductive unless
-    it says otherwise: by an attribute `family`, or as easyfsl's do by `is_transductive()`.
+    it has an attribute `family` or, like easyfsl's classifiers, a method `is_transductive()` that says otherwise.
     """
 
-    about = "a classifier of your own, one task at a time"
+    about = "a custom classifier, one task at a time"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        says = getattr(self.classifier, "is_transductive", None)
-        inductive = callable(says) and not says()
-        self._settle(family=getattr(self.classifier, "family", "inductive" if inductive else "transductive"))
+        is_transductive = getattr(self.classifier, "is_transductive", None)
+        is_inductive = callable(is_transductive) and not is_transductive()
+        self._settle(family=getattr(self.classifier, "family", "inductive" if is_inductive else "transductive"))
 
     def parameters(self) -> dict[str, Any]:
-        """Where the classifier is from, and what it was made with."""
-        own = self.classifier if hasattr(self.classifier, "__qualname__") else type(self.classifier)
-        place = self.origin.name if self.origin else f"{own.__module__}:{own.__qualname__}"
-        return {"python": place, **(self.origin.options if self.origin else {}), **super().parameters()}
+        """Return the location of the classifier and the options it was built with."""
+        kind = self.classifier if hasattr(self.classifier, "__qualname__") else type(self.classifier)
+        location = self.origin.name if self.origin else f"{kind.__module__}:{kind.__qualname__}"
+        return {"python": location, **(self.origin.options if self.origin else {}), **super().parameters()}
 
     def answer(self, support: Tensor, labels: Tensor, query: Tensor, seed: int) -> Any:
-        """What the classifier returns."""
+        """Return what the classifier returns."""
         if isinstance(self.classifier, EpisodicClassifier):
             self.classifier.process_support_set(support, labels)
             return self.classifier(query)
@@ -134,9 +134,9 @@ class TaskByTask(Wrapper):
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Within it PyTorch, and where threadpoolctl is installed BLAS and OpenMP, compute in one thread.
+    """Limit PyTorch, and BLAS and OpenMP if threadpoolctl is installed, to one thread.
 
-    The operations of a few-shot task are so small that several threads spend their time waiting for each other.
+    The operations of a few-shot task are so small that several threads would mostly wait for each other.
     """
     with contextlib.ExitStack() as limits:
         limits.enter_context(one_thread_per_operation())
@@ -147,7 +147,7 @@ def one_thread() -> Iterator[None]:
 
 @functools.lru_cache(maxsize=1)
 def _thread_pools(modules: int) -> Any:
-    """Those of all libraries. To look for them takes milliseconds: it is done anew only where modules were imported."""
+    """Find the thread pools of all libraries. This takes milliseconds, so it is repeated only after new imports."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

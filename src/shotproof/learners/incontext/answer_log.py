@@ -1,4 +1,4 @@
-"""Answers that were paid for are kept: a log of JSON lines, each on disk before the next question is asked."""
+"""Log of the answers of a model, as JSON lines: each is written before the next question, as answers cost money."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from shotproof.core.errors import InputError, WriteFailed
 
 
 class AnswerLog:
-    """The answers by request, and a file to which each new one is added; as a context manager, it closes the file.
+    """Answers by request, and the file that each new answer is appended to; as a context manager, it closes the file.
 
-    A line that a kill cut off is passed over: its question is asked again.
+    A line that was cut off when the process was killed is skipped, so its question is asked again.
     """
 
     def __init__(self, path: Path | None) -> None:
-        self.path = path  # None: nothing is kept
+        self.path = path  # None: answers are not saved
         self.answers: dict[str, str] = {}
         self._file: IO[str] | None = None
         if path is not None and path.exists():
@@ -33,13 +33,13 @@ class AnswerLog:
             self._file.close()
 
     def add(self, request: str, answer: str) -> None:
-        """Keep an answer."""
+        """Save an answer."""
         self.answers[request] = answer
         if self.path is None:
             return
         try:
             if self._file is None:
-                self._file = _appended(self.path)
+                self._file = _open_to_append(self.path)
             self._file.write(json.dumps({"request": request, "answer": answer}, ensure_ascii=False) + "\n")
             self._file.flush()
         except OSError as error:
@@ -49,22 +49,26 @@ class AnswerLog:
         try:
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError as error:
-            raise InputError(f"the log {path} cannot be read: {error.strerror or error}") from error
+            raise InputError(f"cannot read the log {path}: {error.strerror or error}") from error
         if lines and not lines[0].startswith('{"request": '):
-            raise InputError(f"{path} is no log of answers, and stays as it is: name another file")
+            raise InputError(f"{path} is not a log of answers and was left as it is: name another file")
         for line in lines:
             try:
-                kept = json.loads(line)
+                entry = json.loads(line)
             except (ValueError, RecursionError):
                 continue
-            if isinstance(kept, dict) and isinstance(kept.get("request"), str) and isinstance(kept.get("answer"), str):
-                self.answers[kept["request"]] = kept["answer"]
+            if (
+                isinstance(entry, dict)
+                and isinstance(entry.get("request"), str)
+                and isinstance(entry.get("answer"), str)
+            ):
+                self.answers[entry["request"]] = entry["answer"]
 
 
-def _appended(path: Path) -> IO[str]:
-    """The file, open at its end; a line that was cut off is ended first."""
+def _open_to_append(path: Path) -> IO[str]:
+    """Open a file to append to it, and end its last line first if that was cut off."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    whole = not path.exists() or path.read_bytes()[-1:] in (b"", b"\n")
+    ends_with_newline = not path.exists() or path.read_bytes()[-1:] in (b"", b"\n")
     file = path.open("a", encoding="utf-8")
-    file.write("" if whole else "\n")
+    file.write("" if ends_with_newline else "\n")
     return file

@@ -1,4 +1,4 @@
-"""The method `chat`: a model on a server sees the support set in its prompt, and answers one query at a time."""
+"""Method `chat`: a model on a server sees the support set in its prompt and classifies one query per request."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ PROMPT = (
     "Below are examples of some classes, each followed by its class. After them comes one more, whose class you are to "
     "tell. Answer with the name of its class alone."
 )
-# An image takes one token per patch that it covers, as it is sent: of 28 pixels on each side in Qwen's models, about as
-# many at Anthropic (750 pixels a token) and OpenAI's newer models (32); providers that cut tiles count more.
+# An image takes one token per patch of the size it is sent in: 28 x 28 pixels in Qwen's models, and similar for
+# Anthropic (750 pixels per token) and OpenAI's newer models (32 x 32); providers that cut images into tiles count more.
 PATCH = 28
-TOKENS_PER_SECOND = 25  # of sound
+TOKENS_PER_SECOND = 25  # for sounds
 CHARACTERS_PER_TOKEN = 4
-RENDERED = 512  # images and sounds that are kept as text while questions about them are asked
+RENDER_CACHE = 512  # encoded images and sounds held in memory for further questions
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What is to be asked: requests, the images and sounds in them, and about how many tokens these take."""
+    """Estimated cost: number of requests, of images and sounds in them, and approximate number of tokens."""
 
     requests: int
     items: int
@@ -59,7 +59,11 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Question:
-    """One query of a task; `request` is a digest of all that decides the answer, `digests` are those of the items."""
+    """Question about one query of a task.
+
+    request: digest of everything that determines the answer
+    digests: digests of the items
+    """
 
     task: ItemsTask
     query: Clip
@@ -69,64 +73,75 @@ class Question:
 
 @dataclass(frozen=True)
 class Chat(ServerOptions, ItemsMethod):
-    """One request per query: the task's support items, each with its class, in an order by the task's seed, then the
-    query. Images are scaled down and sent as JPEG, sounds as WAV (`input_audio`), at temperature 0.
+    """In-context classification: one request per query, with the support items and their classes in the prompt.
 
-    An answer that names none of the classes, or several, counts as wrong, and the record has the number of them.
-    Answers are kept as they come, by a digest of the whole request: nothing is asked twice, and an interrupted
-    evaluation goes on. The estimate is told before the first request; more than `max_requests` new ones are refused.
+    The order of the support items is drawn by the task's seed. Images are downscaled and sent as JPEG, sounds as WAV
+    (`input_audio`), at temperature 0.
+
+    An answer that names none of the classes, or several, counts as wrong; the record states how many there were.
+    Answers are saved as they arrive, by a digest of the whole request: no question is asked twice, and an interrupted
+    evaluation can resume. The estimated cost is logged before the first request; more than `max_requests` new requests
+    are an error.
     """
 
     about = "a vision-language model on a server, with the support and its labels in the prompt (extra: endpoint)"
     example = "chat(model='qwen2.5-vl-7b', url='http://localhost:8000/v1')"
 
     labels: Literal["names", "anonymous"] = option(
-        "names", "what classes are called: their labels, or class A, class B"
+        "names", "names of the classes in the prompt: their labels, or class A, class B"
     )
-    prompt: str = option(PROMPT, "what the model is asked for; the names of the classes follow")
-    max_side: int = option(512, "the longest side of an image, in pixels", least=1, most=10_000)
+    prompt: str = option(PROMPT, "instruction to the model; the names of the classes follow it")
+    max_side: int = option(512, "maximum side of an image, in pixels", least=1, most=10_000)
     seconds: float = option(SECONDS, "length of sounds", above=0, most=60)
     max_tokens: int = option(
-        32, "the longest answer, in tokens; more for models that think first", least=1, most=131_072
+        32, "maximum length of an answer in tokens; more for models that think first", least=1, most=131_072
     )
     max_requests: int = option(
-        1000, "more new requests are refused; 0 tells the estimate", least=0, most=10_000_000, recorded=False
+        1000, "most new requests; 0: only show the estimate", least=0, most=10_000_000, recorded=False
     )
-    log: Path | None = option(None, "where answers are kept, JSON lines; None: in the cache", path=True, recorded=False)
+    log: Path | None = option(None, "file of saved answers, JSON lines; None: in the cache", path=True, recorded=False)
 
     def predict(self, tasks: Sequence[ItemsTask], runtime: Runtime) -> list[IntArray]:
-        """The class that the model names for each query."""
+        """Ask the model for the class of each query, unless the answer is in the log."""
         names = [self.names(task) for task in tasks]
         questions = self._questions(tasks, runtime)
         with AnswerLog(self.log or self._default_log(runtime)) as log:
-            new = {one.request: one for of_task in questions for one in of_task if one.request not in log.answers}
-            if new:
-                self._ask(list(new.values()), log, runtime)
+            new_questions = {
+                question.request: question
+                for task_questions in questions
+                for question in task_questions
+                if question.request not in log.answers
+            }
+            if new_questions:
+                self._ask(list(new_questions.values()), log, runtime)
             return [
-                np.array([named_class(log.answers[one.request], called) for one in of_task], dtype=np.int64)
-                for of_task, called in zip(questions, names, strict=True)
+                np.array(
+                    [named_class(log.answers[question.request], class_names) for question in task_questions],
+                    dtype=np.int64,
+                )
+                for task_questions, class_names in zip(questions, names, strict=True)
             ]
 
     def names(self, task: ItemsTask) -> list[str]:
-        """What the model is told to call each class."""
+        """Return the name of each class in the prompt."""
         return shown_names(task.classes) if self.labels == "names" else anonymous_names(len(task.classes))
 
     def parts(self, task: ItemsTask, query: Clip) -> list[str | Clip]:
-        """A question: texts, images and sounds. All queries of a task share the beginning, which servers may keep."""
+        """Return the parts of a question. All queries of a task share the first ones, which servers may cache."""
         names = self.names(task)
         order = np.argsort(draws.bits(task.seed, np.arange(len(task.support))), kind="stable")
-        examples = [part for place in order for part in (task.support[place], f"Class: {names[task.labels[place]]}")]
+        examples = [part for index in order for part in (task.support[index], f"Class: {names[task.labels[index]]}")]
         return [f"{self.prompt}\nThe classes: {', '.join(names)}.", *examples, query, "Class:"]
 
     def estimate(self, questions: Sequence[Question]) -> Estimate:
-        """The cost of questions, before they are asked."""
+        """Estimate the cost of questions before they are asked."""
         items, tokens = 0, 0.0
-        tokens_of: dict[str | Clip, float] = {}
-        for one in questions:
-            parts = self.parts(one.task, one.query)
-            tokens_of |= {part: self._tokens(part) for part in parts if part not in tokens_of}
+        tokens_by_part: dict[str | Clip, float] = {}
+        for question in questions:
+            parts = self.parts(question.task, question.query)
+            tokens_by_part |= {part: self._tokens(part) for part in parts if part not in tokens_by_part}
             items += sum(not isinstance(part, str) for part in parts)
-            tokens += self.max_tokens + sum(tokens_of[part] for part in parts)
+            tokens += self.max_tokens + sum(tokens_by_part[part] for part in parts)
         return Estimate(len(questions), items, round(tokens))
 
     def _tokens(self, part: str | Clip) -> float:
@@ -137,7 +152,7 @@ class Chat(ServerOptions, ItemsMethod):
         return _image_tokens(part, self.max_side)
 
     def _questions(self, tasks: Sequence[ItemsTask], runtime: Runtime) -> list[list[Question]]:
-        """One per query, of each task."""
+        """Build one question per query, grouped by task."""
         clips = list(dict.fromkeys(clip for task in tasks for clip in (*task.support, *task.query)))
         digests = dict(zip(clips, clip_digests(clips, runtime).to_pylist(), strict=True))
         return [
@@ -154,12 +169,12 @@ class Chat(ServerOptions, ItemsMethod):
         return hashlib.sha256(json.dumps([settings, rendering, parts], sort_keys=True).encode()).hexdigest()
 
     def _ask(self, questions: Sequence[Question], log: AnswerLog, runtime: Runtime) -> None:
-        """Ask all questions, so many at a time; each answer is kept as it comes."""
+        """Ask all questions, `concurrency` at a time, and save each answer as it arrives."""
         estimate = self.estimate(questions)
         if len(questions) > self.max_requests:
             raise InputError(
-                f"method '{self}' would make {estimate}, more than max_requests={self.max_requests}: raise it, or "
-                "evaluate fewer tasks"
+                f"method '{self}' would make {estimate}, more than max_requests={self.max_requests}: raise "
+                "max_requests, or evaluate fewer tasks"
             )
         server = self.server()
         logger.info("method '%s': %s", self, estimate)
@@ -170,10 +185,10 @@ class Chat(ServerOptions, ItemsMethod):
                 try:
                     log.add(question.request, await server.ask(content, self.max_tokens, may_be_empty=True))
                 except FailedRequest as failure:
-                    kept = "kept, and the same command goes on" if log.path else "lost, for there is no cache"
+                    fate = "saved; run the same command again to resume" if log.path else "lost, as there is no cache"
                     raise InputError(
-                        f"method '{self}': a query of task {question.task.number} got no answer: {failure}; those that "
-                        f"came before are {kept}"
+                        f"method '{self}': a query of task {question.task.number} got no answer: {failure}; earlier "
+                        f"answers are {fate}"
                     ) from failure
                 advance(1)
 
@@ -184,7 +199,7 @@ class Chat(ServerOptions, ItemsMethod):
         return [
             {"type": "text", "text": part}
             if isinstance(part, str)
-            else _rendered(part, question.digests[part], self.max_side, self.seconds)
+            else _render(part, question.digests[part], self.max_side, self.seconds)
             for part in self.parts(question.task, question.query)
         ]
 
@@ -205,8 +220,8 @@ def _image_tokens(path: Path, max_side: int) -> int:
     return math.ceil(width * scale / PATCH) * math.ceil(height * scale / PATCH)
 
 
-@lru_cache(maxsize=RENDERED)
-def _rendered(clip: Clip, digest: str, max_side: int, seconds: float) -> dict[str, Any]:
+@lru_cache(maxsize=RENDER_CACHE)
+def _render(clip: Clip, digest: str, max_side: int, seconds: float) -> dict[str, Any]:
     """An image or a sound as a part of a message; the digest is there so that a file that changed is read again."""
     if isinstance(clip, Path) and not _is_sound(clip):
         return {"type": "image_url", "image_url": {"url": image_data_url(clip, max_side)}}

@@ -1,4 +1,4 @@
-"""What a language model is told to call the classes of a task, and which class its answer names."""
+"""Names of the classes of a task in the prompt, and the class that an answer names."""
 
 from __future__ import annotations
 
@@ -13,28 +13,32 @@ _THOUGHTS = re.compile(r"<think>.*?</think>", re.DOTALL)
 
 
 def shown_names(classes: Sequence[str]) -> list[str]:
-    """The labels as they are read: underscores as spaces.
+    """Return the labels as readable names, with spaces in place of underscores.
 
     Raises:
-        InputError: two classes could not be told apart in an answer.
+        InputError: two classes could not be distinguished in an answer.
 
     Example:
         >>> shown_names(["barn_owl", "wren"])
         ['barn owl', 'wren']
     """
     names = [" ".join(label.replace("_", " ").split()) for label in classes]
-    first: dict[str, str] = {}
+    label_by_words: dict[str, str] = {}
     for label, name in zip(classes, names, strict=True):
         words = _words(name)
-        if not words or words in first:
-            what = f"classes '{first[words]}' and '{label}' read the same" if words else f"class '{label}' has no words"
-            raise InputError(f"{what}: an answer could not be told apart; use labels='anonymous'")
-        first[words] = label
+        if not words or words in label_by_words:
+            problem = (
+                f"classes '{label_by_words[words]}' and '{label}' read the same"
+                if words
+                else f"class '{label}' has no words"
+            )
+            raise InputError(f"{problem}: an answer could not be assigned to a class; use labels='anonymous'")
+        label_by_words[words] = label
     return names
 
 
 def anonymous_names(way: int) -> list[str]:
-    """Names that tell nothing: `class A` to `class Z`, then `class AA` and so on.
+    """Return names without meaning: `class A` to `class Z`, then `class AA` and so on.
 
     Example:
         >>> anonymous_names(28)[25:]
@@ -45,10 +49,10 @@ def anonymous_names(way: int) -> list[str]:
 
 
 def named_class(answer: str, names: Sequence[str]) -> int:
-    """The class that an answer names, or NO_CLASS where it names none, or several.
+    """Find the class that an answer names, or NO_CLASS if it names none or several.
 
-    It may be the name alone, or a sentence or a last line with one of the names; `class A` may be just `A`. Case,
-    punctuation and what stands between <think> and </think> do not matter.
+    The answer may be the name alone, or a sentence or last line with one of the names; `class A` may be shortened to
+    `A`. Case, punctuation and text between <think> and </think> are ignored.
 
     Example:
         >>> named_class("I think it is a Barn Owl.", ["owl", "barn owl", "wren"])
@@ -56,29 +60,29 @@ def named_class(answer: str, names: Sequence[str]) -> int:
         >>> named_class("an owl or a wren", ["owl", "barn owl", "wren"])
         -1
     """
-    said = _THOUGHTS.sub(" ", answer)
-    lines = [line for line in said.splitlines() if _words(line)]
-    known = [_words(name) for name in names]
-    short = [name.removeprefix("class ") for name in known]
-    for text in [_words(said), *(_words(line) for line in lines[-1:])]:
-        for spelled in (known, short):
-            if spelled.count(text) == 1:
-                return spelled.index(text)
-        if len(mentioned := _mentioned(text, known)) == 1:
+    spoken = _THOUGHTS.sub(" ", answer)
+    lines = [line for line in spoken.splitlines() if _words(line)]
+    full_names = [_words(name) for name in names]
+    short_names = [name.removeprefix("class ") for name in full_names]
+    for text in [_words(spoken), *(_words(line) for line in lines[-1:])]:
+        for candidates in (full_names, short_names):
+            if candidates.count(text) == 1:
+                return candidates.index(text)
+        if len(mentioned := _mentioned(text, full_names)) == 1:
             return mentioned.pop()
     return NO_CLASS
 
 
 def _mentioned(text: str, names: Sequence[str]) -> set[int]:
-    """The names that occur in the text as whole words; what lies within a longer name does not count."""
-    found = set()
+    """Find the names that occur in the text as whole words, except inside a longer name."""
+    mentioned = set()
     for index in sorted(range(len(names)), key=lambda index: -len(names[index])):
-        text, times = re.subn(rf"(?<!\S){re.escape(names[index])}(?!\S)", "\0", text)
-        if times:
-            found.add(index)
-    return found
+        text, replacements = re.subn(rf"(?<!\S){re.escape(names[index])}(?!\S)", "\0", text)
+        if replacements:
+            mentioned.add(index)
+    return mentioned
 
 
 def _words(text: str) -> str:
-    """In lower case, with single spaces in place of punctuation."""
+    """Convert text to lower case, with single spaces in place of punctuation."""
     return " ".join(re.sub(r"[\W_]+", " ", text.casefold()).split())
