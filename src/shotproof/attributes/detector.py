@@ -1,4 +1,4 @@
-"""What a detector is, which ones there are, and how the words of several come together."""
+"""Detectors: their interface, their registry, and the union of the words of several detectors."""
 
 from __future__ import annotations
 
@@ -21,64 +21,66 @@ from shotproof.core.runtime.runtime import Runtime, resolve
 from shotproof.core.tables import conform
 
 Words = dict[str, list[str] | None]
-# Gives what a function says of each item's file, in the order of the catalog.
+# Applies a function to each item's file and yields its results in the order of the catalog.
 Reader = Callable[[Catalog, Callable[[Path], Any]], Iterable[Any]]
 
-SHOWN = 5  # unreadable images that a warning names
+MOST_LISTED = 5  # unreadable images that a warning names
 IMAGES_PER_CHUNK = 64
 logger = logging.getLogger("shotproof")
 
 
 class Detector(Component, ABC):
-    """Says which words hold of each item of a catalog (the papers' psi)."""
+    """Component that determines the words of each item of a catalog (the papers' psi)."""
 
     kind = "detector"
 
     def check(self, catalog: Catalog) -> None:
-        """Refuse what it could not do with these items, before anything is made; quick."""
+        """Check quickly, before any computation, that the detector can be used on this catalog."""
         self.require_extras()
 
     @abstractmethod
     def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
-        """The words of every item; None where nothing can be known, which is reported by name and never fatal."""
+        """Determine the words of every item. An item that nothing can be known about gets None and a warning."""
 
     def sources(self) -> dict[str, Source]:
-        """What the words were taken from besides the items: the files that its options name."""
+        """Return the sources of the words besides the items: the files that the options name."""
         return sources_of(self)
 
 
 class ImageDetector(Detector):
-    """Says which words hold of an image by looking at it alone, so that others may look at it while it is decoded."""
+    """Detector that looks at each image by itself, so that an encoder can share the decoded images with it."""
 
     @abstractmethod
     def words_of(self, path: Path) -> list[str]:
-        """Return the words of an image, which `open_image` reads; runs in worker processes.
+        """Return the words of an image, read with `open_image`. It runs in worker processes.
 
         Raises:
-            UnreadableItem: it cannot be read.
+            UnreadableItem: the image cannot be read.
         """
 
     def detect(self, catalog: Catalog, runtime: Runtime, reader: Reader | None = None) -> Words:
-        """Return the words of every image; None for one that cannot be read, with a warning."""
+        """Return the words of every image. An image that cannot be read gets None and a warning."""
         if not len(catalog):
             raise InputError("the catalog has no items")
         words: Words = {}
-        broken: list[str] = []
-        reason = ""
+        unreadable: list[str] = []
+        first_reason = ""
         if reader is None:
-            each: Iterable[Any] = runtime.map(self.look, catalog.paths, what=self.name, chunk=IMAGES_PER_CHUNK)
+            outputs: Iterable[Any] = runtime.map(self.look, catalog.paths, title=self.name, chunk=IMAGES_PER_CHUNK)
         else:
-            each = reader(catalog, self.look)
-        for item, seen in zip(catalog.items, each, strict=True):
-            if isinstance(seen, UnreadableItem):
-                broken.append(item)
-                reason = reason or str(seen)
-            words[item] = None if isinstance(seen, UnreadableItem) else seen
-        if len(broken) == len(catalog):
-            raise InputError(f"none of the {len(catalog)} images can be read, e.g. item '{broken[0]}': {reason}")
-        if broken:
-            named = ", ".join(broken[:SHOWN]) + (", ..." if len(broken) > SHOWN else "")
-            logger.warning("%d of %d images cannot be read, and get no words: %s", len(broken), len(catalog), named)
+            outputs = reader(catalog, self.look)
+        for item, output in zip(catalog.items, outputs, strict=True):
+            if isinstance(output, UnreadableItem):
+                unreadable.append(item)
+                first_reason = first_reason or str(output)
+            words[item] = None if isinstance(output, UnreadableItem) else output
+        if len(unreadable) == len(catalog):
+            raise InputError(
+                f"none of the {len(catalog)} images can be read, e.g. item '{unreadable[0]}': {first_reason}"
+            )
+        if unreadable:
+            listed = ", ".join(unreadable[:MOST_LISTED]) + (", ..." if len(unreadable) > MOST_LISTED else "")
+            logger.warning("%d of %d images cannot be read and get no words: %s", len(unreadable), len(catalog), listed)
         return words
 
     def look(self, path: Path) -> list[str] | UnreadableItem:
@@ -107,20 +109,22 @@ def detect(
     runtime: Runtime | None = None,
     reader: Reader | None = None,
 ) -> Attributes:
-    """Return the words of each item of the catalog by the chosen detectors together.
+    """Determine the words of each item of a catalog with one or more detectors.
 
     Args:
-        catalog: the items
-        chosen: spelled such as `captions(file='captions.csv')`, tables such as {"name": "captions", ...}, or detectors
-        runtime: how to compute
-        reader: reads the images for detectors that look at each alone; None reads them for the words only
+        catalog: items to describe
+        chosen: detectors, as spellings such as `captions(file='captions.csv')`, tables such as
+            {"name": "captions", ...}, or objects
+        runtime: runtime settings
+        reader: reads the images for detectors that look at each image by itself; by default they are read for the
+            words alone
 
     Returns:
-        Per item the union of their words; nothing is known of an item only where none of them knows anything of it.
+        The union of the detectors' words for each item. An item is unknown only if it is unknown to every detector.
 
     Raises:
         UnknownName: no detector has this name.
-        InputError: an option is wrong, or a file lacks items of the catalog.
+        InputError: an option is invalid, or a file lacks items of the catalog.
 
     Example:
         >>> import pyarrow as pa
@@ -131,38 +135,40 @@ def detect(
     """
     if not chosen:
         raise InputError(f"choose at least one detector: {', '.join(detectors.names())}")
-    made = [detectors.make(choice) for choice in chosen]
+    chosen_detectors = [detectors.make(choice) for choice in chosen]
     items = catalog.items
     union: dict[str, set[str] | None] = dict.fromkeys(items)
     with resolve(runtime) as current:
-        for detector in made:
+        for detector in chosen_detectors:
             if isinstance(detector, ImageDetector):
-                found = detector.detect(catalog, current, reader)
+                words_by_item = detector.detect(catalog, current, reader)
             else:
-                found = detector.detect(catalog, current)
-            if found.keys() != union.keys():
-                lacking = [item for item in items if item not in found]
-                example = f"lacks '{lacking[0]}'" if lacking else "has items that the catalog lacks"
+                words_by_item = detector.detect(catalog, current)
+            if words_by_item.keys() != union.keys():
+                missing = [item for item in items if item not in words_by_item]
+                problem = f"lacks '{missing[0]}'" if missing else "has items that the catalog lacks"
                 raise InputError(
-                    f"detector '{detector.name}' must answer for every item of the catalog, no more: it {example}"
+                    f"detector '{detector.name}' must return words for exactly the items of the catalog: "
+                    f"its result {problem}"
                 )
-            for item, words in found.items():
+            for item, words in words_by_item.items():
                 if words is not None:
                     union[item] = (union[item] or set()).union(words)
     sources = {"catalog": Source(catalog.digest, catalog.record.name)}
-    for detector in made:
+    for detector in chosen_detectors:
         sources |= detector.sources()
-    return Attributes.from_words(union, AttributesRecord(sources=sources, detectors=tuple(map(Maker.of, made))))
+    makers = tuple(map(Maker.of, chosen_detectors))
+    return Attributes.from_words(union, AttributesRecord(sources=sources, detectors=makers))
 
 
 Parts = tuple[str, ...]
 
 
-def items_named(names: Iterable[str], catalog: Catalog, what: str) -> list[str | None]:
-    """Return the item of each name, None where the catalog has none.
+def match_items(names: Iterable[str], catalog: Catalog, title: str) -> list[str | None]:
+    """Match each name to an item of the catalog; None if there is no such item.
 
-    A name is an identifier, or a path that agrees with the item's own as far as both go, so that `birds/a.jpg` and
-    `/data/birds/a.jpg` mean the same file. One that fits several items is an error.
+    A name is an item's identifier, or a path that ends like the item's path or the other way around, so that
+    `birds/a.jpg` and `/data/birds/a.jpg` mean the same file. A name that matches several items is an error.
     """
     items: list[str] = catalog.items
     identifiers = set(items)
@@ -177,43 +183,43 @@ def items_named(names: Iterable[str], catalog: Catalog, what: str) -> list[str |
         parts = _parts(name)
         candidates = by_file_name.get(parts[-1], []) if parts else []
         exact = [item for path, item in candidates if path == parts]
-        found = exact or [item for path, item in candidates if _agree(path, parts)]
-        if len(found) > 1:
+        matches = exact or [item for path, item in candidates if _end_alike(path, parts)]
+        if len(matches) > 1:
             raise InputError(
-                f"{what}: '{name}' may be any of {len(found)} items, e.g. '{found[0]}' and '{found[1]}': "
+                f"{title}: '{name}' may be any of {len(matches)} items, e.g. '{matches[0]}' and '{matches[1]}': "
                 "name items by their identifiers"
             )
-        return found[0] if found else None
+        return matches[0] if matches else None
 
     return [find(name) for name in names]
 
 
-def named_column(table: pa.Table, columns: Sequence[str], what: str) -> list[str]:
-    """Return the names of items, from the first of these columns that a table has; InputError where there are none."""
+def read_item_names(table: pa.Table, columns: Sequence[str], title: str) -> list[str]:
+    """Return the names of items from the first of these columns that the table has; raise InputError if it has none."""
     column = next((name for name in columns if name in table.column_names), None)
     if column is None:
-        listed = " or ".join(f"'{name}'" for name in columns)
-        found, near = ", ".join(table.column_names[:8]) or "none", did_you_mean(columns[0], table.column_names)
-        raise InputError(f"{what} names no items: expected a column {listed}, found {found}{near}")
-    names: list[str] = conform(table, {column: "string"}, what).column(column).to_pylist()
+        expected = " or ".join(f"'{name}'" for name in columns)
+        existing, hint = ", ".join(table.column_names[:8]) or "none", did_you_mean(columns[0], table.column_names)
+        raise InputError(f"{title} names no items: expected a column {expected}, found {existing}{hint}")
+    names: list[str] = conform(table, {column: "string"}, title).column(column).to_pylist()
     if not all(names):
-        raise InputError(f"{what}, column '{column}' has an empty value")
+        raise InputError(f"{title}, column '{column}' has an empty value")
     return names
 
 
-def require_all_items(found: Container[str], catalog: Catalog, what: str, hint: str) -> None:
-    """Refuse a file that has no row for some items of the catalog."""
-    lacking = [item for item in catalog.items if item not in found]
-    if lacking:
-        raise InputError(f"{what} has no row for {len(lacking)} of {len(catalog)} items, e.g. '{lacking[0]}'{hint}")
+def require_all_items(items: Container[str], catalog: Catalog, title: str, hint: str) -> None:
+    """Raise InputError if a file has no row for some items of the catalog."""
+    missing = [item for item in catalog.items if item not in items]
+    if missing:
+        raise InputError(f"{title} has no row for {len(missing)} of {len(catalog)} items, e.g. '{missing[0]}'{hint}")
 
 
 def _parts(path: str) -> Parts:
-    """Return the folders and the name of a path, without what leads up or to the root."""
+    """Return the folders and the file name of a path, without the root and `..`."""
     pure = PurePath(path)
     return tuple(part for part in pure.parts if part not in ("..", pure.anchor))
 
 
-def _agree(one: Parts, other: Parts) -> bool:
-    shared = min(len(one), len(other))
-    return one[-shared:] == other[-shared:]
+def _end_alike(path: Parts, other: Parts) -> bool:
+    shared = min(len(path), len(other))
+    return path[-shared:] == other[-shared:]

@@ -1,4 +1,4 @@
-"""What a detector found, in figures: FewSTAB's Table 2, and the accuracy of one detector against another (Eq. 9)."""
+"""Statistics of attributes: FewSTAB's Table 2, and the accuracy of one detector against another (Eq. 9)."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from shotproof.core.errors import InputError, InsufficientData
 
 @dataclass(frozen=True)
 class AttributeStatistics:
-    """The words of the items of a catalog, or of one split of it.
+    """Statistics of the words of a catalog's items, or of one split of it.
 
-    `distinct` and `per_class` are the two figures of Table 2: how many words hold of any item, and how many hold of any
-    item of a class, in the mean over classes. `per_item` is the mean over the items of which something is known;
-    of `unknown` nothing is. `words` has one row per word, the most frequent first: `attribute`, the number of `items`
-    and of `classes` that hold it, and its `share` of the items.
+    `distinct` and `per_class` are the two figures of Table 2: the number of words that any item has, and the number
+    that any item of a class has, averaged over classes. `per_item` is the mean number of words over the items that
+    something is known about; nothing is known about `unknown` items. `words` has one row per word, the most frequent
+    first: `attribute`, the number of `items` and of `classes` that have it, and the `share` of items.
     """
 
     items: int
@@ -35,35 +35,35 @@ class AttributeStatistics:
 
 
 def attribute_statistics(attributes: Attributes, catalog: Catalog, split: str | None = None) -> AttributeStatistics:
-    """Return the statistics of Table 2 for the items of one split, or, without one, of the whole catalog."""
+    """Compute the statistics of Table 2 over the items of one split, or of the whole catalog if none is given."""
     if split is not None:
         catalog = catalog.in_split(split)
     if not len(catalog):
         raise InputError("the catalog has no items")
-    held = attributes.of(catalog)
+    item_words = attributes.of(catalog)
     labels = pc.fill_null(catalog.table.column("label"), "").combine_chunks().dictionary_encode()
-    label_of_item = labels.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    label_of_pair = np.repeat(label_of_item, np.diff(held.matrix.indptr))
-    n_words, n_labels = len(held.words), len(labels.dictionary)
-    word_of_pair = held.matrix.indices
-    in_class = np.unique(label_of_pair * max(n_words, 1) + word_of_pair)  # a class and a word it holds, as one number
-    items = np.bincount(word_of_pair, minlength=n_words)
-    classes = np.bincount(in_class % max(n_words, 1), minlength=n_words)
-    order = np.lexsort([np.arange(n_words), -items])
-    known = int(held.known.sum())
+    item_labels = labels.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    pair_labels = np.repeat(item_labels, np.diff(item_words.matrix.indptr))
+    n_words, n_labels = len(item_words.words), len(labels.dictionary)
+    pair_words = item_words.matrix.indices
+    class_words = np.unique(pair_labels * max(n_words, 1) + pair_words)  # a class and one of its words, as one number
+    items_per_word = np.bincount(pair_words, minlength=n_words)
+    classes_per_word = np.bincount(class_words % max(n_words, 1), minlength=n_words)
+    order = np.lexsort([np.arange(n_words), -items_per_word])
+    known_items = int(item_words.known.sum())
     return AttributeStatistics(
         items=len(catalog),
-        unknown=len(catalog) - known,
+        unknown=len(catalog) - known_items,
         classes=n_labels,
         distinct=n_words,
-        per_class=len(in_class) / n_labels,
-        per_item=len(word_of_pair) / max(known, 1),
+        per_class=len(class_words) / n_labels,
+        per_item=len(pair_words) / max(known_items, 1),
         words=pa.table(
             {
-                "attribute": pa.array([held.words[code] for code in order], pa.string()),
-                "items": items[order],
-                "classes": classes[order],
-                "share": items[order] / len(catalog),
+                "attribute": pa.array([item_words.words[code] for code in order], pa.string()),
+                "items": items_per_word[order],
+                "classes": classes_per_word[order],
+                "share": items_per_word[order] / len(catalog),
             }
         ),
     )
@@ -71,7 +71,7 @@ def attribute_statistics(attributes: Attributes, catalog: Catalog, split: str | 
 
 @dataclass(frozen=True)
 class DetectionAccuracy:
-    """FewSTAB's Eq. 9, in percent, and what it was averaged over: `items`; `undefined` and `unpaired` were left out."""
+    """FewSTAB's Eq. 9, in percent, averaged over `items`; `undefined` and `unpaired` items are left out."""
 
     accuracy: float
     items: int
@@ -82,22 +82,22 @@ class DetectionAccuracy:
 def detection_accuracy(
     query: Attributes, reference: Attributes, items: Iterable[str] | None = None
 ) -> DetectionAccuracy:
-    """Return the mean share of the reference's words of an item that the query finds too (FewSTAB, Eq. 9), in percent.
+    """Compute the mean share of an item's reference words that the query also has (FewSTAB, Eq. 9), in percent.
 
-    The equation divides by the number of the reference's words, so that an item to which the reference gives none has
-    no accuracy: it is left out and counted as `undefined`. An item that one of the two lacks, or of which it knows
-    nothing, is left out and counted as `unpaired`.
+    The equation divides by the number of reference words, so it is undefined for an item without any: such an item is
+    left out and counted as `undefined`. An item that one side lacks, or knows nothing about, is left out and counted
+    as `unpaired`.
 
     Args:
-        query: the attributes to be judged
-        reference: those that are taken for true
-        items: of which items, e.g. those of the test split; None is all
+        query: attributes to assess
+        reference: attributes that are assumed to be true
+        items: items to average over, e.g. those of the test split; None means all
 
     Returns:
         The accuracy, and the numbers of items.
 
     Raises:
-        InsufficientData: no item has a word of the reference and is known to both.
+        InsufficientData: no item is known to both sides and has a reference word.
 
     Example:
         >>> query = Attributes.from_words({"a": ["tree"], "b": ["sky", "sea"]})
@@ -105,20 +105,20 @@ def detection_accuracy(
         >>> detection_accuracy(query, reference).accuracy
         75.0
     """
-    found, expected = query.to_words(), reference.to_words()
+    query_words, reference_words = query.to_words(), reference.to_words()
     shares = []
     undefined = unpaired = 0
-    for item in {**expected, **found} if items is None else items:
-        ours, theirs = found.get(item), expected.get(item)
-        if ours is None or theirs is None:
+    for item in {**reference_words, **query_words} if items is None else items:
+        detected, expected = query_words.get(item), reference_words.get(item)
+        if detected is None or expected is None:
             unpaired += 1
-        elif not theirs:
+        elif not expected:
             undefined += 1
         else:
-            wanted = set(theirs)
-            shares.append(100 * len(wanted.intersection(ours)) / len(wanted))
+            distinct = set(expected)
+            shares.append(100 * len(distinct.intersection(detected)) / len(distinct))
     if not shares:
         raise InsufficientData(
-            f"no item to compare: {unpaired} are known to one side only, {undefined} have no words in the reference"
+            f"no item to compare: {unpaired} are not known to both sides, {undefined} have no words in the reference"
         )
     return DetectionAccuracy(math.fsum(shares) / len(shares), len(shares), undefined, unpaired)

@@ -163,8 +163,8 @@ def test_broken_images_are_named_and_unknown_and_not_fatal(tmp_path: Path, caplo
     with caplog.at_level(logging.WARNING, logger="shotproof"):
         found = detect(catalog, "photometric").to_words()
     assert [item for item, held in found.items() if held is None] == ["cut.png", "missing.png", "text.jpg"]
-    told = "3 of 4 images cannot be read, and get no words: cut.png, missing.png, text.jpg"
-    assert caplog.messages == [told]
+    (warning,) = caplog.messages
+    assert "3 of 4 images" in warning and "cut.png, missing.png, text.jpg" in warning
 
 
 def test_a_catalog_without_a_readable_image_is_an_error(tmp_path: Path) -> None:

@@ -284,7 +284,7 @@ def test_weights_that_are_missing_are_not_made_up_in_silence(
     gone = min(name for name in weights if "patch_embed" in name)
     save_file({k: v for k, v in weights.items() if k != gone}, folder / "model.safetensors", {"format": "pt"})
     words_by(folder, catalog)
-    assert any("1 of its weights are not in its files and are random" in message for message in caplog.messages)
+    assert any("1 of its weights" in message and "random" in message for message in caplog.messages)
 
 
 @pytest.mark.parametrize("broken", ["config.json", "model.safetensors", "preprocessor_config.json", "tokenizer.json"])

@@ -1,4 +1,4 @@
-"""Detectors of the words of captions, and captioning: each content once, kept in the cache as it comes."""
+"""Base class of detectors that take words from captions, and captioning, which caches each image's caption at once."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ logger = logging.getLogger("shotproof")
 CAPTIONS_PER_SEGMENT = 256
 
 Keep = Callable[[int, str | Exception], None]
-"""Takes the place of a file, and its caption or why it has none; in any order, as they come."""
+"""Takes the index of a file and its caption, or the error if it has none; called in any order."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CaptionDetector(Detector):
-    """Takes the nouns and adjectives of an item's captions for its words."""
+    """Detector whose words are the nouns and adjectives of captions."""
 
     tagger: str = option("hanta", TAGGER_HELP, choices=TAGGERS)
     words: Form = option("single", FORM_HELP)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "tagger", available_tagger(self.tagger))  # the record says which it was
+        object.__setattr__(self, "tagger", available_tagger(self.tagger))  # the record names the tagger itself
 
     def extras(self) -> Mapping[str, str]:
-        """Return the tagger."""
+        """Return the package that the tagger needs."""
         return TAGGER_EXTRAS[self.tagger]
 
     def words_of(self, captions: Mapping[str, Iterable[str] | None]) -> Words:
@@ -56,40 +56,46 @@ class CaptionDetector(Detector):
     def caption(
         self,
         catalog: Catalog,
-        made_by: Mapping[str, Any],
+        settings: Mapping[str, Any],
         caption: Callable[[Sequence[Path], Keep], None],
         runtime: Runtime,
     ) -> Words:
-        """Return the words of a caption of each item; None where there is no caption, which is reported by name.
+        """Generate a caption for each item and return its words. An item without a caption gets None and a warning.
 
         Args:
             catalog: items with images
-            made_by: all that a caption depends on besides the image
-            caption: captions the images that the cache has no caption of, and keeps each caption as it comes
-            runtime: whose cache keeps captions, by the content of the image, so that an interrupted run goes on
+            settings: everything that a caption depends on besides the image
+            caption: function that captions the images that are not in the cache, and calls its second argument with
+                each caption as soon as it has it
+            runtime: runtime settings. Its cache stores captions by the content of the image, so that an interrupted
+                run can be resumed
         """
-        make_tagger(self.tagger, self.words)  # what is not installed is told before anything is captioned
+        make_tagger(self.tagger, self.words)  # fails here, before any captioning, if it is not installed
         items = catalog.items
         digests = file_digests(catalog.paths, runtime, on_error="skip").to_pylist()
-        fingerprint = hashlib.sha256(json.dumps(made_by, sort_keys=True).encode()).hexdigest()[:32]
+        fingerprint = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:32]
         store = Store(runtime.cache and runtime.cache / "captions" / fingerprint)
         captions: dict[str, str] = store.known(digests)
-        rows_of: dict[str, list[int]] = {}
+        rows_by_content: dict[str, list[int]] = {}
         for row, digest in enumerate(digests):
             if digest not in captions:
-                rows_of.setdefault(digest or f"unreadable {row}", []).append(row)
-        contents = list(rows_of)
+                rows_by_content.setdefault(digest or f"unreadable {row}", []).append(row)
+        contents = list(rows_by_content)
 
-        def keep(place: int, found: str | Exception) -> None:
-            if isinstance(found, str):
-                captions[contents[place]] = found
-                writer.add_value(contents[place], found)
+        def keep(index: int, result: str | Exception) -> None:
+            if isinstance(result, str):
+                captions[contents[index]] = result
+                writer.add_value(contents[index], result)
                 return
-            for row in rows_of[contents[place]]:
-                logger.warning("item '%s' is skipped: %s", items[row], found)
+            for row in rows_by_content[contents[index]]:
+                logger.warning("item '%s' is skipped: %s", items[row], result)
 
         with Writer(store, CAPTIONS_PER_SEGMENT) as writer:
             if contents:
-                caption([catalog.paths[rows_of[content][0]] for content in contents], keep)
-        found = zip(items, digests, strict=True)
-        return self.words_of({item: [captions[digest]] if digest in captions else None for item, digest in found})
+                caption([catalog.paths[rows_by_content[content][0]] for content in contents], keep)
+        return self.words_of(
+            {
+                item: [captions[digest]] if digest in captions else None
+                for item, digest in zip(items, digests, strict=True)
+            }
+        )

@@ -47,7 +47,7 @@ def chroma(a: Floats, b: Floats) -> Floats:
 
 
 def color_terms(lightness: Floats, a: Floats, b: Floats) -> npt.NDArray[np.int64]:
-    """Return the index in TERMS of each pixel's color: the first rule that holds; hues are in degrees."""
+    """Return the index in TERMS of each pixel's color, by the first rule that holds; hues are in degrees."""
     strength = chroma(a, b)
     hue = _Hue(a, b)
     rules = [

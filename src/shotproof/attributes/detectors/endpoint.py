@@ -26,39 +26,39 @@ MAX_TOKENS = 100
 class EndpointDetector(ServerOptions, CaptionDetector):
     """Captions by a server such as vLLM, Ollama or LM Studio, one request per image, then their nouns and adjectives.
 
-    A request that fails is made again: after `backoff` seconds, then twice as many each time, or as many as the server
-    asks for. Neither the server nor the key is recorded. Captions are kept in the cache as they come, and none is asked
-    for twice.
+    A failed request is retried: after `backoff` seconds, then twice as many each time, or after as many as the server
+    asks for. Neither the server nor the key is recorded. Captions are cached as they arrive, and none is requested
+    twice.
     """
 
     about = "captions by a server that speaks the OpenAI chat protocol, then their words"
     example = "endpoint(model='llava', url='http://localhost:8000/v1')"
 
-    prompt: str = option(PROMPT, "what the model is asked for")
+    prompt: str = option(PROMPT, "instruction to the model")
 
     def extras(self) -> Mapping[str, str]:
-        """Return the tagger, and what makes the captions."""
+        """Return the packages that the tagger and the requests need."""
         return {"httpx": "endpoint", **super().extras()}
 
     def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
-        """Return the words of every item; one that gets no caption is reported by name and has None."""
-        made_by = {"model": self.model, "prompt": self.prompt, "max_tokens": MAX_TOKENS, "max_side": MAX_SIDE}
-        return self.caption(catalog, made_by, partial(self._caption_all, self.server(), runtime), runtime)
+        """Return the words of every item. An item that gets no caption has None and a warning."""
+        settings = {"model": self.model, "prompt": self.prompt, "max_tokens": MAX_TOKENS, "max_side": MAX_SIDE}
+        return self.caption(catalog, settings, partial(self._caption_all, self.server(), runtime), runtime)
 
     def _caption_all(self, server: ChatServer, runtime: Runtime, paths: Sequence[Path], keep: Keep) -> None:
         with runtime.progress_bar("captioning", len(paths)) as advance:
 
-            async def caption(numbered: tuple[int, Path]) -> None:
-                place, path = numbered
+            async def caption(numbered_path: tuple[int, Path]) -> None:
+                index, path = numbered_path
                 try:
                     image = await asyncio.to_thread(image_data_url, path, MAX_SIDE)
                     content: Content = [
                         {"type": "text", "text": self.prompt},
                         {"type": "image_url", "image_url": {"url": image}},
                     ]
-                    keep(place, " ".join((await server.ask(content, MAX_TOKENS)).split()))
+                    keep(index, " ".join((await server.ask(content, MAX_TOKENS)).split()))
                 except (UnreadableItem, FailedRequest) as error:
-                    keep(place, error)
+                    keep(index, error)
                 advance(1)
 
             server.ask_all(enumerate(paths), caption, self.concurrency)

@@ -1,14 +1,15 @@
-"""Words from annotations: a table that somebody made, or the catalog's own columns.
+"""The detector `table`: words from a table of annotations, or from the catalog's own columns.
 
-The columns decide how a table is read. Items are named in `item`, `path` or `file`; beside that there is
+The columns decide how a table is read. Items are named in `item`, `path` or `file`; the other columns depend on the
+form:
 
 | form | columns |
 |---|---|
 | long | `attribute`: one row per item and word; an empty word says only that the item is known |
-| list | `attributes`: a list of words, or words with `;` between them; null where nothing is known |
-| wide | any others: one column per word, with true or 1 where it holds, false or 0 where it does not |
+| list | `attributes`: a list of words, or words separated by `;`; null if nothing is known about the item |
+| wide | any others: one column per word, true or 1 if the item has it, otherwise false or 0 |
 
-In a wide table the columns of a catalog (`label`, `split`, `context`, `source`) are passed over.
+In a wide table the columns of a catalog (`label`, `split`, `context`, `source`) are ignored.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from shotproof.attributes.detector import Detector, Words, items_named, named_column, require_all_items
+from shotproof.attributes.detector import Detector, Words, match_items, read_item_names, require_all_items
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layouts.csv_file import read_csv_or_parquet
 from shotproof.core.errors import InputError
@@ -31,116 +32,118 @@ from shotproof.core.runtime.runtime import Runtime, current_runtime
 from shotproof.core.tables import conform
 
 NAMES = ("item", "path", "file")
-PASSED_OVER = (*NAMES, "label", "split", "context", "source")
-TEXT = (*PASSED_OVER, "attribute", "attributes")
+IGNORED = (*NAMES, "label", "split", "context", "source")
+TEXT = (*IGNORED, "attribute", "attributes")
 SEPARATOR = ";"
 
-Held = list[str] | None
+RowWords = list[str] | None
 
 
 @dataclass(frozen=True)
 class TableDetector(Detector):
     """Words from the annotations in a CSV or Parquet file, or, without a file, from the catalog's bool columns.
 
-    The annotations may cover more items than the catalog has, but not fewer.
+    The file may have more items than the catalog, but not fewer.
     """
 
     about = "annotations in a CSV or Parquet file, or the catalog's own true/false columns"
 
     example = "table(file='annotations.csv')"
 
-    file: Path | None = option(None, "the annotations; None: the catalog's own true/false columns", path=True)
+    file: Path | None = option(None, "file of annotations; None: the catalog's own true/false columns", path=True)
 
     def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
         """Return the words of every item."""
-        words = _of_catalog(catalog) if self.file is None else _of_file(self.file, catalog)
+        words = _read_catalog(catalog) if self.file is None else _read_file(self.file, catalog)
         if not any(words.values()):
             raise InputError(f"{self.file or 'the catalog'} gives no item a word: there is no attribute to test")
         return words
 
     def check(self, catalog: Catalog) -> None:
-        """Read the words: it takes no longer than to check them."""
+        """Check the annotations by reading them, which is quick."""
         super().check(catalog)
         self.detect(catalog, current_runtime())
 
 
-def _of_catalog(catalog: Catalog) -> Words:
+def _read_catalog(catalog: Catalog) -> Words:
     columns = [field.name for field in catalog.table.schema if pa.types.is_boolean(field.type)]
     if not columns:
-        raise InputError("the catalog has no true/false columns to take as attributes: give a file of annotations")
-    return dict(zip(catalog.items, _wide(catalog.table, columns, "catalog"), strict=True))
+        raise InputError("the catalog has no true/false columns to use as attributes: give a file of annotations")
+    return dict(zip(catalog.items, _read_wide(catalog.table, columns, "catalog"), strict=True))
 
 
-def _of_file(file: Path, catalog: Catalog) -> Words:
-    what = f"annotations file {file}"
-    table = read_csv_or_parquet(file, what, is_text=lambda name: name in TEXT)
-    names = named_column(table, NAMES, what)
-    rows = zip(items_named(names, catalog, what), _rows(table, what), strict=True)
-    found: Words = {}
-    repeated: Counter[str] = Counter()
+def _read_file(file: Path, catalog: Catalog) -> Words:
+    title = f"annotations file {file}"
+    table = read_csv_or_parquet(file, title, is_text=lambda name: name in TEXT)
+    names = read_item_names(table, NAMES, title)
+    rows = zip(match_items(names, catalog, title), _read_rows(table, title), strict=True)
+    words_by_item: Words = {}
+    row_counts: Counter[str] = Counter()
     for item, words in rows:
         if item is None:
             continue
-        repeated[item] += 1
-        found[item] = words if item not in found else [*(found[item] or []), *(words or [])]
-    if not found:
-        raise InputError(f"{what} and the catalog have no item in common: '{names[0]}' and '{catalog.items[0]}', say")
-    twice = next((item for item, rows_of_it in repeated.items() if rows_of_it > 1), None)
-    if twice is not None and "attribute" not in table.column_names:
-        raise InputError(f"{what}: item '{twice}' has {repeated[twice]} rows")
-    hint = "; a row with an empty attribute says that none holds" if "attribute" in table.column_names else ""
-    require_all_items(found, catalog, what, hint)
-    return found
+        row_counts[item] += 1
+        words_by_item[item] = words if item not in words_by_item else [*(words_by_item[item] or []), *(words or [])]
+    if not words_by_item:
+        raise InputError(
+            f"{title} and the catalog have no item in common: '{names[0]}' and '{catalog.items[0]}', for example"
+        )
+    repeated = next((item for item, row_count in row_counts.items() if row_count > 1), None)
+    if repeated is not None and "attribute" not in table.column_names:
+        raise InputError(f"{title}: expected one row per item, but item '{repeated}' has {row_counts[repeated]} rows")
+    hint = "; for an item without words, add a row with an empty attribute" if "attribute" in table.column_names else ""
+    require_all_items(words_by_item, catalog, title, hint)
+    return words_by_item
 
 
-def _rows(table: pa.Table, what: str) -> list[Held]:
+def _read_rows(table: pa.Table, title: str) -> list[RowWords]:
     """Return the words of each row."""
     forms = [name for name in ("attribute", "attributes") if name in table.column_names]
     if len(forms) == 2:
-        raise InputError(f"{what} has both a column 'attribute' and 'attributes': keep one of them")
+        raise InputError(f"{title} has both a column 'attribute' and a column 'attributes': keep one of them")
     if forms == ["attribute"]:
-        words = conform(table, {"attribute": "string"}, what).column("attribute").to_pylist()
-        return [_cleaned([word]) for word in words]
+        words = conform(table, {"attribute": "string"}, title).column("attribute").to_pylist()
+        return [_clean([word]) for word in words]
     if forms == ["attributes"]:
-        return _lists(table, what)
-    columns = [name for name in table.column_names if name not in PASSED_OVER]
+        return _read_lists(table, title)
+    columns = [name for name in table.column_names if name not in IGNORED]
     if not columns:
         raise InputError(
-            f"{what} has no attributes: expected a column 'attribute' (long), 'attributes' (a list), "
+            f"{title} has no attributes: expected a column 'attribute' (long), 'attributes' (a list), "
             f"or a column of 0 and 1 for each (wide), found {', '.join(table.column_names[:8])}"
         )
-    return _wide(table, columns, what)
+    return _read_wide(table, columns, title)
 
 
-def _lists(table: pa.Table, what: str) -> list[Held]:
+def _read_lists(table: pa.Table, title: str) -> list[RowWords]:
     kind = table.schema.field("attributes").type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         cells = table.column("attributes").to_pylist()
-        return [None if cell is None else _cleaned(cell.split(SEPARATOR)) for cell in cells]
-    lists = conform(table, {"attributes": "strings"}, what).column("attributes").to_pylist()
-    return [None if words is None else _cleaned(words) for words in lists]
+        return [None if cell is None else _clean(cell.split(SEPARATOR)) for cell in cells]
+    lists = conform(table, {"attributes": "strings"}, title).column("attributes").to_pylist()
+    return [None if words is None else _clean(words) for words in lists]
 
 
-def _wide(table: pa.Table, columns: Sequence[str], what: str) -> list[Held]:
-    held = np.column_stack([_flags(table.column(name), f"{what}, column '{name}'") for name in columns])
-    word = np.nonzero(held)[1]
-    ends = np.cumsum(held.sum(axis=1))[:-1]
-    return [[columns[code] for code in codes] for codes in np.split(word, ends)]
+def _read_wide(table: pa.Table, columns: Sequence[str], title: str) -> list[RowWords]:
+    matrix = np.column_stack([_read_flags(table.column(name), f"{title}, column '{name}'") for name in columns])
+    all_codes = np.nonzero(matrix)[1]
+    ends = np.cumsum(matrix.sum(axis=1))[:-1]
+    return [[columns[code] for code in codes] for codes in np.split(all_codes, ends)]
 
 
-def _flags(column: pa.ChunkedArray, what: str) -> npt.NDArray[np.bool_]:
-    """Return a column of true and false, or of 1 and 0, as bool [n]."""
+def _read_flags(column: pa.ChunkedArray, title: str) -> npt.NDArray[np.bool_]:
+    """Convert a column of true and false, or of 1 and 0, to bool [n]."""
     expected = "expected true and false, or 1 and 0 (for words in text, a column 'attribute' or 'attributes')"
     if column.null_count:
-        raise InputError(f"{what}: {column.null_count} of {len(column)} cells are empty; {expected}")
+        raise InputError(f"{title}: {column.null_count} of {len(column)} cells are empty; {expected}")
     if not (pa.types.is_boolean(column.type) or pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
-        raise InputError(f"{what}: found {column.type}, e.g. '{column[0]}'; {expected}")
+        raise InputError(f"{title}: found {column.type}, e.g. '{column[0]}'; {expected}")
     values: npt.NDArray[np.float64] = column.to_numpy().astype(np.float64)
-    wrong = values[(values != 0) & (values != 1)]
-    if len(wrong):
-        raise InputError(f"{what}: found {wrong[0]:g}; {expected}")
+    invalid = values[(values != 0) & (values != 1)]
+    if len(invalid):
+        raise InputError(f"{title}: found {invalid[0]:g}; {expected}")
     return values.astype(bool)
 
 
-def _cleaned(words: Sequence[str | None]) -> list[str]:
+def _clean(words: Sequence[str | None]) -> list[str]:
     return [word.strip() for word in words if word and word.strip()]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from shotproof.attributes.detector import Words
 from shotproof.attributes.detectors.captioning import CaptionDetector, Keep
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.clients.hugging_face import load_part, not_here, quiet, require_model
+from shotproof.core.clients.hugging_face import load_part, missing_model_error, quiet, require_model
 from shotproof.core.errors import InputError, MissingExtra, UnreadableItem, first_line
 from shotproof.core.options import option
 from shotproof.core.records import Source
@@ -40,29 +40,30 @@ MODEL_FILES = ("*.json", "*.txt", "*.model", "*.safetensors", "*.bin")
 class VlmDetector(CaptionDetector):
     """Captions by an image-to-text model, in batches, then the captions' nouns and adjectives.
 
-    The model is looked up in the local cache and downloaded only with `hub`. It generates by beams, without sampling;
-    the defaults are ViT-GPT2's own. Captions are kept in the cache as they come, and none is made twice.
+    The model is looked up in the local cache and downloaded only with `hub`. It generates by beam search, without
+    sampling; the defaults are those of ViT-GPT2. Captions are cached as they are generated, and no image is captioned
+    twice.
     """
 
     about = "captions by a Hugging Face image-to-text model (ViT-GPT2, BLIP), then their words"
     example = "vlm:nlpconnect/vit-gpt2-image-captioning(hub=True)"
 
-    model: str = option(help="a folder, or a name on the Hugging Face hub", argument=True)
-    num_beams: int = option(4, "beams of the search for a caption", least=1)
-    max_new_tokens: int = option(16, "the longest caption, in tokens", least=1)
+    model: str = option(help="model folder, or name of a model on the Hugging Face hub", argument=True)
+    num_beams: int = option(4, "number of beams in the search for a caption", least=1)
+    max_new_tokens: int = option(16, "maximum length of a caption, in tokens", least=1)
     hub: bool = option(False, "whether the model may be downloaded", recorded=False, downloads=True)
 
     def extras(self) -> Mapping[str, str]:
-        """Return the tagger, and what makes the captions."""
+        """Return the packages that the tagger and the model need."""
         return {"transformers": "vlm", **super().extras()}
 
     def check(self, catalog: Catalog) -> None:
-        """Refuse a model that would have to be downloaded without leave."""
+        """Check that the model is available, or may be downloaded."""
         super().check(catalog)
         require_model(self.model, hub=self.hub)
 
     def detect(self, catalog: Catalog, runtime: Runtime) -> Words:
-        """Return the words of every item; an image that cannot be read is reported by name and has None."""
+        """Return the words of every item. An image that cannot be read gets None and a warning."""
         device = choose_device(runtime.device)
         size = runtime.batch_size or BATCH_SIZE
 
@@ -70,51 +71,51 @@ class VlmDetector(CaptionDetector):
             batch: dict[int, Pixels] = {}
 
             def flush() -> None:
-                for place, text in zip(batch, self._captions(list(batch.values()), device), strict=True):
-                    keep(place, text)
+                for index, text in zip(batch, self._generate(list(batch.values()), device), strict=True):
+                    keep(index, text)
                 batch.clear()
 
-            for place, found in enumerate(runtime.map(self._pixels, paths, what="captioning", chunk=size)):
-                if isinstance(found, UnreadableItem):
-                    keep(place, found)
+            for index, pixels in enumerate(runtime.map(self._prepare, paths, title="captioning", chunk=size)):
+                if isinstance(pixels, UnreadableItem):
+                    keep(index, pixels)
                 else:
-                    batch[place] = found
+                    batch[index] = pixels
                 if len(batch) == size:
                     flush()
             if batch:
                 flush()
 
-        made_by = {**self._identity, "num_beams": self.num_beams, "max_new_tokens": self.max_new_tokens}
-        return self.caption(catalog, made_by, caption, runtime)
+        settings = {**self._identity, "num_beams": self.num_beams, "max_new_tokens": self.max_new_tokens}
+        return self.caption(catalog, settings, caption, runtime)
 
     def sources(self) -> dict[str, Source]:
-        """Return the model, by the digest of its files or its revision on the hub."""
+        """Return the model, identified by the digest of its files or its revision on the hub."""
         return {self.name: Source(self._identity.get("digest") or self._identity["revision"], self._identity["model"])}
 
-    def _pixels(self, path: Path) -> Pixels | UnreadableItem:
-        """Return an image as the network wants it, [3, height, width]."""
+    def _prepare(self, path: Path) -> Pixels | UnreadableItem:
+        """Read an image and preprocess it for the network, [3, height, width]."""
         try:
             image = open_image(path)
         except UnreadableItem as error:
             return error
-        # Said and not guessed: an image three pixels high would pass for one with its channels first.
+        # Stated because the processor would guess: an image three pixels high looks like one with its channels first.
         prepared = self._processor(images=image, input_data_format="channels_last", return_tensors="np")
         return np.asarray(prepared["pixel_values"][0], dtype=np.float32)
 
-    def _captions(self, pixels: list[Pixels], device: torch.device) -> list[str]:
-        """n x [3, height, width] to n captions."""
+    def _generate(self, images: list[Pixels], device: torch.device) -> list[str]:
+        """Generate a caption for each image [3, height, width]."""
         import torch
 
-        if len({image.shape for image in pixels}) > 1:
-            raise InputError(f"model {self.model}: it wants images of different shapes, which cannot be one batch")
-        batch = torch.from_numpy(np.stack(pixels)).to(device)
+        if len({image.shape for image in images}) > 1:
+            raise InputError(f"model {self.model} expects images of different shapes, which cannot be one batch")
+        batch = torch.from_numpy(np.stack(images)).to(device)
         options = {"num_beams": self.num_beams, "max_new_tokens": self.max_new_tokens}
         with quiet(), torch.inference_mode():
             try:
                 tokens = self._network.to(device).generate(pixel_values=batch, do_sample=False, **options)
             except torch.OutOfMemoryError as error:
                 raise InputError(
-                    f"detector 'vlm': {len(pixels)} images at once are too many for the memory of {device}: "
+                    f"detector 'vlm': a batch of {len(images)} images does not fit into the memory of {device}: "
                     "choose a smaller batch_size"
                 ) from error
         texts = self._tokenizer.batch_decode(tokens, skip_special_tokens=True)
@@ -142,7 +143,7 @@ class VlmDetector(CaptionDetector):
         network, report = self._load("AutoModelForImageTextToText", dtype=torch.float32, output_loading_info=True)
         if report["missing_keys"]:
             logger.warning(
-                "model %s: %d of its weights are not in its files and are random, e.g. %s",
+                "model %s: %d of its weights are missing from its files and are random, e.g. %s",
                 self.model,
                 len(report["missing_keys"]),
                 min(report["missing_keys"]),
@@ -156,7 +157,7 @@ class VlmDetector(CaptionDetector):
 
 
 def _revision(model: str, hub: bool) -> str:
-    """Return the commit of a model of the hub, as it is in the local cache, or there now if `hub` allows to ask."""
+    """Return the commit of a model: that in the local cache, or the latest on the hub if `hub` allows downloads."""
     try:
         from huggingface_hub import hf_hub_download
     except ImportError as error:
@@ -165,12 +166,12 @@ def _revision(model: str, hub: bool) -> str:
         return Path(hf_hub_download(model, "config.json", local_files_only=not hub)).parent.name
     except (OSError, ValueError) as error:
         if hub:
-            raise InputError(f"model '{model}' cannot be fetched from the hub: {first_line(error)}") from error
-        raise not_here(model) from error
+            raise InputError(f"model '{model}' cannot be downloaded from the hub: {first_line(error)}") from error
+        raise missing_model_error(model) from error
 
 
 def _folder_digest(folder: Path) -> str:
-    """Return a digest of the files that make up a model."""
+    """Compute a digest of the files that make up a model."""
     hasher = hashlib.sha256()
     for path in sorted(path for pattern in MODEL_FILES for path in folder.glob(pattern)):
         hasher.update(f"{path.name}:{file_sha256(path)[:32]};".encode())

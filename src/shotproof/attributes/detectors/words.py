@@ -1,7 +1,7 @@
-"""From a caption to its words: the nouns and adjectives, as `water:noun` and `green:adj` (the papers' Omega).
+"""Words of a caption: its nouns and adjectives, as `water:noun` and `green:adj` (the papers' Omega).
 
-As noun chunks, compounds are kept (`tree branch:noun`), as in FewSTAB's published code: the parts of a compound are no
-words by themselves, and adjectives count only inside a noun chunk (not in `the bird is small`).
+With noun chunks, compounds are kept (`tree branch:noun`), as in FewSTAB's published code: the parts of a compound do
+not count as words, and adjectives count only inside a noun chunk (not in `the bird is small`).
 """
 
 from __future__ import annotations
@@ -18,30 +18,33 @@ from typing import Any, Literal
 from shotproof.core.errors import InputError, MissingExtra, UnknownName
 
 Tagger = Callable[[str], list[str]]
-"""A caption to its words, sorted and unique."""
+"""Turns a caption into its words, sorted and without duplicates."""
 
 Form = Literal["single", "chunks"]
-FORM_HELP = "nouns and adjectives one by one (single), or compounds kept and adjectives of noun chunks alone (chunks)"
+FORM_HELP = "single nouns and adjectives, or noun chunks: compounds, and adjectives that are part of a chunk"
 TAGGERS = ("hanta", "spacy", "auto")
-TAGGER_HELP = "what tells nouns and adjectives; auto is spacy where its model is installed, hanta elsewhere"
-TAGGER_EXTRAS = {"hanta": {"HanTa": "captions"}, "spacy": {"spacy": "spacy"}}  # the module, and what brings it
+TAGGER_HELP = "part-of-speech tagger; auto is spacy if its model is installed, otherwise hanta"
+TAGGER_EXTRAS = {"hanta": {"HanTa": "captions"}, "spacy": {"spacy": "spacy"}}  # module: extra that installs it
 SPACY_MODEL = "en_core_web_sm"
 
-# Contractions and possessives: bird's -> bird, don't -> do. A quote before a word is left to be a separator.
+# Contractions and possessives: bird's -> bird, don't -> do. A quote before a word remains, as a separator.
 _TAIL = re.compile(r"(?<=[^\W\d_])(?:n['’]t|['’][^\W\d_]+)(?![^\W\d_])")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_LONGEST_WORD = 40  # longer runs of letters are no words, and the tagger's time is quadratic in their length
+_LONGEST_WORD = 40  # longer runs of letters are not words, and the tagger's time is quadratic in their length
 
-_HANTA_KINDS = {"NN": "noun", "NP": "noun", "UN": "noun", "AJ": "adj"}  # UNC: unknown to it, e.g. giraffe
-# Frequent in captions, and beyond the rules: leaves -> leave, skis -> sky.
+_HANTA_KINDS = {"NN": "noun", "NP": "noun", "UN": "noun", "AJ": "adj"}  # UNC: unknown to HanTa, e.g. giraffe
+# Words that are frequent in captions and that HanTa gets wrong: leaves -> leave, skis -> sky.
 _HANTA_SLIPS = {"leaves": "leaf", "ski": "ski", "skis": "ski", "giraffes": "giraffe", "sunglasses": "sunglasses"}
 _SPACY_KINDS = {"NOUN": "noun", "PROPN": "noun", "ADJ": "adj"}
 
 
 @dataclass(frozen=True)
 class _Token:
-    """A word of a caption: its text, lemma and kind (None: neither noun nor adjective), and whether a phrase may go on
-    from the word before it (no punctuation between them, nor a possessive).
+    """Word of a caption.
+
+    text, lemma: the word as written, and its base form
+    kind: noun, adj, or None for any other
+    joined: whether it may continue the phrase of the word before it: no punctuation or possessive between them
     """
 
     text: str
@@ -51,14 +54,14 @@ class _Token:
 
 
 def available_tagger(name: str) -> str:
-    """What a tagger's name stands for here: `auto` is `spacy` where its model is installed, and `hanta` elsewhere."""
+    """Resolve a tagger's name: `auto` is `spacy` if its model is installed, otherwise `hanta`."""
     if name != "auto":
         return name
     return "spacy" if all(importlib.util.find_spec(module) for module in ("spacy", SPACY_MODEL)) else "hanta"
 
 
 def make_tagger(name: str, form: Form = "single") -> Tagger:
-    """Return the tagger of a name: `hanta` (offline, its model comes with it) or `spacy` (its small English model).
+    """Load a tagger: `hanta` (offline, with a model in its package) or `spacy` (with its small English model).
 
     Args:
         name: one of `TAGGERS`
@@ -66,8 +69,8 @@ def make_tagger(name: str, form: Form = "single") -> Tagger:
 
     Raises:
         UnknownName: there is no such tagger.
-        MissingExtra: it is not installed.
-        InputError: its model is not downloaded.
+        MissingExtra: the tagger is not installed.
+        InputError: the tagger's model is not downloaded.
 
     Example:
         >>> make_tagger("hanta", "chunks")("a small bird on a tree branch")
@@ -79,32 +82,32 @@ def make_tagger(name: str, form: Form = "single") -> Tagger:
         return _spacy(form)
     analyze = _hanta()
     if form == "chunks":
-        return lambda caption: _written(_chunked(analyze(caption)))
-    return lambda caption: _written((token.lemma, token.kind) for token in analyze(caption))
+        return lambda caption: _format_words(_chunk(analyze(caption)))
+    return lambda caption: _format_words((token.lemma, token.kind) for token in analyze(caption))
 
 
 def words_of_captions(captions: Mapping[str, Iterable[str] | None], tagger: Tagger) -> dict[str, list[str] | None]:
-    """{item: captions} to {item: words}: the union over an item's captions; None stays None."""
+    """Turn {item: captions} into {item: words}: the union over an item's captions. None stays None."""
     return {
         item: None if texts is None else sorted({word for text in texts for word in tagger(text)})
         for item, texts in captions.items()
     }
 
 
-def _joined_tokens(caption: str) -> list[tuple[str, bool]]:
-    """Return the words of a caption, each with whether nothing but spaces and hyphens parts it from the one before.
+def _tokenize(caption: str) -> list[tuple[str, bool]]:
+    """Split a caption into words, each with whether only spaces and hyphens separate it from the word before.
 
-    They are in lower case; digits, punctuation and what follows an apostrophe are dropped.
+    Words are in lower case; digits, punctuation and endings after an apostrophe are dropped.
     """
     text = _TAIL.sub("|", unicodedata.normalize("NFKC", caption).casefold())
-    found, end = [], 0
+    tokens, end = [], 0
     for match in _LETTERS.finditer(text):
         token = match.group()
-        # isalpha: to the pattern a numeral such as ½ is a letter.
+        # isalpha: the pattern takes numerals such as ½ for letters.
         if token.isalpha() and len(token) <= _LONGEST_WORD:
-            found.append((token, not text[end : match.start()].strip(" -")))
+            tokens.append((token, not text[end : match.start()].strip(" -")))
             end = match.end()
-    return found
+    return tokens
 
 
 @cache
@@ -113,56 +116,57 @@ def _hanta() -> Callable[[str], list[_Token]]:
         from HanTa import HanoverTagger
     except ImportError as error:
         raise MissingExtra("tagger 'hanta'", "captions") from error
-    # By its full path: the bare name would first be looked for in the working folder, and unpickled from there.
+    # By its full path, because HanTa would first look for the bare name in the working folder and unpickle it.
     model = HanoverTagger.HanoverTagger(str(Path(HanoverTagger.__file__).with_name("morphmodel_en.pgz")))
 
     def analyze(caption: str) -> list[_Token]:
-        found = _joined_tokens(caption)
-        # Captions are lower case, so that case says nothing about what is a name.
-        tagged = model.tag_sent([token for token, _ in found], taglevel=1, casesensitive=False)
+        tokens = _tokenize(caption)
+        # The tokens are in lower case, so their case does not reveal names.
+        tags = model.tag_sent([token for token, _ in tokens], taglevel=1, casesensitive=False)
         return [
             _Token(token, _hanta_lemma(model, token, lemma, tag), _HANTA_KINDS.get(tag[:2]), joined)
-            for (token, lemma, tag), (_, joined) in zip(tagged, found, strict=True)
+            for (token, lemma, tag), (_, joined) in zip(tags, tokens, strict=True)
         ]
 
     return analyze
 
 
-def _chunked(words: list[_Token]) -> Iterator[tuple[str, str]]:
-    """The nouns, compounds and adjectives of noun chunks: adjectives, joined by `and` or commas, and then nouns."""
-    compounds, adjectives = [], []
-    waiting: list[_Token] = []  # adjectives of which a noun may follow
+def _chunk(tokens: list[_Token]) -> Iterator[tuple[str, str]]:
+    """Yield the nouns, compounds and adjectives of noun chunks: adjectives, joined by `and` or commas, then nouns."""
+    noun_runs, adjectives = [], []
+    pending: list[_Token] = []  # adjectives that a noun may follow
     nouns: list[_Token] = []  # the nouns that end the chunk
-    for place, word in enumerate(words):
-        if nouns and not (word.kind == "noun" and word.joined):
-            compounds.append(nouns)
+    for index, token in enumerate(tokens):
+        if nouns and not (token.kind == "noun" and token.joined):
+            noun_runs.append(nouns)
             nouns = []
-        if word.kind == "noun":
-            nouns = [*nouns, word]
-            adjectives += waiting
-            waiting = []
-        elif word.kind == "adj":
-            waiting.append(word)
-        elif not (word.text in ("and", "or") and place + 1 < len(words) and words[place + 1].kind == "adj"):
-            waiting = []
-    compounds += [nouns] if nouns else []
-    joined = [compound for compound in compounds if len(compound) > 1]
-    parts = {part.text for one in joined for part in one} | {one[-1].lemma for one in joined}
-    for one in compounds:
-        if len(one) > 1:
-            yield " ".join([*(part.text for part in one[:-1]), one[-1].lemma]), "noun"
-        elif one[0].text not in parts and one[0].lemma not in parts:
-            yield one[0].lemma, "noun"
-    yield from ((word.lemma, "adj") for word in adjectives)
+        if token.kind == "noun":
+            nouns = [*nouns, token]
+            adjectives += pending
+            pending = []
+        elif token.kind == "adj":
+            pending.append(token)
+        elif not (token.text in ("and", "or") and index + 1 < len(tokens) and tokens[index + 1].kind == "adj"):
+            pending = []
+    noun_runs += [nouns] if nouns else []
+    compounds = [run for run in noun_runs if len(run) > 1]
+    parts = {part.text for compound in compounds for part in compound}
+    parts |= {compound[-1].lemma for compound in compounds}
+    for run in noun_runs:
+        if len(run) > 1:
+            yield " ".join([*(part.text for part in run[:-1]), run[-1].lemma]), "noun"
+        elif run[0].text not in parts and run[0].lemma not in parts:
+            yield run[0].lemma, "noun"
+    yield from ((adjective.lemma, "adj") for adjective in adjectives)
 
 
 def _hanta_lemma(model: Any, token: str, lemma: str, tag: str) -> str:
-    """HanTa's lemma, but regular English inflection where HanTa cuts a plural down to a word that it does not know."""
+    """Return HanTa's lemma, or the regular singular if HanTa cuts a plural down to a word that it does not know."""
     if _HANTA_KINDS.get(tag[:2]) != "noun":
         return lemma
     if token in _HANTA_SLIPS:
         return _HANTA_SLIPS[token]
-    if token.endswith(("er", "ss", "us")):  # surfer, albatross and platypus are no plurals
+    if token.endswith(("er", "ss", "us")):  # surfer, albatross and platypus are not plurals
         return token
     if tag == "NN2" and lemma not in model.cache:
         return _regular_singular(token)
@@ -187,20 +191,20 @@ def _spacy(form: Form) -> Tagger:
         model = spacy.load(SPACY_MODEL, exclude=["parser", "ner"] if form == "single" else ["ner"])
     except OSError as error:
         raise InputError(
-            f"tagger 'spacy': its model {SPACY_MODEL} is not downloaded: python -m spacy download {SPACY_MODEL}"
+            f"tagger 'spacy': its model {SPACY_MODEL} is not installed: python -m spacy download {SPACY_MODEL}"
         ) from error
 
     def tag(caption: str) -> list[str]:
         parsed = model(unicodedata.normalize("NFKC", caption).casefold())
         if form == "chunks":
-            return _written(_spacy_chunked(parsed))
-        return _written((token.lemma_, _SPACY_KINDS.get(token.pos_)) for token in parsed if token.is_alpha)
+            return _format_words(_chunk_by_spacy(parsed))
+        return _format_words((token.lemma_, _SPACY_KINDS.get(token.pos_)) for token in parsed if token.is_alpha)
 
     return tag
 
 
-def _spacy_chunked(parsed: Any) -> Iterator[tuple[str, str]]:
-    """What spaCy's parser calls compounds, the nouns that are in none, and the adjectives of its noun chunks."""
+def _chunk_by_spacy(parsed: Any) -> Iterator[tuple[str, str]]:
+    """Yield the compounds that spaCy's parser finds, the nouns outside them, and the adjectives of its noun chunks."""
     parts: set[str] = set()
     for token in parsed:
         if token.dep_ == "compound" and token.i < token.head.i:
@@ -214,6 +218,6 @@ def _spacy_chunked(parsed: Any) -> Iterator[tuple[str, str]]:
         yield from ((token.lemma_, "adj") for token in chunk if token.pos_ == "ADJ" and token.is_alpha)
 
 
-def _written(lemmas: Iterable[tuple[str, str | None]]) -> list[str]:
-    """`lemma:kind`, lower case; single letters (the t of a t-shirt) are no words."""
+def _format_words(lemmas: Iterable[tuple[str, str | None]]) -> list[str]:
+    """Format words as `lemma:kind` in lower case, sorted; drop single letters (the t of a t-shirt)."""
     return sorted({f"{lemma.lower()}:{kind}" for lemma, kind in lemmas if kind is not None and len(lemma) > 1})
