@@ -6,7 +6,7 @@ import inspect
 import pytest
 
 from shotproof.core import errors
-from shotproof.core.errors import ShotproofError, UnknownName, did_you_mean, refused_by_system
+from shotproof.core.errors import ShotproofError, UnknownName, describe_system_error, did_you_mean
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_every_error_is_one_that_the_command_line_prints() -> None:
 
 def test_a_disk_that_refuses_is_told_in_one_line_and_other_errors_are_not_hidden() -> None:
     full = OSError(errno.ENOSPC, "No space left on device", "out/tasks.parquet")
-    assert refused_by_system(full) == "cannot write or read out/tasks.parquet: No space left on device"
-    assert refused_by_system(OSError(errno.EROFS, "Read-only file system")) is not None
-    assert refused_by_system(FileNotFoundError(errno.ENOENT, "No such file", "x")) is None
-    assert refused_by_system(RuntimeError("of our own")) is None
+    assert describe_system_error(full) == "cannot write or read out/tasks.parquet: No space left on device"
+    assert describe_system_error(OSError(errno.EROFS, "Read-only file system")) is not None
+    assert describe_system_error(FileNotFoundError(errno.ENOENT, "No such file", "x")) is None
+    assert describe_system_error(RuntimeError("of our own")) is None

@@ -92,7 +92,7 @@ def test_numbers_of_numpy_become_plain_ones() -> None:
         ({"sort": "greem"}, "sort: expected black or green, found 'greem': did you mean 'green'?"),
         ({"spices": "mint"}, "spices: expected a list of text, found 'mint'"),
         ({"spices": ["\ud800"]}, "spices: expected a list of text, found ['\\ud800']"),
-        ({"kettle": "\udcff"}, "kettle: expected a path, found '\\udcff': its name is not UTF-8: rename it"),
+        ({"kettle": "\udcff"}, "kettle: expected a path, found '\\udcff': its name is not valid UTF-8"),
         ({"strengths": (1.0,)}, "strengths: expected 2 numbers of at least 0"),
         ({"strengths": (1.0, -1.0)}, "strengths: expected 2 numbers of at least 0"),
         ({"kettle": 3}, "kettle: expected a path or None, found 3"),
@@ -112,7 +112,7 @@ def test_unknown_names_and_options_get_the_nearest() -> None:
         DRINKS.make("tea(cup=2)")
     with pytest.raises(InputError, match=r"drink 'own-order' needs name_on_cup: e.g. own-order:NAME_ON_CUP"):
         DRINKS.make("own-order")
-    with pytest.raises(InputError, match="'tea' .* after a colon"):
+    with pytest.raises(InputError, match=r"'tea' .* after a colon"):
         DRINKS.make("tea:x")
     with pytest.raises(InputError, match="expected a drink"):
         DRINKS.make(3)  # type: ignore[arg-type]

@@ -102,7 +102,7 @@ def test_what_is_registered_at_run_time_is_known_to_worker_processes(registry: R
     registry.register("wheel", Wheel)
     runtime = Runtime(workers=2, progress=False)
     names = [f"wheel(spokes={spokes})" for spokes in (1, 2, 3, 4)]
-    assert list(runtime.map(_Named(registry), names, what="")) == [("Wheel", spokes) for spokes in (1, 2, 3, 4)]
+    assert list(runtime.map(_Named(registry), names, title="")) == [("Wheel", spokes) for spokes in (1, 2, 3, 4)]
 
 
 class _Named:

@@ -182,10 +182,10 @@ def test_metadata_of_another_kind_or_of_a_newer_format_is_refused(tmp_path: Path
 @pytest.mark.parametrize(
     ("meta", "message"),
     [
-        (b"not json", "metadata is not readable as JSON"),
-        (b"\xff", "metadata is not readable as JSON"),
-        (b"[" * 1_000, "metadata is not readable as JSON: lists or tables nest deeper than 100"),
-        (b'{"name": "\\ud800"}', "metadata is not readable as JSON"),
+        (b"not json", "metadata is not .* JSON"),
+        (b"\xff", "metadata is not .* JSON"),
+        (b"[" * 1_000, "metadata is not .* JSON: .* deeper than 100"),
+        (b'{"name": "\\ud800"}', "metadata is not .* JSON"),
         (b"[1]", r"metadata: expected a table, found \[1\]"),
         (b'{"format": 2, "name": 5}', "metadata, name: expected text, found 5"),
         (b'{"sources": 5}', "metadata, sources: expected a table, found 5"),

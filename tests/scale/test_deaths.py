@@ -90,13 +90,13 @@ def die(value: int) -> int:
 
 def test_a_block_whose_worker_died_is_done_again(nodes: Nodes, tmp_path: Path) -> None:
     inputs = [(tmp_path / "mark", value) for value in range(20)]
-    done = Runtime(engine=nodes.engine).map(die_once, inputs, what=None, chunk=2)
+    done = Runtime(engine=nodes.engine).map(die_once, inputs, title=None, chunk=2)
     assert list(done) == [value * value for value in range(20)]
     assert (tmp_path / "mark").exists()
 
 
 def test_a_block_that_ends_every_worker_fails_the_run_by_its_name(nodes: Nodes) -> None:
-    done = Runtime(engine=f"{nodes.engine}(retries=1)").map(die, range(20), what=None, chunk=2)
+    done = Runtime(engine=f"{nodes.engine}(retries=1)").map(die, range(20), title=None, chunk=2)
     assert [next(done) for _ in range(6)] == [0, 1, 2, 3, 4, 5]
     with pytest.raises(
         ShotproofError, match=r"worker of the cluster died, .*memory, 2 times at the same block \('6' and"
@@ -111,7 +111,7 @@ def refuse_five(value: int) -> int:
 
 
 def test_what_fails_by_its_own_content_is_not_done_again(nodes: Nodes) -> None:
-    done = Runtime(engine=nodes.engine).map(refuse_five, range(20), what=None, chunk=2)
+    done = Runtime(engine=nodes.engine).map(refuse_five, range(20), title=None, chunk=2)
     assert [next(done) for _ in range(5)] == [0, 1, 2, 3, 4]
     with pytest.raises(UnreadableItem, match="item 'five' cannot be read"):
         next(done)

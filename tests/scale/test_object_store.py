@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from shotproof.catalog.catalog import Catalog
 from shotproof.cli.app import app
 from shotproof.core.errors import InputError, WriteFailed
-from shotproof.core.storage.files import is_there, names_below, open_file
+from shotproof.core.storage.files import names_below, open_file, path_exists
 from shotproof.features.features import Features
 from shotproof.pipeline.read import read
 from shotproof.results.results import Results
@@ -99,7 +99,7 @@ def test_an_encoding_that_was_ended_goes_on(bucket: str, tmp_path: Path) -> None
     store.delete_objects(
         Delete={"Objects": [{"Key": f"features.parts/{n}"} for n in ("whole.json", "part-00001.parquet")]}
     )
-    with pytest.raises(InputError, match=r"features.parts is not whole"):
+    with pytest.raises(InputError, match=r"features.parts is incomplete"):
         Features.read(folder)
     again = encode_parts(catalog, "pixels(size=4)", folder, rows=25)
     assert (first.kept, again.kept, again.items) == (0, 2, 60)
@@ -124,4 +124,4 @@ def test_a_store_that_goes_away_leaves_nothing(
     with pytest.raises(WriteFailed, match=r"cannot write s3://shotproof-tests/catalog.parquet"):
         ShapesWorld(classes=5, items=12).catalog().write(f"{bucket}/catalog.parquet")
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)
-    assert not is_there(f"{bucket}/catalog.parquet")
+    assert not path_exists(f"{bucket}/catalog.parquet")

@@ -32,8 +32,8 @@ def machines_are_seen_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("workers", [1, 2, None])
 def test_outputs_come_in_order(nodes: Nodes, workers: int | None, chunk: int) -> None:
     runtime = Runtime(engine=nodes.engine, workers=workers)
-    assert list(runtime.map(Adder(5), range(20), what=None, chunk=chunk)) == list(range(5, 25))
-    assert list(runtime.map(Adder(5), [], what=None, chunk=chunk)) == []
+    assert list(runtime.map(Adder(5), range(20), title=None, chunk=chunk)) == list(range(5, 25))
+    assert list(runtime.map(Adder(5), [], title=None, chunk=chunk)) == []
 
 
 class WaitingForOthers:
@@ -51,17 +51,17 @@ class WaitingForOthers:
 
 
 def test_a_slow_block_does_not_keep_the_other_workers_waiting(nodes: Nodes, tmp_path: Path) -> None:
-    found = Runtime(engine=nodes.engine, workers=2).map(WaitingForOthers(tmp_path), range(3), what=None)
+    found = Runtime(engine=nodes.engine, workers=2).map(WaitingForOthers(tmp_path), range(3), title=None)
     assert next(iter(found)) == 0
     found.close()
 
 
 def test_all_machines_work_and_get_the_work_once_per_process(nodes: Nodes, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    assert len(list(Runtime(engine=nodes.engine).map(Adder(1, log), range(60), what=None))) == 60
+    assert len(list(Runtime(engine=nodes.engine).map(Adder(1, log), range(60), title=None))) == 60
     unpickled = [line for line in log.read_text().splitlines() if line.startswith("unpickled")]
     assert len(unpickled) == len(set(unpickled)) <= 3
-    found = {node for node, *_ in Runtime(engine=nodes.engine).map(where, range(12), what=None)}
+    found = {node for node, *_ in Runtime(engine=nodes.engine).map(where, range(12), title=None)}
     assert len(found) == 3
 
 
@@ -72,7 +72,7 @@ def test_work_that_cannot_travel_is_done_here(nodes: Nodes) -> None:
         with lock:
             return os.getpid()
 
-    assert set(Runtime(engine=nodes.engine).map(locked, range(4), what=None)) == {os.getpid()}
+    assert set(Runtime(engine=nodes.engine).map(locked, range(4), title=None)) == {os.getpid()}
 
 
 def test_work_is_cut_for_machines(nodes: Nodes) -> None:
@@ -86,9 +86,9 @@ def test_a_gpu_is_shared_by_what_needs_one(nodes: Nodes) -> None:
     node = nodes.add(num_cpus=2, num_gpus=1)
     try:
         runtime = Runtime(engine=nodes.engine, device="cuda:3")
-        cores = [*runtime.map(where, range(8), what=None)]
-        shares = [*runtime.map(where, range(4), what=None, needs="share")]
-        devices = [*runtime.map(where, range(2), what=None, needs="device")]
+        cores = [*runtime.map(where, range(8), title=None)]
+        shares = [*runtime.map(where, range(4), title=None, needs="share")]
+        devices = [*runtime.map(where, range(2), title=None, needs="device")]
         assert {device for *_, device in cores + shares + devices} == {"cuda"}  # which one, the cluster knows
         assert {place[:3] for place in shares} == {(node.node_id, 1, "0")}
         assert {place[:3] for place in devices} == {(node.node_id, 2, "0")}

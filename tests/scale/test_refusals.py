@@ -83,7 +83,7 @@ def test_machines_with_another_shotproof(nodes: Nodes, monkeypatch: pytest.Monke
     with pytest.raises(
         InputError, match=r"this machine has shotproof [\d.]+, expected 99.0 as where the work comes from"
     ):
-        list(Runtime(engine=nodes.engine).map(version_here, range(3), what=None))
+        list(Runtime(engine=nodes.engine).map(version_here, range(3), title=None))
 
 
 def test_a_cluster_of_this_machine_alone_starts_and_ends_with_the_command(catalog: Path) -> None:

@@ -24,7 +24,7 @@ import errno
 from collections.abc import Iterable, Iterator
 from typing import Any, Self, TypeVar
 
-from shotproof.core.printable import told
+from shotproof.core.printable import without_credentials
 
 E = TypeVar("E", bound="ShotproofError")
 
@@ -33,12 +33,12 @@ class ShotproofError(Exception):
     """Error with a message for the user; the command line prints it without a traceback."""
 
     def __str__(self) -> str:
-        return told(super().__str__())
+        return without_credentials(super().__str__())
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild_error, (type(self), str(self)), vars(self)  # bypasses the constructor, whose arguments differ
 
-    def placed(self, prefix: str) -> Self:
+    def with_prefix(self, prefix: str) -> Self:
         """Return a copy of this error with a prefix, such as the location, before its message."""
         error = copy.copy(self)
         error.args = (f"{prefix}{self}",)
@@ -90,12 +90,12 @@ class Interrupted(KeyboardInterrupt):
 
 
 @contextlib.contextmanager
-def placed(prefix: str) -> Iterator[None]:
+def error_prefix(prefix: str) -> Iterator[None]:
     """Add a prefix to the message of each InputError raised in the block."""
     try:
         yield
     except InputError as error:
-        raise error.placed(prefix) from error
+        raise error.with_prefix(prefix) from error
 
 
 def _rebuild_error(error_class: type[E], message: str) -> E:
@@ -116,7 +116,7 @@ def did_you_mean(name: str, known_names: Iterable[str]) -> str:
     return f"{hint} (known: {listed})"
 
 
-def is_want_of_memory(error: BaseException) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     """Return whether an error, or one of its causes, means that memory ran out.
 
     PyTorch, threads and the dynamic loader report it only in the text of their messages.
@@ -130,14 +130,14 @@ def is_want_of_memory(error: BaseException) -> bool:
     )
     if isinstance(error, MemoryError) or any(phrase in str(error) for phrase in phrases):
         return True
-    return error.__cause__ is not None and is_want_of_memory(error.__cause__)
+    return error.__cause__ is not None and is_out_of_memory(error.__cause__)
 
 
-def refused_by_system(error: BaseException) -> str | None:
+def describe_system_error(error: BaseException) -> str | None:
     """Describe a file error of the system: full or read-only disk, permissions. None for other errors.
 
     Example:
-        >>> refused_by_system(OSError(errno.EROFS, "Read-only file system", "out"))
+        >>> describe_system_error(OSError(errno.EROFS, "Read-only file system", "out"))
         'cannot write or read out: Read-only file system'
     """
     codes = (errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EIO, errno.ENAMETOOLONG)

@@ -10,7 +10,7 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 from shotproof.core.errors import InputError
-from shotproof.core.plain_values import shown
+from shotproof.core.plain_values import format_value
 
 MOST = 10_000_000
 LARGEST_SEED = 2**63 - 1
@@ -34,7 +34,7 @@ class Limits(NamedTuple):
     def check(self, name: str, value: Any) -> int:
         """Return the value as an int. Raise InputError, starting with the name, if it is not one or is out of range."""
         if isinstance(value, bool) or not isinstance(value, Integral) or not self.least <= int(value) <= self.most:
-            raise InputError(f"{name}: expected {self}, found {shown(value)}")
+            raise InputError(f"{name}: expected {self}, found {format_value(value)}")
         return int(value)
 
 

@@ -25,9 +25,9 @@ from typing import Any, ClassVar, Literal, Self, get_args, get_origin
 
 from shotproof.core.errors import InputError, MissingExtra, did_you_mean
 from shotproof.core.limits import MOST, Limits
-from shotproof.core.plain_values import in_words, is_optional, json_schema, kinds_of, shown, typed
+from shotproof.core.plain_values import format_value, in_words, is_optional, json_schema, kinds_of, typed
 from shotproof.core.spelling import write_call
-from shotproof.core.storage.files import check_path, is_there
+from shotproof.core.storage.files import check_path, path_exists
 from shotproof.core.storage.places import absolute
 from shotproof.core.trust import Reach
 
@@ -93,7 +93,9 @@ class Option:
             cast = typed(value, Literal[self.choices] if self.choices else self.kind, self.name)
         is_empty = self.distinct and cast == () != self.default
         if (cast is None and self.kind is not Any) or is_empty or not self._in_range(cast):
-            raise InputError(f"{self.name}: expected {self.values}, found {shown(value)}{self._suggest_choice(value)}")
+            raise InputError(
+                f"{self.name}: expected {self.values}, found {format_value(value)}{self._suggest_choice(value)}"
+            )
         if self.distinct and isinstance(cast, tuple):
             require_distinct(self.name, cast)
         self._check_path(cast)
@@ -123,7 +125,9 @@ class Option:
                 if isinstance(path, Path) or (self.path and isinstance(path, str)):
                     check_path(path)
         except OSError as error:
-            raise InputError(f"{self.name}: expected a path, found {shown(str(value))}: {error.strerror}") from error
+            raise InputError(
+                f"{self.name}: expected a path, found {format_value(str(value))}: {error.strerror}"
+            ) from error
 
     def _in_range(self, value: Any) -> bool:
         if isinstance(value, tuple):
@@ -295,7 +299,7 @@ class Component(Checked):
         resolved = {}
         for option in self.options():
             value = getattr(self, option.name)
-            if option.path and isinstance(value, str | Path) and is_there(folder / value):
+            if option.path and isinstance(value, str | Path) and path_exists(folder / value):
                 resolved[option.name] = type(value)(folder / value)
         return dataclasses.replace(self, **resolved) if resolved else self  # type: ignore[type-var]
 

@@ -179,7 +179,7 @@ def is_open_ended(kind: Any) -> bool:
     return get_origin(kind) is list or get_args(kind)[1:] == (...,)
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return the text of a value for messages, cut to LONGEST characters."""
     try:
         text = repr(value)
@@ -210,7 +210,7 @@ def _convert_union(value: Any, kind: Any, location: str, strict: bool) -> Any:
     for member in kinds:
         with contextlib.suppress(InputError):
             return typed(value, member, location, strict=strict)
-    raise InputError(f"{location or 'value'}: expected {in_words(kind)}, found {shown(value)}")
+    raise InputError(f"{location or 'value'}: expected {in_words(kind)}, found {format_value(value)}")
 
 
 def _convert_record(value: Any, kind: Any, location: str, strict: bool) -> Any:
@@ -230,7 +230,7 @@ def _convert_record(value: Any, kind: Any, location: str, strict: bool) -> Any:
 
 def _require(fits: bool, kind: Any, value: Any, location: str) -> None:
     if not fits:
-        raise InputError(f"{location or 'value'}: expected {in_words(kind)}, found {shown(value)}")
+        raise InputError(f"{location or 'value'}: expected {in_words(kind)}, found {format_value(value)}")
 
 
 def _join_location(location: str, key: str) -> str:

@@ -29,11 +29,11 @@ NO_SECRETS = (
 )
 
 
-def told(text: str) -> str:
+def without_credentials(text: str) -> str:
     """Remove credentials from the URLs in a message, and restore their double slashes, which pathlib collapses.
 
     Example:
-        >>> told("s3:/birds/a.png and https://me:word@host/b.png?size=3&X-Amz-Signature=f00 do not exist")
+        >>> without_credentials("s3:/birds/a.png and https://me:word@host/b.png?size=3&token=f00 do not exist")
         's3://birds/a.png and https://host/b.png?size=3 do not exist'
     """
     if ":/" not in text:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self, get_args, get_origin
 
-from shotproof.core.errors import InputError, did_you_mean, placed
+from shotproof.core.errors import InputError, did_you_mean, error_prefix
 from shotproof.core.options import Checked, Component, Option, object_schema
-from shotproof.core.plain_values import kinds_of, shown
+from shotproof.core.plain_values import format_value, kinds_of
 from shotproof.core.registry import registries
-from shotproof.core.storage.places import joined
+from shotproof.core.storage.places import resolve_path
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Section(Checked):
                 the caller adds the file's name.
         """
         values = read_options(cls.options(), table, place.as_section)
-        with placed(f"{place.as_section}: "):
+        with error_prefix(f"{place.as_section}: "):
             return cls(**values)
 
     @classmethod
@@ -104,9 +104,9 @@ class Entry(Section):
         """Read an entry: a spelling, or a table with a name, the component's options and the options of the entry."""
         entry_options = {option.name: option for option in cls.beside()}
         entry_table = {"name": table} if isinstance(table, str) else table
-        with placed(f"{place}: "):
+        with error_prefix(f"{place}: "):
             if not isinstance(entry_table, Mapping) or not isinstance(entry_table.get("name"), str):
-                raise InputError(f'expected "NAME(option=value)" or {{ name = "NAME" }}, found {shown(table)}')
+                raise InputError(f'expected "NAME(option=value)" or {{ name = "NAME" }}, found {format_value(table)}')
             component_table = {name: value for name, value in entry_table.items() if name not in entry_options}
             for name in component_table:
                 _reject_alias(name, entry_options.values())
@@ -140,9 +140,9 @@ def read_options(options: Iterable[Option], table: Any, place: Place) -> dict[st
         InputError: a key is unknown or missing, or a value is invalid; the message begins with the location.
     """
     by_name = {option.name: option for option in options}
-    with placed(f"{place}: "):
+    with error_prefix(f"{place}: "):
         if not isinstance(table, Mapping):
-            raise InputError(f"expected a table, found {shown(table)}")
+            raise InputError(f"expected a table, found {format_value(table)}")
         for key in table:
             if key not in by_name:
                 _reject_alias(key, by_name.values())
@@ -161,7 +161,7 @@ def _read_option(option: Option, value: Any, place: Place) -> Any:
     """Read an option's value: spellings become components, paths start from the file's folder."""
     is_single = option.single and isinstance(value, str)
     parsed = _read(option.kind, [value] if is_single else value, place.at(option.name))
-    with placed(f"{place}, "):
+    with error_prefix(f"{place}, "):
         return option.without_none().check(parsed)
 
 
@@ -171,13 +171,13 @@ def _read(kind: Any, value: Any, place: Place) -> Any:
         if member is str and isinstance(value, str):
             return value
         if member is Path and isinstance(value, str):
-            return joined(place.folder, value)
+            return resolve_path(place.folder, value)
         if get_origin(member) is tuple and isinstance(value, list):
             return [_read(get_args(member)[0], entry, place) for entry in value]
         if get_origin(member) is Mapping and isinstance(value, Mapping):
             return {key: _read(get_args(member)[1], entry, place.at(key)) for key, entry in value.items()}
         if isinstance(member, type) and issubclass(member, Component) and isinstance(value, str | Mapping):
-            with placed(f"{place}: "):
+            with error_prefix(f"{place}: "):
                 return registries[member.kind].make(value).found_from(place.folder)
         if isinstance(member, type) and issubclass(member, Section):
             return member.read(value, place)

@@ -17,12 +17,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from shotproof.core.errors import InputError, Mismatch, MissingExtra, did_you_mean, first_line, placed
+from shotproof.core.errors import InputError, Mismatch, MissingExtra, did_you_mean, error_prefix, first_line
 from shotproof.core.nouns import counted
 from shotproof.core.plain_values import plain, typed
 from shotproof.core.records import Header, Meta, Record
 from shotproof.core.storage.files import LONGEST_NAME, check_path, parse_json, require_file, source_of
-from shotproof.core.storage.parts import in_parts, part_path, part_paths, read_whole, take_apart, write_whole
+from shotproof.core.storage.parts import (
+    is_in_parts,
+    mark_incomplete,
+    part_path,
+    part_paths,
+    read_manifest,
+    write_manifest,
+)
 from shotproof.core.storage.places import require_writable, url_of
 from shotproof.core.storage.whole_files import whole_file
 from shotproof.core.text import encoded
@@ -71,7 +78,7 @@ class Tabular:
             InputError: it is none; the message has the file and the place.
         """
         table, record = read_table(Path(path), cls.KIND, cls.REQUIRED, cls.RECORD)
-        with placed(f"{path}: "):
+        with error_prefix(f"{path}: "):
             return cls(table, record)  # type: ignore[call-arg]
 
     def write(self, path: str | Path) -> None:
@@ -151,7 +158,7 @@ def check_output(path: Path, *, folder: bool = False) -> None:
     url = url_of(path)
     if url is not None:
         return require_writable(url)
-    folder = folder or in_parts(path)
+    folder = folder or is_in_parts(path)
     if path.is_dir() and not folder:
         raise InputError(f"{path} is a folder, expected the name of a file")
     for place in [*([path] if folder else []), *path.parents]:
@@ -189,7 +196,7 @@ def write_table(
         group_rows: rows per row group, or part (default: a million)
     """
     meta = stamped(kind, record, digest)
-    if in_parts(path):
+    if is_in_parts(path):
         return _write_parts(path, table, meta, group_rows or ROWS_PER_PART)
     text = json.dumps(meta, sort_keys=True, ensure_ascii=False)
     stored = table.replace_schema_metadata({METADATA_KEY: encoded(text, path)})
@@ -213,7 +220,7 @@ def stamped(kind: str, record: Record, digest: str | None) -> Meta:
 def _write_parts(folder: Path, table: pa.Table, meta: Meta, rows: int) -> None:
     """Write a table in parts; those that are there already, of the same content, are left as they are."""
     starts = range(0, max(len(table), 1), rows)
-    take_apart(folder)
+    mark_incomplete(folder)
     for number, start in enumerate(starts):
         part, path = table.slice(start, rows), part_path(folder, number)
         own = digest(part, part.column_names)
@@ -221,7 +228,7 @@ def _write_parts(folder: Path, table: pa.Table, meta: Meta, rows: int) -> None:
             if read_meta(read_parquet_schema(path, f"part {path}"), f"part {path}").get("digest") == own:
                 continue
         write_table(path, part, meta["kind"], Record(), own)
-    write_whole(folder, [len(table.slice(start, rows)) for start in starts], meta)
+    write_manifest(folder, [len(table.slice(start, rows)) for start in starts], meta)
 
 
 def read_table(
@@ -244,91 +251,91 @@ def read_table(
     Raises:
         InputError: it is no such file; the message has the file, the place, what was expected and what was found.
     """
-    what = f"{kind} file {path}"
-    table = read_parquet(path, what, columns)
-    meta = read_meta(table.schema, what)
-    with placed(f"{what}, metadata, "):
+    subject = f"{kind} file {path}"
+    table = read_parquet(path, subject, columns)
+    meta = read_meta(table.schema, subject)
+    with error_prefix(f"{subject}, metadata, "):
         header: Header = typed(meta, Header)
     if header.format not in (None, FORMAT):
-        raise InputError(f"{what} has format {header.format}; this version reads {FORMAT}")
+        raise InputError(f"{subject} has format {header.format}; this version reads {FORMAT}")
     if header.kind not in (None, kind):
         raise InputError(f"{path} is no {kind} file but one of kind '{header.kind}'")
-    with placed(f"{what}, metadata, "):
+    with error_prefix(f"{subject}, metadata, "):
         read = record.read(meta)
-    return conform(table, required, what), read
+    return conform(table, required, subject), read
 
 
-def read_parquet(path: Path, what: str, columns: Sequence[str] | None = None) -> pa.Table:
+def read_parquet(path: Path, subject: str, columns: Sequence[str] | None = None) -> pa.Table:
     """A Parquet file, whose text is UTF-8 and whose columns have different names.
 
     Arrow reads it in this thread alone, as everywhere: where there is no memory for the stacks of its others, it would
     wait for them for ever. On files of a million rows they gained nothing.
     """
-    if in_parts(path):
-        paths, schema = part_paths(path, what), read_parquet_schema(path, what)
+    if is_in_parts(path):
+        paths, schema = part_paths(path, subject), read_parquet_schema(path, subject)
         try:
-            tables = [read_parquet(one, f"{what}, {one.name}", columns) for one in paths]
+            tables = [read_parquet(one, f"{subject}, {one.name}", columns) for one in paths]
             joined = pa.concat_tables(tables)
         except pa.ArrowException as error:
-            raise InputError(f"{what}: its parts have different columns: {first_line(error)}") from error
-        for one, table, rows in zip(paths, tables, read_whole(path, what).rows, strict=True):
+            raise InputError(f"{subject}: its parts have different columns: {first_line(error)}") from error
+        for one, table, rows in zip(paths, tables, read_manifest(path, subject).rows, strict=True):
             if len(table) != rows:
-                raise InputError(f"{what}, {one.name}: expected {rows:,} rows, found {len(table):,}")
+                raise InputError(f"{subject}, {one.name}: expected {rows:,} rows, found {len(table):,}")
         return joined.replace_schema_metadata(schema.metadata)
-    schema = read_parquet_schema(path, what)
+    schema = read_parquet_schema(path, subject)
     wanted = schema.names if columns is None else list(columns)
     twice = next((name for name in wanted if wanted.count(name) > 1 or schema.names.count(name) > 1), None)
     if twice is not None:
-        raise InputError(f"{what} has {schema.names.count(twice)} columns named '{twice}', expected each once")
+        raise InputError(f"{subject} has {schema.names.count(twice)} columns named '{twice}', expected each once")
     try:
         with pq.ParquetFile(source_of(path), pre_buffer=False, page_checksum_verification=True) as file:
             table = file.read(columns, use_threads=False)
         table.validate(full=True)  # text that is not UTF-8 would fail later, and anywhere
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{what} is not readable as Parquet: {first_line(error)}") from error
+        raise InputError(f"{subject} is not readable as Parquet: {first_line(error)}") from error
     return table
 
 
-def read_parquet_schema(path: Path, what: str) -> pa.Schema:
+def read_parquet_schema(path: Path, subject: str) -> pa.Schema:
     """The columns and metadata of a Parquet file."""
-    if in_parts(path):
-        whole = read_whole(path, what)
+    if is_in_parts(path):
+        whole = read_manifest(path, subject)
         if sum(whole.rows) > MOST_ROWS:
-            raise InputError(f"{what}: expected at most {MOST_ROWS:,} rows, found {sum(whole.rows):,}")
-        schema = read_parquet_schema(part_path(path, 0), what)
+            raise InputError(f"{subject}: expected at most {MOST_ROWS:,} rows, found {sum(whole.rows):,}")
+        schema = read_parquet_schema(part_path(path, 0), subject)
         return schema.with_metadata({METADATA_KEY: json.dumps(plain(whole.meta)).encode()})
-    require_file(path, what)
+    require_file(path, subject)
     try:
         with pq.ParquetFile(source_of(path)) as file:
             schema, rows = file.schema_arrow, file.metadata.num_rows
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{what} is not readable as Parquet: {first_line(error)}") from error
+        raise InputError(f"{subject} is not readable as Parquet: {first_line(error)}") from error
     if rows > MOST_ROWS:
-        raise InputError(f"{what}: expected at most {MOST_ROWS:,} rows, found {rows:,}")
+        raise InputError(f"{subject}: expected at most {MOST_ROWS:,} rows, found {rows:,}")
     return schema
 
 
-def read_meta(schema: pa.Schema, what: str) -> Meta:
+def read_meta(schema: pa.Schema, subject: str) -> Meta:
     """Shotproof's metadata of a schema; empty when there is none."""
     raw = (schema.metadata or {}).get(METADATA_KEY)
     if raw is None:
         return {}
-    meta: Meta = typed(parse_json(raw, f"{what}, metadata"), Mapping[str, Any], f"{what}, metadata") or {}
+    meta: Meta = typed(parse_json(raw, f"{subject}, metadata"), Mapping[str, Any], f"{subject}, metadata") or {}
     return meta
 
 
-def conform(table: pa.Table, required: Mapping[str, str], what: str) -> pa.Table:
+def conform(table: pa.Table, required: Mapping[str, str], subject: str) -> pa.Table:
     """Check that the required columns are there, with the right kind of values, and give them our own types."""
     for name, kind in required.items():
         if name not in table.column_names:
-            raise InputError(f"{what} has no column '{name}'{did_you_mean(name, table.column_names)}")
+            raise InputError(f"{subject} has no column '{name}'{did_you_mean(name, table.column_names)}")
         column = table.column(name)
         if kind == "floats":
             if not pa.types.is_fixed_size_list(column.type) or not pa.types.is_floating(column.type.value_type):
                 expected = "a fixed-size list of float32 or float16"
-                raise InputError(f"{what}, column '{name}': expected {expected}, found {column.type}")
+                raise InputError(f"{subject}, column '{name}': expected {expected}, found {column.type}")
             if not column.type.list_size or any(one.null_count or list_values(one).null_count for one in column.chunks):
-                raise InputError(f"{what}, column '{name}': expected at least one number in each row, found none")
+                raise InputError(f"{subject}, column '{name}': expected at least one number in each row, found none")
             continue
         wanted, accepted = _COLUMN_KINDS[kind]
         try:
@@ -338,19 +345,21 @@ def conform(table: pa.Table, required: Mapping[str, str], what: str) -> pa.Table
                 raise pa.ArrowInvalid("another type")
             column = column.cast(wanted)
         except pa.ArrowException as error:
-            raise InputError(f"{what}, column '{name}': expected {wanted}, found {table.column(name).type}") from error
+            raise InputError(
+                f"{subject}, column '{name}': expected {wanted}, found {table.column(name).type}"
+            ) from error
         table = table.set_column(table.column_names.index(name), name, column)
     return table
 
 
-def cast_columns(table: pa.Table, schema: pa.Schema, what: str) -> pa.Table:
+def cast_columns(table: pa.Table, schema: pa.Schema, subject: str) -> pa.Table:
     """The table with the columns that a schema names, where it has them, in the schema's types."""
     for name in [name for name in schema.names if name in table.column_names]:
         kind = schema.field(name).type
         try:
             column = table.column(name).cast(kind)
         except pa.ArrowException as error:
-            raise InputError(f"{what}, column '{name}': expected {kind}: {first_line(error)}") from error
+            raise InputError(f"{subject}, column '{name}': expected {kind}: {first_line(error)}") from error
         table = table.set_column(table.column_names.index(name), name, column)
     return table
 
@@ -374,21 +383,21 @@ def find_rows(
     return found
 
 
-def require_unique(column: pa.ChunkedArray, what: str) -> None:
+def require_unique(column: pa.ChunkedArray, subject: str) -> None:
     """Refuse nulls, empty strings and repeated values in a column of identifiers."""
     if column.null_count or pc.any(pc.equal(column, "")).as_py():
-        raise InputError(f"{what} has an empty value")
+        raise InputError(f"{subject} has an empty value")
     if pc.count_distinct(column).as_py() != len(column):
         counts = column.value_counts()
         repeated = counts.filter(pc.greater(counts.field("counts"), 1))
         first = repeated.field("values")[0].as_py()
-        raise InputError(f"{what} must be unique: '{first}' occurs {repeated.field('counts')[0].as_py()} times")
+        raise InputError(f"{subject} must be unique: '{first}' occurs {repeated.field('counts')[0].as_py()} times")
 
 
-def require_no_nulls(column: pa.ChunkedArray, what: str) -> None:
+def require_no_nulls(column: pa.ChunkedArray, subject: str) -> None:
     """Refuse lists in which a value is null; a list may be null itself."""
     if whole_column(column).flatten().null_count:
-        raise InputError(f"{what}: expected lists of text, found a null in one")
+        raise InputError(f"{subject}: expected lists of text, found a null in one")
 
 
 def digest(table: pa.Table, columns: Sequence[str]) -> str:

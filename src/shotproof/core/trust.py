@@ -25,21 +25,21 @@ T = TypeVar("T")
 
 LONGEST_TYPED = 1000  # entries of a list
 Trust = bool | Collection[str]
-"""Everything, nothing, or the descriptions in `NotTrusted.what`."""
+"""Everything, nothing, or the descriptions in `NotTrusted.description`."""
 
 
 @dataclass(frozen=True)
 class Reach:
     """Access of a component to something outside of its data.
 
-    what: description, e.g. `method 'heads.py:head' runs the code of heads.py`
+    description: what it does, e.g. `method 'heads.py:head' runs the code of heads.py`
     named: the text that names it, e.g. a path or an address, which is trusted if the user has typed it
     file: the file that it reads, or None for other access
     is_data: whether an experiment file may name it without consent, as it names its data
     is_installed: whether it is the code of an installed package, which the record of a file may name
     """
 
-    what: str
+    description: str
     named: str = ""
     file: Path | None = None
     is_data: bool = False
@@ -66,7 +66,7 @@ class _Granted:
     code: frozenset[str] = frozenset()
 
     def allows(self, reach: Reach, spelling: str) -> bool:
-        if self.agreed is True or (self.agreed and reach.what in self.agreed):
+        if self.agreed is True or (self.agreed and reach.description in self.agreed):
             return True
         if any(self._is_typed(text) for text in (spelling, reach.named) if text):
             return True
@@ -88,7 +88,7 @@ class NotTrusted(InputError):
 
     def __init__(self, description: str) -> None:
         super().__init__(f"{description}: pass --trust (in Python, trust=True) if you trust the author of this file")
-        self.what = description
+        self.description = description
 
 
 def require_trust(reach: Reach | str, spelling: str = "") -> None:
@@ -100,7 +100,7 @@ def require_trust(reach: Reach | str, spelling: str = "") -> None:
     """
     reach = Reach(reach) if isinstance(reach, str) else reach
     if not _granted.get().allows(reach, spelling):
-        raise NotTrusted(reach.what)
+        raise NotTrusted(reach.description)
 
 
 @contextlib.contextmanager
@@ -155,15 +155,15 @@ def recorded_code(digests: Collection[str]) -> Iterator[None]:
         yield
 
 
-def require_recorded_code(digest: str, what: str) -> None:
+def require_recorded_code(digest: str, component: str) -> None:
     """Raise Mismatch if code differs from the recorded code.
 
     Args:
         digest: the digest of the code
-        what: the component, e.g. `method 'heads.py:head'`
+        component: the component, e.g. `method 'heads.py:head'`
     """
     if digest not in (_granted.get().code or {digest}):
-        raise Mismatch(f"{what}: its code has changed since these results were computed: evaluate it again")
+        raise Mismatch(f"{component}: its code has changed since these results were computed: evaluate it again")
 
 
 def typed_by_user(function: Callable[P, T]) -> Callable[P, T]:
@@ -188,7 +188,7 @@ def agreed_by_typing(load: Callable[[], object]) -> list[str]:
             with _grant(_Granted(agreed)):
                 load()
         except NotTrusted as error:
-            agreed.append(error.what)
+            agreed.append(error.description)
         else:
             return agreed
 

@@ -32,14 +32,14 @@ def _seen(_: int) -> tuple[str, str, str | None, bool]:
 def test_workers_that_are_kept_see_the_state_of_each_map(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     here = str(Path.cwd())
     pair = Runtime(workers=2)
-    assert set(pair.map(_seen, range(4), what="looking")) == {("as imported", here, None, False)}
+    assert set(pair.map(_seen, range(4), title="looking")) == {("as imported", here, None, False)}
     with monkeypatch.context() as patch:
         patch.setattr(sys.modules[__name__], "_setting", "changed")
         patch.chdir(tmp_path)
         patch.setenv("A_VARIABLE", "set")
         patch.syspath_prepend("/a/folder")
-        assert set(pair.map(_seen, range(4), what="looking")) == {("changed", str(tmp_path), "set", True)}
-    assert set(pair.map(_seen, range(4), what="looking")) == {("as imported", here, None, False)}
+        assert set(pair.map(_seen, range(4), title="looking")) == {("changed", str(tmp_path), "set", True)}
+    assert set(pair.map(_seen, range(4), title="looking")) == {("as imported", here, None, False)}
 
 
 def test_what_a_script_registers_is_known_to_workers(run_script: RunScript, tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_what_a_script_registers_is_known_to_workers(run_script: RunScript, tmp_
         "    def answer(self, value): return value * 2\n"
         "heads.registered['mine'] = Mine\n"
         "def work(value): return heads.registered['mine']().answer(value)\n"
-        "print(list(runtime(workers=2).map(work, range(4), what='asking')))\n"
+        "print(list(runtime(workers=2).map(work, range(4), title='asking')))\n"
     )
     assert run_script(script) == "[0, 2, 4, 6]\n"
 

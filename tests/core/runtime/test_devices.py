@@ -7,10 +7,10 @@ import torch
 
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.devices import (
+    background_thread,
     choose_device,
     choose_devices,
     one_thread_per_operation,
-    thread_beside,
     threads,
 )
 
@@ -53,7 +53,7 @@ def test_a_thread_beside_computes_in_as_many_threads() -> None:
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
-        with thread_beside() as thread:
+        with background_thread() as thread:
             assert thread.submit(torch.get_num_threads).result() == 3
     finally:
         torch.set_num_threads(before)

@@ -27,14 +27,14 @@ def backwards() -> Iterator[str]:
 
 def test_a_second_engine_is_one_registration(backwards: str) -> None:
     seen: list[int] = []
-    assert list(Runtime(engine=backwards).map(lambda x: seen.append(x) or x, [1, 2, 3], what="looking")) == [1, 2, 3]
+    assert list(Runtime(engine=backwards).map(lambda x: seen.append(x) or x, [1, 2, 3], title="looking")) == [1, 2, 3]
     assert seen == [3, 2, 1]
-    assert list(Runtime(engine=Backwards()).map(abs, [-1], what="looking")) == [1]
+    assert list(Runtime(engine=Backwards()).map(abs, [-1], title="looking")) == [1]
     assert engines.names() == ["backwards", "local", "ray"]
 
 
 def test_names_are_unique_and_known(backwards: str) -> None:
-    with pytest.raises(InputError, match="engine 'local' is .*registered"):
+    with pytest.raises(InputError, match=r"engine 'local' is .*registered"):
         engines.register("local", Backwards)
     assert engines.make("local(cores=2)") == LocalEngine(cores=2)
     with pytest.raises(UnknownName, match="unknown engine 'lokal': did you mean 'local'"):

@@ -29,21 +29,21 @@ def test_a_terminal_shows_the_title_and_the_steps(terminal: Terminal) -> None:
 def test_a_pipe_is_silent_unless_bars_are_asked_for() -> None:
     pipe = io.StringIO()
     with redirect_stderr(pipe):
-        assert list(Runtime(workers=1).map(abs, [-1], what="reading")) == [1]
+        assert list(Runtime(workers=1).map(abs, [-1], title="reading")) == [1]
         assert pipe.getvalue() == ""
-        assert list(Runtime(workers=1, progress=True).map(abs, [-1], what="reading")) == [1]
+        assert list(Runtime(workers=1, progress=True).map(abs, [-1], title="reading")) == [1]
     assert "reading" in pipe.getvalue()
 
 
 def test_a_terminal_is_silent_where_bars_are_not_wanted(terminal: Terminal) -> None:
     with redirect_stderr(terminal):
-        assert list(Runtime(workers=1, progress=False).map(abs, [-1], what="reading")) == [1]
+        assert list(Runtime(workers=1, progress=False).map(abs, [-1], title="reading")) == [1]
     assert terminal.getvalue() == ""
 
 
 def test_a_map_advances_by_the_steps_of_its_inputs(terminal: Terminal) -> None:
     with redirect_stderr(terminal):
-        list(Runtime(workers=1).map(len, [range(4), range(6)], what="reading", steps=len))
+        list(Runtime(workers=1).map(len, [range(4), range(6)], title="reading", steps=len))
     assert "10/10" in terminal.getvalue()
 
 

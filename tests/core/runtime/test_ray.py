@@ -18,7 +18,7 @@ from shotproof.core.runtime.runtime import Runtime
 def test_without_the_extra_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)  # as if it were not installed
     with pytest.raises(MissingExtra, match=r"engine 'ray' needs .* pip install shotproof\[ray\]"):
-        list(Runtime(engine="ray").map(abs, [-1], what=None))
+        list(Runtime(engine="ray").map(abs, [-1], title=None))
 
 
 @pytest.mark.parametrize("spelled", ["ray", "ray:10.0.0.1:6379", "ray://head:10001", "ray:10.0.0.1:6379(gpu_share=1)"])

@@ -60,7 +60,7 @@ def test_a_cache_may_be_a_string() -> None:
 
 def test_a_chunk_is_one_at_least() -> None:
     with pytest.raises(InputError, match="chunk=0: expected a whole number from 1"):
-        Runtime().map(abs, [1], what="counting", chunk=0)
+        Runtime().map(abs, [1], title="counting", chunk=0)
 
 
 def _here_and_workers(_: int) -> tuple[int, Runtime]:
@@ -68,20 +68,20 @@ def _here_and_workers(_: int) -> tuple[int, Runtime]:
 
 
 def _nested(value: int) -> tuple[int, set[int]]:
-    inner = Runtime(workers=2).map(_here_and_workers, range(4), what="inside")
+    inner = Runtime(workers=2).map(_here_and_workers, range(4), title="inside")
     return os.getpid(), {process for process, _ in inner}
 
 
 def test_work_sees_the_runtime_it_runs_under() -> None:
     given = Runtime(workers=1, device="cpu", progress=False)
-    assert list(given.map(_here_and_workers, [0], what="looking")) == [(os.getpid(), given)]
-    of_workers = list(Runtime(workers=2, device="cpu").map(_here_and_workers, range(4), what="looking"))
+    assert list(given.map(_here_and_workers, [0], title="looking")) == [(os.getpid(), given)]
+    of_workers = list(Runtime(workers=2, device="cpu").map(_here_and_workers, range(4), title="looking"))
     assert os.getpid() not in {process for process, _ in of_workers}
     assert {seen for _, seen in of_workers} == {given}
 
 
 def test_a_map_within_a_worker_stays_in_it() -> None:
-    for process, inner in Runtime(workers=2).map(_nested, range(4), what="outside"):
+    for process, inner in Runtime(workers=2).map(_nested, range(4), title="outside"):
         assert inner == {process} != {os.getpid()}
 
 

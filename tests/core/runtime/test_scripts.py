@@ -34,7 +34,7 @@ class Shift:
     def __init__(self, by): self.by = by
     def __call__(self, point): return Point(point.x + self.by)
 
-shifted = list(runtime(workers=2).map(Shift(1), [Point(1), Point(2), Point(3)], what="shifting"))
+shifted = list(runtime(workers=2).map(Shift(1), [Point(1), Point(2), Point(3)], title="shifting"))
 print(shifted == [Point(2), Point(3), Point(4)], [type(point) is Point for point in shifted])
 """
 
@@ -45,7 +45,7 @@ def test_no_script_needs_a_guard(how: str, run_script: RunScript) -> None:
 
 
 def test_a_notebook_needs_no_guard_and_shows_progress(tmp_path: Path) -> None:
-    again = "print(next(runtime(workers=2).map(lambda x: x.x, shifted, what='a < b')))"
+    again = "print(next(runtime(workers=2).map(lambda x: x.x, shifted, title='a < b')))"
     cells = [nbformat.v4.new_code_cell(code) for code in (UNGUARDED, again)]
     notebook = nbformat.v4.new_notebook(cells=cells)
     nbclient.NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(tmp_path)}}).execute()
@@ -66,7 +66,7 @@ from shotproof.core.runtime.runtime import runtime
 def work(seconds):
     time.sleep(seconds)
 
-outputs = runtime(workers=2).map(work, [0, 0] + [3600] * 10, what="sleeping")
+outputs = runtime(workers=2).map(work, [0, 0] + [3600] * 10, title="sleeping")
 for output in outputs:
     print("an output", flush=True)
     {then}

@@ -37,19 +37,19 @@ def test_the_same_files_give_the_same_bytes_in_any_order(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("names", "told"),
     [
-        (["../evil"], r"'\.\./evil': expected a path below its folder"),
-        (["a/../../evil"], "expected a path below its folder"),
-        (["/etc/evil"], "'/etc/evil': expected a path below its folder"),
+        (["../evil"], r"'\.\./evil': expected a path"),
+        (["a/../../evil"], "expected a path"),
+        (["/etc/evil"], "'/etc/evil': expected a path"),
         (["C:/evil"], "expected a path of plain characters"),
         (["..\\evil"], "expected a path of plain characters"),
-        (["a//b"], "expected a path below its folder"),
-        (["folder/"], "expected a path below its folder"),
-        (["./a"], "expected a path below its folder"),
+        (["a//b"], "expected a path"),
+        (["folder/"], "expected a path"),
+        (["./a"], "expected a path"),
         (["x" * 300], "longer than 255 bytes"),
-        (["a", "a"], "'a': it is there twice"),
-        (["a", "A"], "'A': it is there twice"),
-        (["é", "é"], "it is there twice"),
-        (["a", "a/b"], "'a/b': its folder is a file as well"),
+        (["a", "a"], "'a': .*twice"),
+        (["a", "A"], "'A': .*twice"),
+        (["é", "é"], "twice"),
+        (["a", "a/b"], "'a/b': .*folder .*a file"),
     ],
 )
 def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, names: list[str], told: str) -> None:
@@ -57,10 +57,10 @@ def test_names_that_lead_elsewhere_are_refused(tmp_path: Path, names: list[str],
         pass
 
 
-@pytest.mark.parametrize(("kind", "told"), [(stat.S_IFLNK, "a symbolic link"), (stat.S_IFIFO, "something else")])
+@pytest.mark.parametrize(("kind", "told"), [(stat.S_IFLNK, "a symbolic link"), (stat.S_IFIFO, "special file")])
 def test_links_and_pipes_are_refused(tmp_path: Path, kind: int, told: str) -> None:
     file = written(tmp_path / "x.zip", "link", mode=kind | 0o777)
-    with pytest.raises(InputError, match=f"'link': expected a regular file, found {told}"), open_archive(file, "it"):
+    with pytest.raises(InputError, match=f"'link': expected a regular file, found .*{told}"), open_archive(file, "it"):
         pass
 
 
@@ -68,7 +68,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive, archive.open("zeros", "w") as file:
         for _ in range(80):
             file.write(bytes(2**20))
-    told = r"'zeros': expected at most 200 times its .* it unpacks to 83,886,080"
+    told = r"'zeros': .*83,886,080 .*200 times its"
     with pytest.raises(InputError, match=told), open_archive(tmp_path / "x.zip", "it"):
         pass
 
@@ -89,12 +89,12 @@ def test_files_that_overlap_are_refused(tmp_path: Path) -> None:
     entry = content.index(b"PK\x01\x02")
     content[entry + 20 : entry + 28] = struct.pack("<II", 4000, 4000)
     file.write_bytes(content)
-    with pytest.raises(InputError, match="its files overlap"), open_archive(file, "it"):
+    with pytest.raises(InputError, match="overlap"), open_archive(file, "it"):
         pass
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"no zip at all"])
 def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.zip").write_bytes(content)
-    with pytest.raises(InputError, match="it is not readable as zip"), open_archive(tmp_path / "x.zip", "it"):
+    with pytest.raises(InputError, match="it is not .* zip"), open_archive(tmp_path / "x.zip", "it"):
         pass

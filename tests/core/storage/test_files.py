@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shotproof.core.errors import InputError
-from shotproof.core.storage.files import check_path, is_there, parse_toml, read_json, require_file
+from shotproof.core.storage.files import check_path, parse_toml, path_exists, read_json, require_file
 from shotproof.core.storage.numpy_files import read_npy, read_npz
 
 
@@ -33,10 +33,10 @@ def test_only_regular_files_up_to_a_size_are_read(tmp_path: Path) -> None:
 
 
 def test_a_path_that_no_file_can_have_is_not_there(tmp_path: Path) -> None:
-    assert is_there(tmp_path)
-    assert not is_there(tmp_path / "none")
+    assert path_exists(tmp_path)
+    assert not path_exists(tmp_path / "none")
     for path in ("a\0b", "x" * 256, "y/" * 2_100, "\udcff", "\ud800"):
-        assert not is_there(path)
+        assert not path_exists(path)
         with pytest.raises(OSError, match="its name"):
             check_path(path)
 
@@ -51,7 +51,7 @@ def test_text_that_nests_too_deep_is_refused(tmp_path: Path) -> None:
             if fits:
                 read()
                 continue
-            with pytest.raises(InputError, match="nest deeper than 100"):
+            with pytest.raises(InputError, match="deeper than 100"):
                 read()
 
 
@@ -61,10 +61,10 @@ def test_arrays_come_back_and_headers_that_claim_too_much_are_refused(tmp_path: 
     np.testing.assert_array_equal(read_npy(tmp_path / "x.npy", "x"), values)
     good = (tmp_path / "x.npy").read_bytes()
     for old, new, message in (
-        (b"(2, 3)", b"(2**99)", "x is not readable"),
+        (b"(2, 3)", b"(2**99)", "x is not .*readable"),
         (b"(2, 3), }   ", b"(999999, 9)}", "claims"),
         (b"'<f8'", b"'|O' ", "objects"),
-        (b"'<f8'", b"'<f\xff'", "x is not readable"),
+        (b"'<f8'", b"'<f\xff'", "x is not .*readable"),
     ):
         (tmp_path / "x.npy").write_bytes(good.replace(old, new))
         with pytest.raises(InputError, match=message):

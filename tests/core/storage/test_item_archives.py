@@ -73,7 +73,7 @@ def test_links_and_devices_of_a_tar_are_no_members(tmp_path: Path) -> None:
 def test_a_bomb_is_refused_before_it_unpacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(item_archives, "SMALL", 1000)
     root = written(tmp_path / "birds.zip", {"1.txt": b"0" * 1_000_000})
-    with pytest.raises(OSError, match="it unpacks to more than 200 times its size"):
+    with pytest.raises(OSError, match="more than 200 times its"):
         open_file(root / "1.txt")
     with pytest.raises(OSError, match="expected at most 10 bytes, found 1,000,000"):
         check_regular(root / "1.txt", 10)
@@ -82,7 +82,7 @@ def test_a_bomb_is_refused_before_it_unpacks(tmp_path: Path, monkeypatch: pytest
 @pytest.mark.parametrize("end", ["zip", "tar", "parquet", "arrow"])
 def test_what_is_no_archive_is_told(tmp_path: Path, end: str) -> None:
     (tmp_path / f"birds.{end}").write_bytes(b"\x01" * 2000)
-    with pytest.raises(OSError, match=f"birds.{end} is not readable as .{end}"):
+    with pytest.raises(OSError, match=f"birds.{end} is not .*{end}"):
         open_file(tmp_path / f"birds.{end}!" / "a/1")
 
 
@@ -102,5 +102,5 @@ def test_rows_of_tables(tmp_path: Path, end: str) -> None:
     for lacking in ("image/30.png", "images/0.png", "image/x.png", "0.png"):
         with pytest.raises(FileNotFoundError):
             open_file(tmp_path / f"birds.{end}!" / lacking)
-    with pytest.raises(OSError, match="column 'number' has no bytes in row 3"):
+    with pytest.raises(OSError, match="column 'number'.*row 3"):
         open_file(tmp_path / f"birds.{end}!" / "number/3.png")

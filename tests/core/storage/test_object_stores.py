@@ -45,9 +45,9 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counted]:
         for number in range(3):
             counted.pipe_file(f"/birds/{label}/{number}.png", bytes(number))
     monkeypatch.setattr(pa.fs, "S3FileSystem", lambda **options: pa.fs.PyFileSystem(pa.fs.FSSpecHandler(counted)))
-    object_stores._made.cache_clear()
+    object_stores._create_system.cache_clear()
     yield counted
-    object_stores._made.cache_clear()
+    object_stores._create_system.cache_clear()
 
 
 def test_files_of_a_store_are_found_by_one_listing_of_each_folder(bucket: Counted) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, WriteFailed
-from shotproof.core.storage.places import InArchive, in_archive, joined, url_of
+from shotproof.core.storage.places import InArchive, resolve_path, split_archive_path, url_of
 from shotproof.core.storage.whole_files import write_text
 from shotproof.core.tables import check_output
 
@@ -40,8 +40,8 @@ def test_queries_that_are_no_credentials_are_kept() -> None:
 def test_a_url_stays_one_through_joining() -> None:
     folder = Path("s3://bucket/birds").parent / "more"
     assert url_of(folder / "1.png") == "s3://bucket/more/1.png"
-    assert url_of(joined(Path("data"), "gs://bucket/1.png")) == "gs://bucket/1.png"
-    assert joined(Path("data"), "1.png") == Path("data/1.png")
+    assert url_of(resolve_path(Path("data"), "gs://bucket/1.png")) == "gs://bucket/1.png"
+    assert resolve_path(Path("data"), "1.png") == Path("data/1.png")
 
 
 def test_a_catalog_moves_between_stores_and_disks(tmp_path: Path) -> None:
@@ -61,9 +61,9 @@ def test_a_catalog_moves_between_stores_and_disks(tmp_path: Path) -> None:
 
 
 def test_members_of_archives() -> None:
-    assert in_archive(Path("a/birds.zip!/jay/1.jpg")) == InArchive(Path("a/birds.zip"), "jay/1.jpg")
-    assert in_archive(Path("s3://b/x.tar!/1.jpg")) == InArchive(Path("s3://b/x.tar"), "1.jpg")
-    assert in_archive(Path("a/what!/1.jpg")) is None
+    assert split_archive_path(Path("a/birds.zip!/jay/1.jpg")) == InArchive(Path("a/birds.zip"), "jay/1.jpg")
+    assert split_archive_path(Path("s3://b/x.tar!/1.jpg")) == InArchive(Path("s3://b/x.tar"), "1.jpg")
+    assert split_archive_path(Path("a/what!/1.jpg")) is None
 
 
 @pytest.mark.parametrize("scheme", ["https", "hf"])
@@ -71,7 +71,8 @@ def test_what_is_for_reading_is_not_written(scheme: str) -> None:
     path = Path(f"{scheme}://datasets/owner/tasks.parquet")
     for write in (lambda: check_output(path), lambda: write_text(path, "text")):
         with pytest.raises(
-            InputError, match=f"cannot write {scheme}://datasets/owner/tasks.parquet: .* is for reading"
+            InputError,
+            match=f"cannot write {scheme}://datasets/owner/tasks.parquet: .* expected a local path, s3:// or gs://",
         ):
             write()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from shotproof.core.errors import InputError, WriteFailed
-from shotproof.core.storage.whole_files import new_folder, sole_use, whole_file, whole_folder, write_text
+from shotproof.core.storage.whole_files import exclusive_use, new_folder, whole_file, whole_folder, write_text
 
 # Is killed while it writes one file of a folder; then another process writes another one.
 KILLED = """
@@ -107,14 +107,14 @@ def test_a_folder_whose_process_was_killed_before_it_had_a_lock_is_removed(tmp_p
 
 def test_a_folder_is_used_by_one_at_a_time_and_no_trace_of_it_is_left(tmp_path: Path) -> None:
     folder = tmp_path / "out"
-    with sole_use(folder):
+    with exclusive_use(folder):
         assert names_in(folder) == []
-        with pytest.raises(InputError, match="another run is at work in this folder"), sole_use(folder):
+        with pytest.raises(InputError, match="another run .* this folder"), exclusive_use(folder):
             pass
-    with sole_use(folder):
+    with exclusive_use(folder):
         pass
     (tmp_path / "file").touch()
-    with pytest.raises(WriteFailed, match="file"), sole_use(tmp_path / "file"):
+    with pytest.raises(WriteFailed, match="file"), exclusive_use(tmp_path / "file"):
         pass
 
 

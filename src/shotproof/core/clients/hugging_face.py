@@ -34,7 +34,7 @@ def load_part(part: str, model: str, *, hub: bool, extra: str = "hf", **options:
             )
     except refusals as error:
         if not hub and not Path(model).is_dir():
-            raise not_here(model) from error
+            raise missing_model_error(model) from error
         raise InputError(
             f"model '{model}': no {part.removeprefix('Auto')} can be loaded: {first_line(error)}"
         ) from error
@@ -53,10 +53,10 @@ def require_model(model: str, *, hub: bool) -> None:
     except ValueError:  # no name that a model of the hub could have
         here = False
     if not here:
-        raise not_here(model)
+        raise missing_model_error(model)
 
 
-def not_here(model: str) -> InputError:
+def missing_model_error(model: str) -> InputError:
     """The error for a model that would have to be downloaded."""
     return InputError(
         f"model '{model}' is neither a folder nor in the local Hugging Face cache: "

@@ -130,7 +130,7 @@ def threads(count: int) -> Iterator[ThreadPoolExecutor]:
 
 
 @contextlib.contextmanager
-def thread_beside() -> Iterator[ThreadPoolExecutor]:
+def background_thread() -> Iterator[ThreadPoolExecutor]:
     """A thread that computes as this one does, while this one waits for it and so answers Ctrl-C at once.
 
     Python answers Ctrl-C between steps of its own, and a gradient of seconds is one step.

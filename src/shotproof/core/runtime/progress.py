@@ -20,11 +20,11 @@ _SECONDS_BETWEEN_UPDATES = 0.2  # of a notebook's bar: each is a message to the 
 
 
 @contextlib.contextmanager
-def progress_bar(what: str, total: int | None, shown: bool | None = None) -> Iterator[Advance]:
+def progress_bar(title: str, total: int | None, shown: bool | None = None) -> Iterator[Advance]:
     """Give a function that advances a bar by so many steps; bars may be nested, and go on in several threads.
 
     Args:
-        what: The title of the bar.
+        title: The title of the bar.
         total: How many steps there are; None where nobody knows.
         shown: Whether to show it; None is on a terminal and in a notebook.
 
@@ -32,16 +32,16 @@ def progress_bar(what: str, total: int | None, shown: bool | None = None) -> Ite
         >>> with progress_bar("reading", total=10, shown=False) as advance:
         ...     advance(10)
     """
-    what, notebook = printable(what), _notebook()
+    title, notebook = printable(title), _notebook()
     if shown is None:
         shown = notebook or sys.stderr.isatty()
     if in_worker() or not shown:
         yield lambda steps: None
     elif notebook:
-        with _notebook_bar(what, total) as advance:
+        with _notebook_bar(title, total) as advance:
             yield advance
     else:
-        with _terminal.bar(what, total) as advance:
+        with _terminal.bar(title, total) as advance:
             yield advance
 
 
@@ -60,13 +60,13 @@ class _Terminal:
         self._display: Any = None
 
     @contextlib.contextmanager
-    def bar(self, what: str, total: int | None) -> Iterator[Advance]:
+    def bar(self, title: str, total: int | None) -> Iterator[Advance]:
         with self._lock:
             if not self._bars:
                 self._display = _display()
             self._bars += 1
             display = self._display
-            task = display.add_task(what, total=total)
+            task = display.add_task(title, total=total)
         try:
             yield lambda steps: display.advance(task, steps)
         finally:
@@ -109,12 +109,12 @@ def _display() -> Any:
 
 
 @contextlib.contextmanager
-def _notebook_bar(what: str, total: int | None) -> Iterator[Advance]:
+def _notebook_bar(title: str, total: int | None) -> Iterator[Advance]:
     """A bar of plain HTML: rich would need ipywidgets."""
     display = importlib.import_module("IPython.display").display
     lock = threading.Lock()
     done, updated = 0, time.monotonic()
-    handle = display(_bar_of_html(what, 0, total), raw=True, display_id=True)
+    handle = display(_bar_of_html(title, 0, total), raw=True, display_id=True)
 
     def advance(steps: int) -> None:
         nonlocal done, updated
@@ -122,7 +122,7 @@ def _notebook_bar(what: str, total: int | None) -> Iterator[Advance]:
             done += steps
             if time.monotonic() - updated >= _SECONDS_BETWEEN_UPDATES:
                 updated = time.monotonic()
-                handle.update(_bar_of_html(what, done, total), raw=True)
+                handle.update(_bar_of_html(title, done, total), raw=True)
 
     try:
         yield advance
@@ -130,12 +130,12 @@ def _notebook_bar(what: str, total: int | None) -> Iterator[Advance]:
         handle.update({"text/html": "", "text/plain": ""}, raw=True)
 
 
-def _bar_of_html(what: str, done: int, total: int | None) -> dict[str, str]:
+def _bar_of_html(title: str, done: int, total: int | None) -> dict[str, str]:
     count = f"{done}/{total}" if total is not None else f"{done}"
     value = f' value="{done}" max="{total}"' if total is not None else ""
     return {
-        "text/html": f"<div>{html.escape(what)} <progress{value}></progress> {count}</div>",
-        "text/plain": f"{what} {count}",
+        "text/html": f"<div>{html.escape(title)} <progress{value}></progress> {count}</div>",
+        "text/plain": f"{title} {count}",
     }
 
 
@@ -158,11 +158,11 @@ def duration(seconds: float) -> str:
     return f"{max(10, 10 * round(seconds / 10))} seconds"
 
 
-def cost_note(what: str, seconds: float, device: str, amount: str) -> str:
+def cost_note(title: str, seconds: float, device: str, amount: str) -> str:
     """Say what work will cost.
 
     Args:
-        what: the work
+        title: the work
         seconds: how long it takes
         device: the type of the device, as PyTorch names it
         amount: how much of it there is, e.g. `30 epochs`
@@ -172,7 +172,7 @@ def cost_note(what: str, seconds: float, device: str, amount: str) -> str:
         'training protonet: about 40 minutes on this CPU for 30 epochs'
     """
     place = {"cpu": "CPU", "cuda": "GPU"}.get(device, "device")
-    return f"{what}: about {duration(seconds)} on this {place} for {amount}"
+    return f"{title}: about {duration(seconds)} on this {place} for {amount}"
 
 
 def timed(

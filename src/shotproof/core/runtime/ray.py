@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from shotproof.core.errors import ShotproofError, first_line
 from shotproof.core.options import option
-from shotproof.core.plain_values import shown
+from shotproof.core.plain_values import format_value
 from shotproof.core.runtime.carried import CannotTravel, Failure, pack
 from shotproof.core.runtime.engine import Engine, Needs
 from shotproof.core.runtime.worker import in_worker
@@ -107,7 +107,7 @@ class _Block:
 
     def __str__(self) -> str:
         rest = f" and {len(self.inputs) - 1} more" if len(self.inputs) > 1 else ""
-        return f"{shown(str(self.inputs[0]))}{rest}"
+        return f"{format_value(str(self.inputs[0]))}{rest}"
 
 
 class _Blocks:

@@ -79,4 +79,4 @@ def _placed(given: Any, asked_from: str) -> Any:
 
     if not isinstance(given, ShotproofError) or ray.get_runtime_context().get_node_id() == asked_from:
         return given
-    return given.placed(f"on the machine {ray.util.get_node_ip_address()}: ")
+    return given.with_prefix(f"on the machine {ray.util.get_node_ip_address()}: ")

@@ -88,7 +88,7 @@ class Runtime(Checked):
         work: Callable[[Input], Output],
         inputs: Sequence[Input],
         *,
-        what: str | None,
+        title: str | None,
         steps: Callable[[Input], int] | None = None,
         chunk: int = 1,
         needs: Needs = "core",
@@ -98,7 +98,7 @@ class Runtime(Checked):
         Args:
             work: A function or a method; it travels once to each worker, so it may hold much data.
             inputs: Small ones.
-            what: The title of the bar; None shows none, where the work shows its own.
+            title: The title of the bar; None shows none, where the work shows its own.
             steps: By how much an input advances the bar; None is by one.
             chunk: How many inputs travel at a time.
             needs: What one input takes of a machine: a `core`, a core and a `share` of a GPU, or a whole `device`.
@@ -110,68 +110,68 @@ class Runtime(Checked):
             ShotproofError: A worker died. An error of the work itself is raised as it is.
 
         Example:
-            >>> list(Runtime(workers=1).map(abs, [-1, 2, -3], what="absolute values"))
+            >>> list(Runtime(workers=1).map(abs, [-1, 2, -3], title="absolute values"))
             [1, 2, 3]
         """
         if chunk < 1:
             raise InputError(f"chunk={chunk!r}: expected a whole number from 1")
         needs = "core" if needs == "share" and self.device == "cpu" else needs
-        return self._map(work, inputs, what, steps or (lambda _: 1), chunk, needs)
+        return self._map(work, inputs, title, steps or (lambda _: 1), chunk, needs)
 
     def _map(
         self,
         work: Callable[[Input], Output],
         inputs: Sequence[Input],
-        what: str | None,
+        title: str | None,
         steps: Callable[[Input], int],
         chunk: int,
         needs: Needs,
     ) -> Generator[Output, None, None]:
         outputs = engines.make(self.engine).map(_Within(self, work, needs), inputs, self.workers, chunk, needs)
-        shown = False if what is None else self.progress
-        with contextlib.closing(outputs), progress_bar(what or "", sum(map(steps, inputs)), shown) as advance:
+        shown = False if title is None else self.progress
+        with contextlib.closing(outputs), progress_bar(title or "", sum(map(steps, inputs)), shown) as advance:
             for value, output in zip(inputs, outputs, strict=True):
                 advance(steps(value))
                 yield output
 
     def map_ranges(
-        self, work: Callable[[range], Output], count: int, *, what: str, whole: bool = False
+        self, work: Callable[[range], Output], count: int, *, title: str, whole: bool = False
     ) -> Generator[Output, None, None]:
         """Do work that takes a whole device on ranges of so many inputs: on all at once, or cut for many machines.
 
         Args:
             work: As in `map`; done here, it shows its own bar.
             count: How many inputs there are, at least 1.
-            what: The title of the bar.
+            title: The title of the bar.
             whole: Whether it must not be cut.
 
         Returns:
             The outputs, in order of the ranges.
 
         Example:
-            >>> list(Runtime().map_ranges(len, 600, what="counting"))
+            >>> list(Runtime().map_ranges(len, 600, title="counting"))
             [600]
         """
         ranges = [range(count)] if whole else engines.make(self.engine).shards(count)
-        return self.map(work, ranges, what=what if len(ranges) > 1 else None, steps=len, needs="device")
+        return self.map(work, ranges, title=title if len(ranges) > 1 else None, steps=len, needs="device")
 
     @property
     def remote(self) -> bool:
         """Whether work goes to other machines: then networks go along, to the devices there."""
         return engines.make(self.engine).remote
 
-    def progress_bar(self, what: str, total: int | None) -> AbstractContextManager[Advance]:
+    def progress_bar(self, title: str, total: int | None) -> AbstractContextManager[Advance]:
         """Give a function that advances a bar by so many steps.
 
         Args:
-            what: The title of the bar.
+            title: The title of the bar.
             total: How many steps there are; None where nobody knows.
 
         Example:
             >>> with Runtime(progress=False).progress_bar("reading", total=10) as advance:
             ...     advance(10)
         """
-        return progress_bar(what, total, self.progress)
+        return progress_bar(title, total, self.progress)
 
 
 class _Within(Generic[Input, Output]):

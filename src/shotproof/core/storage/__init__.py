@@ -1,1 +1,1 @@
-"""Places, files, stores, archives and locks: where bytes lie and how they are written whole."""
+"""Storage: paths, files, object stores, archives, locks and atomic writes."""

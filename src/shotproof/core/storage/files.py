@@ -1,7 +1,7 @@
-"""Files that may be anything: the one place where they are opened, with limits before anything is read or allocated.
+"""Reading of untrusted files, with limits checked before anything is read or allocated.
 
-Only regular files are read: a device or a pipe would never end. What is wrong with a file is an InputError, whose
-message begins with `what`, the kind of file and its path.
+Only regular files are read, as a device or a pipe would never end. An invalid file raises an InputError whose message
+begins with `subject`: the kind of file and its path.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from types import ModuleType
 from typing import IO, Any, TypeVar
 
 from shotproof.core.errors import InputError, did_you_mean, first_line
-from shotproof.core.storage.places import Found, in_archive, url_of
+from shotproof.core.storage.places import FileInfo, split_archive_path, url_of
 from shotproof.core.text import is_storable
 
 T = TypeVar("T")
 
-LARGEST_TEXT = 2**30  # bytes of a file that is read as text, all at once
-LARGEST_DIGESTED = 2**40  # bytes of a file whose digest is taken
+LARGEST_TEXT = 2**30  # bytes of a file that is read at once
+LARGEST_DIGESTED = 2**40  # bytes of a file that is hashed
 LARGEST_ITEM = 2**31  # bytes of an image or a sound
-DEEPEST = 100  # lists and tables within each other
-LONGEST_NAME, LONGEST_PATH = 255, 4095  # bytes, as most systems have it
+DEEPEST = 100  # levels of nested lists and tables
+LONGEST_NAME, LONGEST_PATH = 255, 4095  # bytes, the limits of most systems
 
 HEADROOM = 48 * 2**20  # bytes of memory: the stacks of a few threads, and a library's buffers for a small file
 
@@ -48,10 +48,10 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 def require_headroom() -> None:
-    """Ask the system for some memory, and give it back untouched.
+    """Raise MemoryError if almost no memory is left, by allocating a little and freeing it again.
 
     Raises:
-        MemoryError: there is too little. Libraries would abort the process, or wait for ever for a thread of theirs.
+        MemoryError: too little is left. Libraries would abort the process, or wait forever for one of their threads.
     """
     try:
         mmap.mmap(-1, HEADROOM).close()
@@ -60,32 +60,30 @@ def require_headroom() -> None:
 
 
 def check_path(path: str | Path) -> None:
-    """Refuse a path that no file can have, with a NUL or longer than systems allow, or that is not UTF-8.
-
-    Neither Arrow nor a record could hold the latter.
+    """Reject paths that no file system allows, and paths that are not UTF-8, which neither Arrow nor a record can hold.
 
     Raises:
-        OSError: it is one; `strerror` says why.
+        OSError: the path is invalid; `strerror` says why.
     """
     if not is_storable(str(path)):
-        raise OSError(errno.EILSEQ, "its name is not UTF-8: rename it")
+        raise OSError(errno.EILSEQ, "its name is not valid UTF-8: rename it")
     text = os.fsencode(str(path))
     if b"\0" in text:
-        raise OSError(errno.EINVAL, "its name has a NUL character")
+        raise OSError(errno.EINVAL, "its name contains a NUL character")
     if len(text) > LONGEST_PATH or any(len(name) > LONGEST_NAME for name in text.split(b"/")):
         raise OSError(
-            errno.ENAMETOOLONG, f"its name is longer than {LONGEST_NAME} bytes, or its path than {LONGEST_PATH}"
+            errno.ENAMETOOLONG, f"its name is longer than {LONGEST_NAME} bytes, or its path longer than {LONGEST_PATH}"
         )
 
 
 def _elsewhere(path: Path) -> tuple[ModuleType, Any] | None:
-    """Return the module that reads what is not a path on disk, and what it calls the place; None of a path on disk.
+    """Return the module that reads a path that is not on disk, and the location in its terms; None for a path on disk.
 
-    Such a module has `find`, `open_file` and `names_below`, as this one.
+    Such a module defines `find`, `open_file` and `names_below`, as this one does.
     """
-    place, url = in_archive(path), url_of(path)
+    place, url = split_archive_path(path), url_of(path)
     if place is not None:
-        from shotproof.core.storage import item_archives  # which need Arrow
+        from shotproof.core.storage import item_archives  # imports Arrow
 
         return item_archives, place
     if url is not None:
@@ -95,41 +93,41 @@ def _elsewhere(path: Path) -> tuple[ModuleType, Any] | None:
     return None
 
 
-def find(path: str | Path) -> Found:
-    """What lies at a place: on disk, at a URL, or in an archive.
+def find(path: str | Path) -> FileInfo:
+    """Look up a file or folder on disk, at a URL, or in an archive.
 
     Raises:
-        OSError: nothing does, or none can; `strerror` says why.
+        OSError: it does not exist, or the path is invalid; `strerror` says why.
     """
     check_path(path)
     path = Path(path)
     if elsewhere := _elsewhere(path):
         reader, place = elsewhere
-        found: Found = reader.find(place)
-        return found
+        info: FileInfo = reader.find(place)
+        return info
     status = path.stat()
-    kind = next((name for test, name in _KINDS.items() if test(status.st_mode)), "something else")
-    return Found(kind, status.st_size, status.st_mtime_ns)
+    kind = next((name for test, name in _KINDS.items() if test(status.st_mode)), "special file")
+    return FileInfo(kind, status.st_size, status.st_mtime_ns)
 
 
-def find_all(paths: Sequence[Path]) -> list[Found | None]:
-    """What lies at each place; None where nothing does, or none can.
+def find_all(paths: Sequence[Path]) -> list[FileInfo | None]:
+    """Look up each path; None if it does not exist or is invalid.
 
-    A store is asked for one listing of each folder, and not for each file.
+    An object store is queried once per folder rather than once per file.
     """
-    in_stores = Counter(path.parent for path in paths if url_of(path) and in_archive(path) is None)
-    listed: dict[Path, dict[str, Found]] = {}
+    in_stores = Counter(path.parent for path in paths if url_of(path) and split_archive_path(path) is None)
+    listings: dict[Path, dict[str, FileInfo]] = {}
     for folder, files in in_stores.items():
         url = url_of(folder)
-        if files > 1 and url is not None and not url.startswith("https:"):  # servers list nothing
+        if files > 1 and url is not None and not url.startswith("https:"):  # HTTPS servers have no listings
             from shotproof.core.storage import object_stores
 
             with contextlib.suppress(OSError):
-                listed[folder] = object_stores.find_in(url)
-    return [listed[path.parent].get(path.name) if path.parent in listed else _found(path) for path in paths]
+                listings[folder] = object_stores.find_in(url)
+    return [listings[path.parent].get(path.name) if path.parent in listings else _find_or_none(path) for path in paths]
 
 
-def _found(path: Path) -> Found | None:
+def _find_or_none(path: Path) -> FileInfo | None:
     try:
         return find(path)
     except OSError:
@@ -137,7 +135,7 @@ def _found(path: Path) -> Found | None:
 
 
 def open_file(path: Path) -> IO[bytes]:
-    """A file to be read, from disk, a URL or an archive; OSError where it cannot."""
+    """Open a file for reading, from disk, a URL or an archive. Raise OSError if that fails."""
     if elsewhere := _elsewhere(path):
         reader, place = elsewhere
         opened: IO[bytes] = reader.open_file(place)
@@ -146,12 +144,12 @@ def open_file(path: Path) -> IO[bytes]:
 
 
 def source_of(path: Path) -> Any:
-    """What a library reads a file from: its path, or the open file where it is not on disk."""
+    """Return what a library can read a file from: its path, or the open file if it is not on disk."""
     return open_file(path) if _elsewhere(path) else path
 
 
 def names_below(folder: Path) -> Iterator[str]:
-    """The files below a folder, on disk, of a store or an archive, as relative paths; OSError where none are told."""
+    """List the files below a folder on disk, in a store or an archive, as relative paths. Raise OSError if it fails."""
     if elsewhere := _elsewhere(folder):
         reader, place = elsewhere
         names: Iterator[str] = reader.names_below(place)
@@ -159,46 +157,45 @@ def names_below(folder: Path) -> Iterator[str]:
     return (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
 
 
-def is_there(path: str | Path) -> bool:
-    """Whether there is a file or folder of this name; no where none can be."""
-    return _found(Path(path)) is not None
+def path_exists(path: str | Path) -> bool:
+    """Return whether there is a file or folder at this path."""
+    return _find_or_none(Path(path)) is not None
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is a folder of this name; no where none can be."""
-    found = _found(path)
-    return found is not None and found.kind == "folder"
+    """Return whether there is a folder at this path."""
+    info = _find_or_none(path)
+    return info is not None and info.kind == "folder"
 
 
 def check_regular(path: Path, largest: int | None = None) -> None:
-    """Refuse what is not a regular file, before it is opened.
+    """Reject a path that is not a regular file, before it is opened.
 
     Args:
-        path: of the file
-        largest: bytes that it may have
+        path: the file
+        largest: the largest size allowed, in bytes
 
     Raises:
-        OSError: it is not there, no regular file, or larger; `strerror` says which.
+        OSError: it does not exist, is not a regular file, or is too large; `strerror` says which.
     """
-    found = find(path)
-    if found.kind != "file":
-        kind = found.kind if found.kind.startswith("something") else f"a {found.kind}"
-        raise OSError(errno.EINVAL, f"expected a regular file, found {kind}")
-    if largest is not None and found.size > largest:
-        raise OSError(errno.EFBIG, f"expected at most {largest:,} bytes, found {found.size:,}")
+    info = find(path)
+    if info.kind != "file":
+        raise OSError(errno.EINVAL, f"expected a regular file, found a {info.kind}")
+    if largest is not None and info.size > largest:
+        raise OSError(errno.EFBIG, f"expected at most {largest:,} bytes, found {info.size:,}")
 
 
 def is_regular(path: Path) -> bool:
-    """Whether there is a regular file of this name; no where none can be."""
-    found = _found(path)
-    return found is not None and found.kind == "file"
+    """Return whether there is a regular file at this path."""
+    info = _find_or_none(path)
+    return info is not None and info.kind == "file"
 
 
 def file_sha256(path: Path) -> str:
-    """SHA-256 of a file's content, in hexadecimal, without reading all of it into memory.
+    """Compute the SHA-256 of a file's content, in hexadecimal, without holding all of it in memory.
 
     Raises:
-        OSError: it cannot be read, is no regular file, or is larger than LARGEST_DIGESTED.
+        OSError: it cannot be read, is not a regular file, or is larger than LARGEST_DIGESTED.
     """
     check_regular(path, LARGEST_DIGESTED)
     with open_file(path) as file:
@@ -206,118 +203,122 @@ def file_sha256(path: Path) -> str:
 
 
 def field(entry: Any, name: str, kind: type[T]) -> T:
-    """What a table of a JSON file has under a name.
+    """Return the value of a key in a table of a JSON file.
 
     Raises:
-        KeyError: it has nothing there.
-        TypeError: it is no table, or has something else there than a value of this type.
+        KeyError: the key is missing.
+        TypeError: the entry is not a table, or the value has another type.
     """
     value = entry[name]
     if type(value) is not kind:
-        raise TypeError(f"{name} of another type")
+        raise TypeError(f"{name}: expected {kind.__name__}, found {type(value).__name__}")
     return value
 
 
-def require_file(path: Path, what: str, largest: int | None = None) -> None:
-    """Refuse what cannot be read as a regular file; of one that is not there, with the nearest name beside it.
+def require_file(path: Path, subject: str, largest: int | None = None) -> None:
+    """Raise InputError unless the path is a readable regular file; if it is missing, suggest the closest name there.
 
     Raises:
-        InputError: it cannot.
+        InputError: it is missing, too large, or not a regular file.
         MemoryError: there is too little memory to read anything.
     """
     require_headroom()
     try:
         check_regular(path, largest)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise InputError(f"{what} does not exist{similar_files(path)}") from error
+        raise InputError(f"{subject} does not exist{suggest_file(path)}") from error
     except OSError as error:
-        raise InputError(f"{what} cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{subject} cannot be read: {error.strerror or error}") from error
 
 
-def similar_files(path: Path) -> str:
-    """The end of a message about a file that is not there: the nearest name in its folder."""
+def suggest_file(path: Path) -> str:
+    """Return the end of a message about a missing file: the closest name in its folder."""
     if _elsewhere(path):
         return ""
     try:
-        names = [one.name for one in path.parent.iterdir() if one.suffix == path.suffix]
+        names = [sibling.name for sibling in path.parent.iterdir() if sibling.suffix == path.suffix]
     except OSError:
         return ""
     return did_you_mean(path.name, names) if names else ""
 
 
-def read_text(path: Path, what: str, *, encoding: str = "utf-8") -> str:
-    """All of a text file."""
-    require_file(path, what, LARGEST_TEXT)
+def read_text(path: Path, subject: str, *, encoding: str = "utf-8") -> str:
+    """Read a text file."""
+    require_file(path, subject, LARGEST_TEXT)
     try:
         with io.TextIOWrapper(open_file(path), encoding=encoding) as file:
             return file.read()
     except OSError as error:
-        raise InputError(f"{what} cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{subject} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{what} is not text in UTF-8: {error}") from error
+        raise InputError(f"{subject} is not valid UTF-8 text: {error}") from error
 
 
-def read_bytes(path: Path, what: str) -> bytes:
-    """All of a file as it is."""
-    require_file(path, what, LARGEST_TEXT)
+def read_bytes(path: Path, subject: str) -> bytes:
+    """Read a file as bytes."""
+    require_file(path, subject, LARGEST_TEXT)
     try:
         return path.read_bytes()
     except OSError as error:
-        raise InputError(f"{what} cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{subject} cannot be read: {error.strerror or error}") from error
 
 
-def read_toml(path: Path, what: str) -> dict[str, Any]:
-    """What a TOML file holds."""
-    return parse_toml(read_text(path, what), what)
+def read_toml(path: Path, subject: str) -> dict[str, Any]:
+    """Read a TOML file."""
+    return parse_toml(read_text(path, subject), subject)
 
 
-def parse_toml(text: str, what: str) -> dict[str, Any]:
-    """What TOML says; InputError where it is none, or nests deeper than DEEPEST."""
+def parse_toml(text: str, subject: str) -> dict[str, Any]:
+    """Parse TOML. Raise InputError if it is invalid or nested deeper than DEEPEST."""
     try:
         document = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{what} is not readable as TOML: {_of_text(error)}") from error
-    _require_shallow(document, what)
+        raise InputError(f"{subject} is not valid TOML: {_describe_parse_error(error)}") from error
+    _require_shallow(document, subject)
     return document
 
 
-def read_json(path: Path, what: str) -> Any:
-    """What a JSON file holds."""
-    return parse_json(read_text(path, what), what)
+def read_json(path: Path, subject: str) -> Any:
+    """Read a JSON file."""
+    return parse_json(read_text(path, subject), subject)
 
 
-def parse_json(text: str | bytes, what: str) -> Any:
-    """What JSON says; InputError where it is none, holds text that is not Unicode, or nests deeper than DEEPEST.
+def parse_json(text: str | bytes, subject: str) -> Any:
+    """Parse JSON. Raise InputError if it is invalid, contains lone surrogates, or is nested deeper than DEEPEST.
 
     Example:
         >>> parse_json("[" * 1000, "metadata")
         Traceback (most recent call last):
-        shotproof.core.errors.InputError: metadata is not readable as JSON: lists or tables nest deeper than 100
+        shotproof.core.errors.InputError: metadata is not valid JSON: lists or tables are nested deeper than 100 levels
     """
     try:
         decoded = text if isinstance(text, str) else text.decode()
         document = json.loads(decoded)
         if _SURROGATE.search(decoded):
-            json.dumps(document, ensure_ascii=False).encode()  # half of a pair cannot be encoded
+            json.dumps(document, ensure_ascii=False).encode()  # fails for half of a surrogate pair
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{what} is not readable as JSON: {_of_text(error)}") from error
-    _require_shallow(document, what, "JSON")
+        raise InputError(f"{subject} is not valid JSON: {_describe_parse_error(error)}") from error
+    _require_shallow(document, subject, "JSON")
     return document
 
 
-def _of_text(error: Exception) -> str:
-    return f"lists or tables nest deeper than {DEEPEST}" if isinstance(error, RecursionError) else first_line(error)
+def _describe_parse_error(error: Exception) -> str:
+    return (
+        f"lists or tables are nested deeper than {DEEPEST} levels"
+        if isinstance(error, RecursionError)
+        else first_line(error)
+    )
 
 
-def _require_shallow(document: Any, what: str, kind: str = "TOML") -> None:
-    """Refuse what nests so deep that those who walk through it would run out of stack."""
+def _require_shallow(document: Any, subject: str, kind: str = "TOML") -> None:
+    """Reject documents nested so deeply that recursive code would run out of stack."""
     level = [document]
     for _ in range(DEEPEST):
-        level = [below for one in level for below in _below(one) if isinstance(below, Mapping | list)]
+        level = [child for node in level for child in _children(node) if isinstance(child, Mapping | list)]
         if not level:
             return
-    raise InputError(f"{what} is not readable as {kind}: {_of_text(RecursionError())}")
+    raise InputError(f"{subject} is not valid {kind}: {_describe_parse_error(RecursionError())}")
 
 
-def _below(value: Any) -> Any:
+def _children(value: Any) -> Any:
     return value.values() if isinstance(value, Mapping) else value if isinstance(value, list) else ()

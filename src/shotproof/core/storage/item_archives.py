@@ -1,7 +1,7 @@
-"""Items within one file: zip and tar archives, and tables of bytes, read in place. Nothing is ever unpacked to a path.
+"""Items inside one file: zip and tar archives, and tables of bytes, read in place. Nothing is unpacked to disk.
 
-A member of an archive has the name that it has there; one of a table (Parquet, or Arrow's stream as `datasets` saves
-it) is COLUMN/ROW.EXTENSION, of a column of bytes, or of structs whose `bytes` they are.
+A member of an archive is addressed by its name; an item of a table (Parquet, or an Arrow stream as saved by `datasets`)
+by COLUMN/ROW.EXTENSION, if the column holds bytes, or structs with a field `bytes`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from shotproof.core.errors import first_line
 from shotproof.core.storage import files
 from shotproof.core.storage.numpy_files import MOST_UNPACKED, SMALL
-from shotproof.core.storage.places import Found, InArchive
+from shotproof.core.storage.places import FileInfo, InArchive
 
 LARGEST_MEMBER = 2**31  # bytes
 OPEN_ARCHIVES = 16
@@ -42,7 +42,7 @@ BROKEN = (
 
 
 class Archive(ABC):
-    """An open file of many; threads share it."""
+    """Open file that contains many items; safe to share between threads."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
@@ -51,33 +51,33 @@ class Archive(ABC):
     @property
     @abstractmethod
     def names(self) -> Iterable[str]:
-        """Its members."""
+        """Return the names of the members."""
 
     @abstractmethod
     def size(self, name: str) -> int:
-        """The bytes of a member; KeyError where there is none."""
+        """Return the size of a member in bytes. Raise KeyError if there is no such member."""
 
     @abstractmethod
     def read(self, name: str) -> bytes:
-        """All of a member, of at most LARGEST_MEMBER bytes."""
+        """Return the content of a member of at most LARGEST_MEMBER bytes."""
 
     @cached_property
     def folders(self) -> set[str]:
-        """All folders that members lie in; the archive itself is the empty one."""
-        found = {""}
+        """Return all folders that contain members; the root of the archive is the empty string."""
+        folders = {""}
         for name in self.names:
             parent = name.rpartition("/")[0]
-            while parent and parent not in found:
-                found.add(parent)
+            while parent and parent not in folders:
+                folders.add(parent)
                 parent = parent.rpartition("/")[0]
-        return found
+        return folders
 
 
 class _Zip(Archive):
     def __init__(self, file: IO[bytes]) -> None:
         super().__init__(file)
         self.archive = zipfile.ZipFile(file)
-        self.members = {one.filename: one for one in self.archive.infolist() if _is_inside(one.filename)}
+        self.members = {member.filename: member for member in self.archive.infolist() if _is_inside(member.filename)}
 
     @property
     def names(self) -> Iterable[str]:
@@ -89,20 +89,20 @@ class _Zip(Archive):
     def read(self, name: str) -> bytes:
         member = self.members[name]
         if member.file_size > max(SMALL, MOST_UNPACKED * member.compress_size):
-            raise OSError(errno.EFBIG, f"it unpacks to more than {MOST_UNPACKED} times its size in the archive")
+            raise OSError(errno.EFBIG, f"unpacks to more than {MOST_UNPACKED} times its compressed size")
         with self.lock, self.archive.open(member) as file:
-            return file.read(member.file_size)  # no more than the archive says, however much there is
+            return file.read(member.file_size)  # never more than the archive declares
 
 
 class _Tar(Archive):
     def __init__(self, file: IO[bytes]) -> None:
         super().__init__(file)
-        # Opened as a plain tar: a member of a packed one could not be found without unpacking all before it.
+        # Uncompressed tar only: finding a member of a compressed one requires unpacking everything before it.
         with tarfile.open(fileobj=file, mode="r:") as archive:
             self.members = {
-                one.name.removeprefix("./"): (one.offset_data, one.size)
-                for one in archive
-                if one.isreg() and not one.issparse() and _is_inside(one.name.removeprefix("./"))
+                member.name.removeprefix("./"): (member.offset_data, member.size)
+                for member in archive
+                if member.isreg() and not member.issparse() and _is_inside(member.name.removeprefix("./"))
             }
 
     @property
@@ -118,12 +118,12 @@ class _Tar(Archive):
             self.file.seek(offset)
             data = self.file.read(size)
         if len(data) < size:
-            raise OSError(errno.EIO, "the archive is cut off")
+            raise OSError(errno.EIO, "the archive is truncated")
         return data
 
 
 class _Table(Archive):
-    """Rows of a table; the names of members are not listed: the catalog of its layout has them."""
+    """Rows of a table. Names are not listed, as the catalog of its layout has them."""
 
     names: Iterable[str] = ()
 
@@ -132,19 +132,19 @@ class _Table(Archive):
 
     def read(self, name: str) -> bytes:
         column, _, row = name.rpartition("/")
-        number = row.partition(".")[0]
-        if not column or not number.isdecimal():
+        index = row.partition(".")[0]
+        if not column or not index.isdecimal():
             raise KeyError(name)
         with self.lock:
-            value = self.value(column, int(number))
+            value = self.value(column, int(index))
         data = value["bytes"] if isinstance(value, dict) and "bytes" in value else value
         if not isinstance(data, bytes):
-            raise OSError(errno.EINVAL, f"column '{column}' has no bytes in row {number}")
+            raise OSError(errno.EINVAL, f"column '{column}', row {index}: expected bytes, found {type(data).__name__}")
         return data
 
     @abstractmethod
     def value(self, column: str, row: int) -> Any:
-        """A value; KeyError where there is none."""
+        """Return a value. Raise KeyError if there is none."""
 
 
 class _Parquet(_Table):
@@ -153,23 +153,23 @@ class _Parquet(_Table):
         self.parquet = pq.ParquetFile(file)
         sizes = [self.parquet.metadata.row_group(group).num_rows for group in range(self.parquet.num_row_groups)]
         self.starts = [sum(sizes[:group]) for group in range(len(sizes) + 1)]
-        self.held: tuple[str, int, pa.ChunkedArray] | None = None
+        self.row_group: tuple[str, int, pa.ChunkedArray] | None = None
 
     def value(self, column: str, row: int) -> Any:
         if row >= self.starts[-1] or column not in self.parquet.schema_arrow.names:
             raise KeyError(f"{column}/{row}")
         group = bisect.bisect_right(self.starts, row) - 1
-        if self.held is None or self.held[:2] != (column, group):
-            self.held = (column, group, self.parquet.read_row_group(group, columns=[column]).column(0))
-        return self.held[2][row - self.starts[group]].as_py()
+        if self.row_group is None or self.row_group[:2] != (column, group):
+            self.row_group = (column, group, self.parquet.read_row_group(group, columns=[column]).column(0))
+        return self.row_group[2][row - self.starts[group]].as_py()
 
 
 class _Arrow(_Table):
     def __init__(self, file: IO[bytes]) -> None:
         super().__init__(file)
         if not isinstance(getattr(file, "name", None), str | Path):
-            raise OSError(errno.EINVAL, "Arrow files are read from disk only")
-        # Mapped into memory: nothing is read before it is asked for.
+            raise OSError(errno.EINVAL, "Arrow files can only be read from disk")
+        # Memory-mapped: values are read on access.
         self.table = pa.ipc.open_stream(pa.memory_map(str(file.name))).read_all()
 
     def value(self, column: str, row: int) -> Any:
@@ -179,24 +179,24 @@ class _Arrow(_Table):
 
 
 _KINDS: dict[str, Callable[[IO[bytes]], Archive]] = {".zip": _Zip, ".tar": _Tar, ".parquet": _Parquet, ".arrow": _Arrow}
-_opening = threading.Lock()
+_open_lock = threading.Lock()
 
 
 def open_archive(path: Path) -> Archive:
-    """The archive at a path, kept open for its next member as long as it does not change.
+    """Open the archive at a path, or reuse the open one if the file has not changed.
 
     Raises:
-        OSError: it cannot be read as what its name says.
+        OSError: it cannot be read as the format that its extension names.
     """
-    found = files.find(path)
-    with _opening:
-        return _opened(path, found)
+    info = files.find(path)
+    with _open_lock:
+        return _open_cached(path, info)
 
 
 @lru_cache(OPEN_ARCHIVES)
-def _opened(path: Path, found: Found) -> Archive:
-    if found.kind != "file":
-        raise OSError(errno.EINVAL, f"{path.name} is no regular file")
+def _open_cached(path: Path, info: FileInfo) -> Archive:
+    if info.kind != "file":
+        raise OSError(errno.EINVAL, f"{path.name} is not a regular file")
     file = files.open_file(path)
     try:
         archive = _KINDS[path.suffix](file)
@@ -207,22 +207,22 @@ def _opened(path: Path, found: Found) -> Archive:
         raise
     except BROKEN as error:
         file.close()
-        raise OSError(errno.EINVAL, f"{path.name} is not readable as {path.suffix}: {first_line(error)}") from error
+        raise OSError(errno.EINVAL, f"{path.name} is not a readable {path.suffix} file: {first_line(error)}") from error
 
 
-def find(place: InArchive) -> Found:
-    """What a member is, or a folder of members; OSError where there is none."""
+def find(place: InArchive) -> FileInfo:
+    """Look up a member or a folder of members. Raise OSError if there is none."""
     archive, changed = open_archive(place.archive), files.find(place.archive).changed
     try:
-        return Found("file", archive.size(place.member), changed)
+        return FileInfo("file", archive.size(place.member), changed)
     except KeyError as error:
         if place.member in archive.folders:
-            return Found("folder", 0, changed)
+            return FileInfo("folder", 0, changed)
         raise FileNotFoundError(errno.ENOENT, "does not exist") from error
 
 
 def open_file(place: InArchive) -> IO[bytes]:
-    """A member; OSError where it cannot be read."""
+    """Open a member for reading. Raise OSError if that fails."""
     archive = open_archive(place.archive)
     try:
         if archive.size(place.member) > LARGEST_MEMBER:
@@ -235,11 +235,11 @@ def open_file(place: InArchive) -> IO[bytes]:
 
 
 def names_below(place: InArchive) -> Iterator[str]:
-    """The names of the members below a folder, from there."""
+    """List the members below a folder, relative to it."""
     prefix = f"{place.member}/" if place.member else ""
     return (name.removeprefix(prefix) for name in open_archive(place.archive).names if name.startswith(prefix))
 
 
 def _is_inside(name: str) -> bool:
-    """Whether a member is a file within the archive's own folders."""
+    """Return whether a name is that of a file inside the archive's root."""
     return not name.endswith("/") and not name.startswith("/") and ".." not in name.split("/")

@@ -1,4 +1,4 @@
-"""NumPy's files of arrays, which may be anything: what their headers claim is checked before it is allocated."""
+"""NumPy files from untrusted sources: the sizes in their headers are checked before anything is allocated."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ import numpy.typing as npt
 from shotproof.core.errors import InputError, did_you_mean, first_line
 from shotproof.core.storage.files import find, open_file, require_file
 
-MOST_UNPACKED = 200  # times its size in the archive that an array may have, beyond SMALL bytes
+MOST_UNPACKED = 200  # times its compressed size: the largest that an array of more than SMALL bytes may unpack to
 SMALL = 2**26
 
-# What NumPy raises on damaged headers and archives; the documented ones and those that slip through.
+# Errors that NumPy raises on damaged headers and archives, documented or not.
 BROKEN = (
     ValueError,
     OSError,
@@ -38,55 +38,55 @@ BROKEN = (
 )
 
 
-def read_npy(path: Path, what: str) -> npt.NDArray[Any]:
-    """The array of a .npy file; of plain values, and no larger than the file.
+def read_npy(path: Path, subject: str) -> npt.NDArray[Any]:
+    """Read the array of a .npy file. Python objects are rejected.
 
     Args:
-        path: of the file
-        what: the kind of file and its path, for messages
+        path: the file
+        subject: the kind of file and its path, for messages
 
     Raises:
-        InputError: it is no such file, or cut off.
+        InputError: it is not a .npy file, or is truncated.
     """
-    require_file(path, what)
+    require_file(path, subject)
     try:
         with open_file(path) as file:
-            return _array(file, find(path).size)
+            return _read_array(file, find(path).size)
     except BROKEN as error:
-        raise InputError(f"{what} is not readable as npy of plain arrays: {first_line(error)}") from error
+        raise InputError(f"{subject} is not a readable .npy file: {first_line(error)}") from error
 
 
-def read_npz(path: Path, what: str, names: Sequence[str]) -> Mapping[str, npt.NDArray[Any]]:
-    """Arrays of a .npz file, by name; others in it are not read.
+def read_npz(path: Path, subject: str, names: Sequence[str]) -> Mapping[str, npt.NDArray[Any]]:
+    """Read some arrays of a .npz file, by name.
 
     Args:
-        path: of the file
-        what: the kind of file and its path, for messages
-        names: of the arrays
+        path: the file
+        subject: the kind of file and its path, for messages
+        names: the arrays to read
 
     Raises:
-        InputError: it is no such file, lacks an array, or unpacks to far more than its own size.
+        InputError: it is not a .npz file, lacks an array, or unpacks to far more than its compressed size.
     """
-    require_file(path, what)
+    require_file(path, subject)
     try:
         with open_file(path) as file, zipfile.ZipFile(file) as archive:
-            found = {one.filename.removesuffix(".npy"): one for one in archive.infolist()}
-            missing = next((name for name in names if name not in found), None)
+            members = {member.filename.removesuffix(".npy"): member for member in archive.infolist()}
+            missing = next((name for name in names if name not in members), None)
             if missing is not None:
-                raise InputError(f"{what} has no array '{missing}'{did_you_mean(missing, found)}")
-            return {name: _unpacked(archive, found[name], what) for name in names}
+                raise InputError(f"{subject} has no array '{missing}'{did_you_mean(missing, members)}")
+            return {name: _unpack(archive, members[name], subject) for name in names}
     except InputError:
         raise
     except BROKEN as error:
-        raise InputError(f"{what} is not readable as npz of plain arrays: {first_line(error)}") from error
+        raise InputError(f"{subject} is not a readable .npz file: {first_line(error)}") from error
 
 
-def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, what: str) -> npt.NDArray[Any]:
-    size = member.file_size  # no more than this is ever unpacked
+def _unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, subject: str) -> npt.NDArray[Any]:
+    size = member.file_size  # the most that is ever unpacked
     if size > max(SMALL, MOST_UNPACKED * member.compress_size):
         raise InputError(
-            f"{what}, array '{member.filename}': expected at most {MOST_UNPACKED} times its {member.compress_size:,} "
-            f"bytes in the archive, it unpacks to {size:,}"
+            f"{subject}, array '{member.filename}': unpacks to {size:,} bytes; expected at most {MOST_UNPACKED} times "
+            f"its {member.compress_size:,} bytes in the archive"
         )
     with archive.open(member) as file:
         head = io.BytesIO(file.read(2**16))
@@ -96,7 +96,7 @@ def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, what: str) -> n
     return values
 
 
-def _array(file: IO[bytes], size: int) -> npt.NDArray[Any]:
+def _read_array(file: IO[bytes], size: int) -> npt.NDArray[Any]:
     _check_header(file, size)
     file.seek(0)
     values: npt.NDArray[Any] = np.lib.format.read_array(file, allow_pickle=False)
@@ -104,14 +104,16 @@ def _array(file: IO[bytes], size: int) -> npt.NDArray[Any]:
 
 
 def _check_header(file: IO[bytes], size: int) -> None:
-    """Refuse a header that claims more values than there are bytes for."""
+    """Reject a header that declares more values than the file has bytes for."""
     version = np.lib.format.read_magic(file)
-    reads = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
-    if version[0] not in reads:
-        raise ValueError(f"expected version 1 or 2, found {version[0]}")
-    shape, _, kind = reads[version[0]](file)
+    readers = {1: np.lib.format.read_array_header_1_0, 2: np.lib.format.read_array_header_2_0}
+    if version[0] not in readers:
+        raise ValueError(f"expected format version 1 or 2, found {version[0]}")
+    shape, _, kind = readers[version[0]](file)
     if kind.hasobject:
-        raise ValueError("it holds objects of Python")
-    claimed = math.prod(shape) * kind.itemsize
-    if any(length < 0 for length in shape) or claimed > size - file.tell():
-        raise ValueError(f"its header claims {list(shape)} values of {kind}, {claimed:,} bytes, of a file of {size:,}")
+        raise ValueError("contains Python objects")
+    declared_size = math.prod(shape) * kind.itemsize
+    if any(length < 0 for length in shape) or declared_size > size - file.tell():
+        raise ValueError(
+            f"its header declares shape {list(shape)} of {kind}, {declared_size:,} bytes; the file has {size:,}"
+        )

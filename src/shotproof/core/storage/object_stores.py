@@ -1,7 +1,7 @@
-"""Files of object stores, and of servers by HTTPS: found, listed, opened, put. Credentials come from the environment.
+"""Files in object stores and on HTTPS servers, read and written with credentials from the environment.
 
-Amazon S3 and what speaks like it (`AWS_ENDPOINT_URL`), and Google Cloud Storage, by Arrow; the Hugging Face hub by its
-own library; `https` by range requests.
+Amazon S3, compatible services (`AWS_ENDPOINT_URL`) and Google Cloud Storage are accessed with Arrow, the Hugging Face
+Hub with its own library, and `https` by range requests.
 """
 
 from __future__ import annotations
@@ -19,76 +19,78 @@ from typing import IO, Any
 import pyarrow as pa
 
 from shotproof.core.errors import InputError, MissingExtra, first_line
-from shotproof.core.printable import told
-from shotproof.core.storage.places import Found
+from shotproof.core.printable import without_credentials
+from shotproof.core.storage.places import FileInfo
 
-SECONDS = 60  # that a store may take for an answer
+SECONDS = 60  # timeout of a request
 ATTEMPTS = 3
 
 
-def find(url: str) -> Found:
-    """What is there; FileNotFoundError where there is nothing."""
+def find(url: str) -> FileInfo:
+    """Look up a file or folder. Raise FileNotFoundError if it does not exist."""
     if url.startswith("https://"):
         from shotproof.core.storage.https_files import HttpsFile
 
         with HttpsFile(url) as file:
-            return Found("file", file.size, None)
+            return FileInfo("file", file.size, None)
     from pyarrow.fs import FileType
 
-    with _told():
+    with _plain_errors():
         info = _system(url).get_file_info(_key(url))
     if info.type == FileType.NotFound:
         raise FileNotFoundError(errno.ENOENT, "does not exist")
-    return _found(info)
+    return _to_file_info(info)
 
 
-def find_in(url: str) -> dict[str, Found]:
-    """What lies in a folder itself, by name, from one listing; empty where there is no such folder."""
+def find_in(url: str) -> dict[str, FileInfo]:
+    """List the direct children of a folder, by name, with one request; empty if there is no such folder."""
     from pyarrow.fs import FileSelector
 
-    with _told():
+    with _plain_errors():
         infos = _system(url).get_file_info(FileSelector(_key(url).rstrip("/"), allow_not_found=True))
-    return {info.base_name: _found(info) for info in infos}
+    return {info.base_name: _to_file_info(info) for info in infos}
 
 
 def open_file(url: str) -> IO[bytes]:
-    """The file, to be read from any place."""
+    """Open a file for reading with random access."""
     if url.startswith("https://"):
         from shotproof.core.storage.https_files import HttpsFile
 
         return io.BufferedReader(HttpsFile(url), 2**20)
-    with _told():
+    with _plain_errors():
         file: IO[bytes] = _system(url).open_input_file(_key(url))
     return file
 
 
 def names_below(url: str) -> Iterator[str]:
-    """The files below a folder, as relative paths."""
+    """List the files below a folder, as relative paths."""
     if url.startswith("https://"):
-        raise InputError(f"{url}: files of a server cannot be listed: expected a table that names them")
+        raise InputError(f"{url}: files on an HTTPS server cannot be listed; expected a table that names them")
     from pyarrow.fs import FileSelector, FileType
 
     key = _key(url).rstrip("/")
-    with _told():
-        found = _system(url).get_file_info(FileSelector(key, recursive=True))
-    return (info.path.removeprefix(f"{key}/") for info in found if info.type == FileType.File)
+    with _plain_errors():
+        infos = _system(url).get_file_info(FileSelector(key, recursive=True))
+    return (info.path.removeprefix(f"{key}/") for info in infos if info.type == FileType.File)
 
 
 def put(local: Path, url: str) -> None:
-    """Put a whole file; the object appears when all of it is there."""
-    with _told(), _system(url).open_output_stream(_key(url)) as target:
+    """Upload a file; the object appears only once the upload is complete."""
+    with _plain_errors(), _system(url).open_output_stream(_key(url)) as target:
         if local.stat().st_size:
-            target.write(pa.memory_map(str(local)).read_buffer())  # at once: what is cut off is never completed
+            target.write(
+                pa.memory_map(str(local)).read_buffer()
+            )  # in one write, so an interrupted upload is never completed
 
 
 def remove(url: str) -> None:
     """Remove a file."""
-    with _told():
+    with _plain_errors():
         _system(url).delete_file(_key(url))
 
 
-def _found(info: Any) -> Found:
-    return Found("file" if info.is_file else "folder", info.size or 0, info.mtime_ns)
+def _to_file_info(info: Any) -> FileInfo:
+    return FileInfo("file" if info.is_file else "folder", info.size or 0, info.mtime_ns)
 
 
 def _key(url: str) -> str:
@@ -96,13 +98,13 @@ def _key(url: str) -> str:
 
 
 def _system(url: str) -> Any:
-    """The file system of a URL, made once for each process and environment."""
+    """Return the file system of a URL, created once per process and environment."""
     scheme = url.partition(":")[0]
-    return _made(scheme, os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"))
+    return _create_system(scheme, os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL"))
 
 
 @lru_cache
-def _made(scheme: str, endpoint: str | None) -> Any:
+def _create_system(scheme: str, endpoint: str | None) -> Any:
     from pyarrow import fs
 
     if scheme == "s3":
@@ -122,11 +124,11 @@ def _made(scheme: str, endpoint: str | None) -> Any:
 
 
 @contextlib.contextmanager
-def _told() -> Iterator[None]:
-    """What a store refuses, as an OSError of one line that repeats no credentials."""
+def _plain_errors() -> Iterator[None]:
+    """Re-raise errors of a store as an OSError with a one-line message without credentials."""
     try:
         yield
     except FileNotFoundError as error:
         raise FileNotFoundError(errno.ENOENT, "does not exist") from error
     except (OSError, pa.ArrowException, ValueError) as error:
-        raise OSError(errno.EIO, told(first_line(error))) from error
+        raise OSError(errno.EIO, without_credentials(first_line(error))) from error

@@ -1,7 +1,7 @@
-"""Tables in parts: a folder `NAME.parts` of Parquet files, which are written one by one and read together.
+"""Tables in parts: a folder `NAME.parts` of Parquet files, written one by one and read as one table.
 
-`whole.json` is written last: without it the folder is not whole, and nobody reads it. Parts that are there already are
-kept where they hold what would be written, so that a run that was ended goes on where it was.
+`whole.json` is written last; a folder without it is incomplete and is not read. Existing parts with the right content
+are kept, so an interrupted run resumes where it stopped.
 """
 
 from __future__ import annotations
@@ -24,69 +24,71 @@ WHOLE = "whole.json"
 
 
 @dataclass(frozen=True)
-class Whole:
-    """What makes parts a whole: the rows of each, and the metadata that one file of them all would have."""
+class PartsManifest:
+    """Content of `whole.json`: the number of rows of each part, and the metadata that a single file would have."""
 
     rows: tuple[int, ...]
     meta: Mapping[str, Any]
 
 
-def in_parts(path: Path) -> bool:
-    """Whether this is the name of a folder of parts."""
+def is_in_parts(path: Path) -> bool:
+    """Return whether a path names a folder of parts."""
     return path.suffix == SUFFIX
 
 
 def part_path(folder: Path, number: int) -> Path:
-    """The file of a part."""
+    """Return the path of a part."""
     return folder / f"part-{number:05}.parquet"
 
 
-def own_name(name: str) -> str:
-    """The name of a file, or of the folder of parts that it is one of.
+def table_name(name: str) -> str:
+    """Return the name of the table that a file holds: the file itself, or the folder of parts that it belongs to.
 
     Example:
-        >>> own_name("features/lite0.parts/part-00000.parquet"), own_name("tasks.parquet")
+        >>> table_name("features/lite0.parts/part-00000.parquet"), table_name("tasks.parquet")
         ('features/lite0.parts', 'tasks.parquet')
     """
     folder = name.rpartition("/")[0]
     return folder if folder.endswith(SUFFIX) else name
 
 
-def read_whole(folder: Path, what: str) -> Whole:
-    """The rows and metadata of a folder of parts.
+def read_manifest(folder: Path, subject: str) -> PartsManifest:
+    """Read the manifest of a folder of parts.
 
     Raises:
-        InputError: it is not whole.
+        InputError: the folder is incomplete.
     """
     try:
-        document = read_json(folder / WHOLE, f"{what}, {WHOLE}")
+        document = read_json(folder / WHOLE, f"{subject}, {WHOLE}")
     except InputError as error:
         if "does not exist" not in str(error):
             raise
         raise InputError(
-            f"{what} is not whole, or not there: {WHOLE} is missing; the same command, run again, goes on with it"
+            f"{subject} is incomplete ({WHOLE} is missing); run the same command again to resume"
         ) from error
-    whole: Whole = typed(document or {}, Whole, f"{what}, {WHOLE}")
-    if not whole.rows or min(whole.rows) < 0:
-        raise InputError(f"{what}, {WHOLE}, rows: expected numbers of rows, found {list(whole.rows)}")
-    return whole
+    manifest: PartsManifest = typed(document or {}, PartsManifest, f"{subject}, {WHOLE}")
+    if not manifest.rows or min(manifest.rows) < 0:
+        raise InputError(
+            f"{subject}, {WHOLE}, rows: expected the number of rows of each part, found {list(manifest.rows)}"
+        )
+    return manifest
 
 
-def part_paths(folder: Path, what: str) -> list[Path]:
-    """The files of a folder of parts, in order."""
-    return [part_path(folder, number) for number in range(len(read_whole(folder, what).rows))]
+def part_paths(folder: Path, subject: str) -> list[Path]:
+    """Return the paths of the parts in a folder, in order."""
+    return [part_path(folder, number) for number in range(len(read_manifest(folder, subject).rows))]
 
 
-def take_apart(folder: Path) -> None:
-    """Before parts are written: until `write_whole`, the folder is not whole."""
+def mark_incomplete(folder: Path) -> None:
+    """Remove the manifest before parts are written; `write_manifest` completes the folder again."""
     _remove(folder / WHOLE)
 
 
-def write_whole(folder: Path, rows: list[int], meta: Mapping[str, Any]) -> None:
-    """Make parts a whole; further parts, of another one before, are removed."""
-    known = {part_path(folder, number).name for number in range(len(rows))}
+def write_manifest(folder: Path, rows: list[int], meta: Mapping[str, Any]) -> None:
+    """Write the manifest that completes a folder, and remove leftover parts of a previous, longer table."""
+    part_names = {part_path(folder, number).name for number in range(len(rows))}
     for name in list(names_below(folder)):
-        if name.startswith("part-") and name not in known:
+        if name.startswith("part-") and name not in part_names:
             _remove(folder / name)
     write_text(folder / WHOLE, json.dumps({"rows": rows, "meta": meta}, sort_keys=True, ensure_ascii=False))
 

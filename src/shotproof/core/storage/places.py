@@ -1,7 +1,7 @@
-"""Where files lie: in a folder, in an object store (a URL), or in an archive (`birds.zip!/jay/1.jpg`).
+"""Paths of files in a folder, in an object store (a URL), or in an archive (`birds.zip!/jay/1.jpg`).
 
-A place is a `Path` whatever it is, so that joining, parents and endings work alike. pathlib makes one slash of the two
-of a URL; `url_of` gives it back.
+All of them are `Path` objects, so joining, parents and suffixes work alike. pathlib collapses the double slash of a
+URL; `url_of` restores it.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import NamedTuple
 from shotproof.core.errors import InputError
 from shotproof.core.printable import NO_SECRETS, READ_ONLY, SCHEMES, SECRET
 
-# Files that hold items: their names within it stand after the `!`, those of tables are COLUMN/ROW.
+# Files that contain items; an item is addressed after the `!`, in tables as COLUMN/ROW.
 TABLES = (".parquet", ".arrow")
 ARCHIVES = (".zip", ".tar")
 
 _URL = re.compile(rf"({'|'.join(SCHEMES)}):/+(.*)", re.DOTALL)
 
 
-class Found(NamedTuple):
-    """What lies at a place: `file`, `folder`, or another kind; its bytes, and when it was changed, in ns."""
+class FileInfo(NamedTuple):
+    """Kind of a path (`file`, `folder` or another), size in bytes, and modification time in ns."""
 
     kind: str
     size: int
@@ -30,67 +30,67 @@ class Found(NamedTuple):
 
 
 class InArchive(NamedTuple):
-    """A member of an archive; the archive itself where `member` is empty."""
+    """Member of an archive, or the archive itself if `member` is empty."""
 
     archive: Path
     member: str
 
 
 def url_of(path: str | Path) -> str | None:
-    """The URL that a path stands for; None where it is a local one.
+    """Return the URL that a path stands for; None for a local path.
 
     Raises:
-        InputError: it carries a password, token or signature, which belong into the environment.
+        InputError: it contains a password, token or signature, which belong in the environment.
 
     Example:
         >>> url_of(Path("s3://bucket/birds") / "1.jpg")
         's3://bucket/birds/1.jpg'
         >>> url_of("birds/1.jpg")
     """
-    found = _URL.match(str(path))
-    if found is None:
+    match = _URL.match(str(path))
+    if match is None:
         return None
-    url = f"{found[1]}://{found[2]}"
+    url = f"{match[1]}://{match[2]}"
     if re.search(SECRET, url):
         raise InputError(f"{url}: {NO_SECRETS}")
     return url
 
 
 def require_writable(url: str) -> None:
-    """Refuse a place that can only be read."""
+    """Raise InputError if a URL is read-only."""
     scheme = url.partition(":")[0]
     if scheme in READ_ONLY:
-        raise InputError(f"cannot write {url}: {scheme}:// is for reading; expected a local path, s3:// or gs://")
+        raise InputError(f"cannot write {url}: {scheme}:// is read-only; expected a local path, s3:// or gs://")
 
 
-def joined(folder: Path, path: str) -> Path:
-    """A path of somebody's table: from a folder, unless it is absolute or a URL."""
+def resolve_path(folder: Path, path: str) -> Path:
+    """Resolve a path from a table against a folder, unless it is absolute or a URL."""
     return Path(path) if url_of(path) else folder / path
 
 
-def shown(path: str | Path) -> str:
-    """A place as people spell it."""
+def format_path(path: str | Path) -> str:
+    """Return a path as users write it: a URL, or with forward slashes."""
     return url_of(path) or Path(path).as_posix()
 
 
 def absolute(folder: Path) -> Path:
-    """A folder wherever this process works: without links, or the URL itself."""
+    """Return a folder as an absolute path without symbolic links; a URL is returned unchanged."""
     return folder if url_of(folder) else Path(os.path.realpath(folder))
 
 
 def store_of(place: Path) -> str:
-    """What two places must share for a relative path from one to the other: the bucket, or nothing on disk."""
+    """Return the bucket of a path, empty on disk: relative paths exist only between paths of the same store."""
     return "" if url_of(place) is None else "/".join(place.parts[:2])
 
 
-def in_archive(path: Path) -> InArchive | None:
-    """The archive and the member that a path names; None where it names none."""
+def split_archive_path(path: Path) -> InArchive | None:
+    """Split a path into archive and member; None if it names no archive."""
     text = str(path)
     if "!" not in text:
         return None
     parts = path.parts
-    for place, part in enumerate(parts):
-        if part.endswith(tuple(f"{end}!" for end in (*ARCHIVES, *TABLES))):
-            archive = Path(*parts[:place], part[:-1])
-            return InArchive(archive, "/".join(parts[place + 1 :]))
+    for index, part in enumerate(parts):
+        if part.endswith(tuple(f"{suffix}!" for suffix in (*ARCHIVES, *TABLES))):
+            archive = Path(*parts[:index], part[:-1])
+            return InArchive(archive, "/".join(parts[index + 1 :]))
     return None

@@ -1,8 +1,8 @@
-"""Files and folders that appear whole or not at all, also where a process is killed while it writes.
+"""Atomic writing of files and folders: they appear complete or not at all, even if the process is killed.
 
-A file is written in a temporary folder beside it, which has a lock as long as it is written; not on the file itself, in
-whose place some writers put another one. A process that is killed leaves the folder there, without the lock: whoever
-writes beside it next removes it. Locks are those of the system, which lets them go when their process ends.
+A file is written in a temporary folder next to it. The folder is locked while it is in use, rather than the file, which
+some writers replace. A killed process leaves its folder behind, unlocked; the next writer in the same place removes it.
+Locks are file locks of the system, which releases them when the process ends.
 """
 
 from __future__ import annotations
@@ -24,33 +24,33 @@ if sys.platform != "win32":
     import fcntl
 
 PREFIX, SUFFIX = ".shotproof-", ".partial"
-LOCK = "lock"  # the file of a temporary folder that is locked as long as anything in it is written
-MADE = "made"  # what is written there
+LOCK = "lock"  # lock file of a temporary folder
+CONTENT = "made"  # file or folder that is being written
 
-_swept: set[Path] = set()  # the folders that this process has looked through
+_cleaned: set[Path] = set()  # folders that this process has already cleaned up
 
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside `path`; move it there when the block ends well, remove it when it does not.
+    """Yield a temporary path, which is moved to `path` if the block succeeds and removed if it fails.
 
     Raises:
-        WriteFailed: the system does not let it be written.
+        WriteFailed: the file cannot be written.
         MemoryError: there is too little memory to write anything.
     """
     require_headroom()
     url = url_of(path)
     if url is not None:
-        with _put(url) as temporary:
+        with _upload(url) as temporary:
             yield temporary
         return
     try:
         with _temporary_folder(path.parent) as folder:
-            temporary = folder / MADE  # no name that whoever looks for files of a kind would take for one
+            temporary = folder / CONTENT  # without an extension, so that no search for files of a kind finds it
             yield temporary
             with temporary.open("rb") as written:
                 os.fsync(written.fileno())
-            # Some writers make private files; an output gets the permissions that any new file would have.
+            # Some writers create private files; outputs get the usual permissions of a new file.
             umask = os.umask(0)
             os.umask(umask)
             temporary.chmod(0o666 & ~umask)
@@ -60,9 +60,9 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _put(url: str) -> Iterator[Path]:
-    """The same for an object of a store, which takes whole objects: written here, and put there at the end."""
-    from shotproof.core.storage import object_stores  # which needs Arrow
+def _upload(url: str) -> Iterator[Path]:
+    """Yield a temporary local path, which is uploaded to an object store if the block succeeds."""
+    from shotproof.core.storage import object_stores  # imports Arrow
 
     require_writable(url)
     try:
@@ -76,25 +76,25 @@ def _put(url: str) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
-    """Give an empty folder; when the block ends well it takes the place of the one at `path`, as a whole.
+    """Yield an empty folder, which replaces the one at `path` if the block succeeds.
 
-    When the block does not end well, all stays as it was.
+    If the block fails, the folder at `path` stays as it was.
 
     Raises:
-        WriteFailed: the system does not let it be written.
+        WriteFailed: the folder cannot be written.
     """
     try:
         with _temporary_folder(path.parent) as folder:
-            made, before = folder / MADE, folder / "before"
-            made.mkdir()
+            content, previous = folder / CONTENT, folder / "before"
+            content.mkdir()
             try:
-                yield made
+                yield content
                 if path.exists():
-                    path.replace(before)
-                made.replace(path)
+                    path.replace(previous)
+                content.replace(path)
             except OSError:
-                if before.exists() and not path.exists():
-                    before.replace(path)
+                if previous.exists() and not path.exists():
+                    previous.replace(path)
                 raise
     except OSError as error:
         raise WriteFailed(f"cannot write {path}: {error.strerror or error}") from error
@@ -102,10 +102,10 @@ def whole_folder(path: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def new_folder(path: Path) -> Iterator[None]:
-    """Make a folder, and those that it lies in, unless they are there; remove it if the block fails and it is empty.
+    """Create a folder and its parents if they are missing; remove it if the block fails and it is empty.
 
     Raises:
-        WriteFailed: the system does not let it be made.
+        WriteFailed: the folder cannot be created.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -114,13 +114,13 @@ def new_folder(path: Path) -> Iterator[None]:
     try:
         yield
     except Exception:
-        with contextlib.suppress(OSError):  # it has files in it
+        with contextlib.suppress(OSError):  # the folder is not empty
             path.rmdir()
         raise
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
+    """Write a text file atomically."""
     content = encoded(text, path)
     with whole_file(path) as temporary:
         temporary.write_bytes(content)
@@ -128,9 +128,9 @@ def write_text(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def _temporary_folder(parent: Path) -> Iterator[Path]:
-    """A new folder in another one, which is made where it is not there; locked, and removed when the block ends."""
+    """Create a locked temporary folder in a folder, which is created if missing; remove it when the block ends."""
     parent.mkdir(parents=True, exist_ok=True)
-    _sweep(parent)
+    _remove_abandoned(parent)
     handle, folder = _locked_folder(parent)
     try:
         yield folder
@@ -140,10 +140,10 @@ def _temporary_folder(parent: Path) -> Iterator[Path]:
 
 
 def _locked_folder(parent: Path) -> tuple[int, Path]:
-    """A new folder with a locked file, and the file's handle."""
+    """Create a folder with a locked file, and return the file's handle and the folder."""
     while True:
         folder = Path(tempfile.mkdtemp(SUFFIX, PREFIX, parent))
-        # Before it is locked, somebody who sweeps may take the folder for abandoned.
+        # Before it is locked, another process may take the folder for abandoned and remove it.
         with contextlib.suppress(FileNotFoundError):
             handle = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR)
             if try_lock(handle) and (folder / LOCK).exists():
@@ -151,29 +151,29 @@ def _locked_folder(parent: Path) -> tuple[int, Path]:
             os.close(handle)
 
 
-def _sweep(parent: Path) -> None:
-    """Remove what killed processes have left in a folder, once per process."""
-    if parent.absolute() in _swept:
+def _remove_abandoned(parent: Path) -> None:
+    """Remove temporary folders that killed processes have left in a folder, once per process."""
+    if parent.absolute() in _cleaned:
         return
-    _swept.add(parent.absolute())
-    for left in parent.glob(f"{PREFIX}*{SUFFIX}"):
-        with contextlib.suppress(OSError):  # gone already, or not ours
+    _cleaned.add(parent.absolute())
+    for leftover in parent.glob(f"{PREFIX}*{SUFFIX}"):
+        with contextlib.suppress(OSError):  # already removed, or owned by another user
             try:
-                handle = os.open(left / LOCK, os.O_RDWR)
+                handle = os.open(leftover / LOCK, os.O_RDWR)
             except FileNotFoundError:
-                left.rmdir()  # its process was killed before it had a lock
+                leftover.rmdir()  # its process was killed before it created the lock
                 continue
             try:
                 if try_lock(handle):
-                    shutil.rmtree(left)
+                    shutil.rmtree(leftover)
             finally:
                 os.close(handle)
 
 
 def try_lock(handle: int) -> bool:
-    """Lock an open file or folder; False where another process, or another handle of this one, holds it.
+    """Lock an open file or folder. Return False if another process, or another handle of this one, holds the lock.
 
-    Where a file system knows no locks, everybody gets them.
+    On a file system without locks, the lock is always granted.
     """
     if sys.platform != "win32":
         try:
@@ -186,12 +186,12 @@ def try_lock(handle: int) -> bool:
 
 
 @contextlib.contextmanager
-def sole_use(folder: Path) -> Iterator[None]:
-    """Have a folder, made where it is not there, to oneself; the lock is on the folder itself, and no file of it.
+def exclusive_use(folder: Path) -> Iterator[None]:
+    """Lock a folder for this process, creating it if it is missing; the folder itself is locked, no file is added.
 
     Raises:
-        InputError: another process has it.
-        WriteFailed: it cannot be made.
+        InputError: another process has locked it.
+        WriteFailed: it cannot be created.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -200,7 +200,9 @@ def sole_use(folder: Path) -> Iterator[None]:
         raise WriteFailed(f"cannot write {folder}: {error.strerror or error}") from error
     try:
         if handle is not None and not try_lock(handle):
-            raise InputError(f"{folder}: another run is at work in this folder: wait for it, or choose another folder")
+            raise InputError(
+                f"{folder}: another run is using this folder: wait for it to finish, or choose another folder"
+            )
         yield
     finally:
         if handle is not None:
