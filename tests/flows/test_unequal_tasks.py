@@ -155,7 +155,7 @@ def test_the_checker_adds_up_unequal_queries(data: tuple[Catalog, Features]) -> 
     full = next(row for row in rows if row["query"])
     full["query"] = full["query"][1:]
     changed = TaskSet(pa.Table.from_pylist(rows, tasks.table.schema), tasks.record)
-    assert [v.message for v in check_tasks(changed, data[0])] == ["8 query items, the design says 3 times 3"]
+    assert [v.message for v in check_tasks(changed, data[0])] == ["8 query items, but the design has 3 times 3"]
 
 
 def test_the_command_line_says_which_sizes_apply(data: tuple[Catalog, Features], tmp_path: Path) -> None:

@@ -348,7 +348,7 @@ def test_a_sampler_of_ones_own(data: Data) -> None:
         assert check_tasks(tasks, *data) == []
         assert tasks.table.column("label").to_pylist()[:4] == ["class00", "class01", "class02", "class03"]
         assert tasks.record.sampler_name == "first"
-        with pytest.raises(InputError, match="registered already"):
+        with pytest.raises(InputError, match="'first' is already registered"):
             samplers.register("first", FirstItems)
     finally:
         samplers.unregister("first")

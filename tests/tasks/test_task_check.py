@@ -45,10 +45,10 @@ def test_a_sound_set_passes(sound: tuple[TaskSet, Catalog, Attributes]) -> None:
     [
         ("label", lambda rows: rows[1]["label"], "the class occurs 2 times"),
         ("support", lambda rows: rows[1]["support"], "has the label"),
-        ("support", lambda rows: rows[0]["support"][:2], "2 support items, the design says 3"),
+        ("support", lambda rows: rows[0]["support"][:2], "2 support items, but the design has 3"),
         ("support", lambda rows: [rows[0]["support"][0]] * 3, "occurs 3 times"),
         ("support", lambda rows: ["nowhere", *rows[0]["support"][1:]], "is not in the catalog"),
-        ("query", lambda rows: rows[0]["query"][:5], "5 query items, the design says 6"),
+        ("query", lambda rows: rows[0]["query"][:5], "5 query items, but the design has 6"),
         ("query", lambda rows: [*rows[0]["query"][:5], rows[0]["support"][0]], "holds the class's attribute"),
         ("attribute", lambda rows: rows[1]["attribute"], "are not all different"),
         ("attribute", lambda rows: "no such word", "is not eligible: held by 0"),
@@ -116,7 +116,7 @@ def test_another_split(sound: tuple[TaskSet, Catalog, Attributes]) -> None:
     table = catalog.table.set_column(
         catalog.table.column_names.index("split"), "split", pa.array(["train"] * len(catalog))
     )
-    assert any("is of split 'train'" in str(v) for v in check_tasks(tasks, Catalog(table), attributes))
+    assert any("is in split 'train'" in str(v) for v in check_tasks(tasks, Catalog(table), attributes))
 
 
 def test_files_that_were_changed_or_swapped(
@@ -126,8 +126,8 @@ def test_files_that_were_changed_or_swapped(
     tasks.write(tmp_path / "tasks.parquet")
     read = TaskSet.read(tmp_path / "tasks.parquet")
     tampered = TaskSet(read.first(39).table, read.record)
-    assert any("it was changed" in str(v) for v in check_tasks(tampered, catalog, attributes))
-    assert any("made from attributes with digest" in str(v) for v in check_tasks(read, catalog, data[1]))
+    assert any("the file was changed" in str(v) for v in check_tasks(tampered, catalog, attributes))
+    assert any("drawn from attributes with digest" in str(v) for v in check_tasks(read, catalog, data[1]))
 
 
 def test_planted_tasks_need_attributes(sound: tuple[TaskSet, Catalog, Attributes]) -> None:

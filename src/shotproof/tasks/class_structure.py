@@ -58,11 +58,10 @@ def _read(path: Path, classes: Sequence[str], sizes: Sequence[int]) -> FloatArra
     if path.suffix == ".txt":
         return euclidean(_select_rows(_cub_table(path, description), classes, path))
     # Names are text even if they look like numbers: class 007 is not class 7.
-    table = (
-        read_csv(path, description, lambda name: name == "parent", texts=1)
-        if is_csv
-        else read_parquet(path, description)
-    )
+    if path.suffix == ".parquet":
+        table = read_parquet(path, description)
+    else:
+        table = read_csv(path, description, lambda name: name == "parent", texts=1)
     if table.column_names == ["child", "parent"]:
         children, parents = (_text_column(table, name, path) for name in ("child", "parent"))
         edges = list(zip(children, parents, strict=True))
@@ -172,7 +171,8 @@ def _rows_by_class(table: pa.Table, path: Path) -> dict[str, FloatArray]:
         if not (pa.types.is_floating(dtype) or pa.types.is_integer(dtype) or pa.types.is_boolean(dtype)):
             raise InputError(
                 f"class distances: {path}, column '{name}': expected numbers, found {dtype}; the file must be a "
-                "tree (columns child,parent), or a matrix or table of class attributes (classes in the first column, then numbers)"
+                "tree (columns child,parent), or a matrix or table of class attributes (classes in the first column, "
+                "then numbers)"
             )
         if numbers.column(name).null_count:
             raise InputError(f"class distances: {path}, column '{name}' has an empty value")
@@ -268,21 +268,20 @@ def classes_of_folders(classes: Sequence[str], paths: Sequence[str]) -> dict[str
 
 
 def _edges(path: Path, description: str) -> Sequence[Edge]:
+    """Read the edges (child, parent) of a hierarchy file."""
     if path.suffix in (".json", ".toml"):
         return [(child, parent) for child, parent in read_nested(path, description) if parent is not None]
     if path.suffix == ".csv":
-        table = conform(
-            read_csv(path, description, is_text=lambda name: True), {"child": "string", "parent": "string"}, description
-        )
+        table = read_csv(path, description, is_text=lambda name: True)
+        table = conform(table, {"child": "string", "parent": "string"}, description)
         rows = zip(table.column("child").to_pylist(), table.column("parent").to_pylist(), strict=True)
         return [(child, parent) for child, parent in rows if child and parent]
     edges = []
     for number, line in enumerate(read_text(path, description).splitlines(), 1):
         names = line.split()
         if names and len(names) != 2:
-            raise InputError(
-                f"{description}, line {number}: expected a parent and a child, found {format_value(line.strip())}"
-            )
+            text = format_value(line.strip())
+            raise InputError(f"{description}, line {number}: expected a parent and a child, found {text}")
         if names:
             edges.append((names[1], names[0]))
     return edges

@@ -180,9 +180,7 @@ class _Parser:
         for value in values:
             if not pc.any(self.items.equal(name, [value])).as_py():
                 column = self.items.column(name)
-                present_values = (
-                    [] if _is_number(column.type) else pc.unique(column.cast(pa.string())).drop_null().to_pylist()
-                )
+                present = [] if _is_number(column.type) else pc.unique(column.cast(pa.string())).drop_null().to_pylist()
                 self.absent_values.append(f"no item has {name} = {value}{did_you_mean(value, present)}")
         truth = self.items.equal(name, values)
         return pc.invert(truth) if negated else truth

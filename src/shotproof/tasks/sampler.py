@@ -296,7 +296,7 @@ def sample(
     blocks = [range(start, min(start + BLOCK, tasks)) for start in range(0, tasks, BLOCK)]
     description = f"sampling {sampler.name} tasks"
     needs: Needs = "share" if bound.on_device else "core"
-    tables = resolve(runtime).map(bound.draw, blocks, what=description, steps=len, needs=needs)
+    tables = resolve(runtime).map(bound.draw, blocks, title=description, steps=len, needs=needs)
     table = pa.concat_tables(tables).combine_chunks()
     sizes = bound.common_sizes()
     record = TasksRecord(

@@ -113,7 +113,7 @@ class BoundShift(BoundSampler[Shift]):
         self.pool = all_items.fitting(self.shape, sampler.skip_small_classes)
         self.facts = ItemFacts(inputs.catalog, inputs.attributes)
         self.cases = sampler.cases()
-        self.allowed = [Allowed(*(self.facts.where(text)[self.pool.rows] for text in case)) for case in self.cases]
+        self.allowed = [Allowed(*(self.facts.matches(text)[self.pool.rows] for text in case)) for case in self.cases]
         self.groups, self.group_of = self._groups()
         self.sources = [self._sources(number) for number in range(len(self.cases))]
         used = {int(c) for sources in self.sources for source in sources for c in source.classes}

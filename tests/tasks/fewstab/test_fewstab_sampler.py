@@ -136,8 +136,8 @@ def test_bit_sets_are_forgotten_and_made_again_without_a_trace(data: Data) -> No
     forgetful.holders.budget = 1
     assert forgetful.draw(range(30)).equals(bound.draw(range(30)))
     unpruned = BoundFewStab(FewStab(), inputs)
-    assert bound.supports_without is not None
-    unpruned.supports_without = None  # as for large vocabularies
+    assert bound.compatible_words is not None
+    unpruned.compatible_words = None  # as for large vocabularies
     assert unpruned.draw(range(30)).equals(bound.draw(range(30)))
 
 

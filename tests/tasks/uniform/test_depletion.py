@@ -128,6 +128,6 @@ def test_the_check_finds_an_item_used_twice_and_an_early_end() -> None:
     later["support"] = rows[0]["support"]
     twice = TaskSet(pa.Table.from_pylist(rows, tasks.table.schema), tasks.record)
     messages = [str(check_task) for check_task in check_tasks(twice, catalog)]
-    assert any(f"item '{rows[0]['support'][0]}' is used in task 0 already" in message for message in messages)
+    assert any(f"item '{rows[0]['support'][0]}' is already in task 0" in message for message in messages)
     early = TaskSet(tasks.first(1).table, replace(tasks.record, summary={"tasks_in_all": 1}))
-    assert "the tasks end while 4 classes have items for another" in str(check_tasks(early, catalog)[0])
+    assert "4 classes have enough items left for another" in str(check_tasks(early, catalog)[0])

@@ -241,8 +241,12 @@ def test_a_task_has_the_characters_of_one_alphabet() -> None:
     [
         (None, InputError, "hierarchy: file .* does not exist"),
         ("a b c\n", InputError, "line 1: expected a parent and a child, found 'a b c'"),
-        ("root class00\nroot class0l\n", InputError, "lacks the class 'class01' and 4 more classes .* mean 'class0l'"),
-        ("".join(f"class{c:02d} class{(c + 1) % 6:02d}\n" for c in range(6)), InputError, "'class00' is above itself"),
+        ("root class00\nroot class0l\n", InputError, "lacks class 'class01' and 4 more classes .* mean 'class0l'"),
+        (
+            "".join(f"class{c:02d} class{(c + 1) % 6:02d}\n" for c in range(6)),
+            InputError,
+            "'class00' is its own ancestor",
+        ),
         ("".join(f"n{c} class{c:02d}\n" for c in range(6)), InsufficientData, "at least 5 classes .* of 12 has 1"),
     ],
 )
