@@ -217,7 +217,7 @@ def test_the_same_results_twice_count_once_but_other_counts_are_refused() -> Non
     tasks = draw_tasks()
     first, other = (draw_results(tasks, {"ncc": 0.5}, seed=seed) for seed in (1, 2))
     assert compared(first, first) == compared(first)
-    with pytest.raises(Mismatch, match="'ncc' on encoder 'pixels' was given twice"):
+    with pytest.raises(Mismatch, match="two different results of method 'ncc' on encoder 'pixels'"):
         compared(first, Results(other.table, replace(other.record, seed=1)))
 
 

@@ -110,7 +110,7 @@ def test_a_batch_that_does_not_fit_is_done_in_parts() -> None:
 
 def test_a_task_that_does_not_fit_is_told() -> None:
     tasks, features = draw_task_set(tasks=5)
-    with pytest.raises(InputError, match=r"one task of \d ways, .* does not fit into the memory of cpu"):
+    with pytest.raises(InputError, match=r"one \d-way task .* does not fit into the memory of cpu"):
         evaluate(tasks, features, [Hungry(0)])
 
 

@@ -101,7 +101,7 @@ def test_the_lowest_of_all_are_those_of_a_ranking_of_all(
 
 
 def test_blocks_and_all_exclude_each_other(data: tuple[Catalog, Features]) -> None:
-    with pytest.raises(InputError, match=r"candidates \(7 per task\) and of \(50 in all\) exclude each other"):
+    with pytest.raises(InputError, match=r"candidates \(7 per task\) and of \(50 in total\) exclude each other"):
         sample(data[0], "filter(of=50, candidates=7)", features=data[1], **DESIGN)
 
 

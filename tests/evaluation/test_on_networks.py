@@ -87,15 +87,15 @@ def test_what_is_missing_or_does_not_go_together_is_told(world: sp.Catalog, mode
     tasks, features = drawn(world), sp.encode(world, "pixels(size=4)")
     with pytest.raises(InputError, match="method 'anil' adapts a network: give a model"):
         sp.evaluate(tasks, catalog=world, methods="anil")
-    with pytest.raises(InputError, match="method 'anil' needs the items themselves: give the catalog in place of"):
+    with pytest.raises(InputError, match="method 'anil' needs the items themselves: give the catalog"):
         sp.evaluate(tasks, features, methods="anil", model=model)
-    with pytest.raises(InputError, match="method 'ncc' adapts no network: take the model as an encoder"):
+    with pytest.raises(InputError, match=r"method 'ncc' .* use the model as an encoder, model:FILE"):
         sp.evaluate(tasks, features, methods="ncc", model=model)
-    with pytest.raises(InputError, match="'anil' needs a model and 'ncc' needs features: evaluate them apart"):
+    with pytest.raises(InputError, match="'anil' needs a model and 'ncc' needs features"):
         sp.evaluate(tasks, catalog=world, methods=["anil", "ncc"], model=model)
     with pytest.raises(Mismatch, match="needs a model of objective 'boil', found one of 'anil'"):
         sp.evaluate(tasks, catalog=world, methods="boil", model=model)
-    with pytest.raises(InputError, match="learned a head for 3 classes, the tasks have 2"):
+    with pytest.raises(InputError, match="3 classes, but the tasks have 2"):
         sp.evaluate(drawn(world, way=2), catalog=world, methods="anil", model=model)
     with pytest.raises(InputError, match="rates: a learning rate is chosen on validation tasks"):
         sp.evaluate(tasks, catalog=world, methods="anil", model=model, rates=[0.1])

@@ -43,7 +43,7 @@ def test_tasks_needed_is_the_least_number_with_the_power(paired: bool) -> None:
     [
         ({"difference": 0}, "difference: expected more than 0 and at most 100 points, found 0"),
         ({"difference": 101}, "found 101"),
-        ({"variance": 0.0}, "the difference never varies"),
+        ({"variance": 0.0}, "the difference does not vary"),
         ({"power": 1}, "power: expected a share above 0 and below 1, e.g. 0.8, found 1"),
         ({"level": 95}, "did you mean 0.95"),
         ({"difference": 1e-5}, "takes more than 1,000,000,000 tasks"),

@@ -1,1 +1,1 @@
-"""Evaluation of methods on tasks: it gives counts, from which all metrics are computed."""
+"""Evaluation of methods on tasks: it yields counts, from which all metrics are computed."""

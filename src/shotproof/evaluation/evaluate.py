@@ -1,4 +1,4 @@
-"""Tasks times methods to counts: batched over tasks of one shape, on features that were made once, or on the items."""
+"""Evaluation of methods on tasks: counts of correct answers, on stored features, on items, or on an adapted network."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from shotproof.core.errors import InputError
 from shotproof.core.plain_values import plain
 from shotproof.core.records import MethodRecord, ResultsRecord, Source
 from shotproof.core.runtime.runtime import Runtime, current_runtime, resolve
+from shotproof.evaluation.backends import Backend, OnFeatures, OnItems, labels_of, require_unseen, task_seeds
 from shotproof.evaluation.batches import Part
-from shotproof.evaluation.grounds import Ground, OnFeatures, OnItems, labels_of, require_unseen, task_seeds
 from shotproof.evaluation.remarks import remarks_on
 from shotproof.features.features import Features
 from shotproof.learners.method import DEFAULT_METHODS, AnyMethod, Method, make_method
@@ -27,7 +27,7 @@ from shotproof.results.results import SCHEMA, Results
 from shotproof.tasks.taskset import TaskSet
 
 if TYPE_CHECKING:
-    from shotproof.models.model import Model  # it needs PyTorch
+    from shotproof.models.model import Model  # imports PyTorch
 
 
 def evaluate(
@@ -47,27 +47,27 @@ def evaluate(
     """Count each method's correct answers on each class of each task.
 
     Args:
-        tasks: the task set
-        features: of all items of the tasks; None for methods that need the items themselves
-        methods: one or several; each is all that `make_method` takes: a spelling such as `ncc` or `ridge(penalty=1)`, a
-            `Method`, anything with `fit` and `predict`, a function of support, labels and query
-        catalog: of all items of the tasks, for methods that need the items themselves
-        model: what methods that adapt a network adapt, its file, or a pretrained backbone's name: `lite0`, `hf:NAME`
-        tune_on: validation tasks, none of whose items are in the tasks: the learning rate of each adaptation is the
-            best on these, and the results name it
-        rates: the learning rates to choose from (default: each method's own)
-        seed: for methods that draw
+        tasks: task set
+        features: features of all items of the tasks; None for methods that need the items themselves
+        methods: one or several methods, each in any form that `make_method` takes: a spelling such as `ncc` or
+            `ridge(penalty=1)`, a `Method`, an object with `fit` and `predict`, a function of support, labels and query
+        catalog: catalog with all items of the tasks, for methods that need the items themselves
+        model: model whose network is adapted, its file, or the name of a pretrained backbone: `lite0`, `hf:NAME`
+        tune_on: validation tasks, which share no items with the tasks: each adaptation uses the learning rate that is
+            best on them, and the results name it
+        rates: learning rates to choose from (default: each method's own)
+        seed: seed for methods that draw
         allow_seen: whether tasks may have classes that the model, or the features' encoder, was trained on
-        chunk: how many tasks are computed at a time (default: by memory); no result depends on it
-        runtime: devices and progress; the current one where none is given
+        chunk: number of tasks computed at a time (default: by memory); no result depends on it
+        runtime: devices and progress; the current runtime by default
 
     Returns:
         One row per method and class of a task.
 
     Raises:
         Mismatch: the features, or the catalog, lack items of the tasks.
-        InputError: a method is unknown, given twice, or needs what was not given: maps, the items, a model; or the
-            model or encoder has seen classes of the tasks.
+        InputError: a method is unknown, is given twice, or needs something that is missing (maps, items, a model); or
+            the model or encoder was trained on classes of the tasks.
 
     Example:
         >>> import shotproof as sp
@@ -77,8 +77,8 @@ def evaluate(
         ['ncc', 'ridge(penalty=1)']
     """
     several = isinstance(methods, Iterable) and not isinstance(methods, str | Mapping)
-    made = [make_method(method) for method in cast("Iterable[AnyMethod]", methods if several else [methods])]
-    _require_distinct([method.spelling for method in made])
+    method_list = [make_method(method) for method in cast("Iterable[AnyMethod]", methods if several else [methods])]
+    _require_distinct([method.spelling for method in method_list])
     limits.SEED.check("seed", seed)
     if chunk is not None:
         limits.COUNT.check("chunk", chunk)
@@ -86,41 +86,41 @@ def evaluate(
         from shotproof.models.model import Model
 
         model = Model.given(model)
-    _require_given(made, features, catalog, model)
+    _check_inputs(method_list, features, catalog, model)
     if tune_on is None and rates:
         raise InputError("rates: a learning rate is chosen on validation tasks: give them (tune_on, --tune-on)")
-    ground = _ground(features, catalog, model, tune_on, rates)
-    for given in () if allow_seen else (tasks, tune_on):
-        if given is not None:
-            require_unseen(labels_of(given), ground.record.trained_on, ground.learned)
+    backend = _choose_backend(features, catalog, model, tune_on, rates)
+    for task_set in () if allow_seen else (tasks, tune_on):
+        if task_set is not None:
+            require_unseen(labels_of(task_set), backend.record.trained_on, backend.trained)
     runtime = resolve(runtime)
-    made = ground.admitted(made, tasks, seed, runtime)
-    query, predicted, warned = ground.predict(tasks, made, task_seeds(tasks, seed), chunk, runtime)
-    remarks = remarks_on(made, query, predicted, warned)
+    method_list = backend.prepare_methods(method_list, tasks, seed, runtime)
+    query, predicted, warned = backend.predict(tasks, method_list, task_seeds(tasks, seed), chunk, runtime)
+    remarks = remarks_on(method_list, query, predicted, warned)
     for remark in remarks:
         for message in remark.messages:
             warnings.warn(message, RuntimeWarning, stacklevel=2)
     record = ResultsRecord(
-        sources={"tasks": Source(tasks.digest, tasks.record.name), **ground.sources},
+        sources={"tasks": Source(tasks.digest, tasks.record.name), **backend.sources},
         tasks=replace(tasks.record, stated_digest=None),
-        features=ground.record,
+        features=backend.record,
         methods=tuple(
             MethodRecord(method.spelling, plain(method.parameters()), *remark.counts)
-            for method, remark in zip(made, remarks, strict=True)
+            for method, remark in zip(method_list, remarks, strict=True)
         ),
         seed=seed,
     )
-    return Results(_count(tasks, [method.spelling for method in made], query, predicted), record)
+    return Results(_count(tasks, [method.spelling for method in method_list], query, predicted), record)
 
 
 def predict_queries(tasks: TaskSet, features: Features, method: AnyMethod, *, seed: int = 0) -> list[list[int]]:
-    """The slot of the class that a method names for each query of each row, as `evaluate` counts it.
+    """Predict the slot of each query of each row with one method, as `evaluate` does.
 
     Args:
-        tasks: what to predict
-        features: of all of their items
-        method: one method
-        seed: as `evaluate` takes it
+        tasks: task set
+        features: features of all its items
+        method: method, in any form that `make_method` takes
+        seed: seed for methods that draw
 
     Returns:
         One list per row of the task set, in the order of its queries.
@@ -137,14 +137,14 @@ def predict_queries(tasks: TaskSet, features: Features, method: AnyMethod, *, se
     return [part.tolist() for part in np.split(predicted[0], np.cumsum(query.count)[:-1])]
 
 
-def _ground(
+def _choose_backend(
     features: Features | None,
     catalog: Catalog | None,
     model: Model | None,
     tune_on: TaskSet | None,
     rates: Sequence[float],
-) -> Ground:
-    """Return what methods are evaluated on, which `_require_given` has found to be there."""
+) -> Backend:
+    """Choose the backend; `_check_inputs` has made sure that its inputs are given."""
     if features is not None:
         return OnFeatures(features)
     assert catalog is not None
@@ -156,7 +156,7 @@ def _ground(
 
 
 def _count(tasks: TaskSet, names: list[str], query: Part, predicted: npt.NDArray[Any]) -> pa.Table:
-    """Counts, missed positions and what was answered there, from the labels `predicted` [methods, all queries]."""
+    """Count correct answers, and list missed positions with their answers, from the labels [methods, all queries]."""
     queries, wrong = query.count, predicted != query.slot
     rows, methods = len(queries), len(names)
     first = np.cumsum(queries) - queries
@@ -178,29 +178,30 @@ def _count(tasks: TaskSet, names: list[str], query: Part, predicted: npt.NDArray
     return pa.table(columns).cast(SCHEMA)
 
 
-def _require_given(
+def _check_inputs(
     methods: list[Method], features: Features | None, catalog: Catalog | None, model: Model | None
 ) -> None:
-    """Refuse methods that need what is not there; those on features, on items and on a model make results apart."""
-    needed = {"features": "features", "items": "the items", "network": "a model"}
-    firsts = {method.evaluated_on: method.spelling for method in reversed(methods)}
-    (need, name), *others = [(need, firsts[need]) for need in needed if need in firsts]
+    """Reject methods whose inputs are missing, or that need different inputs: features, items or a model."""
+    inputs = {"features": "features", "items": "the items", "network": "a model"}
+    first_methods = {method.evaluated_on: method.spelling for method in reversed(methods)}
+    (need, name), *others = [(need, first_methods[need]) for need in inputs if need in first_methods]
     if others:
-        other, another = others[0]
+        other_need, other_name = others[0]
         raise InputError(
-            f"method '{another}' needs {needed[other]} and '{name}' needs {needed[need]}: evaluate them apart, and "
-            "compare both results"
+            f"method '{other_name}' needs {inputs[other_need]} and '{name}' needs {inputs[need]}: evaluate them "
+            "separately, and compare both results"
         )
     if need == "network" and model is None:
         raise InputError(f"method '{name}' adapts a network: give a model (model, --model) and the catalog")
     if need != "network" and model is not None:
         raise InputError(
-            f"method '{name}' adapts no network: take the model as an encoder, model:FILE, and evaluate on its features"
+            f"method '{name}' does not adapt a network: use the model as an encoder, model:FILE, and evaluate the "
+            "method on its features"
         )
     if need == "features" and features is None:
         raise InputError(f"method '{name}' needs features: encode the catalog first")
     if need != "features" and (catalog is None or features is not None):
-        raise InputError(f"method '{name}' needs the items themselves: give the catalog in place of features")
+        raise InputError(f"method '{name}' needs the items themselves: give the catalog instead of features")
 
 
 def _require_distinct(names: list[str]) -> None:
@@ -208,4 +209,4 @@ def _require_distinct(names: list[str]) -> None:
         raise InputError("no method to evaluate: name at least one, e.g. ncc")
     for index, name in enumerate(names):
         if name in names[:index]:
-            raise InputError(f"method '{name}' is given twice: results are told apart by the method's name")
+            raise InputError(f"method '{name}' is given twice: results identify methods by name, so give it once")

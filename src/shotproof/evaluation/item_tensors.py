@@ -1,4 +1,4 @@
-"""The items of a task set on a device: their features and inner products, gathered for tasks."""
+"""Items of a task set on a device: their features and inner products, gathered for tasks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from shotproof.learners.method import Method
 
 MOST_GRAM_ITEMS = 12_000  # their Gram matrix takes 1.2 GB
 STRIPE = 512  # rows of the Gram matrix computed at a time
-PIECE = 2**23  # bytes of features gathered at a time: few for the caches, many for threads that meet between operations
+PIECE = 2**23  # bytes of features gathered at a time: they fit into caches, but keep threads busy between operations
 
 
 class ItemTensors:
-    """The features of all items of a task set and, where that pays, their inner products."""
+    """Features of all items of a task set and, if it saves time, their inner products."""
 
     def __init__(self, arrays: TaskArrays, device: torch.device) -> None:
         self.device = device
@@ -29,40 +29,41 @@ class ItemTensors:
         self.texts = None if arrays.texts is None else torch.from_numpy(arrays.texts).to(device)
         self.norm2 = torch.cat([_norm2(part) for part in torch.split(self.values, STRIPE)])
         _, self._support, self._query = arrays.shapes().T
-        self.shares_blocks = False  # whether methods need the inner products of each task's rows anyway
+        self.shares_blocks = False  # whether methods need the inner products of each task's rows in any case
         self._exact: dict[UnitRows | None, Tensor] = {}
         self._grams: dict[UnitRows | None, Tensor] = {}
 
     @property
     def has_gram(self) -> bool:
-        """Whether the inner products of all items are there, of the features as they are."""
+        """Return whether the inner products of all items are available, for unscaled features."""
         return None in self._grams
 
     def centroids_by_gram(self, support: int) -> bool:
-        """Whether products with centroids are sums of inner products: not of more of them than features have numbers.
+        """Return whether products with centroids are computed as sums of inner products.
 
-        As many support rows as classes would make their cost grow with the cube of the ways.
+        They are not if there are more support rows than dimensions, since their cost would grow with the cube of the
+        way.
         """
         return (self.has_gram or self.shares_blocks) and support <= self.values.shape[1]
 
     def prepare(self, methods: Sequence[Method]) -> None:
-        """Compute what methods share of all items, before threads ask for it."""
-        of_blocks = [method for method in methods if isinstance(method, GramMethod)]
-        self.shares_blocks = not all(isinstance(method, CentroidMethod) for method in of_blocks)
+        """Compute what the methods share for all items, before threads need it."""
+        gram_methods = [method for method in methods if isinstance(method, GramMethod)]
+        self.shares_blocks = not all(isinstance(method, CentroidMethod) for method in gram_methods)
         for method in methods:
             if isinstance(method, (GramMethod, PairwiseMethod)) and len(self.values) <= MOST_GRAM_ITEMS:
-                scaled = method.scaling if isinstance(method, PairwiseMethod) else None
+                scaling = method.scaling if isinstance(method, PairwiseMethod) else None
                 pays = self.gram_pays(method)
-                if scaled not in self._exact and (pays or not isinstance(method, CentroidMethod)):
-                    self._exact[scaled] = self._in_float64(scaled)
-                if pays and scaled not in self._grams:
-                    self._grams[scaled] = _gram(self._exact[scaled])
+                if scaling not in self._exact and (pays or not isinstance(method, CentroidMethod)):
+                    self._exact[scaling] = self._to_float64(scaling)
+                if pays and scaling not in self._grams:
+                    self._grams[scaling] = _gram(self._exact[scaling])
 
     def gram_pays(self, method: Method) -> bool:
-        """Whether one large product of all items is worth it.
+        """Return whether one large product of all items saves time.
 
-        A pair of items costs half in it, and its gather, of what it costs in the small products of tasks; and products
-        with centroids, in float32, cost a task about as much as to gather its rows.
+        In the large product, including the gather, a pair of items costs half of what it costs in the small products of
+        tasks. Products with centroids, in float32, cost about as much per task as gathering its rows.
         """
         support, query = self._support, self._query
         if isinstance(method, CentroidMethod):
@@ -71,85 +72,88 @@ class ItemTensors:
             saved = 2 * (support + query) * (support + query if isinstance(method, PairwiseMethod) else support)
         return len(self.values) <= MOST_GRAM_ITEMS and len(self.values) ** 2 <= int(saved.sum())
 
-    def _in_float64(self, scaled: UnitRows | None) -> Tensor:
-        """All features, scaled."""
-        exact = _large(len(self.values), self.values.shape[1], self.device)
+    def _to_float64(self, scaling: UnitRows | None) -> Tensor:
+        """Convert all features to float64, scaled."""
+        exact = _allocate(len(self.values), self.values.shape[1], self.device)
         for part, values in zip(torch.split(exact, STRIPE), torch.split(self.values, STRIPE), strict=True):
-            part.copy_(scaled(values) if scaled else values)
+            part.copy_(scaling(values) if scaling else values)
         return exact
 
     def gather(self, rows: Tensor) -> Tensor:
-        """The features [B, r, d] of rows [B, r], as they are stored."""
+        """Gather the features [B, r, d] of rows [B, r], in their stored type."""
         return self.values.index_select(0, rows.flatten()).view(*rows.shape, -1)
 
     def dims(self, method: Method) -> int:
-        """How many numbers the method sees of an item."""
+        """Return the number of values per item that the method uses."""
         values = self.maps if method.needs == "maps" and self.maps is not None else self.values
         return values[0].numel()
 
     def gather_maps(self, rows: Tensor) -> Tensor:
-        """The local maps [B, r, d, h, w] of rows [B, r], as they are stored."""
+        """Gather the local maps [B, r, d, h, w] of rows [B, r], in their stored type."""
         assert self.maps is not None
         return self.maps.index_select(0, rows.flatten()).view(*rows.shape, *self.maps.shape[1:])
 
     def gather_texts(self, rows: Tensor) -> Tensor:
-        """The texts [B, r, d] of the classes of rows [B, r]."""
+        """Gather the texts [B, r, d] of the classes of rows [B, r]."""
         assert self.texts is not None
         return self.texts.index_select(0, rows.flatten()).view(*rows.shape, -1)
 
     def blocks(self, support: Tensor, query: Tensor) -> GramBlocks:
-        """The inner products of support rows [B, n] and query rows [B, m] of the features."""
+        """Compute the inner products of support rows [B, n] and query rows [B, m] of the features."""
         both, count = torch.cat([support, query], 1), support.shape[1]
         if self.has_gram:
-            products = _pairs(self._grams[None], both, support)
+            products = _gather_pairs(self._grams[None], both, support)
         else:
             products = self.norm2.new_empty(*both.shape, count)
-            for few, rows in self._few(both, torch.float64):
-                torch.bmm(rows, rows[:, :count].mT, out=products[few])
+            for part, rows in self._in_parts(both, torch.float64):
+                torch.bmm(rows, rows[:, :count].mT, out=products[part])
         return GramBlocks(products[:, :count], products[:, count:], self.norm2[query])
 
     def with_centroids(
         self, weights: Tensor, support: Tensor, query: Tensor, dtype: torch.dtype
     ) -> tuple[Tensor, Tensor]:
-        """Sums of rows [B, n] with weights [B, way, n]: times rows [B, m], [B, way, m], and their squares [B, way, 1].
+        """Compute centroids of support rows [B, n], and their products with query rows [B, m].
 
-        They are computed in `dtype`, and given in float64.
+        The centroids are sums with weights [B, way, n]. Returns the products [B, way, m] and the squared lengths of the
+        centroids [B, way, 1], computed in `dtype` and returned in float64.
         """
         both, count = torch.cat([support, query], 1), support.shape[1]
         products, squares = weights.new_empty(*weights.shape[:2], query.shape[1]), torch.empty_like(weights[..., :1])
-        for few, rows in self._few(both, dtype):
-            centroids = weights[few].to(dtype) @ rows[:, :count]
-            products[few] = centroids @ rows[:, count:].mT
-            squares[few] = centroids.square_().sum(2, keepdim=True)
+        for part, rows in self._in_parts(both, dtype):
+            centroids = weights[part].to(dtype) @ rows[:, :count]
+            products[part] = centroids @ rows[:, count:].mT
+            squares[part] = centroids.square_().sum(2, keepdim=True)
         return products, squares
 
-    def cosines(self, rows: Tensor, scaled: UnitRows) -> Tensor:
-        """The inner products [B, r, r] of the scaled features of rows [B, r]."""
-        if scaled in self._grams:
-            return _pairs(self._grams[scaled], rows, rows)
+    def cosines(self, rows: Tensor, scaling: UnitRows) -> Tensor:
+        """Compute the inner products [B, r, r] of the scaled features of rows [B, r]."""
+        if scaling in self._grams:
+            return _gather_pairs(self._grams[scaling], rows, rows)
         cosines = self.norm2.new_empty(*rows.shape, rows.shape[1])
-        for few, values in self._few(rows, torch.float64, scaled):
-            torch.bmm(values, values.mT, out=cosines[few])
+        for part, values in self._in_parts(rows, torch.float64, scaling):
+            torch.bmm(values, values.mT, out=cosines[part])
         return cosines
 
-    def _few(self, rows: Tensor, dtype: torch.dtype, scaled: UnitRows | None = None) -> Iterator[tuple[slice, Tensor]]:
-        """The features [b, r, d] of rows [B, r] of few tasks at a time, in memory that the next ones overwrite."""
+    def _in_parts(
+        self, rows: Tensor, dtype: torch.dtype, scaling: UnitRows | None = None
+    ) -> Iterator[tuple[slice, Tensor]]:
+        """Yield the features [b, r, d] of rows [B, r] for a few tasks at a time, in a buffer that is reused."""
         tasks, count, dims = *rows.shape, self.values.shape[1]
         budget = PIECE if self.device.type == "cpu" else 2**30
         size = min(tasks, max(1, budget // (dtype.itemsize * count * dims)))
-        source = self._exact.get(scaled, self.values)
-        held = torch.empty(size * count, dims, dtype=source.dtype, device=self.device)
+        source = self._exact.get(scaling, self.values)
+        buffer = torch.empty(size * count, dims, dtype=source.dtype, device=self.device)
         for start in range(0, tasks, size):
-            places = rows[start : start + size].flatten()
-            values = torch.index_select(source, 0, places, out=held[: len(places)]).to(dtype)
-            if scaled and source is self.values:
-                values = scaled(values)
+            indices = rows[start : start + size].flatten()
+            values = torch.index_select(source, 0, indices, out=buffer[: len(indices)]).to(dtype)
+            if scaling and source is self.values:
+                values = scaling(values)
             yield slice(start, start + size), values.view(-1, count, dims)
 
 
 def _gram(values: Tensor) -> Tensor:
-    """All inner products, computed above the diagonal, copied below it."""
-    gram = _large(len(values), len(values), values.device)
+    """Compute all inner products above the diagonal, and copy them below it."""
+    gram = _allocate(len(values), len(values), values.device)
     for start in range(0, len(values), STRIPE):
         end = start + STRIPE
         torch.mm(values[start:end], values[start:].T, out=gram[start:end, start:])
@@ -157,21 +161,21 @@ def _gram(values: Tensor) -> Tensor:
     return gram
 
 
-def _pairs(gram: Tensor, first: Tensor, second: Tensor) -> Tensor:
-    """The entries of rows [B, p] and columns [B, q]: [B, p, q]."""
-    # A gather by 32-bit numbers is twice as fast, and MOST_GRAM_ITEMS squared is one.
+def _gather_pairs(gram: Tensor, first: Tensor, second: Tensor) -> Tensor:
+    """Gather the entries of rows [B, p] and columns [B, q]: [B, p, q]."""
+    # Gathering with 32-bit indices is twice as fast, and MOST_GRAM_ITEMS squared fits into 32 bits.
     pairs = first.int().unsqueeze(-1) * len(gram) + second.int().unsqueeze(-2)
     return gram.flatten().index_select(0, pairs.flatten()).view(pairs.shape)
 
 
-def _large(rows: int, columns: int, device: torch.device) -> Tensor:
-    """An empty float64 matrix; on a CPU made by NumPy, for it asks for huge pages: gathers are twice as fast there."""
+def _allocate(rows: int, columns: int, device: torch.device) -> Tensor:
+    """Allocate a float64 matrix; on a CPU with NumPy, whose huge pages make gathers twice as fast."""
     if device.type == "cpu":
         return torch.from_numpy(np.empty((rows, columns)))
     return torch.empty(rows, columns, dtype=torch.float64, device=device)
 
 
 def _norm2(rows: Tensor) -> Tensor:
-    """|row|^2 in float64, [rows]."""
+    """Compute |row|^2 in float64, [rows]."""
     length: Tensor = torch.linalg.vector_norm(rows, dim=1, dtype=torch.float64)
     return length.square_()

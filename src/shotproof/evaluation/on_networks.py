@@ -1,4 +1,4 @@
-"""Methods that adapt a network: tasks, decoded items and a model to the answers of each method."""
+"""Evaluation of methods that adapt a network: decoded items and a model."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from shotproof.core.runtime.carried import compute_in_threads
 from shotproof.core.runtime.devices import choose_device, keep_freed_memory
 from shotproof.core.runtime.progress import WORTH_TELLING, cost_note
 from shotproof.core.runtime.runtime import Runtime, current_runtime
-from shotproof.evaluation.batch_engine import fitting
+from shotproof.evaluation.backends import Backend, Predictions, task_seeds
+from shotproof.evaluation.batch_engine import split_to_fit
 from shotproof.evaluation.batches import Batch, Part, TaskArrays, items_of, parts_of
-from shotproof.evaluation.grounds import Ground, Predictions, task_seeds
 from shotproof.learners.adaptation.adaptation import Adaptation, DecodedTasks
 from shotproof.learners.method import Method
 from shotproof.models.decoded_items import ItemStore, ResidentItems
@@ -34,14 +34,14 @@ from shotproof.tasks.taskset import TaskSet
 
 logger = logging.getLogger("shotproof")
 
-CPU_BYTES = 2**30  # what a batch of tasks may take of main memory
-FREE_SHARE = 0.4  # of a GPU's free memory
+CPU_BYTES = 2**30  # main memory that a batch of tasks may take
+FREE_SHARE = 0.4  # share of a GPU's free memory that a batch of tasks may take
 WEIGHTS_PER_TASK = 5  # a task's weights, their gradients, two moments, and the next weights
 MOST_TASKS = 64
 
 
-class OnNetwork(Ground):
-    """A model's network, which methods adapt to each task; learning rates may be chosen on validation tasks."""
+class OnNetwork(Backend):
+    """Evaluation of methods that adapt a model's network to each task; validation tasks may choose learning rates."""
 
     def __init__(self, catalog: Catalog, model: Model, tune_on: TaskSet | None, rates: Sequence[float]) -> None:
         self.catalog, self.model, self.tune_on, self.rates = catalog, model, tune_on, rates
@@ -51,11 +51,11 @@ class OnNetwork(Ground):
             trained_on=model.record.seen,
             pretrained_on=model.backbone.pretrained_on,
         )
-        self.learned = f"model '{model.name}'"
+        self.trained = f"model '{model.name}'"
 
     @property
     def sources(self) -> dict[str, Source]:
-        """The catalog, the model, and the validation tasks if there are any."""
+        """Return the catalog, the model, and the validation tasks if there are any."""
         sources = {
             "catalog": Source(self.catalog.digest, self.catalog.record.name),
             "model": Source(self.model.digest, self.model.name),
@@ -64,7 +64,7 @@ class OnNetwork(Ground):
             sources["tune_on"] = Source(self.tune_on.digest, self.tune_on.record.name)
         return sources
 
-    def admitted(self, methods: list[Method], tasks: TaskSet, seed: int, runtime: Runtime) -> list[Method]:
+    def prepare_methods(self, methods: list[Method], tasks: TaskSet, seed: int, runtime: Runtime) -> list[Method]:
         """Check that each method can adapt the model, and choose its learning rate."""
         adaptations = cast("list[Adaptation]", methods)
         for adaptation in adaptations:
@@ -76,7 +76,7 @@ class OnNetwork(Ground):
     def predict(
         self, tasks: TaskSet, methods: list[Method], seeds: IntArray, chunk: int | None, runtime: Runtime
     ) -> Predictions:
-        """Decode the items once, and adapt the network to each task."""
+        """Predict the labels: decode the items once, and adapt the network to each task."""
         evaluation = NetworkEvaluation(tasks, self.catalog, self.model, seeds, runtime)
         labels = evaluation.labels(cast("list[Adaptation]", methods), chunk)
         return evaluation.query, labels, [[] for _ in methods]
@@ -92,16 +92,16 @@ def tuned_methods(
     seed: int,
     runtime: Runtime,
 ) -> list[Adaptation]:
-    """Each method with the learning rate of the best accuracy on the validation tasks; of equals, the smallest.
+    """Choose the learning rate of each method by its accuracy on validation tasks; the smallest if several are best.
 
     Args:
-        methods: whose rates are chosen
-        tune_on: the validation tasks
-        tasks: the tasks that are evaluated afterwards, for a check that they share no item
-        catalog: of the items of both
-        model: what is adapted
-        rates: the rates to choose from; none: each method's own
-        seed: for methods that draw
+        methods: methods
+        tune_on: validation tasks
+        tasks: tasks to be evaluated afterwards, to check that they share no item with the validation tasks
+        catalog: catalog with the items of both
+        model: model that is adapted
+        rates: learning rates to choose from; if empty, each method's own
+        seed: seed for methods that draw
         runtime: device, workers, cache and progress
 
     Raises:
@@ -109,12 +109,12 @@ def tuned_methods(
     """
     _require_other_items(tune_on, tasks)
     evaluation = NetworkEvaluation(tune_on, catalog, model, task_seeds(tune_on, seed), runtime)
-    chosen = []
+    tuned = []
     for method in methods:
-        tried = [method.with_rate(rate) for rate in sorted(rates or method.rates)]
-        accuracies = evaluation.accuracies(tried)
-        chosen.append(tried[accuracies.index(max(accuracies))])  # the first of equals
-    return chosen
+        candidates = [method.with_rate(rate) for rate in sorted(rates or method.rates)]
+        accuracies = evaluation.accuracies(candidates)
+        tuned.append(candidates[accuracies.index(max(accuracies))])  # the first of equals
+    return tuned
 
 
 def _require_other_items(tune_on: TaskSet, tasks: TaskSet) -> None:
@@ -123,21 +123,21 @@ def _require_other_items(tune_on: TaskSet, tasks: TaskSet) -> None:
     if len(shared):
         raise InputError(
             f"the validation tasks share {len(shared):,} items with the tasks, e.g. '{shared[0]}': a learning rate "
-            "must not be chosen on what it is evaluated on; draw validation tasks of another split"
+            "must not be chosen on the items that it is evaluated on; draw validation tasks from another split"
         )
 
 
 class NetworkEvaluation:
-    """Tasks on a model's network: the items that occur, decoded once, and the network on the device of who works."""
+    """Evaluation of tasks on a model's network: items are decoded once, each worker has the network on its device."""
 
     def __init__(self, tasks: TaskSet, catalog: Catalog, model: Model, seeds: IntArray, runtime: Runtime) -> None:
         rows = catalog.rows_of(items_of(tasks), "tasks")
-        used, position = np.unique(rows, return_inverse=True)
-        items = Catalog(catalog.table.take(used), catalog.root, catalog.record)
+        unique_rows, position = np.unique(rows, return_inverse=True)
+        items = Catalog(catalog.table.take(unique_rows), catalog.root, catalog.record)
         support, query = parts_of(tasks, position)
         self.model, self.runtime, self.seeds = model, runtime, seeds
         self.arrays = TaskArrays(np.diff(tasks.starts), support, query, np.empty((0, 0)))
-        self.threads = torch.get_num_threads()  # of every worker: scores may depend on it in their last digits
+        self.threads = torch.get_num_threads()  # the same on every worker: the last digits of scores may depend on it
         if not runtime.remote:
             choose_device(runtime.device)  # before anything is decoded
         self.store = ItemStore.of(items, model.preprocessing, runtime)
@@ -147,33 +147,33 @@ class NetworkEvaluation:
 
     @cached_property
     def device(self) -> torch.device:
-        """Where the network runs."""
+        """Return the device on which the network runs."""
         return choose_device(current_runtime().device)
 
     @cached_property
     def items(self) -> ResidentItems:
-        """The decoded items, on the device if they fit."""
+        """Load the decoded items, onto the device if they fit."""
         return self.store.tensor(self.device)
 
     @cached_property
     def net(self) -> FewShotNetwork:
-        """The network on the device."""
+        """Load the network onto the device."""
         if self.device.type == "cpu":
             keep_freed_memory()
         return self.model.network().to(self.device)
 
     @property
     def query(self) -> Part:
-        """All queries, end to end."""
+        """Return all queries, concatenated."""
         return self.arrays.query
 
     def labels(self, methods: Sequence[Adaptation], chunk: int | None = None) -> npt.NDArray[np.int64]:
-        """The label that each method gives to each query, [methods, queries]."""
-        work = partial(self._labels_of, methods, chunk)
-        return np.concatenate([*self.runtime.map_ranges(work, len(self.seeds), what="adapting")], axis=1)
+        """Predict the label of each query with each method, [methods, queries]."""
+        work = partial(self._predict_tasks, methods, chunk)
+        return np.concatenate([*self.runtime.map_ranges(work, len(self.seeds), title="adapting")], axis=1)
 
-    def _labels_of(self, methods: Sequence[Adaptation], chunk: int | None, tasks: range) -> npt.NDArray[np.int64]:
-        """The labels of the queries of some tasks, [methods, queries]."""
+    def _predict_tasks(self, methods: Sequence[Adaptation], chunk: int | None, tasks: range) -> npt.NDArray[np.int64]:
+        """Predict the labels of the queries of some tasks, [methods, queries]."""
         compute_in_threads(self.threads)
         first, stop = self.query.first[[tasks.start, tasks.stop]]
         predicted = np.empty((len(methods), stop - first), dtype=np.int64)
@@ -182,78 +182,80 @@ class NetworkEvaluation:
         )
         with current_runtime().progress_bar("adapting", len(tasks) * len(methods)) as advance:
 
-            def answer(index: int, batch: Batch) -> None:
-                for part, labels in self._answers(methods[index], batch):
+            def predict(index: int, batch: Batch) -> None:
+                for part, labels in self._predict_batch(methods[index], batch):
                     predicted[index, part.query - first] = labels
                     advance(len(part.tasks))
 
             if self.device.type == "cpu" and len(tasks) > 1:
                 head, *rest = batches
-                for index, method in enumerate(methods):  # the first task of each, so that all costs are told soon
-                    began = time.monotonic()
-                    answer(index, head.part(slice(0, 1)))
-                    self._tell_cost(method, len(tasks), (time.monotonic() - began) * len(tasks))
+                for index, method in enumerate(methods):  # one task for each method first, to report all costs early
+                    start = time.monotonic()
+                    predict(index, head.part(slice(0, 1)))
+                    self._log_cost(method, len(tasks), (time.monotonic() - start) * len(tasks))
                 batches = [head.part(slice(1, None)), *rest] if len(head.tasks) > 1 else rest
             for index in range(len(methods)):
                 for batch in batches:
-                    answer(index, batch)
+                    predict(index, batch)
         return predicted
 
-    def _tell_cost(self, method: Adaptation, tasks: int, seconds: float) -> None:
-        """Say what all tasks will cost, by the first one."""
+    def _log_cost(self, method: Adaptation, tasks: int, seconds: float) -> None:
+        """Log the expected cost of all tasks, if it is worth telling."""
         if seconds >= WORTH_TELLING:
             logger.info("%s", cost_note(f"method '{method}'", seconds, self.device.type, f"{tasks:,} tasks"))
 
     def accuracies(self, methods: Sequence[Adaptation]) -> list[float]:
-        """The mean over tasks of the share of queries that each method labels correctly."""
+        """Compute the accuracy of each method, averaged over tasks."""
         correct = self.labels(methods) == self.query.slot
         shares = np.add.reduceat(correct, self.query.first[:-1], axis=1) / np.diff(self.query.first)
-        return [float(of_tasks.mean()) for of_tasks in shares]
+        return [float(row.mean()) for row in shares]
 
     def _tasks_at_a_time(self, items: int) -> int:
-        weights = sum(each.numel() for each in self.net.parameters())
+        weights = sum(parameter.numel() for parameter in self.net.parameters())
         per_task = 4 * (WEIGHTS_PER_TASK * weights + 2 * items * _values_per_item(self.net, self.model))
         free = FREE_SHARE * torch.cuda.mem_get_info(self.device)[0] if self.device.type == "cuda" else CPU_BYTES
         return int(min(MOST_TASKS, max(1, free // per_task)))
 
-    def _answers(self, method: Adaptation, batch: Batch) -> Iterator[tuple[Batch, npt.NDArray[np.int64]]]:
-        """The labels [B, m] of the queries of a batch, or of parts of it that fit into memory."""
+    def _predict_batch(self, method: Adaptation, batch: Batch) -> Iterator[tuple[Batch, npt.NDArray[np.int64]]]:
+        """Predict the labels [B, m] of the queries of a batch, or of parts of it that fit into memory."""
 
         def labels(part: Batch) -> npt.NDArray[np.int64]:
             with torch.no_grad():
-                scores = method.adapted_scores(self.model, self.net, self._decoded(part))
+                scores = method.adapted_scores(self.model, self.net, self._decode(part))
             if not torch.isfinite(scores).all():
                 number = int(part.tasks[int((~scores.isfinite()).flatten(1).any(1).nonzero()[0])])
                 raise InputError(
-                    f"method '{method}': the scores of task {number} are not numbers any more: lower the learning rate"
+                    f"method '{method}': the scores of task {number} are not finite: lower the learning rate"
                 )
             return scores.argmax(-1).cpu().numpy()
 
-        what = f"method '{method}': one task"
-        return fitting(batch, labels, self.device, what, "a smaller network or smaller tasks")
+        return split_to_fit(
+            batch, labels, self.device, f"method '{method}': one task", "a smaller network or smaller tasks"
+        )
 
-    def _decoded(self, batch: Batch) -> DecodedTasks:
-        def side(part: Part, positions: IntArray) -> tuple[Tensor, Tensor]:
+    def _decode(self, batch: Batch) -> DecodedTasks:
+        def decode_part(part: Part, positions: IntArray) -> tuple[Tensor, Tensor]:
             rows = torch.from_numpy(part.items[positions])
-            prepared = self.model.preprocessing.prepared(self.items.take(rows.flatten()))
+            inputs = self.model.preprocessing.prepared(self.items.take(rows.flatten()))
             labels = torch.from_numpy(part.slot[positions]).to(self.device)
-            return prepared.reshape(*rows.shape, *prepared.shape[1:]), labels
+            return inputs.reshape(*rows.shape, *inputs.shape[1:]), labels
 
-        support, labels = side(self.arrays.support, batch.support)
-        query, query_labels = side(self.arrays.query, batch.query)
+        support, labels = decode_part(self.arrays.support, batch.support)
+        query, query_labels = decode_part(self.arrays.query, batch.query)
         seeds = torch.from_numpy(self.seeds[batch.tasks]).to(self.device)
         return DecodedTasks(support, labels, query, query_labels, seeds, batch.way)
 
 
 def _values_per_item(net: FewShotNetwork, model: Model) -> int:
-    """How many numbers the layers of a backbone give for one item: what a gradient has to keep."""
+    """Count the activations of a backbone for one item, which a gradient has to keep."""
     total = 0
 
-    def count(module: nn.Module, given: object, values: object) -> None:
+    def count(module: nn.Module, inputs: object, values: object) -> None:
         nonlocal total
         total += values.numel() if isinstance(values, Tensor) else 0
 
-    hooks = [one.register_forward_hook(count) for one in net.backbone.modules() if not [*one.children()]]
+    layers = [module for module in net.backbone.modules() if not [*module.children()]]
+    hooks = [layer.register_forward_hook(count) for layer in layers]
     try:
         with torch.no_grad():
             net.backbone.maps(torch.zeros(1, *model.preprocessing.shape, device=next(net.parameters()).device))

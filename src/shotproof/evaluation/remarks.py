@@ -1,4 +1,4 @@
-"""What a user should know of each method's answers: warnings, answers that name no class, collapsed tasks."""
+"""Remarks on each method's answers: warnings, queries without an answer, collapsed tasks."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from shotproof.evaluation.batches import Part
 from shotproof.learners.items import NO_CLASS
 from shotproof.learners.method import Method
 
-# A task with fewer queries per class than this may see few classes answered by chance.
+# With fewer queries per class, a method may answer with few classes by chance.
 FEWEST_QUERIES = 3
-# From this share of collapsed tasks on, it is told.
-TOLD = 0.1
+# Smallest share of collapsed tasks that is reported.
+REPORTED_SHARE = 0.1
 
 
 @dataclass(frozen=True)
 class Remark:
-    """What there is to say of a method's answers.
+    """Remarks on one method's answers.
 
-    messages: in words, for the user
-    counts: how often it warned, queries without an answer, and tasks that it put into few classes
+    messages: sentences for the user
+    counts: number of warnings, of queries without an answer, and of collapsed tasks
     """
 
     messages: list[str]
@@ -33,57 +33,60 @@ class Remark:
 def remarks_on(
     methods: Sequence[Method], query: Part, predicted: IntArray, warned: Sequence[Sequence[str]]
 ) -> list[Remark]:
-    """Find what there is to say of each method.
+    """Write the remarks on each method.
 
     Args:
-        methods: those that were evaluated
-        query: the queries of all tasks
-        predicted: the class of each query by each method, [methods, queries]
-        warned: what each method warned of
+        methods: methods that were evaluated
+        query: queries of all tasks
+        predicted: class predicted for each query by each method, [methods, queries]
+        warned: warnings of each method
     """
-    collapsed, counted = collapsed_tasks(query, predicted)
+    collapsed_counts, counted = collapsed_tasks(query, predicted)
     remarks = []
-    for method, labels, texts, few in zip(methods, predicted, warned, collapsed.tolist(), strict=True):
+    for method, labels, texts, collapsed in zip(methods, predicted, warned, collapsed_counts.tolist(), strict=True):
         messages, name, unanswered = [], f"method '{method.spelling}'", int((labels == NO_CLASS).sum())
         if texts:
             times = f"{len(texts)} times" if len(texts) > 1 else "once"
             messages.append(f"{name} warned {times}: {texts[0]}")
         if unanswered:
-            what = f"{unanswered:,} of {len(labels):,} answers name none of the classes, and count as wrong"
-            messages.append(f"{name}: {what}")
-        if method.collapse_help and few >= max(TOLD * counted, 1):
-            what = f"in {few:,} of {counted:,} tasks it answered with at most half of the classes"
-            messages.append(f"{name}: {what}; {method.collapse_help}")
-        remarks.append(Remark(messages, (len(texts), unanswered, few)))
+            messages.append(
+                f"{name}: {unanswered:,} of {len(labels):,} answers name none of the classes, and count as wrong"
+            )
+        if method.collapse_help and collapsed >= max(REPORTED_SHARE * counted, 1):
+            messages.append(
+                f"{name}: in {collapsed:,} of {counted:,} tasks it answered with at most half of the classes; "
+                f"{method.collapse_help}"
+            )
+        remarks.append(Remark(messages, (len(texts), unanswered, collapsed)))
     return remarks
 
 
 def collapsed_tasks(query: Part, predicted: IntArray) -> tuple[IntArray, int]:
-    """In how many tasks each method answers with at most half of the classes that have queries.
+    """Count the tasks in which each method answers with at most half of the classes that have queries.
 
     Args:
-        query: the queries of all tasks
-        predicted: the class of each query by each method, [methods, queries]
+        query: queries of all tasks
+        predicted: class predicted for each query by each method, [methods, queries]
 
     Returns:
-        The numbers, [methods], and how many tasks there are to go by: those with two classes or more that have queries,
-        and three queries per such class or more.
+        The counts, [methods], and the number of tasks considered: those in which at least two classes have queries,
+        with at least three queries per such class.
     """
     size = np.diff(query.first)
     task = np.repeat(np.arange(len(size)), size)
     width = max(int(query.slot.max(initial=0)), int(predicted.max(initial=0))) + 1
-    asked = _distinct(task, query.slot, len(size), width)
-    counted = (asked > 1) & (size >= FEWEST_QUERIES * asked)
-    found = []
-    for of_method in predicted:
-        there = of_method != NO_CLASS
-        answered = _distinct(task[there], of_method[there], len(size), width)
-        found.append(int((counted & (answered <= asked // 2)).sum()))
-    return np.array(found, dtype=np.int64), int(counted.sum())
+    query_classes = _count_distinct(task, query.slot, len(size), width)
+    is_counted = (query_classes > 1) & (size >= FEWEST_QUERIES * query_classes)
+    collapsed = []
+    for labels in predicted:
+        is_answered = labels != NO_CLASS
+        answer_classes = _count_distinct(task[is_answered], labels[is_answered], len(size), width)
+        collapsed.append(int((is_counted & (answer_classes <= query_classes // 2)).sum()))
+    return np.array(collapsed, dtype=np.int64), int(is_counted.sum())
 
 
-def _distinct(task: IntArray, label: IntArray, tasks: int, width: int) -> IntArray:
-    """How many different labels each task has."""
+def _count_distinct(task: IntArray, label: IntArray, tasks: int, width: int) -> IntArray:
+    """Count the different labels of each task."""
     pairs = task * width + label.astype(np.int64)
-    there: IntArray = (np.bincount(pairs, minlength=tasks * width).reshape(tasks, width) > 0).sum(1)
-    return there
+    counts: IntArray = (np.bincount(pairs, minlength=tasks * width).reshape(tasks, width) > 0).sum(1)
+    return counts

@@ -1,4 +1,4 @@
-"""How many tasks and queries an experiment needs, before or after the first results."""
+"""Planning of the numbers of tasks and queries of an experiment, before or after the first results."""
 
 from __future__ import annotations
 

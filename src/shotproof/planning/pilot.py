@@ -1,4 +1,4 @@
-"""A pilot: results of a first few hundred tasks, as the arrays that a plan is made from."""
+"""Pilot: results of a first few hundred tasks, as the arrays that a plan is computed from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shotproof.results.origin import RANDOM, Design, Origin
 from shotproof.results.results import SCHEMA, Results
 
 IntArray = npt.NDArray[np.int64]
-_BLOCKS = 20  # of tasks, in a jackknife
+_BLOCKS = 20  # blocks of tasks in the jackknife
 
 
 @dataclass(frozen=True)
@@ -30,16 +30,16 @@ class Pilot:
 
     @classmethod
     def of(cls, *results: Results) -> Pilot:
-        """From results on one task set and one encoder's features, of one method or more.
+        """Build a pilot from results of one or more methods on one task set and one encoder's features.
 
         Args:
-            results: one, or several of different methods
+            results: one results object, or several with different methods
 
         Returns:
             The pilot of all methods.
 
         Raises:
-            InputError: tasks of several shapes, or methods that were not evaluated on the same tasks.
+            InputError: the tasks have several shapes, or the methods were not evaluated on the same tasks.
 
         Example:
             >>> import shotproof as sp
@@ -51,32 +51,34 @@ class Pilot:
             >>> sp.planning.plan(pilot.moments("ncc"), shot=1, way=5, classes=6, items=40).query > 0
             True
         """
-        joined = _joined(results)
+        joined = _join(results)
         first, *others = joined.methods
         counts = joined.counts(first)
         for other in others:
             if not np.array_equal(joined.counts(other).task, counts.task):
                 raise InputError(f"pilot: methods '{first}' and '{other}' were not evaluated on the same tasks")
         ways = np.unique(counts.task, return_counts=True)[1]
-        for what, values in (("way", ways), ("number of queries", joined.table.column("n_query").to_numpy())):
+        for noun, values in (("way", ways), ("number of queries", joined.table.column("n_query").to_numpy())):
             if values.min() != values.max():
-                raise InputError(f"pilot: expected one {what} in all tasks, found {values.min()} to {values.max()}")
+                raise InputError(
+                    f"pilot: expected the same {noun} in all tasks, found {values.min()} to {values.max()}"
+                )
         return cls(joined, len(ways), int(ways[0]), int(counts.n_query[0]))
 
     @property
     def origin(self) -> Origin:
-        """What the results are on; what they do not say is None."""
+        """Return the origin of the results; parts that they do not state are None."""
         return Origin.of(self.results)
 
     def moments(self, method: str) -> ScoreMoments:
-        """The moments of a method's accuracy, for `plan`."""
+        """Estimate the moments of a method's accuracy, for `plan`."""
         return estimate_moments(self._correct(method), self._queries)
 
     def best_query_interval(self, method: str, shot: int, level: float = 0.95) -> tuple[float, float] | None:
-        """Between which bounds sqrt(beta / alpha) is, as far as the pilot tells: a pilot of few tasks tells little.
+        """Compute an interval for sqrt(beta / alpha), which is wide if the pilot has few tasks.
 
-        A jackknife over 20 blocks of tasks, in logarithms, with Student's t; None where alpha is not above 0 without
-        one of the blocks, or there are fewer tasks than 40.
+        It is a jackknife over 20 blocks of tasks, in logarithms, with Student's t. None if alpha is not above 0 without
+        one of the blocks, or if there are fewer than 40 tasks.
         """
         from scipy import special
 
@@ -84,20 +86,20 @@ class Pilot:
             return None
         block = np.arange(self.tasks) % _BLOCKS
         correct, queries = self._correct(method), self._queries
-        left = [estimate_moments(correct[block != one], queries[block != one]) for one in range(_BLOCKS)]
-        found = [moments.variance(self.way).best_query(shot) for moments in [*left, self.moments(method)]]
-        if not all(0 < one < np.inf for one in found):
+        replicates = [estimate_moments(correct[block != i], queries[block != i]) for i in range(_BLOCKS)]
+        best = [moments.variance(self.way).best_query(shot) for moments in [*replicates, self.moments(method)]]
+        if not all(0 < query < np.inf for query in best):
             return None
-        *without, whole = np.log(found)
-        error = np.sqrt((_BLOCKS - 1) * np.var(without))
-        reach = special.stdtrit(_BLOCKS - 1, (1 + level) / 2) * error
-        return float(np.exp(whole - reach)), float(np.exp(whole + reach))
+        *log_replicates, log_best = np.log(best)
+        error = np.sqrt((_BLOCKS - 1) * np.var(log_replicates))
+        half_width = special.stdtrit(_BLOCKS - 1, (1 + level) / 2) * error
+        return float(np.exp(log_best - half_width)), float(np.exp(log_best + half_width))
 
     def difference_variance(self, first: str, second: str, query: int) -> float | None:
-        """The variance of two methods' paired difference on a task with this number of queries per class.
+        """Compute the variance of the paired difference between two methods on a task, in squared points.
 
-        In squared points. At the pilot's own number it is the sample variance. At another it takes which queries were
-        missed, and is None where the results do not say.
+        At the pilot's own number of queries per class it is the sample variance. Another number requires the positions
+        of missed queries; None if the results lack them.
         """
         difference = self._correct(first) - self._correct(second)
         if query == self.query:
@@ -116,7 +118,7 @@ class Pilot:
         return self.results.counts(method).n_correct.reshape(self.tasks, self.way)
 
     def _missed(self, method: str) -> IntArray:
-        """The missed queries of a method, numbered through all tasks and classes."""
+        """Return the missed queries of a method, numbered across all tasks and classes."""
         rows = self.results.table.filter(pc.equal(self.results.table.column("method"), method))
         missed = rows.sort_by([("task", "ascending"), ("slot", "ascending")]).column("missed").combine_chunks()
         row, position = pc.list_parent_indices(missed).to_numpy(), missed.flatten().to_numpy()
@@ -124,36 +126,36 @@ class Pilot:
 
 
 def pilots_of(results: Sequence[Results]) -> list[Pilot]:
-    """One pilot per design, sampler and encoder, each with all of its methods.
+    """Build one pilot per design, sampler and encoder, each with all of its methods.
 
-    Where there are random tasks, the pilots are of these only: tasks without replacement have the same moments. Of
-    replicates, the one with the lowest seed is taken.
+    If there are random tasks, only these are used: tasks without replacement have the same moments. Of replicates, the
+    one with the lowest seed is used.
 
     Args:
-        results: of any number of task sets, encoders and methods, as a run's folder has them
+        results: results of any number of task sets, encoders and methods, as in a run's folder
 
     Returns:
         The pilots, in the order of the results.
 
     Raises:
-        InputError: there are none, or a pilot's tasks are of several shapes.
+        InputError: there are no results, or a pilot's tasks have several shapes.
     """
     if not results:
-        raise InputError("no results to plan from: give the results of a first few hundred tasks")
+        raise InputError("no results to plan from: expected the results of a first few hundred tasks")
     groups: dict[tuple[Design, str, str, str], dict[int, list[Results]]] = {}
-    for given in results:
-        origin = Origin.of(given)
-        of_seeds = groups.setdefault((origin.design, origin.sampler, origin.spelling, origin.encoder), {})
-        of_seeds.setdefault(origin.seed or 0, []).append(given)
-    usual = [key for key in groups if key[1] == RANDOM] or list(groups)
-    return [Pilot.of(*groups[key][min(groups[key])]) for key in usual]
+    for result in results:
+        origin = Origin.of(result)
+        by_seed = groups.setdefault((origin.design, origin.sampler, origin.spelling, origin.encoder), {})
+        by_seed.setdefault(origin.seed or 0, []).append(result)
+    keys = [key for key in groups if key[1] == RANDOM] or list(groups)
+    return [Pilot.of(*groups[key][min(groups[key])]) for key in keys]
 
 
-def _joined(results: Sequence[Results]) -> Results:
-    """All methods in one; the same method is taken once."""
-    parts = {part.methods[0]: part for given in reversed(results) for part in given.by_method()}
-    chosen = [parts[method] for method in dict.fromkeys(method for given in results for method in given.methods)]
-    shared = [name for name in SCHEMA.names if all(name in part.table.column_names for part in chosen)]
-    table = pa.concat_tables([part.table.select(shared) for part in chosen])
-    record = replace(results[0].record, methods=tuple(one for part in chosen for one in part.record.methods))
+def _join(results: Sequence[Results]) -> Results:
+    """Join all methods in one; a method that occurs several times is used once."""
+    by_method = {part.methods[0]: part for result in reversed(results) for part in result.by_method()}
+    parts = [by_method[method] for method in dict.fromkeys(method for result in results for method in result.methods)]
+    shared = [name for name in SCHEMA.names if all(name in part.table.column_names for part in parts)]
+    table = pa.concat_tables([part.table.select(shared) for part in parts])
+    record = replace(results[0].record, methods=tuple(method for part in parts for method in part.record.methods))
     return Results(table, record)

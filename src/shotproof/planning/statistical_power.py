@@ -1,4 +1,4 @@
-"""Statistical power: how many tasks tell two methods apart, by Student's t on the mean difference over tasks."""
+"""Statistical power: the number of tasks that detects a difference between two methods, by Student's t over tasks."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ MOST_TASKS = 10**9
 def statistical_power(
     difference: float, variance: float, tasks: int, *, level: float = 0.95, paired: bool = True
 ) -> float:
-    """The probability that the interval of a difference lies on its right side of 0, with this number of tasks.
+    """Compute the probability that the interval of a difference lies on the correct side of 0.
 
     Args:
-        difference: the true one, in points
-        variance: of the paired difference on a task, in squared points; or, not paired, of each of two methods on tasks
-            of its own
-        tasks: how many, of each method where not paired
-        level: of the interval
-        paired: both methods are evaluated on the same tasks
+        difference: true difference between the mean accuracies, in points
+        variance: variance of the paired difference on a task, in squared points; if not paired, the variance of each
+            method's accuracy on a task
+        tasks: number of tasks; of each method if not paired
+        level: confidence level of the interval
+        paired: whether both methods are evaluated on the same tasks
 
     Returns:
-        A number from 0 to 1.
+        The power, from 0 to 1.
 
     Example:
         >>> round(statistical_power(2.0, 100.0, 200), 2)
@@ -41,15 +41,15 @@ def statistical_power(
 def tasks_needed(
     difference: float, variance: float, *, level: float = 0.95, power: float = 0.8, paired: bool = True
 ) -> int:
-    """The least number of tasks (of each method, where not paired) that tells a difference apart with this power.
+    """Compute the smallest number of tasks (of each method if not paired) that detects a difference with this power.
 
     Args:
-        difference: the true one, in points
-        variance: of the paired difference on a task, in squared points; or, not paired, of each of two methods on tasks
-            of its own
-        level: of the interval
-        power: the probability to tell the difference apart
-        paired: both methods are evaluated on the same tasks
+        difference: true difference between the mean accuracies, in points
+        variance: variance of the paired difference on a task, in squared points; if not paired, the variance of each
+            method's accuracy on a task
+        level: confidence level of the interval
+        power: probability of detecting the difference
+        paired: whether both methods are evaluated on the same tasks
 
     Returns:
         The number of tasks, at least 2.
@@ -66,24 +66,24 @@ def tasks_needed(
     if not 0 < difference <= 100:
         raise InputError(f"difference: expected more than 0 and at most 100 points, found {difference:g}")
     if not variance > 0:
-        raise InputError("the difference never varies: any two tasks say all that there is to say")
+        raise InputError("the difference does not vary between tasks, so two tasks are is_enough")
 
-    def enough(tasks: int) -> bool:
+    def is_enough(tasks: int) -> bool:
         return statistical_power(difference, variance, tasks, level=level, paired=paired) >= power
 
     high = 2
-    while not enough(high):
+    while not is_enough(high):
         high *= 2
         if high > MOST_TASKS:
-            raise InputError(f"telling {difference:g} points apart takes more than {MOST_TASKS:,} tasks")
+            raise InputError(f"detecting a difference of {difference:g} points takes more than {MOST_TASKS:,} tasks")
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
     return high
 
 
 def check_power(power: float) -> None:
-    """Refuse a power that is not strictly between 0 and 1."""
+    """Reject a power that is not strictly between 0 and 1."""
     if not 0 < power < 1:
         raise InputError(f"power: expected a share above 0 and below 1, e.g. 0.8, found {power:g}")

@@ -1,4 +1,4 @@
-"""What each classifier answered on one task set, row by row of that set."""
+"""Answers of each classifier on one task set, row by row of that set."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from shotproof.tasks.taskset import TaskSet
 class Answers:
     """One classifier's answers; every array has one value per row of the task set.
 
-    missed: the positions of the queries that were labeled wrongly; None where the results do not tell
-    answered: the slots that these were given; None where the results do not tell
+    missed: positions of the queries that were labeled wrongly; None if the results do not record them
+    answered: slots that these queries were assigned to; None if the results do not record them
     """
 
     classifier: Classifier
@@ -32,75 +32,76 @@ class Answers:
     answered: pa.ChunkedArray | None = None
 
     def missed_at(self, row: int) -> list[int] | None:
-        """The missed queries of one row; None where the results do not tell."""
+        """Return the missed queries of one row; None if the results do not record them."""
         positions: list[int] | None = None if self.missed is None else self.missed[row].as_py()
         return positions
 
 
 @dataclass(frozen=True)
 class AnsweredTasks:
-    """A task set with the answers of every classifier on it, in the order of the results."""
+    """Task set with the answers of every classifier on it, in the order of the results."""
 
     tasks: TaskSet
     answers: list[Answers]
 
     def accuracy_by_row(self) -> FloatArray:
-        """The accuracy on the queries of each row's class, mean over classifiers, in percent; NaN without queries."""
-        mean: FloatArray = np.mean([one.counts.accuracy() for one in self.answers], axis=0)
+        """Compute the accuracy of each row, averaged over classifiers, in percent; NaN for a row without queries."""
+        mean: FloatArray = np.mean([answers.counts.accuracy() for answers in self.answers], axis=0)
         return mean
 
     def accuracy_by_task(self) -> FloatArray:
-        """The mean over classifiers and classes, in percent: [tasks]."""
-        mean: FloatArray = np.mean([one.counts.accuracy_by_task() for one in self.answers], axis=0)
+        """Compute the accuracy of each task, averaged over classifiers and classes, in percent: [tasks]."""
+        mean: FloatArray = np.mean([answers.counts.accuracy_by_task() for answers in self.answers], axis=0)
         return mean
 
 
 def results_on(tasks: TaskSet, results: Sequence[Results]) -> list[Results]:
-    """Those that are on these tasks.
+    """Select the results that are on these tasks.
 
-    The same tasks may be drawn from several catalogs (sounds that are mixed louder): results on those of their own
-    catalog are taken, where there are any.
+    Tasks drawn from several catalogs may be the same (sounds mixed at several levels): results on the catalog of these
+    tasks are preferred, if there are any.
     """
-    same = [given for given in results if given.record.tasks_digest == tasks.digest]
+    on_tasks = [result for result in results if result.record.tasks_digest == tasks.digest]
     catalog = tasks.record.source("catalog")
-    return [given for given in same if given.record.tasks.source("catalog") == catalog] or same
+    return [result for result in on_tasks if result.record.tasks.source("catalog") == catalog] or on_tasks
 
 
 def answers_on(tasks: TaskSet, results: Sequence[Results]) -> AnsweredTasks:
-    """The answers of every classifier that was evaluated on these tasks.
+    """Collect the answers of every classifier that was evaluated on these tasks.
 
     Args:
-        tasks: the task set
-        results: on these tasks or on others
+        tasks: task set
+        results: results, on these tasks or on others
 
     Returns:
-        The task set with the answers; of a classifier that was evaluated more than once, the first.
+        The task set with the answers; for a classifier that was evaluated more than once, the first ones.
 
     Raises:
         Mismatch: no results are on these tasks, or their rows are not those of the tasks.
     """
-    own = results_on(tasks, results)
-    if not own:
-        known = sorted({given.record.tasks_digest or UNKNOWN for given in results})
-        raise Mismatch(f"no results are on the task set {tasks.digest}: they are on {', '.join(known)}")
+    on_tasks = results_on(tasks, results)
+    if not on_tasks:
+        digests = sorted({result.record.tasks_digest or UNKNOWN for result in results})
+        raise Mismatch(f"no results are on the task set {tasks.digest}: they are on {', '.join(digests)}")
     answers: dict[Classifier, Answers] = {}
-    for given in own:
-        encoder = Origin.of(given).encoder
-        for classifier in (Classifier(encoder, method) for method in given.methods):
+    for result in on_tasks:
+        encoder = Origin.of(result).encoder
+        for classifier in (Classifier(encoder, method) for method in result.methods):
             if classifier not in answers:
-                answers[classifier] = _aligned(tasks, given, classifier)
+                answers[classifier] = _align(tasks, result, classifier)
     return AnsweredTasks(tasks, list(answers.values()))
 
 
-def _aligned(tasks: TaskSet, results: Results, classifier: Classifier) -> Answers:
+def _align(tasks: TaskSet, results: Results, classifier: Classifier) -> Answers:
+    """Order the answers of a classifier like the rows of the task set."""
     rows = results.rows_of(classifier.method)
-    same = rows.num_rows == tasks.table.num_rows and all(
+    is_same = rows.num_rows == tasks.table.num_rows and all(
         np.array_equal(rows.column(name).to_numpy(), tasks.table.column(name).to_numpy()) for name in ("task", "slot")
     )
-    if not same:
+    if not is_same:
         raise Mismatch(
-            f"the results of method '{classifier.method}' name the task set {tasks.digest}, but have other tasks and "
-            "slots"
+            f"the results of method '{classifier.method}' name the task set {tasks.digest}, but contain other tasks "
+            "and slots"
         )
     missed, answered = (
         rows.column(name) if name in rows.column_names and pa.types.is_list(rows.schema.field(name).type) else None

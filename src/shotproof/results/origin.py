@@ -1,4 +1,4 @@
-"""What results are on, as their record says: the data set, the design, the sampler, the attributes, the seed."""
+"""Origin of results, according to their record: data set, design, sampler, attributes, seed."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from shotproof.results.results import Results
 from shotproof.tasks.sampler import Axis, Sampler, samplers
 
 RANDOM, PLACEBO = "random", "placebo"
-NOTHING = FeaturesRecord()  # of results that do not say what they are on
-REFERENCES = (RANDOM, "iid")  # samplers that others are measured against
+NOTHING = FeaturesRecord()  # the record of features, if results do not state any
+REFERENCES = (RANDOM, "iid")  # samplers that others are compared with
 
 
 @dataclass(frozen=True)
 class Design:
-    """The data that tasks were drawn from, and their size; None where the record does not say, or where tasks differ.
+    """Data that tasks were drawn from, and their size; None if the record does not state it, or if tasks differ.
 
-    dial: how loud the backgrounds of mixed sounds are
+    dial: level of the backgrounds of mixed sounds
     """
 
     data_set: str = field(compare=False)
@@ -38,30 +38,30 @@ class Design:
 
     @property
     def shape(self) -> str:
-        """E.g. `5-way 1-shot`."""
+        """Return the shape of the tasks, e.g. `5-way 1-shot`."""
         ways = "variable-way" if self.way is None else f"{self.way}-way"
         unknown = "variable-shot" if self.way is None else "unknown shots"
         return f"{ways} {unknown if self.shot is None else f'{self.shot}-shot'}"
 
     @property
     def order(self) -> tuple[str | float, ...]:
-        """What designs are sorted by: data set, split, then size."""
+        """Return the key by which designs are sorted: data set, split, then size."""
         sizes = (-1 if value is None else value for value in (self.dial, self.way, self.shot, self.query))
         return (self.data_set, self.catalog or "" if self.dial is None else "", self.split or "", *sizes)
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What a results file says that it is on.
+    """Origin of one results file, according to its record.
 
-    sampler, spelling: the sampler's name, and the name with its options
-    detector: whose attributes the sampler was given; None where it takes none
-    attributes: their digest
-    searched: whose features the sampler was given, by name and digest; None where it takes none
-    match: the same for task sets whose tasks are paired one by one; of a set that is like no other, its own digest
-    like: the digest of the task set that the sampler was given to be like; None where there was none
-    medium: what the items are, `image` or `sound`; None where the record does not say
-    context: the catalog's column with the contexts, of a sampler that goes by these
+    sampler, spelling: name of the sampler, and the name with its options
+    detector: detector of the attributes that the sampler used; None if it uses none
+    attributes: digest of these attributes
+    searched: name and digest of the features that the sampler used; None if it uses none
+    match: the same for all task sets whose tasks are paired one by one; the set's own digest if it is not paired
+    like: digest of the task set that the sampler had to match; None if there was none
+    medium: kind of the items, `image` or `sound`; None if the record does not state it
+    context: column of the catalog with the contexts, for a sampler that uses them
     """
 
     design: Design
@@ -81,7 +81,7 @@ class Origin:
 
     @classmethod
     def of(cls, results: Results) -> Origin:
-        """From the record; the way and the query size are read off the counts where the record lacks them."""
+        """Read the origin from the record; infer way and query size from the counts if the record lacks them."""
         record, tasks = results.record, results.record.tasks
         source = tasks.sources.get("attributes")
         way, query = tasks.way, tasks.query
@@ -107,8 +107,8 @@ class Origin:
 
     @property
     def axis(self) -> Axis | None:
-        """What the tasks stress; None where they are a reference, or a placebo."""
-        if self.sampler == RANDOM and "query_dirichlet" not in _spelled(self)[0]:
+        """Return what the tasks stress; None for a reference or a placebo."""
+        if self.sampler == RANDOM and "query_dirichlet" not in _parse_sampler(self)[0]:
             return None
         return _sampler_class(self).axis
 
@@ -119,33 +119,47 @@ class Origin:
 
     @property
     def has_placebo(self) -> bool:
-        """Whether attributes or contexts decide the tasks."""
+        """Return whether the tasks are built from attributes or contexts, so that they have a placebo."""
         return _sampler_class(self).has_placebo
 
     def reference(self, origins: Mapping[str, Origin]) -> str | None:
-        """The label of the task set that this one is measured against, among those of its design.
+        """Return the label of the task set that this one is compared with, among those of its design.
 
-        It is the set that this one is like, or of matched sets the sampler's reference (`iid`, for contexts), or the
-        sampler's reference among all; None where it is not there, and for sets that are references themselves.
+        It is the set that this one was drawn to match; otherwise the sampler's reference (`iid` for contexts) among the
+        matched sets; otherwise the sampler's reference among all sets. None if there is no such set, and for sets that
+        are references themselves.
         """
         if self.axis is None or self.sampler == UNKNOWN:
             return None
-        # A record whose sampler has one name and is spelled as another would be its own reference.
-        others = {label: one for label, one in origins.items() if one is not self}
-        matched = {label: one for label, one in others.items() if one.match == self.match and one.sampler != PLACEBO}
-        liked = [label for label, one in matched.items() if one.tasks_digest == self.match != self.tasks_digest]
-        usual = _sampler_class(self).reference
-        named = [label for among in (matched, others) for label, one in among.items() if _spelled(one)[0] == usual]
-        return next(iter([*liked, *named]), None)
+        # A record whose sampler's name and spelling disagree could otherwise be its own reference.
+        others = {label: origin for label, origin in origins.items() if origin is not self}
+        matched = {
+            label: origin
+            for label, origin in others.items()
+            if origin.match == self.match and origin.sampler != PLACEBO
+        }
+        originals = [
+            label for label, origin in matched.items() if origin.tasks_digest == self.match != self.tasks_digest
+        ]
+        reference = _sampler_class(self).reference
+        references = [
+            label
+            for candidates in (matched, others)
+            for label, origin in candidates.items()
+            if _parse_sampler(origin)[0] == reference
+        ]
+        return next(iter([*originals, *references]), None)
 
     def placebo(self, origins: Mapping[str, Origin]) -> str | None:
-        """The label of this set's placebo, among those of its design."""
-        placebos = {one.like: label for label, one in origins.items() if one.sampler == PLACEBO and one.like}
+        """Return the label of this set's placebo, among those of its design; None if there is none."""
+        placebos = {
+            origin.like: label for label, origin in origins.items() if origin.sampler == PLACEBO and origin.like
+        }
         return placebos.get(self.tasks_digest or "")
 
 
 def design_of(tasks: TasksRecord, way: int | None, query: int | None) -> Design:
-    """The design of a task set, with its way and its query size."""
+    """Build the design of a task set from its record, its way and its query size."""
     catalog = tasks.sources.get("catalog")
     dial = (tasks.mix or {}).get("dial")
     return Design(
@@ -160,64 +174,66 @@ def design_of(tasks: TasksRecord, way: int | None, query: int | None) -> Design:
 
 
 def design_name(design: Design, among: Sequence[Design]) -> str:
-    """E.g. `5-way 1-shot`, with the data set, the queries and the split where they tell these designs apart."""
-    names = {other.data_set for other in among}
+    """Build a design's name, e.g. `5-way 1-shot`, with data set, queries, dial and split if they differ in `among`."""
+    data_sets = {other.data_set for other in among}
     extras: list[tuple[Callable[[Design], Any], str]] = [
         (lambda d: d.query, "queries that vary" if design.query is None else counted(design.query, "query", "queries")),
         (lambda d: d.dial, f"a = {design.dial:g}" if design.dial is not None else "not mixed"),
         (lambda d: d.split, f"split {design.split or UNKNOWN}"),
     ]
     differing = [text for value, text in extras if len({value(other) for other in among}) > 1]
-    data_set = [design.data_set] if len(names) > 1 and design.data_set else []
+    data_set = [design.data_set] if len(data_sets) > 1 and design.data_set else []
     return ", ".join([*data_set, design.shape, *differing])
 
 
 def labels_of(origins: Sequence[Origin]) -> list[str]:
-    """What tables call the task set of each: the sampler, with whatever tells it from the others of its design.
+    """Label the task set of each origin: its sampler, with whatever distinguishes it from others of its design.
 
     Variants of a sampler show the options in which they differ, `hardest(effort='high')`; the same sampler with other
-    attributes shows the detector, `fewstab [captions]`, and with other features the encoder. Random tasks are called so
-    whatever classes were left out, for they are the reference.
+    attributes shows the detector, `fewstab [captions]`, and with other features the encoder. Random tasks have the same
+    label whatever classes were left out, because they are the reference.
     """
-    spelled = [_spelled(origin) for origin in origins]
+    parsed = [_parse_sampler(origin) for origin in origins]
     variants: dict[tuple[Design, str], list[Mapping[str, Any]]] = {}
-    for origin, (name, options) in zip(origins, spelled, strict=True):
+    for origin, (name, options) in zip(origins, parsed, strict=True):
         variants.setdefault((origin.design, name), []).append(options)
-    labels = []
-    for origin, (name, options) in zip(origins, spelled, strict=True):
+    calls = []
+    for origin, (name, options) in zip(origins, parsed, strict=True):
         others = variants[origin.design, name]
         differing = {key: value for key, value in options.items() if any(o.get(key) != value for o in others)}
-        labels.append(write_call(name, differing))
-    given: dict[tuple[Design, str], set[tuple[str | None, Source | None]]] = {}
-    for origin, label in zip(origins, labels, strict=True):
-        given.setdefault((origin.design, label), set()).add((origin.attributes, origin.searched))
-    encoders = short_encoder_names(one.searched.name for one in origins if one.searched and one.searched.name)
-    told = []
-    for origin, label in zip(origins, labels, strict=True):
-        attributes, searched = (set(each) for each in zip(*given[origin.design, label], strict=True))
+        calls.append(write_call(name, differing))
+    inputs: dict[tuple[Design, str], set[tuple[str | None, Source | None]]] = {}
+    for origin, call in zip(origins, calls, strict=True):
+        inputs.setdefault((origin.design, call), set()).add((origin.attributes, origin.searched))
+    encoders = short_encoder_names(
+        origin.searched.name for origin in origins if origin.searched and origin.searched.name
+    )
+    labels = []
+    for origin, call in zip(origins, calls, strict=True):
+        attributes, searched = (set(column) for column in zip(*inputs[origin.design, call], strict=True))
         names = [origin.detector] if len(attributes) > 1 and origin.detector else []
         if len(searched) > 1 and origin.searched:
             names.append(encoders.get(origin.searched.name) or origin.searched.digest[:8])
-        told.append(f"{label} [{', '.join(names)}]" if names else label)
+        labels.append(f"{call} [{', '.join(names)}]" if names else call)
     by_digest: dict[str | None, str] = {}
-    for origin, label in zip(origins, told, strict=True):
-        by_digest.setdefault(origin.tasks_digest, label)  # of sets that are the same tasks, the first
+    for origin, label in zip(origins, labels, strict=True):
+        by_digest.setdefault(origin.tasks_digest, label)  # several sets of the same tasks: the first
     return [
-        f"{label} of {by_digest[one.like]}" if one.sampler == PLACEBO and one.like in by_digest else label
-        for one, label in zip(origins, told, strict=True)
+        f"{label} of {by_digest[origin.like]}" if origin.sampler == PLACEBO and origin.like in by_digest else label
+        for origin, label in zip(origins, labels, strict=True)
     ]
 
 
 def _sampler_class(origin: Origin) -> type[Sampler]:
-    """The sampler's class; of one that is not known here, what all samplers have in common."""
+    """Return the class of the sampler; the base class if the sampler is unknown here."""
     return samplers.get(origin.sampler) if origin.sampler in samplers else Sampler
 
 
-def _spelled(origin: Origin) -> tuple[str, Mapping[str, Any]]:
-    """A sampler's name and the options that tell its variants apart."""
+def _parse_sampler(origin: Origin) -> tuple[str, Mapping[str, Any]]:
+    """Return the name of a sampler and the options that distinguish its variants."""
     try:
         name, options = parse_call(origin.spelling)
-    except InputError:  # of somebody's own file
+    except InputError:  # a spelling from another program's file
         return origin.sampler, {}
     if name == RANDOM:
         options = {key: value for key, value in options.items() if key == "query_dirichlet"}

@@ -1,4 +1,4 @@
-"""Results: for each method, task and class, how many queries and how many of them correct."""
+"""Results: for each method, task and class, the number of queries and of correct answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SCHEMA = pa.schema(
         ("n_query", pa.int32()),
         ("n_correct", pa.int32()),
         ("missed", pa.list_(pa.int32())),  # positions in the task set's query list that were labeled wrongly
-        ("answered", pa.list_(pa.int16())),  # the slot that each of them was given; -1 is none of the classes
+        ("answered", pa.list_(pa.int16())),  # the slot that each of them was assigned to; -1: none of the classes
     ]
 )
 
@@ -60,71 +60,71 @@ class Results(Tabular):
         object.__setattr__(self, "table", table)
 
     def describe(self) -> str:
-        """The methods, the encoder and the tasks."""
+        """Describe the results by their methods, encoder and tasks."""
         methods = ", ".join(self.methods)
         return f"{methods} on {self.record.features.classifier}, {self.record.tasks.sampler or 'unknown'} tasks"
 
     @property
     def methods(self) -> list[str]:
-        """The methods, in the order in which they were evaluated."""
+        """Return the methods, in the order in which they were evaluated."""
         return list(self._by_method)
 
     def by_method(self) -> list[Results]:
-        """The results of each method apart; with the record of that method alone."""
+        """Split the results by method; each part keeps only the record of its own method."""
         parts = []
         for name, rows in self._by_method.items():
-            kept = tuple(one for one in self.record.methods if one.spelling == name)
-            parts.append(Results(rows, replace(self.record, methods=kept, stated_digest=None)))
+            methods = tuple(method for method in self.record.methods if method.spelling == name)
+            parts.append(Results(rows, replace(self.record, methods=methods, stated_digest=None)))
         return parts
 
     def rows_of(self, method: str) -> pa.Table:
-        """The rows of one method, ordered by task and slot; UnknownName where it was not evaluated."""
+        """Return the rows of one method, ordered by task and slot; raise UnknownName if it was not evaluated."""
         if method not in self._by_method:
             raise UnknownName("method of these results", method, self.methods)
         return self._by_method[method].sort_by([("task", "ascending"), ("slot", "ascending")])
 
     @cached_property
     def _by_method(self) -> dict[str, pa.Table]:
-        """The rows of each method as they stand, all cut out at once: of many methods, each would take a search."""
+        """Return the rows of each method in their order in the file, all cut out at once: searching takes longer."""
         names = whole_column(self.table.column("method")).dictionary_encode()
         codes = names.indices.to_numpy()
         order = np.argsort(codes, kind="stable")
         table = self.table if (order == np.arange(len(order))).all() else self.table.take(pa.array(order))
         ends = np.cumsum(np.bincount(codes)).tolist()
         starts = [0, *ends[:-1]]
-        cut = (table.slice(start, end - start) for start, end in zip(starts, ends, strict=True))
-        return dict(zip(names.dictionary.to_pylist(), cut, strict=True))
+        slices = (table.slice(start, end - start) for start, end in zip(starts, ends, strict=True))
+        return dict(zip(names.dictionary.to_pylist(), slices, strict=True))
 
     def counts(self, method: str) -> Counts:
-        """The counts of one method, ordered by task and slot; UnknownName where it was not evaluated."""
+        """Return the counts of one method, ordered by task and slot; raise UnknownName if it was not evaluated."""
         rows = self.rows_of(method)
         return Counts(*(rows.column(name).to_numpy().astype(np.int64) for name in ("task", "n_query", "n_correct")))
 
 
 def _check(table: pa.Table) -> None:
-    """Refuse counts that cannot be, and two rows for the same class of a task."""
+    """Reject impossible counts, and two rows for the same class of a task."""
     if table.num_rows == 0:
         raise InputError("results: expected at least one row")
     for name in REQUIRED:
         if table.column(name).null_count:
             raise InputError(f"results, column '{name}' has an empty value")
     queries, correct = (table.column(name).to_numpy() for name in ("n_query", "n_correct"))
-    possible = (correct >= 0) & (correct <= queries)
-    if not possible.all():
-        row = table.slice(int(np.argmin(possible)), 1).to_pylist()[0]
+    is_possible = (correct >= 0) & (correct <= queries)
+    if not is_possible.all():
+        row = table.slice(int(np.argmin(is_possible)), 1).to_pylist()[0]
         raise InputError(
             f"results: expected 0 <= n_correct <= n_query, found {row['n_correct']} of {row['n_query']}: method "
             f"'{row['method']}', task {row['task']}, class '{row['label']}'"
         )
-    asked = table.group_by(["method", "task"], use_threads=False).aggregate([("n_query", "sum")])
-    if pc.min(asked.column("n_query_sum")).as_py() < 1:
+    queries_by_task = table.group_by(["method", "task"], use_threads=False).aggregate([("n_query", "sum")])
+    if pc.min(queries_by_task.column("n_query_sum")).as_py() < 1:
         raise InputError("results: expected at least one query in every task")
-    for name, what in (("missed", "positions"), ("answered", "slots")):
+    for name, noun in (("missed", "positions"), ("answered", "slots")):
         if name in table.column_names:
             column = whole_column(table.column(name))
             lengths, values = pc.list_value_length(column), column.flatten()
             if not pc.all(pc.equal(lengths, queries - correct), skip_nulls=False).as_py() or values.null_count:
-                raise InputError(f"results, column '{name}': expected n_query - n_correct {what} in each row")
+                raise InputError(f"results, column '{name}': expected n_query - n_correct {noun} in each row")
             if name == "missed" and not _within(values.to_numpy(), np.repeat(queries, queries - correct)):
                 raise InputError("results, column 'missed': expected positions among the n_query queries of the row")
     if table.group_by(["method", "task", "slot"], use_threads=False).aggregate([]).num_rows != table.num_rows:

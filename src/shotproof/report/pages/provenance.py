@@ -9,7 +9,7 @@ from shotproof.analysis.inputs import Inputs
 from shotproof.comparison.comparison import Comparison
 from shotproof.core.nouns import counted
 from shotproof.core.records import UNKNOWN
-from shotproof.evaluation.remarks import TOLD
+from shotproof.evaluation.remarks import REPORTED_SHARE
 from shotproof.results.origin import Origin, labels_of
 
 
@@ -50,7 +50,7 @@ def notes_of(inputs: Inputs) -> list[str]:
         for method in given.record.methods:
             if method.warnings:
                 notes.append(f"{method.spelling} on {origin.encoder}, {name}: {method.warnings} warnings.")
-            if method.collapsed >= max(TOLD * (given.record.tasks.tasks or 0), 1):
+            if method.collapsed >= max(REPORTED_SHARE * (given.record.tasks.tasks or 0), 1):
                 what = f"in {counted(method.collapsed, 'task')} it answered with at most half of the classes"
                 notes.append(f"{method.spelling} on {origin.encoder}, {name}: {what}.")
     digests = [catalog.digest for catalog in inputs.catalogs]
