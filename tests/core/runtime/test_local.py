@@ -115,7 +115,7 @@ def test_work_that_cannot_travel_is_done_here_or_refused() -> None:
             return value
 
     assert list(LocalEngine(trial_seconds=0.0, worth_seconds=0.0, cores=2).map(locked, range(4))) == [0, 1, 2, 3]
-    with pytest.raises(ShotproofError, match=r"cannot be sent to worker processes: .*lock.*; expected .* workers=1"):
+    with pytest.raises(ShotproofError, match=r"cannot be sent to worker processes: .*lock.*workers=1"):
         list(engine.map(locked, range(4), 2))
 
 
@@ -182,7 +182,7 @@ def test_work_that_nobody_waits_for_is_ended(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_dies_is_told_in_one_line_and_the_next_map_works(no_files_left: Callable[[], bool]) -> None:
-    with pytest.raises(ShotproofError, match="a worker process died, perhaps for want of memory: try fewer workers"):
+    with pytest.raises(ShotproofError, match=r"worker process died.*fewer workers"):
         list(engine.map(die, range(4), 2))
     assert no_files_left()
     assert list(engine.map(Adder(5), range(4), 2)) == [5, 6, 7, 8]
@@ -194,7 +194,7 @@ def test_an_output_that_cannot_travel_is_an_error() -> None:
 
 
 def test_an_output_that_does_not_arrive_is_told_apart_from_a_death() -> None:
-    with pytest.raises(ShotproofError, match="an output of a worker process cannot be unpickled here: ValueError: no"):
+    with pytest.raises(ShotproofError, match=r"output .* cannot be unpickled .*: ValueError: no"):
         list(engine.map(lambda _: Unreadable(), range(4), 2))
     assert list(engine.map(Adder(5), range(4), 2)) == [5, 6, 7, 8]
 

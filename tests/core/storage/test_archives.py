@@ -96,5 +96,5 @@ def test_files_that_overlap_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", [b"", b"PK", b"no zip at all"])
 def test_what_is_no_archive_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.zip").write_bytes(content)
-    with pytest.raises(InputError, match="it is not .* zip"), open_archive(tmp_path / "x.zip", "it"):
+    with pytest.raises(InputError, match=r"it is not .* zip"), open_archive(tmp_path / "x.zip", "it"):
         pass

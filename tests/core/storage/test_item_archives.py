@@ -102,5 +102,5 @@ def test_rows_of_tables(tmp_path: Path, end: str) -> None:
     for lacking in ("image/30.png", "images/0.png", "image/x.png", "0.png"):
         with pytest.raises(FileNotFoundError):
             open_file(tmp_path / f"birds.{end}!" / lacking)
-    with pytest.raises(OSError, match="column 'number'.*row 3"):
+    with pytest.raises(OSError, match=r"column 'number'.*row 3"):
         open_file(tmp_path / f"birds.{end}!" / "number/3.png")

@@ -109,7 +109,7 @@ def test_a_folder_is_used_by_one_at_a_time_and_no_trace_of_it_is_left(tmp_path: 
     folder = tmp_path / "out"
     with exclusive_use(folder):
         assert names_in(folder) == []
-        with pytest.raises(InputError, match="another run .* this folder"), exclusive_use(folder):
+        with pytest.raises(InputError, match=r"another run .* this folder"), exclusive_use(folder):
             pass
     with exclusive_use(folder):
         pass

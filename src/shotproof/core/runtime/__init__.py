@@ -1,1 +1,1 @@
-"""How things are computed, without a say in what comes out: engine, workers, device, cache, progress."""
+"""Runtime: engine, workers, devices, cache and progress. None of it affects results."""

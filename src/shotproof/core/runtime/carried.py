@@ -1,7 +1,7 @@
-"""What travels between this process and workers: the work, state that it may lean on, and errors on their way back.
+"""Transfer between this process and its workers: functions, the process state they depend on, and errors.
 
-A worker process is a fresh interpreter that lives longer than one map. What was changed here since it started, e.g. a
-method that was registered at run time, has to reach it before the work runs.
+A worker process is a fresh interpreter that is reused across maps. State that has changed here since it started, e.g. a
+method that was registered at run time, must be restored there before the function runs.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ SetState = Callable[[State], None]
 
 ONE_THREAD = dict.fromkeys(
     ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS"], "1"
-)  # the environment of a worker, which shares the cores with the others
+)  # environment of a worker, which shares the cores with other workers
 
-# What belongs to a machine and not to who works on it: a worker on another one keeps its own.
-_OF_A_MACHINE = re.compile(
+# Variables that belong to a machine rather than to its user: a worker on another machine keeps its own.
+_MACHINE_VARIABLES = re.compile(
     r"(RAY|SSH|XDG|SLURM|KUBERNETES|CONDA|NVIDIA)_.*|CUDA_VISIBLE_DEVICES|(LD_LIBRARY_|PYTHON)?PATH|PYTHONHOME|VIRTUAL_ENV"
     r"|HOME|USER|LOGNAME|HOSTNAME|SHELL|TERM|PWD|OLDPWD|TMPDIR|TMP|TEMP"
 )
 
 _carried: dict[str, tuple[Callable[[], State], SetState, SetState]] = {}
-_brought: set[str] = set()  # variables of the environment that came from another machine
+_imported: set[str] = set()  # environment variables that came from another machine
 
 
 def carry(
     name: str, get_state: Callable[[], State], set_state: SetState, set_elsewhere: SetState | None = None
 ) -> None:
-    """Have a state of this process restored in each worker before any work runs there.
+    """Register a state of this process to be restored in each worker before a function runs there.
 
     Args:
-        name: What it is; a second call with the same name replaces the first.
-        get_state: Gives the state, which must be picklable; called once per map.
-        set_state: Takes the state, in a worker. It travels by its import path, so it has to be a function of a module
-            (or a method of an object that pickles to itself): it acts on that module as the worker imports it.
-        set_elsewhere: The same on another machine, where it is something else; None: the same.
+        name: the name of the state; a second call with the same name replaces the first
+        get_state: returns the state, which must be picklable; called once per map
+        set_state: restores the state in a worker. It is pickled by its import path, so it must be a function of a
+            module (or a method of an object that pickles to itself): it acts on that module as the worker imports it
+        set_elsewhere: restores the state on another machine; None if it is the same as `set_state`
 
     Example:
         >>> carry("recursion limit", sys.getrecursionlimit, sys.setrecursionlimit)
@@ -55,68 +55,72 @@ def carry(
 
 
 def carried_states(*, elsewhere: bool = False) -> list[tuple[SetState, State]]:
-    """The present states, each with the function that restores it, here or elsewhere, in order of registration."""
-    return [(there if elsewhere else here, get_state()) for get_state, here, there in _carried.values()]
+    """Return the current states, each with the function that restores it, in order of registration.
+
+    Args:
+        elsewhere: whether they are restored on other machines
+    """
+    return [(set_there if elsewhere else set_here, get_state()) for get_state, set_here, set_there in _carried.values()]
 
 
 def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in ONE_THREAD}
 
 
-def _set_environment(wanted: dict[str, str]) -> None:
-    for name in _environment().keys() - wanted.keys():
+def _set_environment(variables: dict[str, str]) -> None:
+    for name in _environment().keys() - variables.keys():
         del os.environ[name]
-    os.environ.update(wanted)
+    os.environ.update(variables)
 
 
-def _add_to_environment(wanted: dict[str, str]) -> None:
-    """Have what another machine's user has set, besides what belongs to this machine."""
-    for name in _brought - wanted.keys():
+def _add_to_environment(variables: dict[str, str]) -> None:
+    """Add the variables that a user has set on another machine, except those that belong to a machine."""
+    for name in _imported - variables.keys():
         os.environ.pop(name, None)
-    brought = {name: value for name, value in wanted.items() if not _OF_A_MACHINE.fullmatch(name)}
-    _brought.clear()
-    _brought.update(brought)
-    os.environ.update(brought)
+    imported = {name: value for name, value in variables.items() if not _MACHINE_VARIABLES.fullmatch(name)}
+    _imported.clear()
+    _imported.update(imported)
+    os.environ.update(imported)
 
 
-def _change_directory(wanted: str) -> None:
-    with contextlib.suppress(OSError):  # not on this machine: whoever needs a file of it says so
-        os.chdir(wanted)
+def _change_directory(folder: str) -> None:
+    with contextlib.suppress(OSError):  # missing on this machine: reading a file there will say so
+        os.chdir(folder)
 
 
-def _add_to_search_path(wanted: list[str]) -> None:
-    there = [path for path in wanted if Path(path).exists()]
-    sys.path[:] = [*there, *(path for path in sys.path if path not in wanted)]
+def _add_to_search_path(paths: list[str]) -> None:
+    existing = [path for path in paths if Path(path).exists()]
+    sys.path[:] = [*existing, *(path for path in sys.path if path not in paths)]
 
 
-def _set_search_path(wanted: list[str]) -> None:
-    sys.path[:] = wanted
+def _set_search_path(paths: list[str]) -> None:
+    sys.path[:] = paths
 
 
 def _search_path() -> list[str]:
     return list(sys.path)
 
 
-# A notebook changes these between two maps; relative paths and imports must mean the same in a worker.
+# A notebook may change these between two maps; relative paths and imports must mean the same in a worker.
 carry("working directory", os.getcwd, os.chdir, _change_directory)
 carry("environment", _environment, _set_environment, _add_to_environment)
 carry("search path", _search_path, _set_search_path, _add_to_search_path)
 
 
 class CannotTravel(InputError):
-    """Work that cannot be pickled, so that it can be done in this process only."""
+    """Function that cannot be pickled, so it can only run in this process."""
 
 
 def pack(work: Callable[[Any], Any], file: IO[bytes], *, elsewhere: bool = False) -> None:
-    """Write the carried states and the work.
+    """Write the carried states and a function to a file.
 
     Args:
-        work: A function or a method of an object.
-        file: Where to.
-        elsewhere: Whether workers may be on other machines.
+        work: a function, or a method of an object
+        file: the file to write to
+        elsewhere: whether workers may be on other machines
 
     Raises:
-        CannotTravel: It cannot be pickled.
+        CannotTravel: the function cannot be pickled.
     """
     import cloudpickle
 
@@ -124,12 +128,12 @@ def pack(work: Callable[[Any], Any], file: IO[bytes], *, elsewhere: bool = False
         cloudpickle.dump(carried_states(elsewhere=elsewhere), file)
         cloudpickle.dump(work, file)
     except (pickle.PicklingError, TypeError, AttributeError, NotImplementedError, RecursionError) as error:
-        reason = f"{first_line(error)}; expected what can be pickled, or workers=1"
-        raise CannotTravel(f"this work cannot be sent to worker processes: {reason}") from error
+        reason = f"{first_line(error)}; use a picklable function, or workers=1"
+        raise CannotTravel(f"the function cannot be sent to worker processes: {reason}") from error
 
 
 def unpack(file: IO[bytes]) -> Callable[[Any], Any]:
-    """The work, after the states that it leans on were restored in this process."""
+    """Read what `pack` wrote: restore the states in this process, and return the function."""
     for set_state, state in pickle.load(file):
         set_state(state)
     work: Callable[[Any], Any] = pickle.load(file)
@@ -137,13 +141,13 @@ def unpack(file: IO[bytes]) -> Callable[[Any], Any]:
 
 
 def compute_in_threads(count: int) -> None:
-    """Have PyTorch, where it is loaded, compute an operation in so many threads."""
+    """Set the number of threads that PyTorch uses for an operation, if PyTorch is loaded."""
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(count)
 
 
 class WorkerTraceback(Exception):
-    """The cause of an error from a worker: where it happened there, as text."""
+    """Traceback of an error in a worker, as text; set as the cause of that error."""
 
     def __str__(self) -> str:
         return f"\n{self.args[0]}"
@@ -151,18 +155,18 @@ class WorkerTraceback(Exception):
 
 @dataclass(frozen=True)
 class Failure:
-    """An error in a form that surely arrives."""
+    """Error in a form that can always be unpickled."""
 
     pickled: bytes
     traceback: str
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """Pack an error, with what it says and what it holds, whatever its constructor takes."""
+        """Pack an error with its message and attributes, whatever arguments its constructor takes."""
         return cls(_pickle(error), "".join(traceback.format_exception(error)))
 
     def error(self) -> BaseException:
-        """The error again, with the worker's traceback as its cause."""
+        """Rebuild the error, with the worker's traceback as its cause."""
         error: BaseException = pickle.loads(self.pickled)
         error.__cause__ = WorkerTraceback(self.traceback)
         return error
@@ -171,13 +175,13 @@ class Failure:
 def _pickle(error: BaseException) -> bytes:
     import cloudpickle
 
-    # Python makes an error anew from its message alone, which fails, or changes the message, where the constructor
-    # takes something else. The plain way comes first as built-in errors keep more than their message.
-    for form in (error, _Parts(error)):
+    # Python unpickles an error from its message alone, which fails or changes the message if the constructor takes
+    # other arguments. The default comes first, as built-in errors keep more than their message.
+    for candidate in (error, _Parts(error)):
         try:
-            pickled: bytes = cloudpickle.dumps(form)
+            pickled: bytes = cloudpickle.dumps(candidate)
             copy = pickle.loads(pickled)
-        except Exception:  # noqa: BLE001 - a class of somebody else's: anything may go wrong
+        except Exception:  # noqa: BLE001 - a foreign class may raise anything
             continue
         if type(copy) is type(error) and str(copy) == str(error):
             return pickled
@@ -185,7 +189,7 @@ def _pickle(error: BaseException) -> bytes:
 
 
 class _Parts:
-    """Pickles to an error that is made without its constructor."""
+    """Wrapper that unpickles to an error without calling its constructor."""
 
     def __init__(self, error: BaseException) -> None:
         self.error = error
@@ -194,8 +198,8 @@ class _Parts:
         return _assemble, (type(self.error), self.error.args, vars(self.error))
 
 
-def _assemble(kind: type[BaseException], arguments: tuple[Any, ...], held: dict[str, Any]) -> BaseException:
+def _assemble(kind: type[BaseException], arguments: tuple[Any, ...], attributes: dict[str, Any]) -> BaseException:
     error = kind.__new__(kind, *arguments)
     error.args = arguments
-    vars(error).update(held)
+    vars(error).update(attributes)
     return error

@@ -1,4 +1,4 @@
-"""Where networks and methods run: devices, threads, memory. PyTorch is imported by the functions that use it."""
+"""Devices, threads and memory that networks and methods use. PyTorch is imported only by the functions that need it."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 
 def choose_device(name: str | None, dtype: torch.dtype | None = None) -> torch.device:
-    """The device of this name, able to compute in `dtype`.
+    """Choose a device by name, and check that it supports `dtype`.
 
     Args:
-        name: As PyTorch spells it, e.g. `cpu` or `cuda:1`; None is a GPU if there is one, else the CPU.
-        dtype: What is computed on it; None is float32.
+        name: as in PyTorch, e.g. `cpu` or `cuda:1`; None for a GPU if there is one, otherwise the CPU
+        dtype: the type of numbers to compute with; None for float32
 
     Returns:
-        The device, checked by a small array on it.
+        The device, checked by allocating an empty tensor on it.
 
     Raises:
-        InputError: There is no such device, or it does not know this type.
+        InputError: there is no such device, or it does not support this type.
 
     Example:
         >>> choose_device("cpu")
@@ -47,16 +47,16 @@ def choose_device(name: str | None, dtype: torch.dtype | None = None) -> torch.d
 
 
 def choose_devices(name: str | None) -> list[torch.device]:
-    """The devices that share the work on tasks, which is in float64.
+    """Choose the devices that share the computations on tasks, which are in float64.
 
     Args:
-        name: As PyTorch spells it; `cuda` and None are all GPUs that there are.
+        name: as in PyTorch; `cuda` and None stand for all available GPUs
 
     Returns:
         At least one device.
 
     Raises:
-        InputError: There is no such device, or it does not know float64.
+        InputError: there is no such device, or it does not support float64.
 
     Example:
         >>> choose_devices("cpu")
@@ -64,14 +64,14 @@ def choose_devices(name: str | None) -> list[torch.device]:
     """
     import torch
 
-    device = choose_device(name, torch.float64)  # which MPS, for one, does not have
-    every = name in (None, "cuda") and device.type == "cuda"
-    return [torch.device("cuda", index) for index in range(torch.cuda.device_count())] if every else [device]
+    device = choose_device(name, torch.float64)  # which MPS does not support
+    use_all = name in (None, "cuda") and device.type == "cuda"
+    return [torch.device("cuda", index) for index in range(torch.cuda.device_count())] if use_all else [device]
 
 
 @contextlib.contextmanager
 def one_thread_per_operation() -> Iterator[None]:
-    """Within it PyTorch computes each operation in the thread that asks for it, as threads that start in it do.
+    """Make PyTorch compute each operation in the calling thread, also in threads started in the block.
 
     Example:
         >>> import torch
@@ -90,17 +90,16 @@ def one_thread_per_operation() -> Iterator[None]:
 
 
 _TRIM_THRESHOLD, _MMAP_MAX = -1, -4  # parameters of glibc's mallopt
-_MOST = 2**31 - 1
+_MAX_INT = 2**31 - 1
 
 
 @functools.cache
 def keep_freed_memory() -> None:
-    """Have this process keep the memory of large arrays that it frees, where it uses the allocator of glibc.
+    """Make glibc's allocator keep freed memory in this process instead of returning it to the system.
 
-    By default glibc gives every large block back to the system, and gets it anew, page by page, at the next step: on
-    small virtual machines, training and adapting a convolutional network then take several times as long, and so does
-    evaluating centroids on tasks of 1,000 classes. Nothing is changed where the environment has settings of the
-    allocator (MALLOC_...).
+    By default, glibc returns every large block and requests it again, page by page, at the next step. On small virtual
+    machines, training and adapting a convolutional network then take several times as long, and so does evaluating
+    centroids on tasks of 1,000 classes. Nothing is changed if the environment configures the allocator (MALLOC_...).
     """
     if any(name.startswith("MALLOC_") or name == "GLIBC_TUNABLES" for name in os.environ):
         return
@@ -109,21 +108,21 @@ def keep_freed_memory() -> None:
     except (OSError, AttributeError, TypeError):  # not glibc: Windows, macOS, musl
         return
     mallopt(_MMAP_MAX, 0)
-    mallopt(_TRIM_THRESHOLD, _MOST)
+    mallopt(_TRIM_THRESHOLD, _MAX_INT)
 
 
 @contextlib.contextmanager
 def threads(count: int) -> Iterator[ThreadPoolExecutor]:
-    """So many threads, each of which computes its operations by itself.
+    """Create a pool of threads that each compute their operations alone.
 
-    Operations that several threads share make them wait for each other at every one, for long on a busy machine, and
-    their results would depend on the number of threads.
+    If threads shared an operation, they would wait for each other at every one, long on a busy machine, and results
+    would depend on the number of threads.
 
     Args:
-        count: how many
+        count: the number of threads
 
     Returns:
-        The pool. Its threads are waited for where the block ends well; otherwise they end by themselves.
+        The pool. Its threads are joined if the block succeeds; otherwise they are left to end on their own.
     """
     with one_thread_per_operation(), _pool(count) as pool:
         yield pool
@@ -131,12 +130,12 @@ def threads(count: int) -> Iterator[ThreadPoolExecutor]:
 
 @contextlib.contextmanager
 def background_thread() -> Iterator[ThreadPoolExecutor]:
-    """A thread that computes as this one does, while this one waits for it and so answers Ctrl-C at once.
+    """Create a thread for long computations, so that the calling thread can respond to Ctrl-C while it waits.
 
-    Python answers Ctrl-C between steps of its own, and a gradient of seconds is one step.
+    Python handles Ctrl-C only between its own instructions, and computing a gradient, which may take seconds, is one.
 
     Returns:
-        The pool of one thread, as `threads` gives it.
+        A pool of one thread, as from `threads`.
     """
     with _pool(1) as pool:
         yield pool
@@ -144,7 +143,7 @@ def background_thread() -> Iterator[ThreadPoolExecutor]:
 
 @contextlib.contextmanager
 def _pool(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads whose operations use as many threads as those of this one."""
+    """Create a pool whose threads have the same PyTorch thread count as the calling thread."""
     import torch
 
     pool = ThreadPoolExecutor(count, initializer=torch.set_num_threads, initargs=(torch.get_num_threads(),))

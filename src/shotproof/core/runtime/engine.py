@@ -1,4 +1,4 @@
-"""The contract of an engine, which does one piece of work on many inputs, and the registered ones."""
+"""Base class and registry of engines, which apply one function to many inputs."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ Input = TypeVar("Input")
 Output = TypeVar("Output")
 
 Needs = Literal["core", "share", "device"]
-"""What work takes of a machine: a core; a core and, where there are GPUs, a share of one; or a whole device, which is a
-GPU with its part of the cores, or else all cores."""
+"""Resources that one input needs: a core; a core and a share of a GPU, if there are GPUs; or a whole device, which is a
+GPU with its part of the cores, or all cores if there is no GPU."""
 
 
 class Engine(Component, ABC):
-    """Where work is done: in processes of this machine, or on others.
+    """Engine that runs work in processes of this machine, or on other machines.
 
-    An engine sends `work` once to each worker, together with `carried_states()`, and inputs in blocks.
+    An engine sends `work` once to each worker, together with `carried_states()`, and the inputs in blocks.
     """
 
     kind = "engine"
-    remote: ClassVar[bool] = False  # whether work goes to other machines: then networks go along, to the devices there
+    remote: ClassVar[bool] = False  # whether work is sent to other machines, with networks, to the devices there
 
     @property
     def sends_to(self) -> str | None:
-        """The address of others to which its options have it send work: a stranger's file may not choose it."""
+        """Return the remote address this engine sends work to, if any.
+
+        An experiment file may set it only with consent.
+        """
         return None
 
     @abstractmethod
@@ -40,27 +43,27 @@ class Engine(Component, ABC):
         chunk: int,
         needs: Needs = "core",
     ) -> Generator[Output, None, None]:
-        """Do the work on each input.
+        """Apply a function to each input.
 
         Args:
-            work: A function or a method of an object; it may hold much data.
-            inputs: Small ones.
-            workers: How many processes at most; None lets the engine choose.
-            chunk: How many inputs travel at a time.
-            needs: What one input takes of a machine.
+            work: a function, or a method of an object; the object may be large
+            inputs: the inputs, which should be small
+            workers: the maximum number of processes; None lets the engine choose
+            chunk: the number of inputs sent at a time
+            needs: the resources that one input needs
 
         Returns:
-            The outputs in order of the inputs. Nothing is computed on after the generator is closed.
+            The outputs, in the order of the inputs. Computation stops when the generator is closed.
 
         Raises:
-            ShotproofError: A worker died. An error of the work itself is raised as it is.
+            ShotproofError: a worker died. An error raised by the function itself is raised unchanged.
         """
 
     def shards(self, count: int) -> list[range]:
-        """Into which ranges work is cut that takes a whole device: one here, several for each of many machines.
+        """Split work that needs a whole device into ranges: one on this machine, several per device of a cluster.
 
         Args:
-            count: How many inputs there are, at least 1.
+            count: the number of inputs, at least 1
 
         Example:
             >>> engines.make("local").shards(600)

@@ -1,4 +1,4 @@
-"""The engine that uses the cores of this machine: worker processes that load the work once and are kept."""
+"""Engine that uses the cores of this machine: worker processes that load a function once and are reused."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from shotproof.core.runtime.engine import Engine, Needs
 from shotproof.core.runtime.worker import do_block, in_worker
 from shotproof.core.runtime.worker_pool import borrow_pool, discard
 
-GRACE_SECONDS = 0.5  # for blocks under way that nobody waits for any more; then their processes are killed
-BLOCKS_AHEAD = 2  # per worker: enough to keep it busy, few enough for the memory of one who is slow to take results
+GRACE_SECONDS = 0.5  # for running blocks whose results are no longer needed; then their processes are killed
+BLOCKS_AHEAD = 2  # per worker: enough to keep it busy, few enough to bound memory if results are consumed slowly
 
 Input = TypeVar("Input")
 Output = TypeVar("Output")
-Done = tuple[list[Any], Failure | None]  # the outputs of a block, and what ended them
+BlockResult = tuple[list[Any], Failure | None]  # the outputs of a block, and the error that ended it
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class LocalEngine(Engine):
 
     about = "worker processes on this machine"
 
-    trial_seconds: float = option(1.0, "seconds of work in this process before it is known whether workers pay off")
-    worth_seconds: float = option(4.0, "seconds of work left from which on they do: to start them takes one or two")
-    cores: int | None = option(None, "workers where nobody says how many; None: one per core that may be used", least=1)
+    trial_seconds: float = option(1.0, "seconds of work in this process before deciding whether workers pay off")
+    worth_seconds: float = option(4.0, "seconds of remaining work from which they do: starting them takes one or two")
+    cores: int | None = option(None, "workers, if no number is given; None: one per available core", least=1)
 
     def map(
         self,
@@ -52,30 +52,30 @@ class LocalEngine(Engine):
         chunk: int = 1,
         needs: Needs = "core",
     ) -> Generator[Output, None, None]:
-        """Do the work on each input, as `Engine.map` says.
+        """Apply a function to each input, as in `Engine.map`.
 
-        With `workers` None it begins in this process, and goes on in one worker per core where that pays off. What
-        needs a whole device is done in this process.
+        If `workers` is None, it starts in this process, and continues in one worker per core if that pays off. Work
+        that needs a whole device runs in this process.
         """
         if in_worker() or needs == "device":
-            workers = 1  # the others have the cores already, or the work takes them
+            workers = 1  # other workers already use the cores, or the work itself does
         if workers is None:
-            return self._as_many_as_pay_off(work, inputs, chunk)
-        if min(workers, _blocks(inputs, chunk)) <= 1:
-            return _here(work, inputs)
+            return self._workers_if_they_pay_off(work, inputs, chunk)
+        if min(workers, _count_blocks(inputs, chunk)) <= 1:
+            return _in_this_process(work, inputs)
         return _in_workers(work, inputs, workers, chunk)
 
-    def _as_many_as_pay_off(
+    def _workers_if_they_pay_off(
         self, work: Callable[[Input], Output], inputs: Sequence[Input], chunk: int
     ) -> Generator[Output, None, None]:
         spent = 0.0
         for done, value in enumerate(inputs, 1):
-            began = time.perf_counter()
+            start = time.perf_counter()
             output = work(value)
-            spent += time.perf_counter() - began
+            spent += time.perf_counter() - start
             yield output
-            left = len(inputs) - done
-            if spent >= self.trial_seconds and spent / done * left > self.worth_seconds and left > chunk:
+            remaining = len(inputs) - done
+            if spent >= self.trial_seconds and spent / done * remaining > self.worth_seconds and remaining > chunk:
                 yield from self._in_workers_if_possible(work, inputs[done:], chunk)
                 return
 
@@ -84,24 +84,24 @@ class LocalEngine(Engine):
     ) -> Generator[Output, None, None]:
         cores = self.cores or usable_cores()
         try:
-            yield from _in_workers(work, inputs, cores, chunk) if cores > 1 else _here(work, inputs)
+            yield from _in_workers(work, inputs, cores, chunk) if cores > 1 else _in_this_process(work, inputs)
         except CannotTravel:
-            yield from _here(work, inputs)
+            yield from _in_this_process(work, inputs)
 
 
 def usable_cores() -> int:
-    """How many cores this process may use, by its affinity and the limits of its container."""
+    """Return the number of cores that this process may use, given its affinity and its container's limits."""
     import loky
 
     cores: int = loky.cpu_count()
     return cores
 
 
-def _blocks(inputs: Sequence[Input], chunk: int) -> int:
+def _count_blocks(inputs: Sequence[Input], chunk: int) -> int:
     return math.ceil(len(inputs) / chunk)
 
 
-def _here(work: Callable[[Input], Output], inputs: Sequence[Input]) -> Generator[Output, None, None]:
+def _in_this_process(work: Callable[[Input], Output], inputs: Sequence[Input]) -> Generator[Output, None, None]:
     yield from map(work, inputs)
 
 
@@ -110,48 +110,51 @@ def _in_workers(
 ) -> Generator[Output, None, None]:
     import cloudpickle
 
-    workers_needed = min(workers, _blocks(inputs, chunk))
-    begun: deque[Future[Done]] = deque()
-    with _file_of(work) as file, borrow_pool(workers_needed, workers) as pool:
+    workers_needed = min(workers, _count_blocks(inputs, chunk))
+    pending: deque[Future[BlockResult]] = deque()
+    with _packed_file(work) as file, borrow_pool(workers_needed, workers) as pool:
         try:
             for start in range(0, len(inputs), chunk):
                 block = cloudpickle.dumps(list(inputs[start : start + chunk]))
-                begun.append(pool.submit(do_block, str(file), block))
-                if len(begun) >= BLOCKS_AHEAD * workers_needed:
-                    yield from _outputs(begun.popleft())
-            while begun:
-                yield from _outputs(begun.popleft())
+                pending.append(pool.submit(do_block, str(file), block))
+                if len(pending) >= BLOCKS_AHEAD * workers_needed:
+                    yield from _outputs(pending.popleft())
+            while pending:
+                yield from _outputs(pending.popleft())
         except KeyboardInterrupt:
             discard(pool, although_shared=True)
             raise
         except BrokenProcessPool as error:
             discard(pool, although_shared=True)
-            raise ShotproofError(_what_broke(error)) from error
+            raise ShotproofError(_describe_broken_pool(error)) from error
         finally:
-            file.unlink(missing_ok=True)  # workers see that and stop before their next input
-            if wait(begun, timeout=GRACE_SECONDS if begun else 0).not_done:
+            file.unlink(missing_ok=True)  # workers check for it, and stop before their next input
+            if wait(pending, timeout=GRACE_SECONDS if pending else 0).not_done:
                 discard(pool)
 
 
-def _outputs(future: Future[Done]) -> Iterator[Any]:
+def _outputs(future: Future[BlockResult]) -> Iterator[Any]:
     outputs, failure = future.result()
     yield from outputs
     if failure is not None:
         raise failure.error()
 
 
-def _what_broke(error: BrokenProcessPool) -> str:
+def _describe_broken_pool(error: BrokenProcessPool) -> str:
     from loky.process_executor import TerminatedWorkerError
 
     if isinstance(error, TerminatedWorkerError):
-        return "a worker process died, perhaps for want of memory: try fewer workers"
+        return "a worker process died, possibly out of memory: try fewer workers"
     reason = str(error.__cause__ or error).strip(' \n"').splitlines()[-1]
-    return f"an output of a worker process cannot be unpickled here: {reason}; expected one that can, or workers=1"
+    return (
+        f"an output of a worker process cannot be unpickled in this process: {reason}; "
+        "return a picklable object, or use workers=1"
+    )
 
 
 @contextlib.contextmanager
-def _file_of(work: Callable[[Input], Output]) -> Iterator[Path]:
-    """Give a private file that holds the carried states and the work, for any number of workers to load."""
+def _packed_file(work: Callable[[Input], Output]) -> Iterator[Path]:
+    """Write the carried states and the function to a temporary file, for any number of workers to load."""
     from loky.backend import resource_tracker
 
     try:
@@ -164,9 +167,9 @@ def _file_of(work: Callable[[Input], Output]) -> Iterator[Path]:
                 raise
     except OSError as error:
         folder = tempfile.gettempdir()
-        reason = f"{first_line(error)}; expected room for it there, or in a folder that TMPDIR names"
-        raise WriteFailed(f"the work for worker processes cannot be written to {folder}: {reason}") from error
-    resource_tracker.register(str(path), "file")  # removes it should this process be killed
+        reason = f"{first_line(error)}; free some space there, or set TMPDIR to another folder"
+        raise WriteFailed(f"cannot write the data for worker processes to {folder}: {reason}") from error
+    resource_tracker.register(str(path), "file")  # removes it if this process is killed
     try:
         yield path
     finally:

@@ -1,4 +1,4 @@
-"""Progress on a terminal and in a notebook, silence in a pipe and in worker processes; what long work will cost."""
+"""Progress bars on a terminal and in a notebook, none in a pipe or a worker process; time estimates for long work."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from shotproof.core.runtime.worker import in_worker
 
 Advance = Callable[[int], None]
 
-_SECONDS_BETWEEN_UPDATES = 0.2  # of a notebook's bar: each is a message to the browser
+_SECONDS_BETWEEN_UPDATES = 0.2  # of a notebook's bar: each update is a message to the browser
 
 
 @contextlib.contextmanager
-def progress_bar(title: str, total: int | None, shown: bool | None = None) -> Iterator[Advance]:
-    """Give a function that advances a bar by so many steps; bars may be nested, and go on in several threads.
+def progress_bar(title: str, total: int | None, visible: bool | None = None) -> Iterator[Advance]:
+    """Show a progress bar, and yield the function that advances it; bars may be nested and used in several threads.
 
     Args:
-        title: The title of the bar.
-        total: How many steps there are; None where nobody knows.
-        shown: Whether to show it; None is on a terminal and in a notebook.
+        title: the title of the bar
+        total: the number of steps; None if it is unknown
+        visible: whether to show it; None: if on a terminal or in a notebook
 
     Example:
-        >>> with progress_bar("reading", total=10, shown=False) as advance:
+        >>> with progress_bar("reading", total=10, visible=False) as advance:
         ...     advance(10)
     """
-    title, notebook = printable(title), _notebook()
-    if shown is None:
-        shown = notebook or sys.stderr.isatty()
-    if in_worker() or not shown:
+    title, in_notebook = printable(title), _in_notebook()
+    if visible is None:
+        visible = in_notebook or sys.stderr.isatty()
+    if in_worker() or not visible:
         yield lambda steps: None
-    elif notebook:
+    elif in_notebook:
         with _notebook_bar(title, total) as advance:
             yield advance
     else:
@@ -45,14 +45,14 @@ def progress_bar(title: str, total: int | None, shown: bool | None = None) -> It
             yield advance
 
 
-def _notebook() -> bool:
-    """Whether a Jupyter kernel runs this, told without an import of IPython."""
+def _in_notebook() -> bool:
+    """Return whether this runs in a Jupyter kernel, without importing IPython."""
     ipython = sys.modules.get("IPython")
     return getattr(getattr(ipython, "get_ipython", lambda: None)(), "kernel", None) is not None
 
 
 class _Terminal:
-    """The bars on standard error, which share one display: rich allows no second one."""
+    """Bars on standard error, which share one display, as rich allows only one."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -99,22 +99,22 @@ def _display() -> Any:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
-        # Whoever asks for bars off a terminal gets them as on one.
+        # Bars requested without a terminal look the same as on one.
         console=Console(stderr=True, force_terminal=True),
         transient=True,
     )
-    with contextlib.suppress(LiveError):  # a display of the user's own goes on: ours stays hidden
+    with contextlib.suppress(LiveError):  # the user already shows a display of rich: ours stays hidden
         display.start()
     return display
 
 
 @contextlib.contextmanager
 def _notebook_bar(title: str, total: int | None) -> Iterator[Advance]:
-    """A bar of plain HTML: rich would need ipywidgets."""
+    """Show a bar in plain HTML, as rich would need ipywidgets."""
     display = importlib.import_module("IPython.display").display
     lock = threading.Lock()
     done, updated = 0, time.monotonic()
-    handle = display(_bar_of_html(title, 0, total), raw=True, display_id=True)
+    handle = display(_format_html_bar(title, 0, total), raw=True, display_id=True)
 
     def advance(steps: int) -> None:
         nonlocal done, updated
@@ -122,7 +122,7 @@ def _notebook_bar(title: str, total: int | None) -> Iterator[Advance]:
             done += steps
             if time.monotonic() - updated >= _SECONDS_BETWEEN_UPDATES:
                 updated = time.monotonic()
-                handle.update(_bar_of_html(title, done, total), raw=True)
+                handle.update(_format_html_bar(title, done, total), raw=True)
 
     try:
         yield advance
@@ -130,7 +130,7 @@ def _notebook_bar(title: str, total: int | None) -> Iterator[Advance]:
         handle.update({"text/html": "", "text/plain": ""}, raw=True)
 
 
-def _bar_of_html(title: str, done: int, total: int | None) -> dict[str, str]:
+def _format_html_bar(title: str, done: int, total: int | None) -> dict[str, str]:
     count = f"{done}/{total}" if total is not None else f"{done}"
     value = f' value="{done}" max="{total}"' if total is not None else ""
     return {
@@ -139,14 +139,14 @@ def _bar_of_html(title: str, done: int, total: int | None) -> dict[str, str]:
     }
 
 
-TRIAL_SECONDS = 5.0  # of work that are timed
-WORTH_TELLING = 30.0  # seconds of work left from which on it is told
+TRIAL_SECONDS = 5.0  # of work that are timed before an estimate
+WORTH_TELLING = 30.0  # seconds of remaining work from which the estimate is reported
 
 _UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
 def duration(seconds: float) -> str:
-    """Say about how long something takes.
+    """Format a rounded duration.
 
     Example:
         >>> duration(34), duration(2_380), duration(5_000), duration(200_000)
@@ -159,45 +159,45 @@ def duration(seconds: float) -> str:
 
 
 def cost_note(title: str, seconds: float, device: str, amount: str) -> str:
-    """Say what work will cost.
+    """Format a note on how long work will take.
 
     Args:
         title: the work
-        seconds: how long it takes
+        seconds: its estimated duration
         device: the type of the device, as PyTorch names it
-        amount: how much of it there is, e.g. `30 epochs`
+        amount: the amount of work, e.g. `30 epochs`
 
     Example:
         >>> cost_note("training protonet", 2_400, "cpu", "30 epochs")
         'training protonet: about 40 minutes on this CPU for 30 epochs'
     """
-    place = {"cpu": "CPU", "cuda": "GPU"}.get(device, "device")
-    return f"{title}: about {duration(seconds)} on this {place} for {amount}"
+    device_name = {"cpu": "CPU", "cuda": "GPU"}.get(device, "device")
+    return f"{title}: about {duration(seconds)} on this {device_name} for {amount}"
 
 
 def timed(
     advance: Advance, steps: float, tell: Callable[[float], None], clock: Callable[[], float] = time.monotonic
 ) -> Advance:
-    """Give a function that advances a bar and, once some seconds are timed, tells how long all steps will take.
+    """Wrap a function that advances a bar, so that it also estimates the total duration after a few seconds.
 
     Args:
-        advance: what advances the bar
-        steps: how many there are in all, those between which nothing advances the bar counted too
-        tell: is called once at most, with seconds, if much is left
-        clock: gives the time in seconds
+        advance: advances the bar
+        steps: the total number of steps, including those that do not advance the bar
+        tell: called at most once, with the estimated total seconds, if much is left
+        clock: returns the time in seconds
     """
-    began, done, told = clock(), 0, False
+    start, done, has_reported = clock(), 0, False
 
     def step(count: int) -> None:
-        nonlocal done, told
+        nonlocal done, has_reported
         advance(count)
         done += count
-        spent = clock() - began
-        if told or spent < TRIAL_SECONDS:
+        spent = clock() - start
+        if has_reported or spent < TRIAL_SECONDS:
             return
-        told = True
-        whole = spent / done * steps
-        if whole - spent >= WORTH_TELLING:
-            tell(whole)
+        has_reported = True
+        total = spent / done * steps
+        if total - spent >= WORTH_TELLING:
+            tell(total)
 
     return step

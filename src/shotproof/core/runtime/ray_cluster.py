@@ -1,4 +1,4 @@
-"""A Ray cluster as the engine sees it: connected once per process, and what goes wrong with it in plain words."""
+"""Connection to a Ray cluster, one per process, with Ray's errors as plain messages."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from shotproof.core.runtime.local import GRACE_SECONDS, usable_cores
 from shotproof.core.runtime.ray_worker import do_block
 from shotproof.version import __version__
 
-HERE = "local"  # how Ray spells a new cluster on this machine
-BY_CLIENT = "ray://"  # and one whose client is asked
-OBJECT_STORE = 200 * 2**20  # bytes, of a cluster on this machine; what is more goes to disk
-SECONDS_TO_ANSWER = 5.0
-SECONDS_OF_A_LOOK = 2.0  # for which the list of machines is believed
+HERE = "local"  # Ray's address of a new cluster on this machine
+BY_CLIENT = "ray://"  # prefix of addresses for Ray's client
+OBJECT_STORE = 200 * 2**20  # bytes, in a cluster on this machine; Ray spills the rest to disk
+CONNECT_TIMEOUT = 5.0  # seconds
+NODES_MAX_AGE = 2.0  # seconds for which the list of machines is reused
 
 _connected: Cluster | None = None
 
 
 class Died(ShotproofError):
-    """A worker or a machine died, and what it did is lost."""
+    """Death of a worker or a machine, with the loss of its block."""
 
 
 class _Machine(NamedTuple):
@@ -35,9 +35,9 @@ class _Machine(NamedTuple):
 
 
 class Cluster:
-    """A cluster that this process is connected to.
+    """Cluster that this process is connected to.
 
-    address: how it was asked for; None where the user has connected this process before
+    address: the address as requested; None if the user connected this process beforehand
     """
 
     def __init__(self, address: str | None) -> None:
@@ -45,39 +45,39 @@ class Cluster:
 
         self.address = address
         self._ray = ray
-        self._looked = -SECONDS_OF_A_LOOK
+        self._listed_at = -NODES_MAX_AGE
         self._machines: list[_Machine] = []
         self._had_cores = False
         self._do_block = self._ray.remote(do_block)
 
     def put(self, content: bytes) -> Any:
-        """Keep bytes in the object store, for any machine to fetch once; gives a reference."""
+        """Put bytes into the object store, for each machine to fetch once, and return a reference."""
         try:
             return self._ray.put(content)
         except self._ray.exceptions.RayError as error:
             raise ShotproofError(
-                f"the work does not fit into the cluster's object store: {first_line(error)}"
+                f"the data for worker processes does not fit into the cluster's object store: {first_line(error)}"
             ) from error
 
     def submit(self, work: Any, block: bytes, needs: Needs, cores: float, share: float) -> Any:
-        """Have a block done somewhere; gives a reference to its pickled outputs."""
-        taken, gpus = self._taken(needs, cores, share)
-        options = {"num_cpus": taken, "num_gpus": gpus, "max_retries": 0, "scheduling_strategy": "SPREAD"}
-        threads = max(1, int(taken)) if needs == "device" else 1
-        # In a list, so that Ray hands over the reference and not the content, which a worker keeps from block to block.
+        """Submit a block to the cluster, and return a reference to its pickled outputs."""
+        block_cores, gpus = self._block_resources(needs, cores, share)
+        options = {"num_cpus": block_cores, "num_gpus": gpus, "max_retries": 0, "scheduling_strategy": "SPREAD"}
+        threads = max(1, int(block_cores)) if needs == "device" else 1
+        # In a list, so that Ray passes the reference rather than the content, which a worker keeps between blocks.
         return self._do_block.options(**options).remote([work], block, threads, __version__, self._this_machine())
 
     def wait(self, tasks: Sequence[Any], seconds: float) -> list[Any]:
-        """Those that are done, at least one unless time runs out."""
+        """Wait for tasks, and return those that are done: at least one, unless the time runs out."""
         ready: list[Any] = self._ray.wait(list(tasks), num_returns=1, timeout=seconds)[0]
         return ready
 
     def get(self, task: Any) -> bytes:
-        """What a task gave.
+        """Return the output of a task.
 
         Raises:
-            Died: It is lost, and may be done again.
-            ShotproofError: It cannot be done on this cluster.
+            Died: the output is lost; the task may be repeated.
+            ShotproofError: the task cannot run on this cluster.
         """
         try:
             output: bytes = self._ray.get(task)
@@ -86,19 +86,23 @@ class Cluster:
         except (self._ray.exceptions.NodeDiedError, self._ray.exceptions.ObjectLostError) as error:
             raise Died("a machine of the cluster died") from error
         except self._ray.exceptions.WorkerCrashedError as error:
-            raise Died("a worker of the cluster died, perhaps for want of memory,") from error
+            raise Died("a worker of the cluster died, possibly out of memory,") from error
         except self._ray.exceptions.RayError as error:
             if "No module named 'shotproof" in str(error):
-                raise ShotproofError("a machine of the cluster has no shotproof: install it on all of them") from error
+                raise ShotproofError(
+                    "shotproof is not installed on a machine of the cluster: install it on all of them"
+                ) from error
             raise ShotproofError(f"engine 'ray': {_last_line(error)}") from error
         return output
 
     def cancel(self, tasks: Sequence[Any], *, at_once: bool) -> None:
-        """End what nobody waits for any more: at its next input, or after a while, or at once, with its process."""
+        """Cancel tasks whose results are no longer needed: at their next input, then by force; at once if asked."""
         if at_once and self.address == HERE:
             self._ray.shutdown()
             return
-        with contextlib.suppress(self._ray.exceptions.RayError, RuntimeError):  # the cluster is gone: so are they
+        with contextlib.suppress(
+            self._ray.exceptions.RayError, RuntimeError
+        ):  # the cluster is gone, and the tasks with it
             if not at_once and tasks:
                 for task in tasks:
                     self._ray.cancel(task)
@@ -106,35 +110,38 @@ class Cluster:
             for task in tasks:
                 self._ray.cancel(task, force=True)
 
-    def places(self, needs: Needs, cores: float, share: float) -> int:
-        """How many blocks the machines can do at a time."""
-        taken, gpus = self._taken(needs, cores, share)
-        fitting = [min(one.cores // taken, one.gpus // gpus if gpus else one.cores) for one in self._look()]
-        return int(sum(fitting))
+    def slots(self, needs: Needs, cores: float, share: float) -> int:
+        """Return the number of blocks that the machines can run at a time."""
+        block_cores, gpus = self._block_resources(needs, cores, share)
+        blocks = [
+            min(machine.cores // block_cores, machine.gpus // gpus if gpus else machine.cores)
+            for machine in self._list_machines()
+        ]
+        return int(sum(blocks))
 
     def require_cores(self) -> None:
-        """Refuse to wait for machines that were there and are gone."""
-        if self._had_cores and not any(one.cores for one in self._look()):
-            raise ShotproofError("no machine of the cluster is left; finished parts are kept")
+        """Raise ShotproofError if all machines of the cluster have disappeared."""
+        if self._had_cores and not any(machine.cores for machine in self._list_machines()):
+            raise ShotproofError("the cluster has no machines left; finished parts are kept")
 
-    def _taken(self, needs: Needs, cores: float, share: float) -> tuple[float, float]:
-        """The cores and the GPUs that a block takes."""
-        machines = [one for one in self._look() if one.cores]
-        with_gpus = [one for one in machines if one.gpus]
+    def _block_resources(self, needs: Needs, cores: float, share: float) -> tuple[float, float]:
+        """Return the numbers of cores and GPUs that a block needs."""
+        machines = [machine for machine in self._list_machines() if machine.cores]
+        with_gpus = [machine for machine in machines if machine.gpus]
         if needs == "core" or not machines:
             return cores, 0.0
         if needs == "share":
             return cores, share if with_gpus else 0.0
         if with_gpus:
-            return min(max(1.0, one.cores // one.gpus) for one in with_gpus), 1.0
-        return min(one.cores for one in machines), 0.0
+            return min(max(1.0, machine.cores // machine.gpus) for machine in with_gpus), 1.0
+        return min(machine.cores for machine in machines), 0.0
 
-    def _look(self) -> list[_Machine]:
-        if time.monotonic() - self._looked >= SECONDS_OF_A_LOOK:
-            found = [one["Resources"] for one in self._ray.nodes() if one["Alive"]]
-            self._machines = [_Machine(one.get("CPU", 0.0), one.get("GPU", 0.0)) for one in found]
-            self._had_cores |= any(one.cores for one in self._machines)
-            self._looked = time.monotonic()
+    def _list_machines(self) -> list[_Machine]:
+        if time.monotonic() - self._listed_at >= NODES_MAX_AGE:
+            resources = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
+            self._machines = [_Machine(node.get("CPU", 0.0), node.get("GPU", 0.0)) for node in resources]
+            self._had_cores |= any(machine.cores for machine in self._machines)
+            self._listed_at = time.monotonic()
         return self._machines
 
     def _this_machine(self) -> str:
@@ -143,50 +150,51 @@ class Cluster:
 
 
 def connect(address: str | None) -> Cluster:
-    """The cluster at an address, else that of RAY_ADDRESS, else a new one on this machine.
+    """Connect to the cluster at an address, or at RAY_ADDRESS, or start one on this machine.
 
     Raises:
-        InputError: There is none, or it is of another version.
+        InputError: there is no cluster, or it has another version of Ray or Python.
     """
     global _connected
     import ray
 
-    wanted = address or os.environ.get("RAY_ADDRESS") or HERE
-    wanted = f"ray:{wanted}" if wanted.startswith("//") else wanted  # ray://HOST:PORT is the name, a colon, and that
+    requested = address or os.environ.get("RAY_ADDRESS") or HERE
+    if requested.startswith("//"):  # of ray://HOST:PORT, the option has only the part after the colon
+        requested = f"ray:{requested}"
     if ray.is_initialized():
-        if _connected is not None and _connected.address in (None, wanted):
+        if _connected is not None and _connected.address in (None, requested):
             return _connected
         if _connected is None:
-            _connected = Cluster(None)  # the user has chosen it
+            _connected = Cluster(None)  # connected by the user
             return _connected
         ray.shutdown()
-    _keep_quiet()
+    _silence_ray()
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    # Ray would warn that a later version of it leaves CUDA_VISIBLE_DEVICES alone.
+    # Otherwise Ray warns that a later version will leave CUDA_VISIBLE_DEVICES alone.
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "1")
     try:
-        if wanted == HERE:
-            _start_here()
+        if requested == HERE:
+            _start_local_cluster()
         else:
-            _require_answer(wanted)
-            ray.init(address=wanted, log_to_driver=False, logging_level=logging.ERROR)
+            _require_listener(requested)
+            ray.init(address=requested, log_to_driver=False, logging_level=logging.ERROR)
     except ImportError as error:
         raise MissingExtra("engine 'ray'", "ray") from error
     except (RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
-        raise InputError(f"engine 'ray': {_why_not(wanted, error)}") from error
-    _connected = Cluster(wanted)
+        raise InputError(f"engine 'ray': {_describe_failure(requested, error)}") from error
+    _connected = Cluster(requested)
     return _connected
 
 
-def _keep_quiet() -> None:
-    """Ray would print to standard output, amid tables and JSON, how each worker died; we say it where it matters."""
+def _silence_ray() -> None:
+    """Keep Ray from printing to standard output, into tables and JSON, how each worker died; our errors report it."""
     from ray._private import worker
 
     worker.print_to_stdstream = lambda *_, **__: None
 
 
-def _start_here() -> None:
-    """Start a cluster that nobody else can reach: it listens on the loopback interface alone."""
+def _start_local_cluster() -> None:
+    """Start a cluster that listens on the loopback interface only, so no other machine can reach it."""
     import ray
     from ray._private import ray_constants
 
@@ -206,29 +214,28 @@ def _start_here() -> None:
         ray_constants.ENABLE_RAY_CLUSTER = reachable
 
 
-def _require_answer(address: str) -> None:
-    """Refuse an address at which nobody listens: Ray itself waits for minutes, and may end the process."""
+def _require_listener(address: str) -> None:
+    """Raise ConnectionError if nothing listens at an address. Ray itself would wait for minutes, or end the process."""
     from ray._private.services import resolve_ip_for_localhost
 
     host, _, port = address.removeprefix(BY_CLIENT).rpartition(":")
     if not host or not port.isdigit():
         return  # `auto`, or a scheme of another package
-    # Of a cluster on this machine Ray takes the address that other machines see, unless by its client.
-    reached = host.strip("[]") if address.startswith(BY_CLIENT) else resolve_ip_for_localhost(host.strip("[]"))
+    # For a cluster on this machine, Ray connects to the address that other machines see, except with its client.
+    resolved_host = host.strip("[]") if address.startswith(BY_CLIENT) else resolve_ip_for_localhost(host.strip("[]"))
     try:
-        socket.create_connection((reached, int(port)), SECONDS_TO_ANSWER).close()
+        socket.create_connection((resolved_host, int(port)), CONNECT_TIMEOUT).close()
     except (OSError, OverflowError) as error:
-        raise ConnectionError(f"{reached}: {first_line(error)}") from error
+        raise ConnectionError(f"{resolved_host}: {first_line(error)}") from error
 
 
-def _why_not(address: str, error: Exception) -> str:
+def _describe_failure(address: str, error: Exception) -> str:
     if "version" in str(error).lower() and "ray" in str(error).lower():
-        return f"the cluster at {address} is of another version: {' '.join(str(error).split())}"
+        return f"the cluster at {address} has another version: {' '.join(str(error).split())}"
     if isinstance(error, ConnectionError):
-        token = " and RAY_AUTH_MODE and RAY_AUTH_TOKEN as it has them" if "timeout" in str(error) else ""
-        return (
-            f"no cluster answers at {address} ({first_line(error)}): expected one that runs (`ray start --head`){token}"
-        )
+        token = ", with its RAY_AUTH_MODE and RAY_AUTH_TOKEN set here" if "timeout" in str(error) else ""
+        reason = first_line(error)
+        return f"no cluster responds at {address} ({reason}): expected a running one (`ray start --head`){token}"
     return f"the cluster at {address} cannot be used: {first_line(error)}"
 
 

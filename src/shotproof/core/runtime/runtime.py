@@ -1,4 +1,4 @@
-"""One object for what never changes a result, passed down as `runtime=` or set for all that happens in a `with`."""
+"""Settings that never change a result, passed as `runtime=` or set for a `with` block."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _entered: ContextVar[tuple[Runtime, ...]] = ContextVar("runtimes", default=())
 
 
 def default_cache() -> Path:
-    """The folder of the cache: $SHOTPROOF_CACHE, else shotproof/ in $XDG_CACHE_HOME, else in ~/.cache.
+    """Return the cache folder: $SHOTPROOF_CACHE, or shotproof/ in $XDG_CACHE_HOME, or shotproof/ in ~/.cache.
 
     Returns:
-        The folder, which need not exist yet.
+        The folder, which may not exist yet.
 
     Example:
         >>> os.environ["SHOTPROOF_CACHE"] = "/data/cache"
@@ -36,26 +36,26 @@ def default_cache() -> Path:
         '/data/cache'
         >>> del os.environ["SHOTPROOF_CACHE"]
     """
-    if chosen := os.environ.get("SHOTPROOF_CACHE"):
-        return Path(chosen)
-    home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path.home() / ".cache") / "shotproof"
+    if folder := os.environ.get("SHOTPROOF_CACHE"):
+        return Path(folder)
+    cache_home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(cache_home) if cache_home else Path.home() / ".cache") / "shotproof"
 
 
 @dataclass(frozen=True)
 class Runtime(Checked):
-    """How things are computed, without a say in what comes out. As a context manager, it is the current one within.
+    """Settings of computation that do not affect results. As a context manager, it is the current runtime in its block.
 
     Attributes:
-        engine: Where work is done: a spelling such as `local(cores=4)`, or an engine.
-        workers: How many processes; None is as many as pay off, 1 is this one alone.
-        device: Where networks run, as PyTorch spells it; None is a GPU if there is one.
-        cache: The folder that keeps features; None keeps nothing.
-        batch_size: How many items a network takes at a time; None is what suits the device.
-        progress: Whether bars are shown; None is on a terminal and in a notebook.
+        engine: the engine that runs work: a spelling such as `local(cores=4)`, or an engine
+        workers: the number of processes; None for as many as pay off, 1 for this process only
+        device: the device of networks, as in PyTorch; None for a GPU if there is one
+        cache: the folder in which features are cached; None for no cache
+        batch_size: the number of items in a batch of a network; None for one that suits the device
+        progress: whether to show progress bars; None: if on a terminal or in a notebook
 
     Raises:
-        InputError: A value that cannot be used.
+        InputError: a value is invalid.
 
     Example:
         >>> with Runtime(workers=2):
@@ -63,16 +63,16 @@ class Runtime(Checked):
         2
     """
 
-    engine: str | Engine = option("local", "where work is done: processes of this machine, or a cluster")
-    workers: int | None = option(None, "processes; as many as pay off unless given", within=WORKERS)
-    device: str | None = option(None, "cpu, cuda:0, or cuda for all GPUs; a GPU, if there is one, unless given")
-    cache: Path | None = option(default_cache, "the folder that keeps features")
-    batch_size: int | None = option(None, "items that a network takes at a time", within=BATCH)
+    engine: str | Engine = option("local", "where work runs: processes of this machine, or a cluster")
+    workers: int | None = option(None, "number of processes; default: as many as pay off", within=WORKERS)
+    device: str | None = option(None, "cpu, cuda:0, or cuda for all GPUs; default: a GPU if there is one")
+    cache: Path | None = option(default_cache, "folder in which features are cached")
+    batch_size: int | None = option(None, "items in a batch of a network", within=BATCH)
     progress: bool | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        engines.make(self.engine)  # refuses one that there is not
+        engines.make(self.engine)  # raises if it is unknown
 
     def __enter__(self) -> Runtime:
         _entered.set((*_entered.get(), self))
@@ -93,21 +93,21 @@ class Runtime(Checked):
         chunk: int = 1,
         needs: Needs = "core",
     ) -> Generator[Output, None, None]:
-        """Do the work on each input, with a progress bar. Within the work, this runtime is the current one.
+        """Apply a function to each input, with a progress bar. This runtime is the current one inside the function.
 
         Args:
-            work: A function or a method; it travels once to each worker, so it may hold much data.
-            inputs: Small ones.
-            title: The title of the bar; None shows none, where the work shows its own.
-            steps: By how much an input advances the bar; None is by one.
-            chunk: How many inputs travel at a time.
-            needs: What one input takes of a machine: a `core`, a core and a `share` of a GPU, or a whole `device`.
+            work: a function or a method; it is sent once to each worker, so its object may be large
+            inputs: the inputs, which should be small
+            title: the title of the bar; None for no bar, if the function shows its own
+            steps: returns the number of steps by which an input advances the bar; None for one step each
+            chunk: the number of inputs sent at a time
+            needs: the resources that one input needs: a `core`, a core and a `share` of a GPU, or a whole `device`
 
         Returns:
-            The outputs in order of the inputs, whatever the number of workers. What nobody takes is not computed.
+            The outputs in the order of the inputs, for any number of workers, computed as they are consumed.
 
         Raises:
-            ShotproofError: A worker died. An error of the work itself is raised as it is.
+            ShotproofError: a worker died. An error raised by the function itself is raised unchanged.
 
         Example:
             >>> list(Runtime(workers=1).map(abs, [-1, 2, -3], title="absolute values"))
@@ -127,45 +127,45 @@ class Runtime(Checked):
         chunk: int,
         needs: Needs,
     ) -> Generator[Output, None, None]:
-        outputs = engines.make(self.engine).map(_Within(self, work, needs), inputs, self.workers, chunk, needs)
-        shown = False if title is None else self.progress
-        with contextlib.closing(outputs), progress_bar(title or "", sum(map(steps, inputs)), shown) as advance:
+        outputs = engines.make(self.engine).map(_UnderRuntime(self, work, needs), inputs, self.workers, chunk, needs)
+        visible = False if title is None else self.progress
+        with contextlib.closing(outputs), progress_bar(title or "", sum(map(steps, inputs)), visible) as advance:
             for value, output in zip(inputs, outputs, strict=True):
                 advance(steps(value))
                 yield output
 
     def map_ranges(
-        self, work: Callable[[range], Output], count: int, *, title: str, whole: bool = False
+        self, work: Callable[[range], Output], count: int, *, title: str, undivided: bool = False
     ) -> Generator[Output, None, None]:
-        """Do work that takes a whole device on ranges of so many inputs: on all at once, or cut for many machines.
+        """Apply a function that needs a whole device to ranges of inputs: one range here, several on a cluster.
 
         Args:
-            work: As in `map`; done here, it shows its own bar.
-            count: How many inputs there are, at least 1.
-            title: The title of the bar.
-            whole: Whether it must not be cut.
+            work: as in `map`; on this machine, it shows its own progress bar
+            count: the number of inputs, at least 1
+            title: the title of the bar
+            undivided: whether the inputs must stay in one range
 
         Returns:
-            The outputs, in order of the ranges.
+            The outputs, in the order of the ranges.
 
         Example:
             >>> list(Runtime().map_ranges(len, 600, title="counting"))
             [600]
         """
-        ranges = [range(count)] if whole else engines.make(self.engine).shards(count)
+        ranges = [range(count)] if undivided else engines.make(self.engine).shards(count)
         return self.map(work, ranges, title=title if len(ranges) > 1 else None, steps=len, needs="device")
 
     @property
     def remote(self) -> bool:
-        """Whether work goes to other machines: then networks go along, to the devices there."""
+        """Return whether work is sent to other machines, with networks, to the devices there."""
         return engines.make(self.engine).remote
 
     def progress_bar(self, title: str, total: int | None) -> AbstractContextManager[Advance]:
-        """Give a function that advances a bar by so many steps.
+        """Show a progress bar, and yield the function that advances it.
 
         Args:
-            title: The title of the bar.
-            total: How many steps there are; None where nobody knows.
+            title: the title of the bar
+            total: the number of steps; None if it is unknown
 
         Example:
             >>> with Runtime(progress=False).progress_bar("reading", total=10) as advance:
@@ -174,8 +174,8 @@ class Runtime(Checked):
         return progress_bar(title, total, self.progress)
 
 
-class _Within(Generic[Input, Output]):
-    """Work under a runtime; in a worker, under one that stays in its process and shows nothing."""
+class _UnderRuntime(Generic[Input, Output]):
+    """Function that runs under a runtime; in a worker, under one that uses only that process and shows no bars."""
 
     def __init__(self, runtime: Runtime, work: Callable[[Input], Output], needs: Needs) -> None:
         self.runtime = runtime
@@ -187,14 +187,16 @@ class _Within(Generic[Input, Output]):
             return self.work(value)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        there = replace(self.runtime, engine="local", workers=None if self.needs == "device" else 1, progress=False)
-        if self.runtime.remote and (there.device or "").startswith("cuda:"):
-            there = replace(there, device="cuda")  # which of them is free, the engine knows
-        return _Within, (there, self.work, self.needs)
+        remote_runtime = replace(
+            self.runtime, engine="local", workers=None if self.needs == "device" else 1, progress=False
+        )
+        if self.runtime.remote and (remote_runtime.device or "").startswith("cuda:"):
+            remote_runtime = replace(remote_runtime, device="cuda")  # the engine knows which one is free
+        return _UnderRuntime, (remote_runtime, self.work, self.needs)
 
 
 def current_runtime() -> Runtime:
-    """The runtime of the innermost `with`, else one of defaults.
+    """Return the runtime of the innermost `with`, or the default one.
 
     Example:
         >>> current_runtime().engine
@@ -204,16 +206,16 @@ def current_runtime() -> Runtime:
 
 
 def runtime(**changes: Any) -> Runtime:
-    """The current runtime with changes, for a `with` or as an argument `runtime=`.
+    """Return the current runtime with changes, for a `with` or as an argument `runtime=`.
 
     Args:
-        changes: Fields of `Runtime`.
+        changes: fields of `Runtime`
 
     Returns:
         A new runtime.
 
     Raises:
-        InputError: There is no such field, or its value cannot be used.
+        InputError: there is no such field, or its value is invalid.
 
     Example:
         >>> with runtime(workers=4), runtime(device="cpu"):
@@ -225,7 +227,7 @@ def runtime(**changes: Any) -> Runtime:
 
 
 def resolve(runtime: Runtime | None) -> Runtime:
-    """The runtime that was given, else the current one.
+    """Return the runtime passed to a function, or the current one if it is None.
 
     Example:
         >>> resolve(Runtime(workers=3)).workers

@@ -1,6 +1,6 @@
-"""What happens in a worker process: it loads the work once, then does block after block of inputs.
+"""Worker side of the local engine: a process loads a function once, then processes one block of inputs after another.
 
-The work lies in a file that exists as long as somebody waits for results: a worker that finds it gone stops.
+The function is in a file that exists as long as results are needed; a worker stops when the file is gone.
 """
 
 from __future__ import annotations
@@ -17,47 +17,47 @@ from typing import Any
 
 from shotproof.core.runtime.carried import Failure, compute_in_threads, unpack
 
-_SECONDS_BETWEEN_LOOKS = 0.5  # at whether the parent lives
+_SECONDS_BETWEEN_CHECKS = 0.5  # of whether the parent is alive
 
-_begun = False
-_works: dict[str, Callable[[Any], Any]] = {}  # by the file, those of maps that go on side by side
+_is_worker = False
+_works: dict[str, Callable[[Any], Any]] = {}  # by file; maps may run concurrently
 
 
 def in_worker() -> bool:
-    """Whether this process is a worker: maps stay in it, and it shows no progress."""
-    return _begun
+    """Return whether this process is a worker; its maps use no further processes, and it shows no progress bars."""
+    return _is_worker
 
 
 def become_worker() -> None:
-    """Note that this process is a worker."""
-    global _begun
-    _begun = True
+    """Mark this process as a worker."""
+    global _is_worker
+    _is_worker = True
 
 
 def begin(parent: int) -> None:
-    """Prepare this process as a worker of another one, which it does not outlive.
+    """Initialize this process as a worker that ends with its parent.
 
     Args:
-        parent: The id of the process that it works for.
+        parent: the id of the parent process
     """
     become_worker()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is for the parent, which ends its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles interrupts, and ends its workers
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     import loky.process_executor
 
-    # It would restart a worker that grew by 300 MB, which is what loading the work does.
+    # loky would restart a worker that grew by 300 MB, as loading a function may do.
     loky.process_executor._MEMORY_LEAK_CHECK_DELAY = math.inf
 
 
 def do_block(work_file: str, block: bytes) -> tuple[list[Any], Failure | None]:
-    """Do a block of inputs.
+    """Apply the function to a block of inputs.
 
     Args:
-        work_file: Where the work lies.
-        block: The inputs, pickled.
+        work_file: the file with the packed function
+        block: the inputs, pickled
 
     Returns:
-        The outputs as far as they got, and the failure that ended them.
+        The outputs so far, and the failure that ended the block, if any.
     """
     outputs: list[Any] = []
     try:
@@ -66,7 +66,7 @@ def do_block(work_file: str, block: bytes) -> tuple[list[Any], Failure | None]:
             if not Path(work_file).exists():
                 break
             outputs.append(work(value))
-    except BaseException as error:  # noqa: BLE001 - it is raised again where it is waited for
+    except BaseException as error:  # noqa: BLE001 - raised again by the process that waits for the result
         return outputs, Failure.of(error)
     return outputs, None
 
@@ -84,5 +84,5 @@ def _load(work_file: str) -> Callable[[Any], Any]:
 
 def _end_with(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(_SECONDS_BETWEEN_LOOKS)
+        time.sleep(_SECONDS_BETWEEN_CHECKS)
     os._exit(1)

@@ -1,4 +1,4 @@
-"""The worker processes of this process: started once, kept from one map to the next, ended with it."""
+"""Worker processes of this process: started once, reused across maps, and ended with it."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from typing import ParamSpec, TypeVar
 from shotproof.core.runtime.carried import ONE_THREAD
 from shotproof.core.runtime.worker import begin
 
-IDLE_SECONDS = 300  # after which a worker ends; the next map starts it again
+IDLE_SECONDS = 300  # after which an idle worker ends; the next map restarts it
 
 Output = TypeVar("Output")
 Arguments = ParamSpec("Arguments")
 
 
 class WorkerPool:
-    """Worker processes that are fresh interpreters: they never run the script of the user again."""
+    """Pool of worker processes that are fresh interpreters, and never run the user's script again."""
 
     def __init__(self, size: int) -> None:
         import loky
 
         if hasattr(signal, "pthread_sigmask"):
-            resource_tracker.ensure_running()  # when it starts it lets interrupts through, which submit holds back
+            resource_tracker.ensure_running()  # starting it unblocks interrupts, which `submit` blocks
         self.size = size
         self.owner = os.getpid()
         self.users = 0
@@ -38,77 +38,81 @@ class WorkerPool:
     def submit(
         self, function: Callable[Arguments, Output], *arguments: Arguments.args, **options: Arguments.kwargs
     ) -> Future[Output]:
-        """Have a worker call a function."""
-        with _interrupts_held_back():
+        """Call a function in a worker."""
+        with _interrupts_blocked():
             future: Future[Output] = self._executor.submit(function, *arguments, **options)
             return future
 
-    def lives(self) -> bool:
-        """Whether it belongs to this process (not to one that forked it) and takes work."""
+    def is_alive(self) -> bool:
+        """Return whether the pool belongs to this process, not to a parent that forked it, and accepts work."""
         if self.owner != os.getpid():
             return False
         try:
             self.submit(os.getpid)
-        except RuntimeError:  # it is broken, or shut down
+        except RuntimeError:  # broken or shut down
             return False
         return True
 
     def kill(self) -> None:
-        """End the workers at once, whatever they do."""
+        """Kill all workers immediately."""
         self._executor.shutdown(wait=True, kill_workers=True)
 
 
 _lock = threading.RLock()
-_kept: WorkerPool | None = None
+_pool: WorkerPool | None = None
 _ends_at_exit = False
 
 
 @contextlib.contextmanager
 def borrow_pool(fewest: int, most: int) -> Iterator[WorkerPool]:
-    """Give the pool of this process, started anew where it has fewer or more workers than allowed.
+    """Yield the pool of this process, restarted if it has fewer or more workers than allowed.
 
-    A pool that others use at the same time is shared as it is.
+    A pool in use by another map is shared as it is.
+
+    Args:
+        fewest: the minimum number of workers, with which a new pool starts
+        most: the maximum number of workers
     """
-    global _kept, _ends_at_exit
+    global _pool, _ends_at_exit
     with _lock:
-        kept = _kept if _kept is not None and _kept.lives() else None
-        if kept is not None and not kept.users and not fewest <= kept.size <= most:
-            kept.kill()
-            kept = None
-        if kept is None:
-            kept = WorkerPool(fewest)
-            kept.submit(os.getpid)  # starts the workers, and has loky register what it does at exit: ours comes first
+        pool = _pool if _pool is not None and _pool.is_alive() else None
+        if pool is not None and not pool.users and not fewest <= pool.size <= most:
+            pool.kill()
+            pool = None
+        if pool is None:
+            pool = WorkerPool(fewest)
+            pool.submit(os.getpid)  # starts the workers; loky now registers its exit hook, so ours runs first
             if not _ends_at_exit:
-                # Not atexit: by then Python has waited for threads, and loky's waits until all work is done.
+                # Not atexit: it runs after Python has joined all threads, and loky's thread waits for all work.
                 threading._register_atexit(_end)  # type: ignore[attr-defined]
                 _ends_at_exit = True
-        _kept = kept
-        kept.users += 1
+        _pool = pool
+        pool.users += 1
     try:
-        yield kept
+        yield pool
     finally:
         with _lock:
-            kept.users -= 1
+            pool.users -= 1
 
 
 def discard(pool: WorkerPool, *, although_shared: bool = False) -> None:
-    """Kill a pool whose workers do what nobody waits for; the next map starts a new one.
+    """Kill a pool whose results are no longer needed; the next map starts a new one.
 
     Args:
-        pool: One that was borrowed, and not given back yet.
-        although_shared: Whether to kill it too where another map uses it.
+        pool: a pool that is currently borrowed
+        although_shared: whether to kill it even if another map uses it
     """
-    global _kept
+    global _pool
     with _lock:
         if pool.users > 1 and not although_shared:
             return
-        if _kept is pool:
-            _kept = None
+        if _pool is pool:
+            _pool = None
         pool.kill()
 
 
 def abandon_workers() -> None:
-    """Remove what workers share, before a process ends at once: whoever watches over it would tell of each piece.
+    """Remove shared resources before the process exits abruptly; otherwise the resource tracker would warn of each.
 
     Workers end by themselves after their parent.
     """
@@ -116,18 +120,18 @@ def abandon_workers() -> None:
 
 
 def _end() -> None:
-    if _kept is not None and _kept.owner == os.getpid():
-        _kept.kill()
+    if _pool is not None and _pool.owner == os.getpid():
+        _pool.kill()
 
 
 @contextlib.contextmanager
-def _interrupts_held_back() -> Iterator[None]:
-    """Processes that start within it never see Ctrl-C, not even before they can ask not to."""
+def _interrupts_blocked() -> Iterator[None]:
+    """Block interrupts, so that processes started in the block never receive Ctrl-C, not even during startup."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    previous = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, previous)

@@ -125,7 +125,7 @@ def _create_system(scheme: str, endpoint: str | None) -> Any:
 
 @contextlib.contextmanager
 def _plain_errors() -> Iterator[None]:
-    """Re-raise errors of a store as an OSError with a one-line message without credentials."""
+    """Translate errors of a store into an OSError whose message is one line without credentials."""
     try:
         yield
     except FileNotFoundError as error:

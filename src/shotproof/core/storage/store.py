@@ -67,7 +67,7 @@ class Store:
         tables = [table for path in self._paths() if (table := _read(path, keys)) is not None]
         return pa.concat_tables(tables) if tables else pa.table({"key": pa.array([], pa.string()), "value": []})
 
-    def known(self, keys: Iterable[str | None]) -> dict[str, Any]:
+    def lookup(self, keys: Iterable[str | None]) -> dict[str, Any]:
         """Return the values of those keys that are stored."""
         rows = self.find(pa.array(sorted({key for key in keys if key}), pa.string()))
         return dict(zip(rows["key"].to_pylist(), rows["value"].to_pylist(), strict=True))
@@ -197,7 +197,7 @@ def file_digests(paths: Sequence[Path], runtime: Runtime, on_error: OnError = "r
     settled_before = time.time_ns() - 2 * 10**9
     infos = find_all(paths)
     keys = [_file_key(path, info) for path, info in zip(paths, infos, strict=True)]
-    digests: dict[Any, str | None] = store.known(keys)
+    digests: dict[Any, str | None] = store.lookup(keys)
     unread = [row for row, key in enumerate(keys) if key is None or key not in digests]
     with Writer(store, every=16_384) as writer:
         results = runtime.map(
