@@ -1,4 +1,4 @@
-"""The `shotproof` command: its verbs, the flags of the runtime, and how errors end it."""
+"""The `shotproof` command: its subcommands, the runtime flags, and how errors end it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import typer
 import typer.core
 import typer.main
 
-from shotproof.cli.console import say, tell_all_warnings
+from shotproof.cli.console import print_all_warnings, say
 from shotproof.cli.data.catalog import catalog
 from shotproof.cli.data.detect import detect
 from shotproof.cli.data.encode import encode
@@ -38,52 +38,60 @@ from shotproof.cli.share.verify import verify
 from shotproof.cli.show import show
 from shotproof.cli.tasks.evaluate import evaluate
 from shotproof.cli.tasks.sample import sample
-from shotproof.core.errors import InputError, Interrupted, ShotproofError, is_want_of_memory, refused_by_system
+from shotproof.core.errors import InputError, Interrupted, ShotproofError, describe_system_error, is_out_of_memory
 from shotproof.core.limits import WORKERS
 from shotproof.core.trust import typed_by_user
 from shotproof.version import __version__
 
-ABOUT = "Stress-tests few-shot classifiers: builds tasks that expose what an average accuracy hides."
-RUNTIME = "Runtime (changes no result; may stand anywhere)"
-RUNTIME_HINT = "Runtime flags: --workers --device --cache --progress --engine; shotproof --help explains them."
+ABOUT = "Stress-test few-shot classifiers on tasks that expose what an average accuracy hides."
+RUNTIME = "Runtime (does not change results; may appear anywhere)"
+RUNTIME_HINT = "Runtime flags: --workers --device --cache --progress --engine (see shotproof --help)."
 NO_CACHE = "none"
 PANELS: dict[str, tuple[Callable[..., Any], ...]] = {
     "Start here": (demo, run, profile, doctor),
     "Data": (catalog, mix, detect, encode, train),
     "Tasks": (sample, evaluate),
     "Results": (compare, view, gate),
-    "What there is": (show,),
+    "Look up": (show,),
 }
 GROUPS: dict[str, tuple[str, tuple[Callable[..., Any], ...]]] = {
     "explain": (
-        "Explain results, by what is asked: why tasks are hard, what changes in features, how much is needed.",
+        "Explain results: why tasks are hard, how contexts change features, how many tasks are needed.",
         (hardness, features, similarity, transfer, plan),
     ),
-    "share": ("Pack a benchmark, verify what somebody hands in, rank many.", (bundle, verify, leaderboard)),
+    "share": (
+        "Share a benchmark, verify results, and rank classifiers on a leaderboard.",
+        (bundle, verify, leaderboard),
+    ),
 }
-COMMANDS: dict[str, Callable[..., Any]] = {verb.__name__: verb for verbs in PANELS.values() for verb in verbs}
-COMMANDS |= {f"{name} {verb.__name__}": verb for name, (_, verbs) in GROUPS.items() for verb in verbs}
+COMMANDS: dict[str, Callable[..., Any]] = {
+    function.__name__: function for functions in PANELS.values() for function in functions
+}
+COMMANDS |= {
+    f"{name} {function.__name__}": function for name, (_, functions) in GROUPS.items() for function in functions
+}
 COMPUTES_LITTLE = (doctor, view, gate, show, plan, bundle, leaderboard)
-CONTINUES = "finished parts are kept, the same command continues"
-CACHED = "what the cache has is kept, the same command continues from there"
-BEGINS_ANEW = "the same command begins anew"
+CONTINUES = "finished parts are kept; run the same command again to continue"
+CACHED = "the cache is kept; run the same command again to continue from there"
+STARTS_OVER = "running the same command again starts over"
 AFTER_CTRL_C: dict[Callable[..., Any], str] = dict.fromkeys((demo, run, profile, mix, train), CONTINUES)
 AFTER_CTRL_C |= dict.fromkeys((encode, detect, evaluate), CACHED)
-INTERRUPTED = 130  # the status of a command that Ctrl-C ended, which Typer gives back too
+INTERRUPTED = 130  # exit status after Ctrl-C; Typer returns the same one
 
 
 class Stopped(Exception):
-    """Ctrl-C ended a command; the message says what is kept."""
+    """Command ended by Ctrl-C; the message says what is kept."""
 
 
 class RuntimeAnywhere(typer.core.TyperGroup):
-    """A command whose runtime flags may stand before or after its verbs."""
+    """Command group whose runtime flags may appear before or after the subcommand."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the runtime flags first, wherever they stand."""
-        return super().parse_args(ctx, self._runtime_first(args))
+        """Parse the arguments, runtime flags first, wherever they appear."""
+        return super().parse_args(ctx, self._move_runtime_first(args))
 
-    def _runtime_first(self, arguments: list[str]) -> list[str]:
+    def _move_runtime_first(self, arguments: list[str]) -> list[str]:
+        """Move the runtime flags and their values to the front."""
         options = [param for param in self.params if getattr(param, "rich_help_panel", None) == RUNTIME]
         is_switch = {name: option.is_flag for option in options for name in (*option.opts, *option.secondary_opts)}  # type: ignore[attr-defined]
         first: list[str] = []
@@ -100,7 +108,7 @@ class RuntimeAnywhere(typer.core.TyperGroup):
             else:
                 value = next(remaining, None)
                 if value is None:
-                    raise InputError(f"{argument}: expected a value, found nothing after it")
+                    raise InputError(f"{argument}: expected a value after it")
                 first += [argument, value]
         return first + others
 
@@ -114,38 +122,39 @@ app = typer.Typer(
 )
 
 
-def _stoppable(verb: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a command: say what is kept before Typer, which would not, makes a status of Ctrl-C."""
+def _stoppable(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a command so that Ctrl-C raises `Stopped`, with what is kept; Typer would only return a status."""
 
-    @functools.wraps(verb)
+    @functools.wraps(function)
     def call(*arguments: Any, **options: Any) -> Any:
         try:
-            return verb(*arguments, **options)
+            return function(*arguments, **options)
         except Interrupted as interrupt:
             raise Stopped(str(interrupt)) from None
         except KeyboardInterrupt:
-            raise Stopped(f"interrupted; {AFTER_CTRL_C.get(inspect.unwrap(verb), BEGINS_ANEW)}") from None
+            raise Stopped(f"interrupted; {AFTER_CTRL_C.get(inspect.unwrap(function), STARTS_OVER)}") from None
 
     return call
 
 
-def _add(to: typer.Typer, verb: Callable[..., Any], panel: str | None = None) -> None:
-    hint = None if verb in COMPUTES_LITTLE else RUNTIME_HINT
-    to.command(verb.__name__, rich_help_panel=panel, epilog=hint)(_stoppable(typed_by_user(verb)))
+def _add(parent: typer.Typer, function: Callable[..., Any], panel: str | None = None) -> None:
+    """Add a function as a subcommand."""
+    hint = None if function in COMPUTES_LITTLE else RUNTIME_HINT
+    parent.command(function.__name__, rich_help_panel=panel, epilog=hint)(_stoppable(typed_by_user(function)))
 
 
-for panel, verbs in PANELS.items():
-    for verb in verbs:
-        _add(app, verb, panel)
-for name, (about, verbs) in GROUPS.items():
+for panel, functions in PANELS.items():
+    for function in functions:
+        _add(app, function, panel)
+for name, (about, functions) in GROUPS.items():
     group = typer.Typer(name=name, help=about)
-    for verb in verbs:
-        _add(group, verb)
+    for function in functions:
+        _add(group, function)
     app.add_typer(group, rich_help_panel="Results")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_set: bool) -> None:
+    if is_set:
         say(f"shotproof {__version__}")
         raise typer.Exit
 
@@ -162,33 +171,37 @@ def options(
         typer.Option(
             min=WORKERS.least,
             max=WORKERS.most,
-            help="Processes. Default: as many as pay off.",
+            help="Number of processes. Default: chosen by the work and the machine.",
             rich_help_panel=RUNTIME,
         ),
     ] = None,
     device: Annotated[
         str | None,
-        typer.Option(help="cpu, cuda:0, or cuda for all GPUs. Default: GPUs if any.", rich_help_panel=RUNTIME),
+        typer.Option(
+            help="cpu, cuda:0, or cuda for all GPUs. Default: the GPUs, if there are any.", rich_help_panel=RUNTIME
+        ),
     ] = None,
     cache: Annotated[
         str | None,
         typer.Option(
-            help="Folder that keeps what was computed once; none keeps nothing. Default: ~/.cache/shotproof.",
+            help="Folder that caches computed results, or none for no cache. Default: ~/.cache/shotproof.",
             rich_help_panel=RUNTIME,
         ),
     ] = None,
     progress: Annotated[
         bool | None,
-        typer.Option("--progress/--no-progress", help="Bars. Default: on a terminal.", rich_help_panel=RUNTIME),
+        typer.Option(
+            "--progress/--no-progress", help="Show progress bars. Default: on a terminal.", rich_help_panel=RUNTIME
+        ),
     ] = None,
     engine: Annotated[
         str | None,
-        typer.Option(help="Where work is done: local, ray, ray:HOST:PORT, ray://HOST:PORT.", rich_help_panel=RUNTIME),
+        typer.Option(help="Where to compute: local, ray, ray:HOST:PORT or ray://HOST:PORT.", rich_help_panel=RUNTIME),
     ] = None,
 ) -> None:
-    """Make what the runtime flags say the current runtime; `context.obj` has these, for commands that read others."""
-    given = {"workers": workers, "device": device, "cache": cache, "progress": progress, "engine": engine}
-    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    """Apply the runtime flags, and keep them in `context.obj` for commands that read settings from a file as well."""
+    flags = {"workers": workers, "device": device, "cache": cache, "progress": progress, "engine": engine}
+    changes: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
     if cache == NO_CACHE:
         changes["cache"] = None
     context.obj = changes
@@ -197,62 +210,66 @@ def options(
         from shotproof.core.runtime.runtime import runtime
 
         if engine is not None:
-            changes["engine"] = engines.make(engine)  # as an object it stays trusted, though a verb has not read it
+            changes["engine"] = engines.make(engine)  # an object remains trusted when a command passes it on
         context.with_resource(runtime(**changes))
 
 
-# Typer builds the command anew whenever it is called, which takes longer than a small command.
+# Typer would build the command for each call, which takes longer than a small command.
 command = functools.cache(lambda: typer.main.get_command(app))
 
 
 def main() -> None:
-    """Run the command; bad input is one line on standard error and exit status 2."""
+    """Run the command; invalid input ends it with one line on standard error and exit status 2."""
     arguments = sys.argv[1:] or ["--help"]
     if len(arguments) == 1 and arguments[0] in GROUPS:
         arguments.append("--help")
-    tell_all_warnings()
+    print_all_warnings()
     try:
-        _refuse_empty(arguments)
+        _check_not_empty(arguments)
         status = command()(args=arguments, prog_name="shotproof", standalone_mode=False)
     except ShotproofError as error:
-        (_leave if is_want_of_memory(error) else _stop)(str(error), 2)
+        (_exit_now if is_out_of_memory(error) else _exit)(str(error), 2)
     except typer.TyperException as error:
-        _stop(getattr(error, "format_message", error.__str__)(), 2)
+        _exit(getattr(error, "format_message", error.__str__)(), 2)
     except Stopped as stopped:
-        _leave(str(stopped), INTERRUPTED)
+        _exit_now(str(stopped), INTERRUPTED)
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output went away; nothing is left to say
+        sys.stderr.close()  # nobody reads the output anymore
         sys.exit(141)
     except (MemoryError, RuntimeError, OSError, ImportError) as error:
-        if refusal := refused_by_system(error):
-            _stop(refusal, 2)
-        if not is_want_of_memory(error):
+        if refusal := describe_system_error(error):
+            _exit(refusal, 2)
+        if not is_out_of_memory(error):
             raise
-        _leave("memory ran out; finished parts are kept: try fewer workers, or a smaller batch or way", 2)
+        _exit_now(
+            "out of memory; finished parts are kept: try fewer workers, or a smaller batch size or way",
+            2,
+        )
     if status == INTERRUPTED:
-        _leave("interrupted", INTERRUPTED)
+        _exit_now("interrupted", INTERRUPTED)
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _refuse_empty(arguments: Sequence[str]) -> None:
-    """Refuse an empty argument, most likely a shell variable without a value: a path would be the working folder."""
-    for before, argument in zip(["shotproof", *arguments], arguments, strict=False):
+def _check_not_empty(arguments: Sequence[str]) -> None:
+    """Reject empty arguments: mostly unset shell variables, which would be read as the working folder."""
+    for previous, argument in zip(["shotproof", *arguments], arguments, strict=False):
         if argument == "":
-            raise InputError(f"the argument after '{before}' is empty: expected a value")
+            raise InputError(f"the argument after '{previous}' is empty: expected a value")
         if argument.startswith("--") and argument.endswith("="):
-            raise InputError(f"{argument.removesuffix('=')}: expected a value, found nothing after the '='")
+            raise InputError(f"{argument.removesuffix('=')}: expected a value after the '='")
 
 
-def _stop(message: str, status: int) -> NoReturn:
-    _say(message)
+def _exit(message: str, status: int) -> NoReturn:
+    """Print an error and exit."""
+    _print_error(message)
     sys.exit(status)
 
 
-def _leave(message: str, status: int) -> NoReturn:
-    """End at once, with one line: an ordinary exit would wait for threads, and tell of each thing without memory."""
-    _say(message)
+def _exit_now(message: str, status: int) -> NoReturn:
+    """Print an error and exit at once: a normal exit waits for threads, and without memory it prints more errors."""
+    _print_error(message)
     sys.stderr.flush()
     with contextlib.suppress(Exception):
         if "loky" in sys.modules:
@@ -262,5 +279,6 @@ def _leave(message: str, status: int) -> NoReturn:
     os._exit(status)
 
 
-def _say(message: str) -> None:
+def _print_error(message: str) -> None:
+    """Print an error on one line of standard error."""
     say(f"error: {' '.join(message.split())}", err=True)

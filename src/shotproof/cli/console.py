@@ -1,4 +1,4 @@
-"""All that the command line prints: lines, tables, CSV, JSON, questions and warnings."""
+"""Output of the command line: lines, tables, CSV, JSON, questions and warnings; nothing else prints."""
 
 from __future__ import annotations
 
@@ -17,18 +17,17 @@ WIDE = 500
 
 
 def say(*lines: object, err: bool = False) -> None:
-    """Print lines; all that the command line prints goes through this module.
+    """Print lines, with characters escaped that could deceive a terminal.
 
     Args:
-        lines: each is one line of output: line feeds within it are escaped, as is all else that could fool a terminal;
-            an empty line without any
-        err: print on the error stream
+        lines: one line of output each, in which line feeds are escaped as well; none for an empty line
+        err: whether to print on the error stream
     """
     typer.echo("\n".join(printable(str(line)) for line in lines), err=err)
 
 
 def say_text(text: str) -> None:
-    """Print text that is laid out in lines already, such as a schema."""
+    """Print text of several lines, such as a schema."""
     say(*text.removesuffix("\n").split("\n"))
 
 
@@ -38,12 +37,12 @@ def ask(question: str) -> bool:
 
 
 def annotate(annotation: str, *, err: bool = False) -> None:
-    """Print an order to a workflow of GitHub, as `comparison.gate_formats.github_annotations` writes it, unescaped."""
+    """Print a GitHub workflow command from `comparison.gate_formats.github_annotations`, unescaped."""
     typer.echo(annotation, err=err)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> None:
-    """Print a table; the first `left` columns are left-aligned, the others right-aligned. Markup is not read."""
+    """Print a table; the first `left` columns are left-aligned, the others right-aligned. Markup is not interpreted."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -55,32 +54,32 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
         table.add_column(Text(printable(column)), justify="left" if index < left else "right", overflow="fold")
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
-    # In a pipe there is no width to keep to: a row stays on one line.
+    # A pipe has no width: rows stay on one line.
     Console(soft_wrap=False, width=None if sys.stdout.isatty() else WIDE).print(table)
 
 
 def print_csv(text: str) -> None:
-    """Print CSV with every cell on one line."""
+    """Print CSV, with line feeds in cells escaped."""
     import csv
     import io
 
-    written = io.StringIO()
-    ends = {0: r"\x00", ord("\r"): r"\r"}  # a row, or the reader itself
+    buffer = io.StringIO()
+    ends = {0: r"\x00", ord("\r"): r"\r"}  # each would end a row, or stop the reader
     rows = csv.reader(io.StringIO(text.translate(ends)))
-    csv.writer(written, lineterminator="\n").writerows([printable(cell) for cell in row] for row in rows)
-    say_text(written.getvalue())
+    csv.writer(buffer, lineterminator="\n").writerows([printable(cell) for cell in row] for row in rows)
+    say_text(buffer.getvalue())
 
 
 def print_records(records: Sequence[Mapping[str, Any]]) -> None:
-    """Print records that all have the same keys as CSV, under a heading."""
+    """Print records with the same keys as CSV, with a header row."""
     import csv
     import io
 
-    written = io.StringIO()
-    writer = csv.DictWriter(written, list(records[0]) if records else [], lineterminator="\n")
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, list(records[0]) if records else [], lineterminator="\n")
     writer.writeheader()
     writer.writerows(records)
-    print_csv(written.getvalue())
+    print_csv(buffer.getvalue())
 
 
 def print_json(value: Any) -> None:
@@ -89,19 +88,19 @@ def print_json(value: Any) -> None:
 
 
 @contextlib.contextmanager
-def told_warnings() -> Iterator[None]:
-    """Tell warnings as lines on the error stream, all of them."""
-    with warnings.catch_warnings(record=True) as noted:
+def printed_warnings() -> Iterator[None]:
+    """Print all warnings raised in the block as lines on the error stream, at its end."""
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
-    for warning in noted:
-        _tell_warning(warning.message)
+    for warning in caught:
+        _print_warning(warning.message)
 
 
 @contextlib.contextmanager
-def told_notes() -> Iterator[None]:
-    """Tell what is noted before costly work begins, such as how many requests it takes, on the error stream, once."""
-    logger, handler = logging.getLogger("shotproof"), _TellingHandler(logging.INFO)
+def printed_notes() -> Iterator[None]:
+    """Print log messages of the block, such as the number of requests that costly work needs, on the error stream."""
+    logger, handler = logging.getLogger("shotproof"), _PrintingHandler(logging.INFO)
     level = logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
@@ -112,25 +111,26 @@ def told_notes() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def tell_all_warnings() -> None:
-    """From now on, tell warnings and logged warnings that nobody else takes as lines on the error stream."""
-    warnings.showwarning = _tell_warning
-    logging.lastResort = _TellingHandler(logging.WARNING)
+def print_all_warnings() -> None:
+    """Print warnings, and logged warnings without another handler, as lines on the error stream from now on."""
+    warnings.showwarning = _print_warning
+    logging.lastResort = _PrintingHandler(logging.WARNING)
 
 
-class _TellingHandler(logging.Handler):
-    """Tells each message once: two encoders leave out the same files."""
+class _PrintingHandler(logging.Handler):
+    """Log handler that prints each message once: two encoders may leave out the same files."""
 
     def __init__(self, level: int) -> None:
         super().__init__(level)
-        self.told: set[str] = set()
+        self.printed: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
+        """Print a message, unless it was printed before."""
         message = record.getMessage()
-        if message not in self.told:
-            self.told.add(message)
+        if message not in self.printed:
+            self.printed.add(message)
             say(message, err=True)
 
 
-def _tell_warning(message: Warning | str, *where: object, **_: object) -> None:
+def _print_warning(message: Warning | str, *where: object, **_: object) -> None:
     say(f"warning: {message}", err=True)

@@ -1,4 +1,4 @@
-"""`shotproof demo`: the whole path on data that it draws itself."""
+"""`shotproof demo`: a complete experiment on generated data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DEMOS = Path(__file__).with_name("demos")
 _EXPERIMENT, _SOUND_EXPERIMENT, _TRAINED_EXPERIMENT = (
     (_DEMOS / name).read_text(encoding="utf-8") for name in ("scenes.toml", "sounds.toml", "shortcuts.toml")
 )
-# Which share of a training animal's pictures is where it lives rather than elsewhere, and that in words.
+# Share of pictures in which a training animal is in its home, and a description.
 _NETWORKS = {"everywhere": (0.0, "in every place"), "at-home": (0.86, "mostly where they live")}
 _TESTED_WORLD: dict[str, Any] = {"items": 24}
 _TRAINING_WORLD: dict[str, Any] = {"items": 7, "size": 48}
@@ -52,35 +52,35 @@ _TRAINING: dict[str, Any] = {
 
 def demo(
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The folder to write. Default: shotproof-demo[-sound|-train].")
+        Path | None, typer.Option("--output", "-o", help="Folder to write. Default: shotproof-demo[-sound|-train].")
     ] = None,
-    sound: Annotated[bool, typer.Option("--sound", help="Sounds with backgrounds instead of pictures.")] = False,
-    train: Annotated[
-        bool, typer.Option("--train", help="Networks trained on classes with a shortcut, to four degrees.")
+    sound: Annotated[
+        bool, typer.Option("--sound", help="Use sounds mixed with backgrounds instead of pictures.")
     ] = False,
+    train: Annotated[bool, typer.Option("--train", help="Train networks on shortcuts of four strengths.")] = False,
     verbose: Verbose = False,
 ) -> None:
-    """Draw animals in places, train two small networks, and measure how far each leans on the background.
+    """Draw pictures of animals, train two small networks, and measure how much each relies on the background.
 
-    With --sound, sounds are mixed with backgrounds. With --train, networks are trained on shapes whose background gives
-    the class away to a set degree.
+    With --sound, sounds are mixed with backgrounds. With --train, networks are trained on shapes whose background
+    reveals the class in some, all or none of the classes.
 
     shotproof demo
     """
     from shotproof.core.errors import InputError
 
     if sound and train:
-        raise InputError("--sound and --train are two demos: choose one")
+        raise InputError("--sound and --train cannot be combined: choose one demo")
     if train:
-        _networks(output or Path("shotproof-demo-train"), verbose)
+        _run_networks(output or Path("shotproof-demo-train"), verbose)
     elif sound:
-        _sounds(output or Path("shotproof-demo-sound"), verbose)
+        _run_sounds(output or Path("shotproof-demo-sound"), verbose)
     else:
-        _scenes(output or Path("shotproof-demo"), verbose)
+        _run_scenes(output or Path("shotproof-demo"), verbose)
 
 
-def _sounds(output: Path, verbose: bool) -> None:
-    """Synthesize recordings, mix them with backgrounds of three loudnesses, and run the same experiment on each."""
+def _run_sounds(output: Path, verbose: bool) -> None:
+    """Synthesize recordings, mix them with backgrounds at three amplitudes, and run the same experiment on each."""
     from shotproof.cli.results.print_comparison import print_comparison
     from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
     from shotproof.pipeline.study import Study, run
@@ -104,11 +104,11 @@ def _sounds(output: Path, verbose: bool) -> None:
     print_comparison(
         replace(comparison, blocks=[block for block in comparison.blocks if block.design.dial == 1]), brief=True
     )
-    say(f"report, with the other backgrounds: {page}")
+    say(f"report, with the other amplitudes: {page}")
 
 
-def _networks(output: Path, verbose: bool) -> None:
-    """Train the same network on shortcuts of four degrees, and measure how far each leans on the background."""
+def _run_networks(output: Path, verbose: bool) -> None:
+    """Train the same network on shortcuts of four strengths, and measure how much each relies on the background."""
     from shotproof.attributes.attributes import Attributes
     from shotproof.cli.results.print_comparison import print_comparison
     from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
@@ -137,10 +137,10 @@ def _networks(output: Path, verbose: bool) -> None:
 
 
 def _claim(output: Path, experiments: Mapping[Path, str]) -> None:
-    """Write the experiments of a demo into their folders, before anything else.
+    """Write the experiments of a demo into their folders, which reserves these.
 
     Raises:
-        InputError: the output folder holds other things, or an experiment of this demo that was changed.
+        InputError: the output folder has other contents, or a modified experiment of this demo.
     """
     from shotproof.core.errors import InputError
     from shotproof.core.storage.whole_files import write_text
@@ -151,36 +151,36 @@ def _claim(output: Path, experiments: Mapping[Path, str]) -> None:
     files = {folder / EXPERIMENT_FILE: text for folder, text in experiments.items()}
     first = next(iter(files))
     if output.is_dir() and any(output.iterdir()) and not first.is_file():
-        raise InputError(f"{output} holds other things: choose another folder, -o OTHER")
+        raise InputError(f"{output} has other contents: choose another folder with --output")
     for file, text in files.items():
         if file.is_file() and file.read_text(encoding="utf-8") != text:
             raise InputError(
-                f"{file} is not what this demo writes: shotproof run {file} runs it, or choose another folder for the "
-                "demo, -o OTHER"
+                f"{file} differs from the demo's: run it with shotproof run {file}, or choose another folder for the "
+                "demo with --output"
             )
         write_text(file, text)
 
 
 @contextlib.contextmanager
-def _step(name: str, done: str) -> Iterator[None]:
-    """Show a bar while a part of a demo goes on, and say in one line what it did and how long that took."""
+def _step(name: str, result: str) -> Iterator[None]:
+    """Show a progress bar during the block, then print one line with the result and the time."""
     from shotproof.core.runtime.runtime import current_runtime
     from shotproof.pipeline.steps.steps import step_line
 
     start = time.monotonic()
     with current_runtime().progress_bar(name, None):
         yield
-    say(step_line(name, done, time.monotonic() - start), err=True)
+    say(step_line(name, result, time.monotonic() - start), err=True)
 
 
-def _train(seen: Catalog, model: Path, settings: dict[str, Any]) -> None:
-    """Train a small network by tasks of its training classes, in one thread: so all machines print the same."""
+def _train(catalog: Catalog, model: Path, settings: dict[str, Any]) -> None:
+    """Train a small network on tasks, in one thread so that all machines print the same numbers."""
     from shotproof.core.runtime.devices import one_thread_per_operation
     from shotproof.training.train import train
 
     with one_thread_per_operation():
         train(
-            seen,
+            catalog,
             "protonet(temperature=16)",
             backbone="conv64f(pools=2)",
             val_split=None,
@@ -190,8 +190,8 @@ def _train(seen: Catalog, model: Path, settings: dict[str, Any]) -> None:
         )
 
 
-def _scenes(output: Path, verbose: bool) -> None:
-    """Draw animals, train two small networks on some of them, and measure on the others who leans on the background."""
+def _run_scenes(output: Path, verbose: bool) -> None:
+    """Draw animals, train two small networks on some, and measure on others how much each relies on the background."""
     from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
     from shotproof.pipeline.study import run
     from shotproof.worlds.scenes import ScenesWorld
@@ -202,55 +202,54 @@ def _scenes(output: Path, verbose: bool) -> None:
         tested.write(output / "world" / "catalog.parquet")
     for name, (share, where) in _NETWORKS.items():
         with _step("training", f"{name}, on animals {where}"):
-            seen = ScenesWorld(**_TRAINING_WORLD, at_home=share).write(output / "training" / name, "train")
-            _train(seen, output / f"{name}.model", _SCENES_TRAINING)
+            training_catalog = ScenesWorld(**_TRAINING_WORLD, at_home=share).write(output / "training" / name, "train")
+            _train(training_catalog, output / f"{name}.model", _SCENES_TRAINING)
     study = run(output / EXPERIMENT_FILE, verbose=verbose, tell=lambda line: say(line, err=True))
-    _print_found(study.compare(), study.inputs)
+    _print_summary(study.compare(), study.inputs)
     experiment = output / "experiment.toml"
     say(
         "",
-        f"Pictures that fooled them are at the top of {study.page}.",
-        "Next, on your own images, one folder per class:",
+        f"The pictures that fooled them are at the top of {study.page}.",
+        "Next, try your own images, one folder per class:",
         "    pip install 'shotproof[lite]'",
         "    shotproof run FOLDER",
         f"Or change this experiment: edit {experiment}, then shotproof run {experiment}",
     )
 
 
-def _print_found(comparison: Comparison, inputs: Inputs) -> None:
-    """Say in words how far each network leans on the background, as far as the interval allows, with an example."""
+def _print_summary(comparison: Comparison, inputs: Inputs) -> None:
+    """Print how much each network relies on the background, as far as the interval shows it, and an example."""
     from shotproof.analysis.fooled import find_fooled
     from shotproof.comparison.numbers import bounds, level, percent
     from shotproof.comparison.verdicts import verdicts
     from shotproof.stats.intervals import meanings
 
     say(
-        "Two small networks were shown 5 pictures of each of 5 animals that were new to them, each animal on a "
-        "background",
-        "of its own. Then they had to name more pictures of these animals.",
+        "Two small networks saw 5 pictures of each of 5 new animals, every animal on a background of its own.",
+        "Then they named the animals in other pictures.",
     )
     (block,) = comparison.blocks
-    *_, found = verdicts(comparison)  # the last set is hard-ood
+    *_, verdict = verdicts(comparison)  # the last set is hard-ood
     right = {group.label: {row.classifier: row.means["acc"] for row in group.rows} for group in block.groups}
-    lost = {row.classifier: row.intervals[found.metric][found.covers] for row in found.loss.skill.rows}
+    lost = {row.classifier: row.intervals[verdict.metric][verdict.covers] for row in verdict.loss.skill.rows}
     for classifier in block.classifiers:
         name = comparison.encoder_names[classifier.encoder]
-        same, swapped = (percent(right[label][classifier]) for label in (found.loss.reference, found.loss.label))
+        same, swapped = (percent(right[label][classifier]) for label in (verdict.loss.reference, verdict.loss.label))
         say(
-            f"- {name}, trained on other animals {_NETWORKS[name][1]}: {same}% right on the same backgrounds,",
-            f"  {swapped}% right on those of the other animals.",
+            f"- {name}, trained on other animals {_NETWORKS[name][1]}: {same}% correct on the same backgrounds,",
+            f"  {swapped}% correct on the backgrounds of the other animals.",
         )
-        if classifier in found.losing:
+        if classifier in verdict.losing:
             share = f"{percent(lost[classifier].mean)}% {bounds(lost[classifier])}"
-            say(f"  It leans on the background: that costs {share} of its accuracy above chance.")
+            say(f"  It relies on the background: that costs {share} of its accuracy above chance.")
         else:
-            say("  Whether it leans on the background cannot be told.")
+            say("  The data does not show whether it relies on the background.")
     if fooled := find_fooled(comparison, inputs):
         query = fooled.examples[0]
         say(
-            f"- E.g. {query.label} in the {query.called_cue}, called {query.called}: {query.called} was shown in the "
-            f"{query.called_cue}, {query.label} in the {query.own_cue}."
+            f"- Example: {query.label} in the {query.called_cue} was named {query.called}. It had seen {query.called} "
+            f"in the {query.called_cue} and {query.label} in the {query.own_cue}."
         )
-    covered = meanings(comparison.medium)[found.covers].removesuffix(".")
-    covered = covered[0].lower() + covered[1:]
-    say(f"Brackets: {level(comparison.level)} {found.covers} interval ({covered}).")
+    meaning = meanings(comparison.medium)[verdict.covers].removesuffix(".")
+    meaning = meaning[0].lower() + meaning[1:]
+    say(f"Brackets: {level(comparison.level)} {verdict.covers} interval ({meaning}).")

@@ -1,4 +1,4 @@
-"""`shotproof doctor`: what is installed, and whether it works."""
+"""`shotproof doctor`: a check of the installation."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def doctor(as_json: AsJson = False) -> None:
-    """Tell what is installed, which extras, which devices, whether the cache can be written.
+    """Check the installation: dependencies, extras, devices and the cache.
 
-    The exit status is 1 if something is missing that Shotproof cannot do without.
+    The exit status is 1 if a required dependency is missing.
 
     Example: shotproof doctor
     """
@@ -25,46 +25,50 @@ def doctor(as_json: AsJson = False) -> None:
     from shotproof.cli.console import print_json
     from shotproof.pipeline.diagnosis import doctor as diagnose
 
-    found = diagnose()
+    diagnosis = diagnose()
     if as_json:
-        print_json(asdict(found))
+        print_json(asdict(diagnosis))
     else:
-        _print(found)
-    if not found.works:
+        _print(diagnosis)
+    if not diagnosis.works:
         raise typer.Exit(1)
 
 
-def _print(found: Diagnosis) -> None:
-    """Plain lines, which need nothing that might be missing."""
-    say(f"shotproof {found.version}, Python {found.python}, {found.system}")
-    _section(
+def _print(diagnosis: Diagnosis) -> None:
+    """Print plain lines, which need no dependency that may be missing."""
+    say(f"shotproof {diagnosis.version}, Python {diagnosis.python}, {diagnosis.system}")
+    _print_section(
         "needed",
         {
             dependency.name: f"{dependency.version or ''}  {dependency.problem or ''}".strip()
-            for dependency in found.dependencies
+            for dependency in diagnosis.dependencies
         },
     )
-    _section(
+    _print_section(
         "extras",
         {
             extra.name: f"{extra.install}  (missing: {', '.join(extra.missing)})" if extra.missing else "complete"
-            for extra in found.extras
+            for extra in diagnosis.extras
         },
     )
-    _section("devices", found.devices)
-    _section(
-        "files of encoders",
-        {model_file.encoder: model_file.problem or str(model_file.file) for model_file in found.model_files},
+    _print_section("devices", diagnosis.devices)
+    _print_section(
+        "encoder files",
+        {model_file.encoder: model_file.problem or str(model_file.file) for model_file in diagnosis.model_files},
     )
-    state = found.cache.problem or "can be written"
-    _section("cache", {found.cache.folder: f"{found.cache.bytes / 2**20:.1f} MiB, {state}"})
-    if found.cache.problem:
-        say("choose another cache: --cache FOLDER, or the environment variable SHOTPROOF_CACHE")
-    wrong = [dependency.name for dependency in found.dependencies if dependency.problem]
-    say("", f"shotproof cannot work without: {', '.join(wrong)}" if wrong else "all that is needed works")
+    state = diagnosis.cache.problem or "writable"
+    _print_section("cache", {diagnosis.cache.folder: f"{diagnosis.cache.bytes / 2**20:.1f} MiB, {state}"})
+    if diagnosis.cache.problem:
+        say("to choose another cache, use --cache FOLDER or the environment variable SHOTPROOF_CACHE")
+    broken = [dependency.name for dependency in diagnosis.dependencies if dependency.problem]
+    say(
+        "",
+        f"required dependencies that do not work: {', '.join(broken)}" if broken else "all required dependencies work",
+    )
 
 
-def _section(title: str, lines: dict[str, str]) -> None:
+def _print_section(title: str, lines: dict[str, str]) -> None:
+    """Print a title and its lines, if there are any."""
     if lines:
         say("", title)
         width = max(map(len, lines))

@@ -1,4 +1,4 @@
-"""`shotproof run`: a whole experiment from one file, a folder of data, or a bundle."""
+"""`shotproof run`: a complete experiment from a file, a data folder, or a bundle."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shotproof.cli.arguments import AsJson, SkipBad, Trusted, Verbose, with_trust
-from shotproof.cli.console import print_json, say, told_notes
+from shotproof.cli.console import print_json, printed_notes, say
 from shotproof.core import limits
 from shotproof.core.errors import InputError
 
@@ -23,48 +23,53 @@ def run(
     context: typer.Context,
     experiment: Annotated[
         Path,
-        typer.Argument(help="experiment.toml, a folder of images or sounds in class folders, or a bundle (.zip)."),
+        typer.Argument(
+            help="experiment.toml, a folder with one folder of images or sounds per class, or a bundle (.zip)."
+        ),
     ],
-    root: Annotated[Path | None, typer.Option(help="Of a bundle: the folder of the data.")] = None,
+    root: Annotated[Path | None, typer.Option(help="For a bundle: folder of the data.")] = None,
     encoder: Annotated[
         list[str] | None,
         typer.Option(
-            help="Of a folder or a bundle: e.g. lite0, model:FILE or file:FEATURES. Of a folder, also several."
+            help="For a folder or bundle: lite0, model:FILE, file:FEATURES or another encoder. Repeatable for a folder."
         ),
     ] = None,
     method: Annotated[
         list[str] | None,
-        typer.Option(help="Of a folder, also several, or of a bundle. Default: five heads, or the bundle's first."),
+        typer.Option(
+            help="For a folder or bundle. Repeatable for a folder. Default: five heads, or the bundle's first method."
+        ),
     ] = None,
     tasks: Annotated[
         int | None,
-        typer.Option(min=2, max=limits.TASKS.most, help="Of a folder: tasks per task set. Default: 600."),
+        typer.Option(min=2, max=limits.TASKS.most, help="For a folder: tasks per task set. Default: 600."),
     ] = None,
     skip_bad: SkipBad = False,
     skip_small: Annotated[
-        bool, typer.Option("--skip-small", help="Of a folder: leave out classes that are too small for the tasks.")
+        bool, typer.Option("--skip-small", help="For a folder: leave out classes that are too small for the tasks.")
     ] = False,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The folder to write. Default: the data's name with -results.")
+        Path | None,
+        typer.Option("--output", "-o", help="Folder to write. Default: the name of the data with -results."),
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show which files would be made; make none.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list the files that would be written.")] = False,
     placebo: Annotated[
         bool | None,
-        typer.Option(help="Draw the placebos of FewSTAB and context tasks. Default: as the file says, or yes."),
+        typer.Option(help="Draw placebos of FewSTAB and context tasks. Default: as in the file, or yes."),
     ] = None,
     trust: Trusted = False,
     as_json: AsJson = False,
     verbose: Verbose = False,
 ) -> None:
-    """Go from data to report as one TOML file says; a file that is up to date is not made again.
+    """Run an experiment from data to report, as a TOML file describes it; files that are up to date are reused.
 
     shotproof run experiment.toml
 
-    Of a folder, whose experiment file is written into the output folder, to change later: shotproof run birds/
+    For a data folder, an experiment file is written into the output folder, which you can edit: shotproof run birds/
 
-    An output folder belongs to one experiment on one data set: any other one is refused.
+    For a bundle, your encoder is evaluated on its tasks: shotproof run birds.zip --root images/ --encoder lite0 -o mine
 
-    Of a bundle, on your encoder: shotproof run birds.zip --root images/ --encoder lite0 -o mine
+    An output folder belongs to one experiment on one data set; other experiments are rejected.
     """
     from shotproof.cli.results.print_comparison import print_comparison
     from shotproof.core.runtime.runtime import runtime
@@ -74,36 +79,36 @@ def run(
     from shotproof.pipeline.start import MADE_BY, StartOptions
     from shotproof.pipeline.study import run as run_experiment
 
-    of_folder = StartOptions(tuple(encoder or ()), tuple(method or ()), tasks, skip_bad, skip_small)
+    options = StartOptions(tuple(encoder or ()), tuple(method or ()), tasks, skip_bad, skip_small)
     if experiment.suffix == ".zip":
-        _run_bundle(experiment, root, of_folder, output, dry_run, trust, as_json, verbose)
+        _run_bundle(experiment, root, options, output, dry_run, trust, as_json, verbose)
         return
     if root is not None:
         raise InputError(
-            "--root is of a bundle: of a folder it is the folder itself, else it is in the experiment file"
+            "--root is for bundles: a data folder is its own root, and an experiment file names the root itself"
         )
     if is_folder(experiment):
         made_by = MADE_BY
-        read, trusted = _start(experiment, output, of_folder, dry_run, trust)
-    elif of_folder != StartOptions():
+        settings, consent = _start(experiment, output, options, dry_run, trust)
+    elif options != StartOptions():
         raise InputError(
-            "--encoder, --method, --tasks, --skip-bad and --skip-small are of a folder: write them into the "
-            "experiment file"
+            "--encoder, --method, --tasks, --skip-bad and --skip-small are for data folders: change the experiment "
+            "file instead"
         )
     else:
         made_by = ""
-        read, trusted = with_trust(experiment, trust, lambda agreed: (Experiment.read(experiment, agreed), agreed))
-        read = read if output is None else replace(read, folder=output)
+        settings, consent = with_trust(experiment, trust, lambda agreed: (Experiment.read(experiment, agreed), agreed))
+        settings = settings if output is None else replace(settings, folder=output)
     if placebo is not None:
-        read = replace(read, placebo=placebo)
-    with placed(read, "[runtime]"):
-        chosen = runtime(**{**read.runtime, **(context.obj or {})})
-    with told_notes():
+        settings = replace(settings, placebo=placebo)
+    with placed(settings, "[runtime]"):
+        chosen_runtime = runtime(**{**settings.runtime, **(context.obj or {})})
+    with printed_notes():
         study = run_experiment(
-            read,
-            runtime=chosen,
+            settings,
+            runtime=chosen_runtime,
             dry_run=dry_run,
-            trust=trusted,
+            trust=consent,
             made_by=made_by,
             verbose=verbose,
             tell=lambda line: say(line, err=True),
@@ -120,19 +125,19 @@ def run(
 def _start(
     folder: Path, output: Path | None, options: StartOptions, dry_run: bool, trust: bool
 ) -> tuple[Experiment, Trust]:
-    """Write the experiment of a data folder, or read the one that was written before."""
+    """Write the experiment of a data folder, or read the existing one."""
     from shotproof.core.tables import check_output
     from shotproof.pipeline.start import start_experiment
     from shotproof.pipeline.steps.owner import EXPERIMENT_FILE
 
-    into = output or Path(f"{folder.resolve().name}-results")
-    file = into / EXPERIMENT_FILE
-    check_output(into, folder=True)
+    output = output or Path(f"{folder.resolve().name}-results")
+    file = output / EXPERIMENT_FILE
+    check_output(output, folder=True)
     started = with_trust(
-        file, trust, lambda agreed: start_experiment(folder, into, options, dry_run=dry_run, trust=agreed)
+        file, trust, lambda agreed: start_experiment(folder, output, options, dry_run=dry_run, trust=agreed)
     )
     if not dry_run:
-        say(f"the experiment: {file}", err=True)
+        say(f"experiment: {file}", err=True)
     return started
 
 
@@ -146,7 +151,7 @@ def _run_bundle(
     as_json: bool,
     verbose: bool,
 ) -> None:
-    """Evaluate one classifier on the tasks of a bundle, and print its card."""
+    """Evaluate a classifier on the tasks of a bundle, and print its card."""
     from shotproof.cli.results.print_comparison import print_card
     from shotproof.pipeline.bundle.bundle_run import run_bundle
     from shotproof.pipeline.bundle.hub import HUB, download_bundle
@@ -156,14 +161,14 @@ def _run_bundle(
     if dry_run or len(encoders) > 1 or len(methods) > 1 or options != StartOptions(encoders, methods):
         raise InputError(
             f"{file} is a bundle, which has its own tasks: expected one --encoder, at most one --method, and "
-            "no --tasks, --skip-bad, --skip-small and --dry-run"
+            "none of --tasks, --skip-bad, --skip-small and --dry-run"
         )
     if not encoders:
-        raise InputError(f"expected your encoder: shotproof run {file} --root DATA --encoder lite0")
+        raise InputError(f"the encoder is missing: shotproof run {file} --root DATA --encoder lite0")
     folder = output or Path(f"{file.stem}-results")
     downloaded = download_bundle(str(file)) if str(file).startswith(HUB) else file
-    with told_notes():
-        made = with_trust(
+    with printed_notes():
+        result = with_trust(
             file,
             trust,
             lambda agreed: run_bundle(
@@ -178,7 +183,7 @@ def _run_bundle(
             ),
         )
     if as_json:
-        print_json(made.card.to_json())
+        print_json(result.card.to_json())
     else:
-        print_card(made.card, made.comparison)
-        say(f"card: {made.page}")
+        print_card(result.card, result.comparison)
+        say(f"card: {result.page}")

@@ -1,4 +1,4 @@
-"""`shotproof show`: what there is, what a name takes, what a file holds."""
+"""`shotproof show`: available names, their options, and the contents of files."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ _ROLES = {"attributes": "attributes.parquet", "features": "features.parquet", "l
 
 
 def show(
-    what: Annotated[
+    subject: Annotated[
         str | None,
         typer.Argument(
-            help="A kind, e.g. methods or samplers; a name, e.g. ridge, fewstab or lite0; experiment or card, for "
-            "their JSON Schemas; or a file. Default: the names of every kind."
+            help="A kind (methods, samplers, ...), a name (ridge, fewstab, lite0, ...), a file, or experiment or card "
+            "for its JSON Schema. Default: all kinds and names."
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what can be picked by name, what one of these takes, or what a file holds.
+    """List available components, show the options of one, or describe a file.
 
     Example: shotproof show samplers
 
@@ -37,46 +37,47 @@ def show(
     Example: shotproof show features.parquet
     """
     from shotproof.comparison import card_schema
-    from shotproof.core.storage.files import is_there
+    from shotproof.core.storage.files import path_exists
     from shotproof.pipeline import experiment_file
     from shotproof.pipeline.components import all_registries
 
     kinds = all_registries()
     schemas = {"experiment": experiment_file.SHIPPED, "card": card_schema.SHIPPED}
-    plural = what if what in (*kinds, RECIPES) else f"{what}s"
-    if what is None:
+    plural = subject if subject in (*kinds, RECIPES) else f"{subject}s"
+    if subject is None:
         _show_kinds(kinds, as_json)
     elif plural in (*kinds, RECIPES):
         _show_kind(plural, kinds.get(plural), as_json)
-    elif what in schemas:
-        say_text(schemas[what].read_text(encoding="utf-8"))
-    elif _is_file_name(what) or is_there(Path(what)):
-        _show_file(Path(what), as_json)
+    elif subject in schemas:
+        say_text(schemas[subject].read_text(encoding="utf-8"))
+    elif _is_file_name(subject) or path_exists(Path(subject)):
+        _show_file(Path(subject), as_json)
     else:
-        _show_name(what, as_json)
+        _show_name(subject, as_json)
 
 
 def _is_file_name(text: str) -> bool:
+    """Return whether a text has the suffix of a Shotproof file."""
     from shotproof.pipeline.read import MODEL_SUFFIXES
 
     return Path(text).suffix in (".parquet", ".parts", ".toml", ".json", ".zip", *MODEL_SUFFIXES)
 
 
 def _show_kinds(kinds: dict[str, Registry[Any]], as_json: bool) -> None:
-    """Show the names of every kind."""
+    """Print all kinds with their names."""
     from shotproof.training.training_recipes import RECIPES as RECIPES_BY_NAME
 
     if as_json:
         print_json({plural: _entries(registry) for plural, registry in {RECIPES: None, **kinds}.items()})
         return
     names = {**{plural: list(registry) for plural, registry in kinds.items()}, RECIPES: list(RECIPES_BY_NAME)}
-    for plural, of_kind in names.items():
-        say(f"{plural}: {', '.join(of_kind)}", "")
-    say("shotproof show KIND tells what each does, shotproof show NAME its options, shotproof show FILE what it holds.")
+    for plural, kind_names in names.items():
+        say(f"{plural}: {', '.join(kind_names)}", "")
+    say("shotproof show KIND describes them, shotproof show NAME lists options, shotproof show FILE describes a file.")
 
 
 def _show_kind(plural: str, registry: Registry[Any] | None, as_json: bool) -> None:
-    """Show all of one kind, with one line each."""
+    """Print the components of one kind, one line each."""
     if as_json:
         print_json({plural: _entries(registry)})
         return
@@ -86,11 +87,11 @@ def _show_kind(plural: str, registry: Registry[Any] | None, as_json: bool) -> No
         columns = ["name", "family", "needs", "balanced", "about"]
         rows = [_method_row(name, registry.get(name)) for name in registry]
     print_table("", columns, rows, left=len(columns))
-    say("", "shotproof show NAME tells the options of one.")
+    say("", "shotproof show NAME lists the options.")
 
 
 def _entries(registry: Registry[Any] | None) -> list[dict[str, Any]]:
-    """Give name, description and options of all of one kind; None is recipes, which have no options."""
+    """Return the name, description and options of each component of one kind; None stands for recipes."""
     from shotproof.training.training_recipes import RECIPES as RECIPES_BY_NAME
 
     if registry is None:
@@ -101,17 +102,19 @@ def _entries(registry: Registry[Any] | None) -> list[dict[str, Any]]:
 
 
 def _schema(component: type[Component]) -> dict[str, Any]:
+    """Return the JSON Schema of a component's options."""
     return {option.name: option.json_schema() for option in component.options()}
 
 
 def _method_row(name: str, method: type) -> list[str]:
+    """Return the row of a method: name, family, needs, balanced, description."""
     values = (getattr(method, key, "") for key in ("family", "needs", "balanced"))
     family, needs, balanced = ("by its options" if isinstance(value, property) else value for value in values)
     return [name, str(family), str(needs), "yes" if balanced is True else "", str(getattr(method, "about", ""))]
 
 
 def _show_name(name: str, as_json: bool) -> None:
-    """Show everything of this name, with its options and an example."""
+    """Print all components with a name, their options and an example each."""
     from shotproof.pipeline.components import find_components, recipe_rows
     from shotproof.training.training_recipes import RECIPES as RECIPES_BY_NAME
 
@@ -132,6 +135,7 @@ def _show_name(name: str, as_json: bool) -> None:
 
 
 def _print_component(kind: str, name: str, component: type[Component]) -> None:
+    """Print a component's documentation, options and an example."""
     import inspect
 
     from shotproof.pipeline.components import option_rows, usage
@@ -140,23 +144,23 @@ def _print_component(kind: str, name: str, component: type[Component]) -> None:
     say_text(f"{inspect.getdoc(component)}\n")
     if component.paper:
         say(f"Paper: {component.paper}", "")
-    for what in ("license", "citation"):  # of a layout's data set
-        if told := getattr(component, what, None):
-            say_text(f"{what.capitalize()}: {told}\n")
+    for attribute in ("license", "citation"):  # of a layout's data set
+        if text := getattr(component, attribute, None):
+            say_text(f"{attribute.capitalize()}: {text}\n")
     rows = [list(row) for row in option_rows(component)]
     if rows:
-        print_table("", ["option", "values", "default", "what it does"], rows, left=4)
+        print_table("", ["option", "values", "default", "description"], rows, left=4)
     else:
-        say("It has no options.")
+        say("No options.")
     if kind == "sampler":
-        for what in ("needs", "takes"):
-            if roles := getattr(component, what, ()):
-                say(f"{what.capitalize()}: {', '.join(_ROLES[role] for role in roles)}")
+        for attribute in ("needs", "takes"):
+            if roles := getattr(component, attribute, ()):
+                say(f"{attribute.capitalize()}: {', '.join(_ROLES[role] for role in roles)}")
     say("", f"Example: {usage(name, component)}", "")
 
 
 def _show_file(path: Path, as_json: bool) -> None:
-    """Show what a file or a run's folder holds, and what it says of how it was made."""
+    """Print what a file or run folder contains, and how it was created."""
     from shotproof.cli.results.print_comparison import print_card
     from shotproof.cli.share.bundle import print_bundle
     from shotproof.comparison.card import Card
@@ -191,7 +195,7 @@ def _show_file(path: Path, as_json: bool) -> None:
 
 
 def _text(value: Any) -> str:
-    """Return a value of a record in one line: components as they are spelled."""
+    """Return a value of a record as one line, with components as spellings."""
     if isinstance(value, dict):
-        return str(value.get("spelling") or ", ".join(f"{name} {_text(each)}" for name, each in value.items()))
+        return str(value.get("spelling") or ", ".join(f"{name} {_text(entry)}" for name, entry in value.items()))
     return ", ".join(map(_text, value)) if isinstance(value, list) else str(value)

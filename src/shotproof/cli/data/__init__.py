@@ -1,1 +1,1 @@
-"""Commands that make data: catalogs, mixtures, attributes, features, models."""
+"""Commands that create data: catalogs, mixtures, attributes, features, models."""

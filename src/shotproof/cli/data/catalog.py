@@ -1,4 +1,4 @@
-"""`shotproof catalog`: from data on disk to a catalog, and what would go wrong with it."""
+"""`shotproof catalog`: catalogs of data on disk, and checks of them."""
 
 from __future__ import annotations
 
@@ -20,47 +20,47 @@ if TYPE_CHECKING:
     from shotproof.catalog.catalog_check import Problem
     from shotproof.catalog.contexts import ContextStatistics
 
-SHOWN_PER_KIND = 10
-SHOWN_CONTEXTS = 20
-SHOWN_OF_A_CONCEPT = 4
+MAX_PER_KIND = 10
+MAX_CONTEXTS = 20
+MAX_PER_CONCEPT = 4
 
 
 def catalog(
     root: Annotated[
         Path | None,
         typer.Argument(
-            help="The data: a folder, a URL of one, an archive, or a table; with --check also a catalog.parquet. "
-            "None with --layout hf:NAME."
+            help="The data: a folder, a URL of a folder, an archive, a table, or a catalog.parquet to check. "
+            "Not needed with --layout hf:NAME."
         ),
     ] = None,
     layout: Annotated[
         str,
         typer.Option(
-            help="How the data lies, e.g. folder, cub, \"table(label='species')\"; shotproof show layouts has all."
+            help="Layout of the data: folder, cub, \"table(label='species')\", ...; shotproof show layouts lists all."
         ),
     ] = "folder",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The catalog file to write.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Catalog file to write.")] = None,
     splits: Annotated[
-        Path | None, typer.Option(help="CSV with the columns label and split: assigns splits by class.")
+        Path | None, typer.Option(help="CSV file with the columns label and split, which assigns classes to splits.")
     ] = None,
     names: Annotated[
-        Path | None, typer.Option(help="CSV with the columns label and name: what people call the classes.")
+        Path | None, typer.Option(help="CSV file with the columns label and name, for readable class names.")
     ] = None,
-    name: Annotated[str | None, typer.Option(help="The data set's name. Default: its own, or the folder's.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the data set. Default: its own name, or that of the folder.")
+    ] = None,
     check: Annotated[
         bool,
-        typer.Option("--check", help="Report what would go wrong with such tasks; exit status 1 if anything would."),
+        typer.Option("--check", help="Report problems with tasks of this size; exit status 1 if there are any."),
     ] = False,
-    stats: Annotated[
-        bool, typer.Option("--stats", help="Print how many items of which class are in which context.")
-    ] = False,
+    stats: Annotated[bool, typer.Option("--stats", help="Print the number of items per class and context.")] = False,
     context_column: ContextColumn = "context",
     way: Annotated[int, WAY] = 5,
     shot: Annotated[int, SHOT] = 5,
     query: Annotated[int, QUERY] = 15,
     as_json: AsJson = False,
 ) -> None:
-    """Make the table of items: what exists, with its label and split.
+    """Create a catalog: the table of items with their labels and splits.
 
     Example: shotproof catalog birds/ --layout folder -o catalog.parquet
     """
@@ -73,43 +73,43 @@ def catalog(
     from shotproof.core.storage.places import ARCHIVES
 
     if output is None and not check and not stats:
-        raise InputError("nothing to do: give --output FILE, --check, or --stats")
-    # The layout 'folder' cannot read a file, so a file is a catalog that exists already.
+        raise InputError("nothing to do: use --output FILE, --check, or --stats")
+    # The layout 'folder' cannot read files, so that a file is an existing catalog.
     if layout == "folder" and root is not None and is_regular(root) and root.suffix not in ARCHIVES:
-        made = Catalog.read(root)
-        made = made if splits is None else apply_splits(made, splits)
-        made = made if names is None else apply_names(made, names)
-        made = made if name is None else replace(made, record=replace(made.record, name=name))
+        content = Catalog.read(root)
+        content = content if splits is None else apply_splits(content, splits)
+        content = content if names is None else apply_names(content, names)
+        content = content if name is None else replace(content, record=replace(content.record, name=name))
     else:
-        made = read_layout(root, layout, splits=splits, names=names, name=name)
-    problems = check_catalog(made, way=way, shot=shot, query=query) if check else []
-    if stats and context_column not in made.table.column_names:
+        content = read_layout(root, layout, splits=splits, names=names, name=name)
+    problems = check_catalog(content, way=way, shot=shot, query=query) if check else []
+    if stats and context_column not in content.table.column_names:
         raise InputError(
-            f"--stats counts contexts, and the catalog has no column '{context_column}': name the one that holds them "
-            f"with --context-column{did_you_mean(context_column, made.table.column_names)}"
+            f"--stats counts contexts, but the catalog has no column '{context_column}': name the column of contexts "
+            f"with --context-column{did_you_mean(context_column, content.table.column_names)}"
         )
-    found = context_statistics(made, context_column) if stats else None
+    statistics = context_statistics(content, context_column) if stats else None
     if output is not None:
-        made.write(output)
+        content.write(output)
     if as_json:
-        told = {} if found is None else {"contexts": found.to_json()}
-        print_json(_as_json(made, problems if check else None) | told)
+        contexts = {} if statistics is None else {"contexts": statistics.to_json()}
+        print_json(_to_json(content, problems if check else None) | contexts)
     else:
-        _print_summary(made)
-        if found is not None:
-            _print_contexts(found, made.class_names)
+        _print_summary(content)
+        if statistics is not None:
+            _print_contexts(statistics, content.class_names)
         if check:
             _print_problems(problems)
     if problems:
         raise typer.Exit(1)
 
 
-def _split_sizes(made: Catalog) -> list[dict[str, Any]]:
-    """One record per split: split, classes, items, smallest_class, smallest_class_items."""
+def _split_sizes(catalog: Catalog) -> list[dict[str, Any]]:
+    """Return one record per split: split, classes, items, smallest_class, smallest_class_items."""
     from shotproof.catalog.catalog_check import class_sizes
 
     sizes: dict[str, dict[str, int]] = {}
-    for row in class_sizes(made).to_pylist():
+    for row in class_sizes(catalog).to_pylist():
         sizes.setdefault(row["split"], {})[row["label"]] = row["items"]
     return [
         {
@@ -123,40 +123,42 @@ def _split_sizes(made: Catalog) -> list[dict[str, Any]]:
     ]
 
 
-def _as_json(made: Catalog, problems: list[Problem] | None) -> dict[str, Any]:
-    document: dict[str, Any] = {"items": len(made), "digest": made.digest, "splits": _split_sizes(made)}
+def _to_json(catalog: Catalog, problems: list[Problem] | None) -> dict[str, Any]:
+    """Return the size, splits and problems of a catalog."""
+    document: dict[str, Any] = {"items": len(catalog), "digest": catalog.digest, "splits": _split_sizes(catalog)}
     if problems is not None:
         document["problems"] = [asdict(problem) for problem in problems]
     return document
 
 
-def _print_summary(made: Catalog) -> None:
+def _print_summary(catalog: Catalog) -> None:
+    """Print the size of each split."""
     rows = [
         [
             size["split"],
             f"{size['classes']:,}",
             f"{size['items']:,}",
-            f"{size['smallest_class_items']:,} ({made.class_names[size['smallest_class']]})",
+            f"{size['smallest_class_items']:,} ({catalog.class_names[size['smallest_class']]})",
         ]
-        for size in _split_sizes(made)
+        for size in _split_sizes(catalog)
     ]
-    print_table(counted(len(made), "item"), ["split", "classes", "items", "smallest class"], rows)
+    print_table(counted(len(catalog), "item"), ["split", "classes", "items", "smallest class"], rows)
 
 
-def _print_contexts(found: ContextStatistics, names: Mapping[str, str]) -> None:
-    """Print sizes, concepts with their largest contexts, and contexts with how many concepts share them."""
+def _print_contexts(statistics: ContextStatistics, names: Mapping[str, str]) -> None:
+    """Print the sizes, each concept with its largest contexts, and each context with its number of concepts."""
     sizes = [
         [row["split"], *(f"{row[name]:,}" for name in ("concepts", "contexts", "items"))]
-        for row in found.sizes.to_pylist()
+        for row in statistics.sizes.to_pylist()
     ]
     print_table("Sizes", ["split", "concepts", "contexts", "items"], sizes)
-    of_concept: dict[str, list[str]] = {}
-    for cell in found.cells.to_pylist():
-        of_concept.setdefault(cell["concept"], []).append(f"{cell['context']} {cell['items']}")
+    contexts_by_concept: dict[str, list[str]] = {}
+    for cell in statistics.cells.to_pylist():
+        contexts_by_concept.setdefault(cell["concept"], []).append(f"{cell['context']} {cell['items']}")
     rows = []
-    for row in found.concepts.to_pylist():
-        largest = of_concept.get(row["concept"], [])
-        listed = ", ".join(largest[:SHOWN_OF_A_CONCEPT]) + (", ..." if len(largest) > SHOWN_OF_A_CONCEPT else "")
+    for row in statistics.concepts.to_pylist():
+        largest = contexts_by_concept.get(row["concept"], [])
+        listed = ", ".join(largest[:MAX_PER_CONCEPT]) + (", ..." if len(largest) > MAX_PER_CONCEPT else "")
         rows.append(
             [
                 f"{row['split']}  {names.get(row['concept'], row['concept'])}",
@@ -166,24 +168,24 @@ def _print_contexts(found: ContextStatistics, names: Mapping[str, str]) -> None:
             ]
         )
     print_table("Concepts", ["concept", "items", "contexts", "largest contexts"], rows)
-    contexts = found.contexts.to_pylist()
-    shared = [[row["context"], f"{row['concepts']:,}", f"{row['items']:,}"] for row in contexts[:SHOWN_CONTEXTS]]
+    contexts = statistics.contexts.to_pylist()
+    shared = [[row["context"], f"{row['concepts']:,}", f"{row['items']:,}"] for row in contexts[:MAX_CONTEXTS]]
     print_table("Contexts", ["context", "concepts", "items"], shared)
-    if len(contexts) > SHOWN_CONTEXTS:
-        say(f"... and {len(contexts) - SHOWN_CONTEXTS:,} more (--json)")
-    if found.without_context:
-        say(f"{counted(found.without_context, 'item')} without a context")
+    if len(contexts) > MAX_CONTEXTS:
+        say(f"... and {len(contexts) - MAX_CONTEXTS:,} more (--json)")
+    if statistics.without_context:
+        say(f"{counted(statistics.without_context, 'item')} without a context")
 
 
 def _print_problems(problems: list[Problem]) -> None:
-    """One line per problem, the first few of each kind."""
+    """Print one line per problem, for the first few of each kind."""
     say("", f"{counted(len(problems), 'problem')} found")
-    count_of = Counter(problem.kind for problem in problems)
-    width = max(map(len, count_of), default=0)
-    shown: Counter[str] = Counter()
+    totals = Counter(problem.kind for problem in problems)
+    width = max(map(len, totals), default=0)
+    counts: Counter[str] = Counter()
     for problem in problems:
-        shown[problem.kind] += 1
-        if shown[problem.kind] <= SHOWN_PER_KIND:
+        counts[problem.kind] += 1
+        if counts[problem.kind] <= MAX_PER_KIND:
             say(f"{problem.kind:<{width}}  {problem.where}: {problem.message}")
-        elif shown[problem.kind] == count_of[problem.kind]:
-            say(f"{problem.kind:<{width}}  ... and {count_of[problem.kind] - SHOWN_PER_KIND:,} more (--json)")
+        elif counts[problem.kind] == totals[problem.kind]:
+            say(f"{problem.kind:<{width}}  ... and {totals[problem.kind] - MAX_PER_KIND:,} more (--json)")

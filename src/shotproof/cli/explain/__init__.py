@@ -1,1 +1,1 @@
-"""`shotproof explain`: commands by what is asked about tasks, features and pilots."""
+"""`shotproof explain`: commands that explain results, features and the number of tasks."""

@@ -1,4 +1,4 @@
-"""`shotproof explain similarity`: how near images are to the names of their concepts and of their contexts."""
+"""`shotproof explain similarity`: similarity of images to the names of their concepts and contexts."""
 
 from __future__ import annotations
 
@@ -18,30 +18,31 @@ if TYPE_CHECKING:
 def similarity(
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILES", help="A catalog; and the items' embeddings, if there is no --model."),
+        typer.Argument(metavar="FILES", help="A catalog, and without --model the embeddings of its items."),
     ],
     model: Annotated[
-        str | None, typer.Option(help="A two-tower model of transformers, like CLIP or SigLIP: a folder or a name.")
+        str | None, typer.Option(help="Two-tower model of transformers, such as CLIP or SigLIP: a folder or a name.")
     ] = None,
-    hub: Annotated[bool, typer.Option("--hub", help="Allow to download the model from the Hugging Face hub.")] = False,
+    hub: Annotated[bool, typer.Option("--hub", help="Allow downloading the model from the Hugging Face Hub.")] = False,
     template: Annotated[
-        str | None, typer.Option(help="Text to put names into, e.g. 'a photo of a {}'; without it, the name alone.")
+        str | None, typer.Option(help="Template for names, e.g. 'a photo of a {}'. Default: the name alone.")
     ] = None,
     texts: Annotated[
-        Path | None, typer.Option(help="Without --model: embeddings of the words, whose items are the words.")
+        Path | None, typer.Option(help="Without --model: embeddings of the names, with the names as items.")
     ] = None,
     context_column: Annotated[
-        str | None, typer.Option(help="The column with the contexts (context); without one, concepts alone.")
+        str | None, typer.Option(help="Column with the contexts. Default: context, if there is one.")
     ] = None,
     split: Split = None,
     output: OutputPage = None,
     items: Annotated[
-        Path | None, typer.Option(help="similarity.parquet to write, one row per item, for the page of compare.")
+        Path | None,
+        typer.Option(help="similarity.parquet to write, one row per item, for the page of compare."),
     ] = None,
     as_json: AsJson = False,
     batch_size: BatchSize = None,
 ) -> None:
-    """Measure M_ce and M_te (MetaCoCo, Eq. 1): mean cosine of images with their concepts' and their contexts' names.
+    """Measure M_ce and M_te (MetaCoCo, Eq. 1): mean cosine of images with the names of their concepts and contexts.
 
     Example: shotproof explain similarity catalog.parquet --model clip-vit-base-patch32/ -o similarity.html
     """
@@ -51,14 +52,14 @@ def similarity(
     from shotproof.features.encoder import encode
     from shotproof.report.figures.similarity_figure import write_similarity
 
-    given = sort_files(files, ("catalog", "features"))
-    if not given["catalog"]:
-        raise InputError("expected catalog.parquet, whose items are compared with names")
-    if (model is None) != bool(given["features"]) or (model is None) == (texts is None):
-        raise InputError("give either --model, or features.parquet and --texts")
+    sorted_files = sort_files(files, ("catalog", "features"))
+    if not sorted_files["catalog"]:
+        raise InputError("no catalog given: expected the catalog.parquet of the items")
+    if (model is None) != bool(sorted_files["features"]) or (model is None) == (texts is None):
+        raise InputError("expected either --model, or features.parquet and --texts")
     if model is None and (template is not None or hub):
-        raise InputError("--template and --hub go with --model: embeddings that exist stay as they are")
-    catalog = read_one(given["catalog"], "catalog")
+        raise InputError("--template and --hub need --model: existing embeddings are used unchanged")
+    catalog = read_one(sorted_files["catalog"], "catalog")
     catalog = catalog if split is None else catalog.in_split(split)
     column = context_column or ("context" if "context" in catalog.table.column_names else None)
     if model is not None:
@@ -68,25 +69,27 @@ def similarity(
         words = towers.encode_words(words_of(catalog, column), template or NAME)
         images = encode(catalog, towers, runtime=runtime(batch_size=batch_size))
     else:
-        images, words = read_one(given["features"], "features"), read_one([texts] if texts else [], "features")
-    measured = measure_similarity(catalog, images, words, column)
+        images, words = read_one(sorted_files["features"], "features"), read_one([texts] if texts else [], "features")
+    similarities = measure_similarity(catalog, images, words, column)
     if items is not None:
-        measured.write(items)
+        similarities.write(items)
     if output is not None:
-        write_similarity(output, measured)
+        write_similarity(output, similarities)
     if as_json:
-        print_json(measured.to_json())
+        print_json(similarities.to_json())
     else:
-        _print(measured)
+        _print_similarity(similarities)
 
 
-def _print(measured: Similarity) -> None:
+def _print_similarity(similarities: Similarity) -> None:
+    """Print the mean cosines of each concept."""
     rows = [
-        [row["concept"], f"{row['items']:,}", *(_cosine(row[name]) for name in ("m_ce", "m_te"))]
-        for row in [*measured.concepts.to_pylist(), {"concept": "all", **measured.overall}]
+        [row["concept"], f"{row['items']:,}", *(_format_cosine(row[name]) for name in ("m_ce", "m_te"))]
+        for row in [*similarities.concepts.to_pylist(), {"concept": "all", **similarities.overall}]
     ]
     print_table("Mean cosine with names", ["concept", "items", "M_ce (concept)", "M_te (context)"], rows)
 
 
-def _cosine(value: float | None) -> str:
+def _format_cosine(value: float | None) -> str:
+    """Format a cosine; missing ones as a dash."""
     return "-" if value is None else f"{value:.3f}"

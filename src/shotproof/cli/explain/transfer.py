@@ -1,4 +1,4 @@
-"""`shotproof explain transfer`: are tasks that are hard for one encoder hard for others too?"""
+"""`shotproof explain transfer`: whether tasks that are hard for one encoder are hard for others."""
 
 from __future__ import annotations
 
@@ -19,24 +19,22 @@ if TYPE_CHECKING:
 def transfer(
     files: Annotated[
         list[Path],
-        typer.Argument(
-            metavar="FILES", help="Task sets that were extracted with an encoder, and the features of all encoders."
-        ),
+        typer.Argument(metavar="FILES", help="Task sets extracted with an encoder, and the features of all encoders."),
     ],
-    against: Annotated[Path, typer.Option(help="The set with the same queries to measure the drop from, e.g. random.")],
+    against: Annotated[Path, typer.Option(help="Task set with the same queries as reference, e.g. random tasks.")],
     method: Annotated[
         list[str] | None,
-        typer.Option("--method", "-m", help="NAME or NAME(option=value); may be repeated. Default: as of evaluate."),
+        typer.Option("--method", "-m", help="NAME or NAME(option=value); repeatable. Default: as in evaluate."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A folder for the results, to compare them.")
+        Path | None, typer.Option("--output", "-o", help="Folder to write the results to, for comparison.")
     ] = None,
     level: Level = 0.95,
     seed: Seed = 0,
     as_json: AsJson = False,
     as_csv: AsCsv = False,
 ) -> None:
-    """Evaluate tasks that were extracted with one encoder with others, and say how far each drops.
+    """Evaluate other encoders on tasks extracted with one encoder, and measure how far the accuracy of each drops.
 
     Example: shotproof explain transfer hard.parquet lite0.parquet pixels.parquet --against random.parquet
     --method ncc --method logistic
@@ -46,14 +44,14 @@ def transfer(
     from shotproof.learners.method import DEFAULT_METHODS
 
     kinds = ("tasks", "features")
-    given = sort_files(files, kinds, several=kinds)
-    if not all(given.values()):
-        raise InputError("expected a task set or more, and the features of an encoder or more")
-    sets, encoders = (read_all(given[kind], kind) for kind in kinds)
+    sorted_files = sort_files(files, kinds, several=kinds)
+    if not all(sorted_files.values()):
+        raise InputError("expected at least one task set, and the features of at least one encoder")
+    sets, encoders = (read_all(sorted_files[kind], kind) for kind in kinds)
     (reference,) = read_all([against], "tasks")
     tables, results = evaluate_transfer(sets, reference, encoders, method or DEFAULT_METHODS, level=level, seed=seed)
     if output:
-        pairs = [(path, encoder) for path in (against, *given["tasks"]) for encoder in given["features"]]
+        pairs = [(path, encoder) for path in (against, *sorted_files["tasks"]) for encoder in sorted_files["features"]]
         for (path, encoder), evaluated in zip(pairs, results, strict=True):
             evaluated.write(output / f"{path.stem}-{encoder.stem}.parquet")
     if as_json:
@@ -62,20 +60,21 @@ def transfer(
         print_records(_records(tables))
     else:
         for table in tables:
-            _print(table)
+            _print_table(table)
         if output:
             say(f"results: {output}")
 
 
-def _print(table: TransferTable) -> None:
+def _print_table(table: TransferTable) -> None:
+    """Print the accuracies on both sets and the drop of each classifier."""
     from shotproof.comparison.numbers import bounds, percent
     from shotproof.results.encoder_names import short_encoder_names
 
     names = short_encoder_names(row.classifier.encoder for row in table.rows)
     extracted = f", extracted with {names[table.extracted_with]}," if table.extracted_with else ""
-    same = "with the same queries, drops task by task" if table.paired else "with other queries"
+    pairing = "with the same queries, drops task by task" if table.paired else "with other queries"
     say(
-        f"{counted(table.tasks, f'{table.sampler} task')}{extracted} against {table.reference} tasks {same}",
+        f"{counted(table.tasks, f'{table.sampler} task')}{extracted} compared with {table.reference} tasks {pairing}",
         f"percent; drop: {table.reference} minus {table.sampler}, {100 * table.level:.4g}% sampler interval "
         "(covers new tasks from the same items)",
         "",
@@ -98,15 +97,15 @@ def _print(table: TransferTable) -> None:
         for row in table.rows
     ]
     sides = (table.reference, table.sampler)
-    columns = [f"{name} {what}" for name in ("Acc", "wAcc") for what in (*sides, "drop", "interval")]
+    columns = [f"{metric} {label}" for metric in ("Acc", "wAcc") for label in (*sides, "drop", "interval")]
     print_table("", ["encoder", "method", *columns], rows)
     if table.extracted_with:
-        say("* the tasks were extracted with this encoder")
+        say("* encoder that the tasks were extracted with")
     say()
 
 
 def _records(tables: list[TransferTable]) -> list[dict[str, Any]]:
-    """Give one record per classifier and set of hard tasks."""
+    """Return one record per classifier and set of hard tasks."""
     return [
         {name: table[name] for name in ("sampler", "reference", "tasks", "extracted_with", "paired")} | row
         for table in (table.to_json() for table in tables)

@@ -1,1 +1,1 @@
-"""Commands on results: compare, view, gate."""
+"""Commands for results: compare, view, gate."""

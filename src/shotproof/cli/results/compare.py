@@ -1,4 +1,4 @@
-"""`shotproof compare`: classifiers side by side, with intervals that name what they cover."""
+"""`shotproof compare`: comparison of classifiers, with named intervals."""
 
 from __future__ import annotations
 
@@ -15,32 +15,30 @@ from shotproof.core.errors import InputError
 
 def compare(
     files: Compared,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="A page to write, e.g. report.html.")] = None,
-    title: Annotated[str | None, typer.Option(help="The page's title.")] = None,
-    figures: Annotated[
-        Path | None, typer.Option(help="A folder for all figures of the comparison, as SVG, PDF and PNG.")
-    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Page to write, e.g. report.html.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    figures: Annotated[Path | None, typer.Option(help="Folder to write all figures to, as SVG, PDF and PNG.")] = None,
     projection: Annotated[
-        str, typer.Option(help="On the page, how an iid task and its ood one are laid out: pca, tsne or none.")
+        str, typer.Option(help="Projection of an iid task and its ood task on the page: pca, tsne or none.")
     ] = "pca",
     interval: Annotated[
         list[str] | None,
         typer.Option(
-            help="sampler, depletion, images or classes; may be repeated, the first counts. Default: as the run, or "
-            "images if the files are there, and sampler."
+            help="sampler, depletion, images or classes; repeatable, statements use the first. Default: as in the run, "
+            "or images if the files are given, and sampler."
         ),
     ] = None,
     level: Level = 0.95,
     metric: Annotated[
         str | None,
-        typer.Option(help="What statements, ranks and pairs are by: acc or wacc. Default: as the run, or acc."),
+        typer.Option(help="Metric of statements, ranks and pairs: acc or wacc. Default: as in the run, or acc."),
     ] = None,
-    holm: Annotated[bool, typer.Option(help="Correct for the number of pairs, after Holm.")] = True,
+    holm: Annotated[bool, typer.Option(help="Apply Holm's correction for the number of pairs.")] = True,
     placebo: Annotated[
         bool | None,
         typer.Option(
             "--placebo/--no-placebo",
-            help="Evaluate placebos that the results lack, if the files are there. Default: as the run, or yes.",
+            help="Evaluate missing placebos, if the files are given. Default: as in the run, or yes.",
         ),
     ] = None,
     halvings: Annotated[
@@ -48,7 +46,7 @@ def compare(
         typer.Option(
             min=limits.HALVINGS.least,
             max=limits.HALVINGS.most,
-            help="Random halvings of the data. Default: 100, or fewer if that takes long.",
+            help="Number of random halvings of the data. Default: 100, or fewer if these take long.",
         ),
     ] = None,
     trust: Trusted = False,
@@ -56,11 +54,11 @@ def compare(
     as_csv: AsCsv = False,
     as_latex: Annotated[bool, typer.Option("--latex", help="Print one LaTeX table per design.")] = False,
 ) -> None:
-    """Compare classifiers: intervals that name what they cover, ranks as ranges, all pairs, and what is lost.
+    """Compare classifiers: named intervals, ranges of ranks, all pairs, and losses.
 
     Example: shotproof compare run/ --interval sampler --interval images
 
-    With a page that opens offline: shotproof compare run/ -o report.html
+    With a page that can be opened offline: shotproof compare run/ -o report.html
     """
     from shotproof.analysis.projection import check_projection
     from shotproof.cli.console import print_csv, print_json, say_text
@@ -72,9 +70,9 @@ def compare(
     from shotproof.results.evaluated import check_metric
     from shotproof.stats.intervals import check_intervals, check_level
 
-    # What cannot be is told before any file is read.
+    # Invalid options are found before any file is read.
     if as_json + as_csv + as_latex > 1:
-        raise InputError("--json, --csv and --latex: expected one of them at most")
+        raise InputError("--json, --csv and --latex: expected at most one of them")
     if interval is not None:
         check_intervals(interval)
     check_level(level)
@@ -84,15 +82,15 @@ def compare(
         check_page_name(output, "--figures FOLDER")
         check_output(output)
     elif title is not None:
-        raise InputError("--title goes with a page: -o report.html")
+        raise InputError("--title needs a page: add -o report.html")
     if figures is not None:
         check_output(figures, folder=True)
     study = Study.of(files, halvings=halvings, trust=trust)
     comparison = study.compare(intervals=interval, level=level, metric=metric, correct=holm, placebo=placebo)
     if output is not None:
         similar = read_one(files_of_kind(files, "similarity"), "similarity")
-        shown = {"similarity": similar, "projection": projection}
-        study.report(output, title=title, comparison=comparison, **shown)
+        page_options = {"similarity": similar, "projection": projection}
+        study.report(output, title=title, comparison=comparison, **page_options)
     if figures is not None:
         save_figures(comparison, figures)
     if as_json:
@@ -107,4 +105,4 @@ def compare(
             if path is not None:
                 say(f"{name}: {path}")
     if output is None and len(comparison.refused) == len(comparison.covers):
-        raise InputError(f"no interval can be given: {next(iter(comparison.refused.values()))}")
+        raise InputError(f"no interval can be computed: {next(iter(comparison.refused.values()))}")

@@ -1,4 +1,4 @@
-"""A comparison on the terminal, from the rows of its tables."""
+"""Comparisons and cards on the terminal, printed from the rows of their tables."""
 
 from __future__ import annotations
 
@@ -25,20 +25,22 @@ _QUANTITIES = {
 
 
 def print_comparison(comparison: Comparison, *, brief: bool = False) -> None:
-    """Print a comparison: what each classifier loses, every number and pair, and what was found in sentences.
+    """Print a comparison: losses, all numbers and pairs, and the conclusions in sentences.
 
     Args:
-        comparison: what is printed
-        brief: only what is lost, under the first interval, and the sentences
+        comparison: comparison to print
+        brief: whether to print only the losses, with the first interval, and the sentences
     """
     from shotproof.comparison.sentences import interval_sentences
     from shotproof.comparison.wide import title_of
 
-    # Placebos are measured for what is lost beyond them, and are no tasks that anybody asks about.
-    asked = {group.label for block in comparison.blocks for group in block.measured}
-    estimates = [row for row in comparison.estimates.to_pylist() if row["tasks"] in asked]
+    # Placebos are only shown in the gaps beyond them.
+    shown_tasks = {group.label for block in comparison.blocks for group in block.measured}
+    estimates = [row for row in comparison.estimates.to_pylist() if row["tasks"] in shown_tasks]
     pairs = [
-        row for row in comparison.pairs.to_pylist() if row["tasks"] in asked and row["metric"] == comparison.metric
+        row
+        for row in comparison.pairs.to_pylist()
+        if row["tasks"] in shown_tasks and row["metric"] == comparison.metric
     ]
     names = {_key(vars(design), _DESIGN): comparison.design_name(design) for design in comparison.designs}
     titles = {_key(vars(block.design), _DESIGN): title_of(block) for block in comparison.blocks}
@@ -59,25 +61,25 @@ def print_comparison(comparison: Comparison, *, brief: bool = False) -> None:
 
 
 def print_card(card: Card, comparison: Comparison | None = None) -> None:
-    """Print a card, one row per axis, and what was found in sentences.
+    """Print a card: one row per axis, and the conclusions in sentences.
 
     Args:
-        card: what is printed
-        comparison: what it was made from, to say on which tasks an interval could not be given
+        card: card to print
+        comparison: comparison that the card was built from, to name the tasks that lack an interval
     """
     from shotproof.comparison.numbers import level
     from shotproof.comparison.sentences import interval_sentences
 
-    def shown(number: Interval | None) -> str:
+    def show(number: Interval | None) -> str:
         if number is None:
             return "-"
-        return _number({**vars(number), "interval": number.covers}, card.covers)
+        return _format_number({**vars(number), "interval": number.covers}, card.covers)
 
     rows = [
         [
             axis.name,
-            *(shown(axis.number("accuracy", metric)) for metric in ("acc", "wacc")),
-            *(shown(axis.number(quantity, card.metric)) for quantity in ("gap", "skill_lost")),
+            *(show(axis.number("accuracy", metric)) for metric in ("acc", "wacc")),
+            *(show(axis.number(quantity, card.metric)) for quantity in ("gap", "skill_lost")),
             *(str(axis.rank[by]) if by in axis.rank else "-" for by in ("accuracy", "skill_lost")),
         ]
         for axis in card.axes
@@ -88,13 +90,13 @@ def print_card(card: Card, comparison: Comparison | None = None) -> None:
     for sentence in (*card.verdict, *(f"{note}." for note in card.notes)):
         say(sentence)
     if card.quick:
-        say("This is a quick card, of a tenth of the tasks: its intervals are wide.")
+        say("This is a quick card, with a tenth of the tasks: its intervals are wide.")
     for sentence in interval_sentences(comparison) if comparison else []:
         say(sentence)
 
 
 def _print_losses(comparison: Comparison, design: str, rows: Sequence[Row]) -> None:
-    """Print one table per task set that is measured against another, or stands alone: one row per classifier."""
+    """Print one table per task set with a reference or on its own: one row per classifier."""
     from shotproof.comparison.numbers import METRIC_NAMES, level
 
     losses = dict.fromkeys((row["reference"], row["tasks"]) for row in rows if row["reference"])
@@ -103,43 +105,43 @@ def _print_losses(comparison: Comparison, design: str, rows: Sequence[Row]) -> N
     first = comparison.first_covers
     for reference, label in (*losses, *alone):
         sides = [side for side in (reference, label) if side]
-        wanted = [(metric, "accuracy", None, side) for metric in METRIC_NAMES for side in sides]
-        columns = [f"{METRIC_NAMES[metric]} {side}" for metric, _, _, side in wanted]
+        keys = [(metric, "accuracy", None, side) for metric in METRIC_NAMES for side in sides]
+        columns = [f"{METRIC_NAMES[metric]} {side}" for metric, _, _, side in keys]
         if reference:
             for quantity, name in (("gap", "gap in"), ("skill_lost", "skill lost in")):
-                wanted += [(metric, quantity, reference, label) for metric in METRIC_NAMES]
+                keys += [(metric, quantity, reference, label) for metric in METRIC_NAMES]
                 columns += [f"{name} {METRIC_NAMES[metric]}" for metric in METRIC_NAMES]
         numbers: dict[Any, list[Row]] = {}
         for row in rows:
-            place = (row["metric"], row["quantity"], row["reference"], row["tasks"])
-            numbers.setdefault((f"{row['method']} on {row['encoder']}", place), []).append(row)
-        names = dict.fromkeys(name for name, place in numbers if place == wanted[len(sides) - 1])
-        cells = [[name, *(_first(numbers.get((name, place), []), first) for place in wanted)] for name in names]
+            key = (row["metric"], row["quantity"], row["reference"], row["tasks"])
+            numbers.setdefault((f"{row['method']} on {row['encoder']}", key), []).append(row)
+        names = dict.fromkeys(name for name, key in numbers if key == keys[len(sides) - 1])
+        cells = [[name, *(_first_number(numbers.get((name, key), []), first) for key in keys)] for name in names]
         title = f"{design} tasks: percent, gaps in points, {level(comparison.level)} {first} interval"
         print_table(title if reference else title.replace(" gaps in points,", ""), ["classifier", *columns], cells)
         say()
 
 
 def _print_numbers(comparison: Comparison, title: str, rows: Sequence[Row]) -> None:
-    """Print every number of a design under every interval, with ranks: one row per task set, quantity, classifier."""
+    """Print all numbers of a design with all intervals and ranks: one row per task set, quantity and classifier."""
     from shotproof.comparison.numbers import METRIC_NAMES, percent
 
-    deviates = any(row["deviation"] is not None for row in rows)
+    has_deviations = any(row["deviation"] is not None for row in rows)
     lines = []
     for _, group in _grouped(rows, ("quantity", *_SET)):
         by_classifier = [numbers for _, numbers in _grouped(group, ("classifier",))]
         for numbers in sorted(by_classifier, key=lambda numbers: -(_mean(numbers[0]) or 0.0)):
             cells = [_title(numbers[0]), numbers[0]["classifier"], _rank(numbers, comparison.metric)]
             for metric in METRIC_NAMES:
-                own = [row for row in numbers if row["metric"] == metric]
-                known = next((row for row in own if row["mean"] is not None), own[0])
-                cells.append("n/a" if known["mean"] is None else percent(known["mean"]))
-                cells += [_deviation(own[0])] if deviates else []
-                cells += [_bounds(row) for row in own]
+                metric_rows = [row for row in numbers if row["metric"] == metric]
+                means = [row["mean"] for row in metric_rows if row["mean"] is not None]
+                cells.append(percent(means[0]) if means else "n/a")
+                cells += [_format_deviation(metric_rows[0])] if has_deviations else []
+                cells += [_format_bounds(row) for row in metric_rows]
             lines.append(cells)
     columns = ["tasks", "classifier", f"rank by {METRIC_NAMES[comparison.metric]}"]
     for name in METRIC_NAMES.values():
-        columns += [name, *(["sd over seeds"] if deviates else []), *comparison.covers]
+        columns += [name, *(["sd over seeds"] if has_deviations else []), *comparison.covers]
     counts = {row["tasks"]: _count(row) for row in rows if row["quantity"] == "accuracy"}
     say(
         f"{title}: {', '.join(counts.values())}", "Every number; accuracy and skill lost in percent, gaps in points", ""
@@ -149,28 +151,29 @@ def _print_numbers(comparison: Comparison, title: str, rows: Sequence[Row]) -> N
 
 
 def _print_pairs(comparison: Comparison, rows: Sequence[Row], names: dict[Any, str]) -> None:
+    """Print the difference of each pair of classifiers, and the number of conclusive pairs."""
     from shotproof.comparison.numbers import METRIC_NAMES
 
-    for design, of_design in _grouped([row for row in rows if row["quantity"] != "placebo"], _DESIGN):
+    for design, design_rows in _grouped([row for row in rows if row["quantity"] != "placebo"], _DESIGN):
         lines = []
-        for _, group in _grouped(of_design, ("quantity", *_SET)):
+        for _, group in _grouped(design_rows, ("quantity", *_SET)):
             title = _title(group[0])
             by_pair = [intervals for _, intervals in _grouped(group, ("a", "b"))]
             for intervals in by_pair:
                 mean = intervals[0]["mean"]
                 difference = "n/a" if mean is None else f"{mean:+.2f}"
-                signs = [f"{row['conclusion']} {_bounds(row, 2)}" for row in intervals]
+                signs = [f"{row['conclusion']} {_format_bounds(row, 2)}" for row in intervals]
                 lines.append([title, f"{intervals[0]['a']} - {intervals[0]['b']}", difference, *signs])
-            counts = [sum(row["conclusion"] != "0" for row in of) for of in zip(*by_pair, strict=True)]
+            counts = [sum(row["conclusion"] != "0" for row in column) for column in zip(*by_pair, strict=True)]
             lines.append([title, "conclusive", "", *(f"{count} of {len(by_pair)}" for count in counts)])
         say(
-            f"{names[design]} tasks, pairs by {METRIC_NAMES[comparison.metric]}: points, of skill lost percent; "
-            "+ the first is higher, - lower, 0 not conclusive"
+            f"{names[design]} tasks, pairs by {METRIC_NAMES[comparison.metric]}: points (skill lost: percent); "
+            "+ if the first is higher, - if lower, 0 if not conclusive"
         )
         print_table("", ["tasks", "pair", "difference", *comparison.covers], lines, left=2)
         say()
     if comparison.corrected and any(len(group.rows) > 2 for group in comparison.groups):
-        say("Conclusions are corrected for the number of pairs, after Holm; intervals are of one pair alone.", "")
+        say("Conclusions use Holm's correction for the number of pairs; intervals are not corrected.", "")
 
 
 def _print_triples(comparison: Comparison, names: dict[Any, str]) -> None:
@@ -186,8 +189,8 @@ def _print_triples(comparison: Comparison, names: dict[Any, str]) -> None:
         for row in group:
             signs = [row[name] for name in ("closed", "open", "paired", "at_best_query")][: len(counts.names)]
             correlation = "n/a" if row["correlation"] is None else f"{row['correlation']:.2f}"
-            told = f"{correlation}{' inverted' if row['inverted'] else ''}"
-            lines.append([f"{row['a']} - {row['b']}", *signs, told])
+            cell = f"{correlation}{' inverted' if row['inverted'] else ''}"
+            lines.append([f"{row['a']} - {row['b']}", *signs, cell])
         lines.append(["conclusive", *(f"{count} of {len(group)}" for count in counts.conclusive.values()), ""])
         say(
             f"{names[_key(group[0], _DESIGN)]} tasks, {group[0]['tasks']}: direct and paired comparisons by "
@@ -213,76 +216,76 @@ def _print_data_sets(comparison: Comparison) -> None:
     ]
     sizes = ("quantity", "tasks", "reference", "way", "shot", "query", "dial")
     for (quantity, *_), group in _grouped(rows, sizes):
-        sets = [of_set for _, of_set in _grouped(group, ("data_set",))]
-        shown = [row["classifier"] for row in sets[-1]]  # of the mean: those that were evaluated on all
+        sets = [set_rows for _, set_rows in _grouped(group, ("data_set",))]
+        classifiers = [row["classifier"] for row in sets[-1]]  # the mean has those that were evaluated on all data sets
         lines = []
-        for of_set in sets:
-            known = {row["classifier"]: row for row in of_set}
+        for set_rows in sets:
+            by_classifier = {row["classifier"]: row for row in set_rows}
             cells = []
-            for name in shown:
-                row = known[name]
+            for name in classifiers:
+                row = by_classifier[name]
                 half = "" if row["refused"] else f" ±{(row['high'] - row['low']) / 2:.1f}"
                 cells.append(f"{'n/a' if row['mean'] is None else percent(row['mean'])}{half}")
-            lines.append([of_set[0]["data_set"], *cells])
+            lines.append([set_rows[0]["data_set"], *cells])
         if quantity != "gap":
             lines.append(["rank by the mean", *(_rank([row], metric) for row in sets[-1])])
         size = f"{group[0]['way']}-way {group[0]['shot']}-shot"
         unit = "points" if quantity == "gap" else "percent"
         say(
-            f"Over data sets, {_title(group[0])}, {size}: {METRIC_NAMES[metric]}, {unit}; ±: {first} interval, of the "
-            "mean over these data sets, not over others"
+            f"Over data sets, {_title(group[0])}, {size}: {METRIC_NAMES[metric]}, {unit}; ±: {first} interval; the "
+            "mean is over these data sets, and its interval does not cover others"
         )
-        print_table("", ["data set", *shown], lines)
+        print_table("", ["data set", *classifiers], lines)
         say()
 
 
 def _print_detectors(comparison: Comparison, names: dict[Any, str]) -> None:
-    """Print how well detectors agree, if one sampler was given the attributes of several."""
+    """Print how well detectors agree, if one sampler used the attributes of several."""
     from shotproof.comparison.comparison_tables import to_arrow
     from shotproof.comparison.numbers import percent
 
     for row in to_arrow(comparison, "detectors").to_pylist():
-        told = []
+        facts = []
         if row["correlation"] is not None:
-            told.append(f"Spearman's correlation {row['correlation']:.2f} over {row['classifiers']} classifiers")
+            facts.append(f"Spearman's correlation {row['correlation']:.2f} over {row['classifiers']} classifiers")
         if row["first_accuracy"] is not None:
             shares = " and ".join(percent(row[name]) for name in ("first_accuracy", "second_accuracy"))
-            told.append(f"detection accuracy {shares}%")
-        if told:
+            facts.append(f"detection accuracy {shares}%")
+        if facts:
             pair = f"{row['sampler']} with {row['first']} and with {row['second']}"
-            say(f"{names[_key(row, _DESIGN)]} tasks, {pair}: {', '.join(told)}.")
+            say(f"{names[_key(row, _DESIGN)]} tasks, {pair}: {', '.join(facts)}.")
 
 
 def _print_intervals(comparison: Comparison, rows: Sequence[Row]) -> None:
-    """Print what the intervals cover, and why some cells have none."""
+    """Print what the intervals cover, and why some are missing."""
     from shotproof.comparison.numbers import level
     from shotproof.core.nouns import nouns
     from shotproof.stats.intervals import meanings
 
-    covered = meanings(comparison.medium)
+    interval_meanings = meanings(comparison.medium)
     say(f"{level(comparison.level)} intervals")
     for name in comparison.covers:
-        say(f"  {name}: {comparison.refused.get(name, covered[name])}")
+        say(f"  {name}: {comparison.refused.get(name, interval_meanings[name])}")
     reasons = dict.fromkeys((row["interval"], row["refused"]) for row in rows if row["refused"])
-    for name, reason in reasons:  # each once: it is the same for many task sets
+    for name, reason in reasons:  # once each: many task sets have the same
         if comparison.refused.get(name) != reason:
             say(f"n/a: {name}: {reason}")
     if comparison.covers == ("sampler",):
         say(
-            f"The sampler interval does not cover new {nouns(comparison.medium)} or new classes. For those: "
-            "--interval images --interval classes, with a run's folder or with the task sets, the catalog and the "
-            "features beside the results"
+            f"The sampler interval does not cover new {nouns(comparison.medium)} or new classes. To cover "
+            "these, use --interval images --interval classes, and give the run folder, or add the task sets, the "
+            "catalog and the features to the results"
         )
     say()
 
 
 def _print_sentences(comparison: Comparison) -> None:
-    """Print what to know and do in plain words, what was found in at most five sentences, and what their terms mean."""
+    """Print a summary with advice, the conclusions in at most five sentences, notes, and definitions of terms."""
     from shotproof.comparison.summary import terms
 
-    in_short = comparison.summary()
-    if in_short:
-        say(" ".join(in_short), "")
+    summary = comparison.summary()
+    if summary:
+        say(" ".join(summary), "")
     for sentence in comparison.verdict():
         say(sentence)
     for note in comparison.notes:
@@ -292,11 +295,12 @@ def _print_sentences(comparison: Comparison) -> None:
 
 
 def _key(row: Any, columns: Iterable[str]) -> tuple[Any, ...]:
+    """Return the values of a row in some columns."""
     return tuple(row[name] for name in columns)
 
 
 def _grouped(rows: Sequence[Row], columns: Sequence[str]) -> Iterator[tuple[tuple[Any, ...], list[Row]]]:
-    """Give rows that have the same in these columns together, in the order of their first ones."""
+    """Yield the rows grouped by some columns, in the order of the first row of each group."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(_key(row, columns), []).append(row)
@@ -304,45 +308,47 @@ def _grouped(rows: Sequence[Row], columns: Sequence[str]) -> Iterator[tuple[tupl
 
 
 def _title(row: Row) -> str:
-    """E.g. `random`, or `skill lost, random - fewstab`."""
+    """Return the quantity and the tasks of a row: `random`, or `skill lost, random - fewstab`."""
     label = f"{row['reference']} - {row['tasks']}" if row["reference"] else row["tasks"]
     return f"{_QUANTITIES[row['quantity']]}{label}"
 
 
 def _rank(rows: Sequence[Row], metric: str) -> str:
-    """The rank under the first interval that tells classifiers apart, as a range; empty if what is lost has none."""
+    """Format the ranks by the first interval that separates classifiers, as a range; empty for quantities without."""
     row = next((row for row in rows if row["metric"] == metric and row["rank_best"] is not None), None)
     if row is not None:
-        same = row["rank_best"] == row["rank_worst"]
-        return f"{row['rank_best']}" if same else f"{row['rank_best']}–{row['rank_worst']}"
+        is_single = row["rank_best"] == row["rank_worst"]
+        return f"{row['rank_best']}" if is_single else f"{row['rank_best']}–{row['rank_worst']}"
     return "n/a" if rows[0]["quantity"] in ("accuracy", "skill_lost") else ""
 
 
-def _first(rows: Sequence[Row], usual: str) -> str:
-    """Return the number under the first interval that could be given, or else the first with its reason."""
+def _first_number(rows: Sequence[Row], usual: str) -> str:
+    """Format the number with the first available interval, or with the reason why there is none."""
     if not rows:
         return "-"
-    return _number(next((row for row in rows if not row["refused"]), rows[0]), usual)
+    return _format_number(next((row for row in rows if not row["refused"]), rows[0]), usual)
 
 
-def _number(row: Row, usual: str) -> str:
-    """A number, with its bounds if it is a loss or on a card, and the name of its interval unless it is the usual."""
+def _format_number(row: Row, usual: str) -> str:
+    """Format a number, with bounds unless it is an accuracy in a comparison, and the name of an unusual interval."""
     from shotproof.comparison.numbers import percent
 
     if (mean := _mean(row)) is None:
         return (row["refused"] or "-").split(":")[0]
     if row.get("quantity") == "accuracy":
         return percent(mean)
-    named = "" if row["interval"] == usual or row["refused"] else f" {row['interval']}"
-    return f"{percent(mean)} {'[no interval]' if row['refused'] else _bounds(row)}{named}"
+    interval_name = "" if row["interval"] == usual or row["refused"] else f" {row['interval']}"
+    return f"{percent(mean)} {'[no interval]' if row['refused'] else _format_bounds(row)}{interval_name}"
 
 
 def _mean(row: Row) -> float | None:
+    """Return the mean of a row, or None if it is missing or not a number."""
     mean: float | None = row["mean"]
     return None if mean is None or math.isnan(mean) else mean
 
 
-def _bounds(row: Row, digits: int = 1) -> str:
+def _format_bounds(row: Row, digits: int = 1) -> str:
+    """Format the bounds of an interval."""
     if row["refused"] or row["low"] is None or row["high"] is None:
         return "n/a"
     low, high = (f"{round(end, digits) + 0.0:.{digits}f}" for end in (row["low"], row["high"]))
@@ -350,10 +356,11 @@ def _bounds(row: Row, digits: int = 1) -> str:
 
 
 def _count(row: Row) -> str:
-    """E.g. `60 random tasks`, or `40 random tasks of 2 seeds`."""
+    """Return the number of tasks: `60 random tasks`, or `40 random tasks of 2 seeds`."""
     seeds = f" of {len(row['seeds'])} seeds" if len(row["seeds"]) > 1 else ""
     return f"{counted(row['task_count'], row['tasks'] + ' task')}{seeds}"
 
 
-def _deviation(row: Row) -> str:
+def _format_deviation(row: Row) -> str:
+    """Format the standard deviation over seeds, if there is one."""
     return "" if row["deviation"] is None else f"{row['deviation']:.1f}"

@@ -1,4 +1,4 @@
-"""`shotproof view`: all tasks of a run in a browser."""
+"""`shotproof view`: the tasks of a run in a browser."""
 
 from __future__ import annotations
 
@@ -12,21 +12,19 @@ from shotproof.core import limits
 
 
 def view(
-    folder: Annotated[Path, typer.Argument(help="The folder of a run.")],
+    folder: Annotated[Path, typer.Argument(help="Run folder.")],
     port: Annotated[
         int | None,
-        typer.Option(
-            min=0, max=limits.PORT.most, help="On which port of this machine; 0: any that is free. Default: 8421."
-        ),
+        typer.Option(min=0, max=limits.PORT.most, help="Port on this machine, or 0 for any free port. Default: 8421."),
     ] = None,
     open_page: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
     export: Annotated[
-        Path | None, typer.Option(help="Write the page as static files to this folder, and serve nothing.")
+        Path | None, typer.Option(help="Write the page to this folder as static files instead of serving it.")
     ] = None,
 ) -> None:
-    """Look at every task of a run in a browser: which queries were missed, by which methods, and why.
+    """Explore the tasks of a run in a browser: which queries each method misclassified, and why.
 
-    The page is served to this machine alone, until Ctrl-C.
+    The page is served only on this machine, until Ctrl-C.
 
     Example: shotproof view birds-results/
     """

@@ -1,1 +1,1 @@
-"""`shotproof share`: commands on what goes from one hand to another."""
+"""`shotproof share`: commands that pack, verify and rank shared files."""

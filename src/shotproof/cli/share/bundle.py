@@ -1,4 +1,4 @@
-"""`shotproof share bundle`: a benchmark as one file."""
+"""`shotproof share bundle`: benchmarks as single files."""
 
 from __future__ import annotations
 
@@ -17,21 +17,24 @@ if TYPE_CHECKING:
 
 def bundle(
     run: Annotated[
-        Path, typer.Argument(metavar="RUN", help="The folder of a run or profile; with --upload also a bundle (.zip).")
+        Path, typer.Argument(metavar="RUN", help="Folder of a run or profile; with --upload also a bundle (.zip).")
     ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The zip to write. Default: RUN's name with .zip.")
+        Path | None, typer.Option("--output", "-o", help="Zip file to write. Default: the name of RUN with .zip.")
     ] = None,
     root: Annotated[
-        Path | None, typer.Option(help="The folder that the catalog's paths start from. Default: the deepest of all.")
+        Path | None,
+        typer.Option(
+            help="Folder that the paths of the catalog are relative to. Default: their deepest common folder."
+        ),
     ] = None,
     upload: Annotated[
-        str | None, typer.Option(help="Put it into this data set of the Hugging Face Hub, e.g. me/birds.")
+        str | None, typer.Option(help="Upload the bundle to this data set of the Hugging Face Hub, e.g. me/birds.")
     ] = None,
     trust: Trusted = False,
     as_json: AsJson = False,
 ) -> None:
-    """Write the benchmark of a run as one zip, which others run on their own encoder: tasks, catalog, attributes, card.
+    """Pack the benchmark of a run (tasks, catalog, attributes, card) as one zip, for others to run on their encoder.
 
     shotproof share bundle birds-profile -o birds.zip
 
@@ -44,28 +47,28 @@ def bundle(
     from shotproof.pipeline.bundle.hub import upload_bundle
     from shotproof.pipeline.bundle.write import bundle as write
 
-    is_made = run.suffix == ".zip"
-    if is_made and (output is not None or root is not None or upload is None):
-        raise InputError(f"{run} is a bundle already: expected --upload alone; shotproof share verify checks it")
-    file = run if is_made else output or Path(f"{run.resolve().name}.zip")
-    if is_made:
-        packed = Bundle.read(file)
+    is_bundle = run.suffix == ".zip"
+    if is_bundle and (output is not None or root is not None or upload is None):
+        raise InputError(f"{run} is already a bundle: expected only --upload; to check it, use shotproof share verify")
+    file = run if is_bundle else output or Path(f"{run.resolve().name}.zip")
+    if is_bundle:
+        contents = Bundle.read(file)
     else:
         tell = lambda line: say(line, err=True)  # noqa: E731
-        packed = with_trust(run, trust, lambda agreed: write(run, file, root=root, trust=agreed, tell=tell))
+        contents = with_trust(run, trust, lambda agreed: write(run, file, root=root, trust=agreed, tell=tell))
     address = None if upload is None else upload_bundle(file, upload)
     if as_json:
-        print_json(packed.to_json())
+        print_json(contents.to_json())
         return
-    print_bundle(file, packed)
+    print_bundle(file, contents)
     if address is not None:
         say(f"uploaded: {address}")
 
 
-def print_bundle(file: Path, packed: Bundle) -> None:
-    """Print what is in a bundle, file by file."""
-    for name, member in packed.files.items():
+def print_bundle(file: Path, contents: Bundle) -> None:
+    """Print the files of a bundle."""
+    for name, member in contents.files.items():
         say(f"{member.sha256[:16]}  {member.bytes:>12,}  {name}")
-    sets = counted(len(packed.names("tasks")), "task set")
-    say(f"{file}: {sets} of {packed.name}, methods {', '.join(packed.methods)}")
-    say(f"data: the folder '{packed.paths_from}'; license: {packed.license or 'unknown'}")
+    sets = counted(len(contents.names("tasks")), "task set")
+    say(f"{file}: {sets} of {contents.name}, methods {', '.join(contents.methods)}")
+    say(f"data: the folder '{contents.paths_from}'; license: {contents.license or 'unknown'}")

@@ -1,4 +1,4 @@
-"""`shotproof share leaderboard`: cards and results of many classifiers as a static site."""
+"""`shotproof share leaderboard`: static sites that rank many classifiers."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import typer
 from shotproof.cli.arguments import Level, MetricName
 from shotproof.cli.console import print_table, say
 
-SHOWN = 10
+MAX_SHOWN = 10
 
 
 def leaderboard(
     folder: Annotated[
-        Path, typer.Argument(help="A folder with cards and results, and with the task files that they must be on.")
+        Path, typer.Argument(help="Folder with cards and results, and the task files that they must be on.")
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="The folder of the site, replaced as a whole. Default: site in FOLDER."),
+        typer.Option("--output", "-o", help="Folder of the site, which is replaced. Default: site in FOLDER."),
     ] = None,
     interval: Annotated[
         str | None,
-        typer.Option(help="What ranks are by: images or sampler. Default: on each axis images where all have it."),
+        typer.Option(help="Interval of the ranks: images or sampler. Default: on each axis images, if all have it."),
     ] = None,
     level: Level = 0.95,
     metric: MetricName = "acc",
-    title: Annotated[str, typer.Option(help="Of the site.")] = "Leaderboard",
+    title: Annotated[str, typer.Option(help="Title of the site.")] = "Leaderboard",
 ) -> None:
     """Rank all classifiers of a folder on the same task sets, and write a site that opens as a file.
 
-    Submitting is adding a file. One on other task sets is refused by name.
+    To submit a classifier, add its file. Files on other task sets are rejected.
 
     Example: shotproof share leaderboard submissions/ -o site
     """
@@ -46,11 +46,16 @@ def leaderboard(
             for column in board.columns
             if board.axes[column.axis].data_set == data_set and column.metric == board.metric
         )
-        ranked = [(place, one) for place, one in enumerate(column.intervals) if one is not None]
-        ranked.sort(key=lambda one: -one[1].mean)
+        ranked = [(index, number) for index, number in enumerate(column.intervals) if number is not None]
+        ranked.sort(key=lambda pair: -pair[1].mean)
         rows = [
-            [str(column.ranks[place] or "n/a"), str(board.entries[place].classifier), percent(one.mean), bounds(one)]
-            for place, one in ranked[:SHOWN]
+            [
+                str(column.ranks[index] or "n/a"),
+                str(board.entries[index].classifier),
+                percent(number.mean),
+                bounds(number),
+            ]
+            for index, number in ranked[:MAX_SHOWN]
         ]
         name = f"{board.axes[column.axis].name}{f', {data_set}' if data_set else ''}"
         say(f"{name}: the first {len(rows)} of {len(ranked):,}")

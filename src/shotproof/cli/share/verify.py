@@ -1,4 +1,4 @@
-"""`shotproof share verify`: are results, cards, bundles and task sets true?"""
+"""`shotproof share verify`: verification of results, cards, bundles and task sets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from shotproof.analysis.verification.checked import Checked
 
-SHOWN = 20  # problems
+MAX_PROBLEMS = 20
 
 
 def verify(
@@ -27,8 +27,8 @@ def verify(
         list[Path],
         typer.Argument(
             metavar="FILES",
-            help="Folders of runs and profiles, results, cards (.json), bundles (.zip) or task sets; beside them, in "
-            "any order, what they were made from: task sets, features, a model, the catalog, attributes.",
+            help="Run and profile folders, results, cards (.json), bundles (.zip) or task sets; and what they were "
+            "computed from: task sets, features, a model, the catalog, attributes; in any order.",
         ),
     ],
     sample: Annotated[
@@ -36,7 +36,7 @@ def verify(
         typer.Option(
             min=1,
             max=limits.TASKS.most,
-            help="Compute this many tasks of each set again, and no interval. Default: all.",
+            help="Recompute this many tasks of each set, and no intervals. Default: all.",
         ),
     ] = None,
     seed: Seed = 0,
@@ -45,30 +45,29 @@ def verify(
         typer.Option(
             min=1,
             max=limits.COUNT.most,
-            help="Shuffle the words or contexts of a run's folder this often, and count the pages that would claim "
-            "something.",
+            help="Shuffle the attributes or contexts of a run this often, and count the pages that claim an effect.",
         ),
     ] = None,
     trust: Trusted = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check whether results, cards, bundles and task sets are true: exit status 0 only if all that was given is.
+    """Verify results, cards, bundles and task sets by recomputing them; exit status 0 if everything is correct.
 
-    Counts are computed again, a folder's card is made again from them, and tasks are held against their sampler.
+    Counts are recomputed, the card of a folder is rebuilt from them, and tasks are checked against their sampler.
 
     shotproof share verify birds-profile
 
     shotproof share verify card.json tasks.parquet features.parquet --sample 50
 
-    Several task sets with their catalog alone must also be matched: the same classes and support items, task by task.
+    Several task sets with only their catalog must also be matched: the same classes and support items, task by task.
 
     shotproof share verify tasks.parquet catalog.parquet attributes.parquet
 
-    Would it claim something of words that mean nothing? On the run's own features, with its words shuffled:
+    To count false claims, repeat a run on its own features with shuffled attributes:
 
     shotproof share verify birds-results --null 20
 
-    The exit status is 1 if something is wrong, and 2 if a file cannot be read or not all could be verified.
+    The exit status is 1 if something is wrong, and 2 if a file is unreadable or could not be verified.
     """
     from shotproof.pipeline.verify import verify as verify_parts
 
@@ -77,11 +76,11 @@ def verify(
     elif all(_is_table(file) for file in files):
         _check_tasks(files, as_json)
     else:
-        _tell_checked(verify_parts(files, sample=sample, seed=seed, trust=trust), as_json)
+        _print_checked(verify_parts(files, sample=sample, seed=seed, trust=trust), as_json)
 
 
 def _check_null(folders: Sequence[Path], pages: int, seed: int, trust: bool, as_json: bool) -> None:
-    """Print how many pages of shuffled words claim something, and end with status 1 if these are too many."""
+    """Print how many pages with shuffled words claim an effect, and exit with status 1 if these are too many."""
     from shotproof.analysis.null_check import RISK, check_null
     from shotproof.pipeline.read import read_inputs
 
@@ -91,15 +90,15 @@ def _check_null(folders: Sequence[Path], pages: int, seed: int, trust: bool, as_
     else:
         for claims in checked.claims:
             say(f"claimed      {'; '.join(claims)}")
-        made = counted(checked.pages, "page")
-        expected = f"about {RISK * checked.pages:g} may by chance"
-        say(f"{len(checked.claims)} of {made} with shuffled words claimed something; {expected}")
+        pages_checked = counted(checked.pages, "page")
+        expected = f"about {RISK * checked.pages:g} expected by chance"
+        say(f"{len(checked.claims)} of {pages_checked} with shuffled words claimed an effect; {expected}")
     if not checked.is_sound:
         raise typer.Exit(1)
 
 
 def _is_table(file: Path) -> bool:
-    """Return whether a file is a task set, or what task sets were drawn from."""
+    """Return whether a file is a task set, a catalog or attributes."""
     from shotproof.pipeline.file_kinds import holds_files, kind_of
 
     if file.suffix != ".parquet" or holds_files(file):
@@ -107,8 +106,8 @@ def _is_table(file: Path) -> bool:
     return kind_of(file) in ("tasks", "catalog", "attributes")
 
 
-def _tell_checked(checked: Checked, as_json: bool) -> None:
-    """Print what was found, and end with the status that it calls for."""
+def _print_checked(checked: Checked, as_json: bool) -> None:
+    """Print the outcome, and exit with the corresponding status."""
     wrong, verified, unchecked = (
         len(checked.problems),
         sum(map(len, checked.verified.values())),
@@ -117,11 +116,11 @@ def _tell_checked(checked: Checked, as_json: bool) -> None:
     if as_json:
         print_json(asdict(checked))
     else:
-        _tell_problems([f"wrong        {problem}" for problem in checked.problems])
-        for what, names in checked.verified.items():
-            say(f"verified     {_files(names)}: {what}")
-        for why, names in checked.unchecked.items():
-            say(f"not checked  {_files(names)}: {why}")
+        _print_problems([f"wrong        {problem}" for problem in checked.problems])
+        for check, names in checked.verified.items():
+            say(f"verified     {_name_files(names)}: {check}")
+        for reason, names in checked.unchecked.items():
+            say(f"not checked  {_name_files(names)}: {reason}")
         say(f"{verified} verified, {wrong} wrong, {unchecked} not checked")
     if checked.conclusion == "wrong":
         raise typer.Exit(1)
@@ -129,35 +128,35 @@ def _tell_checked(checked: Checked, as_json: bool) -> None:
         raise InputError(f"not verified: {'; '.join(checked.open) or 'nothing could be checked'}")
 
 
-def _files(names: Sequence[str]) -> str:
-    """Return name one file, and count several."""
-    return names[0] if len(names) == 1 else f"{len(names)} files, the first is {names[0]}"
+def _name_files(names: Sequence[str]) -> str:
+    """Return the name of one file, or the number of several."""
+    return names[0] if len(names) == 1 else f"{len(names)} files (first: {names[0]})"
 
 
 def _check_tasks(files: list[Path], as_json: bool) -> None:
-    """Hold task sets against their samplers' definitions and against each other; end with status 1 if one is wrong."""
+    """Check task sets against their sampler's definition and each other; exit with status 1 if one is wrong."""
     from shotproof.tasks.context.context_check import check_matched
     from shotproof.tasks.task_check import check_tasks
 
-    given = sort_files(files, ("tasks", "catalog", "attributes"), several=("tasks",))
-    if not given["tasks"]:
+    sorted_files = sort_files(files, ("tasks", "catalog", "attributes"), several=("tasks",))
+    if not sorted_files["tasks"]:
         raise InputError("nothing to verify: expected task sets, results, a card (.json), a bundle (.zip), or a folder")
-    if not given["catalog"]:
-        raise InputError("expected the catalog that the tasks were drawn from, catalog.parquet")
-    sets = dict(zip(map(str, given["tasks"]), read_all(given["tasks"], "tasks"), strict=True))
-    words, items = read_one(given["attributes"], "attributes"), read_one(given["catalog"], "catalog")
+    if not sorted_files["catalog"]:
+        raise InputError("no catalog given: expected the catalog.parquet that the tasks were drawn from")
+    sets = dict(zip(map(str, sorted_files["tasks"]), read_all(sorted_files["tasks"], "tasks"), strict=True))
+    words, items = read_one(sorted_files["attributes"], "attributes"), read_one(sorted_files["catalog"], "catalog")
     violations = {name: check_tasks(tasks, items, words) for name, tasks in sets.items()}
     unmatched = list(check_matched(sets))
     if as_json:
         documents = [
-            {"file": name, "tasks": len(sets[name]), "violations": [asdict(violation) for violation in of_set]}
-            for name, of_set in violations.items()
+            {"file": name, "tasks": len(sets[name]), "violations": [asdict(violation) for violation in set_violations]}
+            for name, set_violations in violations.items()
         ]
         print_json(documents[0] if len(documents) == 1 else {"files": documents, "unmatched": unmatched})
     else:
-        for name, of_set in violations.items():
-            _tell_problems([str(violation) for violation in of_set])
-            verdict = counted(len(of_set), "violation") if of_set else "every constraint holds"
+        for name, set_violations in violations.items():
+            _print_problems([str(violation) for violation in set_violations])
+            verdict = counted(len(set_violations), "violation") if set_violations else "every constraint holds"
             say(f"{name}: {counted(len(sets[name]), 'task')}, {verdict}; digest {sets[name].digest}")
         for sentence in unmatched:
             say(sentence)
@@ -167,8 +166,9 @@ def _check_tasks(files: list[Path], as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _tell_problems(problems: Sequence[str]) -> None:
-    for problem in problems[:SHOWN]:
+def _print_problems(problems: Sequence[str]) -> None:
+    """Print the first problems, and the number of others."""
+    for problem in problems[:MAX_PROBLEMS]:
         say(problem)
-    if len(problems) > SHOWN:
-        say(f"... and {len(problems) - SHOWN} more (--json)")
+    if len(problems) > MAX_PROBLEMS:
+        say(f"... and {len(problems) - MAX_PROBLEMS} more (--json)")

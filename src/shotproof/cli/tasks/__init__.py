@@ -1,1 +1,1 @@
-"""Commands on tasks: sample, evaluate."""
+"""Commands for tasks: sample, evaluate."""

@@ -1,4 +1,4 @@
-"""`shotproof evaluate`: tasks and features to results."""
+"""`shotproof evaluate`: results of methods on a task set."""
 
 from __future__ import annotations
 
@@ -24,39 +24,37 @@ def evaluate(
         list[Path],
         typer.Argument(
             metavar="FILES",
-            help="A task set, and the features of one or more encoders; or, for methods that need the items (chat, "
+            help="A task set and the features of one or more encoders; for methods that need the items (chat, "
             "finetune), a task set and the catalog.",
         ),
     ],
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="Where to write the results; of several features, a folder.")
+        Path, typer.Option("--output", "-o", help="Results file to write; for several features, a folder.")
     ],
     model: Annotated[
         str | None,
         typer.Option(
             metavar="<path or name>",
-            help="The model that methods such as finetune or anil adapt, on the catalog's items: a file, or a "
-            "pretrained backbone, lite0 or hf:NAME.",
+            help="Model that methods such as finetune or anil adapt on the catalog's items: a file, or a pretrained "
+            "backbone, lite0 or hf:NAME.",
         ),
     ] = None,
     tune_on: Annotated[
         Path | None,
-        typer.Option(help="Validation tasks, tasks.parquet, on which the learning rate of adaptations is chosen."),
+        typer.Option(help="Validation tasks, tasks.parquet, to choose the learning rate of adaptation."),
     ] = None,
     rate: Annotated[
         list[float] | None,
-        typer.Option(
-            help="A learning rate to choose from, with --tune-on; may be repeated. Default: the method's own."
-        ),
+        typer.Option(help="Learning rate to choose from, with --tune-on; repeatable. Default: the method's own."),
     ] = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
             "--method",
             "-m",
-            help="NAME(option=value), sklearn:CLASS(...), FILE.py:NAME(...), python:MODULE:NAME(...), model:FILE (a "
-            "trained model's head), or all (those on vectors); may be repeated. Default: ncc, cosine, logistic, ridge, "
-            "knn. See shotproof show methods.",
+            help="NAME(option=value), sklearn:CLASS(...), FILE.py:NAME(...), python:MODULE:NAME(...), model:FILE (the "
+            "head of a trained model), or all (all methods for vectors); repeatable. Default: ncc, cosine, logistic, "
+            "ridge, knn. See shotproof show methods.",
         ),
     ] = None,
     step: Annotated[
@@ -64,17 +62,17 @@ def evaluate(
         typer.Option(
             "--transform",
             "-t",
-            help="A step of preprocessing, e.g. l2 or center(base='base.parquet'); may be repeated, applied in order. "
-            "See shotproof show transforms.",
+            help="Preprocessing step, e.g. l2 or center(base='base.parquet'); repeatable, applied in order. See "
+            "shotproof show transforms.",
         ),
     ] = None,
     seed: Seed = 0,
     allow_seen: Annotated[
-        bool, typer.Option("--allow-seen", help="Tasks may have classes that the encoder, a model, was trained on.")
+        bool, typer.Option("--allow-seen", help="Allow tasks with classes that the model was trained on.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Count how many queries of each class of each task each method labels correctly.
+    """Evaluate methods on tasks: count the correctly classified queries of every class and task.
 
     Example: shotproof evaluate tasks.parquet features.parquet --method ncc --method "ridge(penalty=1)"
     -o results.parquet
@@ -85,37 +83,37 @@ def evaluate(
     """
     import time
 
-    from shotproof.cli.console import print_json, print_table, told_notes, told_warnings
+    from shotproof.cli.console import print_json, print_table, printed_notes, printed_warnings
     from shotproof.core.errors import InputError
     from shotproof.core.tables import check_output
     from shotproof.evaluation.evaluate import evaluate as evaluate_tasks
     from shotproof.features.transforms import transform, transforms
     from shotproof.learners.method import DEFAULT_METHODS
 
-    # What is misspelled, or cannot be written, is told before any file is read.
-    methods, steps = _methods(method or DEFAULT_METHODS), [transforms.make(spelling) for spelling in step or ()]
+    # Misspelled names and unwritable outputs are found before any file is read.
+    methods, steps = _make_methods(method or DEFAULT_METHODS), [transforms.make(spelling) for spelling in step or ()]
     check_output(output, folder=len(files) > 2)
-    given = sort_files(files, ("tasks", "features", "catalog"), several=("features",))
-    if not given["tasks"]:
-        raise InputError("expected a task set, tasks.parquet, beside the features or the catalog")
-    if bool(given["catalog"]) == bool(given["features"]):
-        raise InputError("give either features, or the catalog for methods that need the items, such as chat")
-    if model is not None and not given["catalog"]:
-        raise InputError("--model goes with the catalog: methods that adapt a network need the items")
-    if given["catalog"] and step:
-        raise InputError("--transform goes with features: methods that need the items take them as they are")
-    items = read_one(given["catalog"], "catalog")
-    with told_warnings():
-        task_set = read_one(given["tasks"], "tasks")
-        encoded = [transform(features, steps) for features in read_all(given["features"], "features")]
-    written, summaries = _outputs(output, encoded), []
-    on: Sequence[Features | None] = encoded or [None]
-    for of_encoder, path in zip(on, written, strict=True):
+    sorted_files = sort_files(files, ("tasks", "features", "catalog"), several=("features",))
+    if not sorted_files["tasks"]:
+        raise InputError("no task set given: expected tasks.parquet, and features or the catalog")
+    if bool(sorted_files["catalog"]) == bool(sorted_files["features"]):
+        raise InputError("expected either features, or the catalog for methods that need the items, such as chat")
+    if model is not None and not sorted_files["catalog"]:
+        raise InputError("--model needs the catalog: methods that adapt a network need the items")
+    if sorted_files["catalog"] and step:
+        raise InputError("--transform needs features: methods that need the items use them unchanged")
+    items = read_one(sorted_files["catalog"], "catalog")
+    with printed_warnings():
+        task_set = read_one(sorted_files["tasks"], "tasks")
+        feature_sets = [transform(features, steps) for features in read_all(sorted_files["features"], "features")]
+    outputs, summaries = _output_paths(output, feature_sets), []
+    evaluated_features: Sequence[Features | None] = feature_sets or [None]
+    for features, path in zip(evaluated_features, outputs, strict=True):
         started = time.monotonic()
-        with told_notes(), told_warnings():
+        with printed_notes(), printed_warnings():
             results = evaluate_tasks(
                 task_set,
-                of_encoder,
+                features,
                 methods,
                 catalog=items,
                 model=model,
@@ -126,46 +124,50 @@ def evaluate(
             )
         results.write(path)
         seconds = time.monotonic() - started
-        summaries.append({"encoder": results.record.features.classifier, **_summary(results, len(task_set), seconds)})
+        summaries.append({"encoder": results.record.features.classifier, **_summarize(results, len(task_set), seconds)})
     if as_json:
         print_json(summaries[0] if len(summaries) == 1 else summaries)
         return
     say("95% interval: sampler (covers new tasks from the same items)", "")
-    for summary, path in zip(summaries, written, strict=True):
-        rows = [[row["method"], _percent(row["acc"]), _percent(row["wacc"])] for row in summary["methods"]]
+    for summary, path in zip(summaries, outputs, strict=True):
+        rows = [
+            [row["method"], _format_percent(row["acc"]), _format_percent(row["wacc"])] for row in summary["methods"]
+        ]
         say(f"{path}: {summary['encoder']}, {counted(len(task_set), 'task')} in {summary['seconds']:.1f} s")
         print_table("", ["method", "Acc %", "wAcc %"], rows)
 
 
-def _outputs(output: Path, encoded: Sequence[Features]) -> list[Path]:
-    """Where the results of each encoder go: into the file, or of several into a folder, by the encoder's name."""
+def _output_paths(output: Path, feature_sets: Sequence[Features]) -> list[Path]:
+    """Return the file for the results of each encoder: the output, or files in it named after several encoders."""
     from shotproof.core.errors import InputError
     from shotproof.pipeline.steps.steps import file_name
 
-    if len(encoded) <= 1:
+    if len(feature_sets) <= 1:
         return [output]
     if output.suffix:
-        raise InputError(f"{output}: the results of {len(encoded)} features go into a folder, give one, e.g. results/")
-    names = [file_name(features.name) for features in encoded]
+        raise InputError(f"{output}: expected a folder for the results of {len(feature_sets)} features, e.g. results/")
+    names = [file_name(features.name) for features in feature_sets]
     if len(set(names)) < len(names):
-        raise InputError(f"the features are of encoders with the same name ({', '.join(names)}): evaluate each alone")
+        raise InputError(
+            f"several features are from encoders of the same name ({', '.join(names)}): evaluate them one at a time"
+        )
     return [output / f"{name}.parquet" for name in names]
 
 
-def _methods(given: Sequence[str]) -> list[Method]:
-    """Return the methods named; `all` stands for every registered one that works on vectors."""
+def _make_methods(spellings: Sequence[str]) -> list[Method]:
+    """Build methods from spellings; `all` stands for all registered methods for vectors."""
     from shotproof.learners.method import make_method, methods
 
-    every = [name for name in methods.names() if methods.get(name).needs == "vectors"] if "all" in given else []
-    names = dict.fromkeys(name for one in given for name in (every if one == "all" else [one]))
+    all_names = [name for name in methods.names() if methods.get(name).needs == "vectors"] if "all" in spellings else []
+    names = dict.fromkeys(name for spelling in spellings for name in (all_names if spelling == "all" else [spelling]))
     return [make_method(name) for name in names]
 
 
-def _summary(results: Results, tasks: int, seconds: float) -> dict[str, Any]:
-    """Return the printed numbers: in percent, with their intervals; a bound that does not exist is None."""
+def _summarize(results: Results, tasks: int, seconds: float) -> dict[str, Any]:
+    """Return the printed numbers, in percent with their intervals; missing bounds are None."""
     from shotproof.stats.intervals import sampler_interval
 
-    def described(values: Any) -> dict[str, float | None]:
+    def describe(values: Any) -> dict[str, float | None]:
         interval = sampler_interval(values)
         low, high = (None if bound != bound else bound for bound in (interval.low, interval.high))
         return {"mean": interval.mean, "low": low, "high": high}
@@ -174,7 +176,7 @@ def _summary(results: Results, tasks: int, seconds: float) -> dict[str, Any]:
     for name in results.methods:
         counts = results.counts(name)
         rows.append(
-            {"method": name, "acc": described(counts.accuracy_by_task()), "wacc": described(counts.worst_by_task())}
+            {"method": name, "acc": describe(counts.accuracy_by_task()), "wacc": describe(counts.worst_by_task())}
         )
     return {
         "unit": "percent",
@@ -186,8 +188,8 @@ def _summary(results: Results, tasks: int, seconds: float) -> dict[str, Any]:
     }
 
 
-def _percent(value: dict[str, Any]) -> str:
-    """`58.31 ± 0.42`."""
+def _format_percent(value: dict[str, Any]) -> str:
+    """Format a number with its interval, `58.31 ± 0.42`."""
     if value["low"] is None:
         return f"{value['mean']:.2f}"
     return f"{value['mean']:.2f} ± {(value['high'] - value['low']) / 2:.2f}"
