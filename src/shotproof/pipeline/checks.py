@@ -16,7 +16,7 @@ from shotproof.core.options import Component
 from shotproof.core.runtime.devices import choose_devices
 from shotproof.core.storage.places import url_of
 from shotproof.core.tables import check_output
-from shotproof.evaluation.grounds import require_unseen
+from shotproof.evaluation.backends import require_unseen
 from shotproof.features.encoder import Encoder
 from shotproof.features.encoders.file import FeatureFile
 from shotproof.features.encoders.staged import StagedEncoder
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def placed(experiment: Experiment, location: str) -> Iterator[None]:
+def error_location(experiment: Experiment, location: str) -> Iterator[None]:
     """Add the location in the experiment file to the message of each InputError raised in the block."""
     try:
         yield
     except InputError as error:
         prefix = f"{experiment.file}, " if experiment.file else ""
-        raise error.placed(f"{prefix}{location}: ") from error
+        raise error.with_prefix(f"{prefix}{location}: ") from error
 
 
 def check_surroundings(experiment: Experiment, device: str | None) -> None:
@@ -51,14 +51,14 @@ def check_surroundings(experiment: Experiment, device: str | None) -> None:
     Raises:
         InputError: a check failed; the message names the location in the file.
     """
-    with placed(experiment, "[output], folder"):
+    with error_location(experiment, "[output], folder"):
         check_output(experiment.folder, folder=True)
         if url_of(experiment.folder):
             raise InputError("expected a local folder: a run locks it and reads it often")
     if device not in (None, "cpu"):  # always available, and importing PyTorch takes a second
-        with placed(experiment, "[runtime], device"):
+        with error_location(experiment, "[runtime], device"):
             choose_devices(device)
-    with placed(experiment, "[output], projection"):
+    with error_location(experiment, "[output], projection"):
         check_projection(experiment.projection)
     components_by_location: dict[str, list[Component]] = {
         "[attributes], detectors": [detector for detectors in experiment.detectors.values() for detector in detectors],
@@ -67,10 +67,10 @@ def check_surroundings(experiment: Experiment, device: str | None) -> None:
         "[tasks], samplers": [draw.sampler for draw in experiment.draws],
     }
     for location, components in components_by_location.items():
-        with placed(experiment, location):
+        with error_location(experiment, location):
             for component in components:
                 _require_files(component)
-    with placed(experiment, "[evaluate], methods"):
+    with error_location(experiment, "[evaluate], methods"):
         _require_maps(experiment)
 
 
@@ -86,10 +86,10 @@ def check_draws(experiment: Experiment, catalog: Catalog, attributes: Mapping[st
         InputError: a check failed; the message names the location in the file.
     """
     for draw in experiment.draws:
-        with placed(experiment, "[tasks], split"):
+        with error_location(experiment, "[tasks], split"):
             items = catalog.in_split(draw.split)
         for sampler in draw.sampler.sets(items).values():
-            with placed(experiment, f"[tasks], sampler '{draw.sampler}'"):
+            with error_location(experiment, f"[tasks], sampler '{draw.sampler}'"):
                 for shot in draw.shots:
                     _check_draw(experiment, draw, sampler, items, TaskShape(draw.way, shot, draw.query), attributes)
 
@@ -105,7 +105,7 @@ def check_models(experiment: Experiment, models: Mapping[str, Model], catalog: C
     Raises:
         InputError: a check failed; the message names the location in the file.
     """
-    with placed(experiment, "[evaluate], methods"):
+    with error_location(experiment, "[evaluate], methods"):
         for model_source, model in zip(experiment.models, models.values(), strict=True):
             for use in experiment.uses:
                 if isinstance(use.method, Adaptation) and use.applies(model_source):
@@ -120,7 +120,7 @@ def check_models(experiment: Experiment, models: Mapping[str, Model], catalog: C
     for draw in experiment.draws:
         labels = catalog.in_split(draw.split).table.column("label").unique().to_pylist()
         for location, description, model in trained_models:
-            with placed(experiment, location):
+            with error_location(experiment, location):
                 require_unseen(labels, model.record.seen, description)
 
 
@@ -137,7 +137,7 @@ def with_stages(experiment: Experiment, catalog: Catalog) -> Experiment:
     if not experiment.stages:
         return experiment
     encoders: list[Encoder] = []
-    with placed(experiment, "[features], stages"):
+    with error_location(experiment, "[features], stages"):
         for encoder in experiment.encoders:
             encoders.append(encoder)
             if isinstance(encoder, StagedEncoder) and encoder.stage is None and not encoder.maps:
@@ -164,7 +164,7 @@ def check_tuning(experiment: Experiment, models: Mapping[str, Model], catalog: C
     tune_on = experiment.tune_on
     if tune_on is None:
         return
-    with placed(experiment, "[evaluate.tune_on]"):
+    with error_location(experiment, "[evaluate.tune_on]"):
         items = catalog.in_split(tune_on.split)
         labels = items.table.column("label").unique().to_pylist()
         for name, model in models.items():

@@ -57,10 +57,10 @@ from shotproof.analysis.explanation.mismatch import Pooling
 from shotproof.analysis.inputs import Inputs
 from shotproof.attributes.detector import Detector
 from shotproof.catalog.layout import Layout, layouts
-from shotproof.core.errors import InputError, placed
+from shotproof.core.errors import InputError, error_prefix
 from shotproof.core.sections import Place
 from shotproof.core.storage.files import read_toml
-from shotproof.core.storage.places import joined
+from shotproof.core.storage.places import resolve_path
 from shotproof.core.storage.store import OnError
 from shotproof.core.trust import Trust, named_by_experiment, trusting
 from shotproof.features.encoder import Encoder, encoders
@@ -187,7 +187,7 @@ class Experiment:
 
     @classmethod
     def of(
-        cls, content: Mapping[str, Any], folder: Path, default_folder: str = "results", called: str = "the experiment"
+        cls, content: Mapping[str, Any], folder: Path, default_folder: str = "results", label: str = "the experiment"
     ) -> Experiment:
         """Read and check the tables of an experiment file.
 
@@ -195,9 +195,9 @@ class Experiment:
             content: tables
             folder: folder that relative paths start from
             default_folder: output folder if the tables name none
-            called: name of the experiment in error messages
+            label: name of the experiment in error messages
         """
-        with placed(called), named_by_experiment():
+        with error_prefix(label), named_by_experiment():
             return cls.described_by(ExperimentFile.read(content, Place(folder)), folder, default_folder)
 
     @classmethod
@@ -282,7 +282,7 @@ def _resolve_models(evaluate: EvaluateSection, methods: Sequence[Method], folder
             f", [evaluate], {key}: no method adapts a network: use the model as an encoder, model:{names[0]}, or add "
             "a method such as finetune"
         )
-    files = {name: joined(folder, name) for name in names}
+    files = {name: resolve_path(folder, name) for name in names}
     return tuple(file if file.exists() or (file.suffix and ":" not in name) else name for name, file in files.items())
 
 
@@ -301,7 +301,7 @@ def _check_rates(tune_on: TuneOn | None, methods: Sequence[Method]) -> None:
         raise InputError(", [evaluate], tune_on: no method adapts a network: there is no learning rate to choose")
     first_by_spelling: dict[str, Adaptation] = {}
     for method in adaptations:
-        with placed(", [evaluate.tune_on], rates: "):
+        with error_prefix(", [evaluate.tune_on], rates: "):
             candidates = [method.with_rate(rate) for rate in tune_on.rates or method.rates]
         first = first_by_spelling.setdefault(candidates[0].with_rate(1.0).spelling, method)
         if first is not method:

@@ -18,7 +18,7 @@ from shotproof.analysis.explanation.mismatch import Pooling
 from shotproof.analysis.projection import PAGE_PROJECTIONS
 from shotproof.attributes.detector import Detector
 from shotproof.catalog.layout import Layout
-from shotproof.core.errors import InputError, placed
+from shotproof.core.errors import InputError, error_prefix
 from shotproof.core.limits import COUNT, SEED, TASKS
 from shotproof.core.options import Option, option, require_distinct
 from shotproof.core.plain_values import kinds_of
@@ -183,7 +183,7 @@ class RuntimeSection(Section):
     def read(cls, table: Any, place: Place) -> Self:
         """Read the section; an engine that sends work to other machines needs consent."""
         values = read_options(cls.options(), table, place)
-        with placed(f"{place}, engine: "):
+        with error_prefix(f"{place}, engine: "):
             engine = engines.make(values.get("engine", "local"))
             if engine.sends_to is not None:
                 require_trust(

@@ -47,7 +47,7 @@ def table_of(section: Section, folder: Path, outer: Section | None = None) -> di
     table: dict[str, Any] = {}
     if isinstance(section, Entry):
         table["name"] = spelling_from(folder, getattr(section, section.kind))
-    for option in section.beside() if isinstance(section, Entry) else section.options():
+    for option in section.entry_options() if isinstance(section, Entry) else section.options():
         value = getattr(section, option.name)
         if value != getattr(outer, option.name, option.default):
             table[option.name] = _to_plain(value, folder, section)

@@ -16,7 +16,7 @@ from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import current_runtime
-from shotproof.core.storage.files import is_folder, is_there
+from shotproof.core.storage.files import is_folder, path_exists
 from shotproof.core.storage.whole_files import whole_file
 from shotproof.core.tables import check_replaceable
 from shotproof.pipeline.read import files_by_kind
@@ -59,8 +59,8 @@ def view(
         >>> catalog, features, _ = sp.worlds.GaussianWorld().draw(classes=6, items=40)
         >>> tasks = sp.sample(catalog, "random", tasks=5)
         >>> results = sp.evaluate(tasks, features, "ncc")
-        >>> for name, one in {"catalog": catalog, "tasks": tasks, "results": results}.items():
-        ...     one.write(folder / f"{name}.parquet")
+        >>> for name, table in {"catalog": catalog, "tasks": tasks, "results": results}.items():
+        ...     table.write(folder / f"{name}.parquet")
         >>> sp.view(folder, export=folder / "page", tell=lambda line: None)
         >>> (folder / "page" / "index.html").is_file()
         True
@@ -92,7 +92,7 @@ def read_site(folder: str | Path) -> Site:
     """
     folder = Path(folder)
     if not is_folder(folder):
-        problem = "is a file" if is_there(folder) else "does not exist"
+        problem = "is a file" if path_exists(folder) else "does not exist"
         raise InputError(f"{folder} {problem}: expected a run folder, such as birds-results/")
     files = files_by_kind(folder)
     results = [Results.read(file) for file in files.get("results", [])]

@@ -6,11 +6,11 @@ import importlib
 from pathlib import Path
 from typing import Any
 
-from shotproof.core.errors import InputError, placed
+from shotproof.core.errors import InputError, error_prefix
 from shotproof.core.plain_values import typed
 from shotproof.core.records import Header
 from shotproof.core.storage.files import is_folder
-from shotproof.core.storage.parts import in_parts
+from shotproof.core.storage.parts import is_in_parts
 from shotproof.core.tables import read_meta, read_parquet_schema
 
 _CLASSES = {
@@ -35,7 +35,7 @@ _COLUMNS = {
 def kind_of(path: Path) -> str:
     """Return the kind of a file from its metadata, or from its columns if it has none."""
     schema = read_parquet_schema(path, str(path))
-    with placed(f"{path}, metadata, "):
+    with error_prefix(f"{path}, metadata, "):
         header: Header = typed(read_meta(schema, str(path)), Header)
     if header.kind in _COLUMNS:
         return header.kind
@@ -60,4 +60,4 @@ def read_kind(path: Path, kind: str) -> Any:
 
 def holds_files(path: Path) -> bool:
     """Return whether the path is a folder of files, and not a table stored in parts."""
-    return is_folder(path) and not in_parts(path)
+    return is_folder(path) and not is_in_parts(path)

@@ -11,10 +11,10 @@ from pathlib import Path
 from shotproof.comparison.card import CARD_FILE, Card
 from shotproof.comparison.leaderboard import Leaderboard, make_leaderboard
 from shotproof.comparison.leaderboard_rows import (
-    Measured,
+    Measurement,
     ResultsFile,
-    measured_of_card,
-    measured_of_results,
+    measure_card,
+    measure_results,
     require_same_rows,
 )
 from shotproof.core.errors import InputError
@@ -101,9 +101,9 @@ def leaderboard(
     return board
 
 
-def _read_submissions(folder: Path) -> tuple[list[Measured], list[TaskSet]]:
+def _read_submissions(folder: Path) -> tuple[list[Measurement], list[TaskSet]]:
     """Read the measurements in all files, and the task sets shared by all classifiers."""
-    measured: list[Measured] = []
+    measured: list[Measurement] = []
     results: list[ResultsFile] = []
     tasks: list[TaskSet] = []
     files = list(_find_files(folder))
@@ -111,7 +111,7 @@ def _read_submissions(folder: Path) -> tuple[list[Measured], list[TaskSet]]:
         for path, is_from_run in files:
             name = path.relative_to(folder).as_posix()
             if path.suffix == ".json":
-                measured += measured_of_card(Card.read(path), name)
+                measured += measure_card(Card.read(path), name)
             elif (kind := kind_of(path)) == "results":
                 results.append(ResultsFile(name, Results.read(path)))
             elif kind == "tasks" and not is_from_run:
@@ -119,7 +119,7 @@ def _read_submissions(folder: Path) -> tuple[list[Measured], list[TaskSet]]:
             advance(1)
     require_same_rows(results, tasks)
     names = short_encoder_names(Origin.of(results_file.results).encoder for results_file in results)
-    return [*measured, *measured_of_results(results, names)], tasks
+    return [*measured, *measure_results(results, names)], tasks
 
 
 def _find_files(folder: Path) -> Iterator[tuple[Path, bool]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from shotproof.core.errors import InputError, did_you_mean, placed
+from shotproof.core.errors import InputError, did_you_mean, error_prefix
 from shotproof.core.limits import SHOT
 from shotproof.core.nouns import counted
 from shotproof.core.options import option
@@ -37,9 +37,9 @@ class MethodUse(Entry):
     )
 
     @classmethod
-    def make(cls, given: str | Mapping[str, Any], folder: Path) -> Method:
+    def make(cls, spec: str | Mapping[str, Any], folder: Path) -> Method:
         """Build the method; custom code, and files that it writes such as logs, are relative to the folder."""
-        method = make_method(given, folder=folder)
+        method = make_method(spec, folder=folder)
         resolved_paths = {
             option.name: folder / value
             for option in method.options()
@@ -54,7 +54,7 @@ class MethodUse(Entry):
 
 def encoders_of_models(methods: Sequence[Method]) -> list[Encoder]:
     """Return the encoders of methods `model:FILE`, each of which uses the features of its own model."""
-    with placed(", [evaluate], methods: "):
+    with error_prefix(", [evaluate], methods: "):
         return list(dict.fromkeys(method.encoder for method in methods if isinstance(method, ModelHead)))
 
 
@@ -112,7 +112,7 @@ def _resolve(
     use: MethodUse, known_encoders: Sequence[Encoder], models: Sequence[str | Path], shots: Sequence[int], folder: Path
 ) -> MethodUse:
     """Resolve one entry."""
-    with placed(f", [evaluate], method '{use}', "):
+    with error_prefix(f", [evaluate], method '{use}', "):
         for shot in use.shots or ():
             if shot not in shots:
                 available = ", ".join(map(str, sorted(set(shots))))

@@ -7,10 +7,10 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
-from shotproof.core.errors import placed
+from shotproof.core.errors import error_prefix
 from shotproof.core.options import Option
 from shotproof.core.sections import Place, Section, read_options
-from shotproof.core.storage.files import is_there
+from shotproof.core.storage.files import path_exists
 from shotproof.features.encoder import encoders
 from shotproof.sounds.mapping import PairMapping, read_mapping, shipped_mappings
 from shotproof.sounds.mix import MixSettings
@@ -45,10 +45,10 @@ class Mixing(Section):
         """Read the section; the mapping and the files of the encoder are relative to the file's folder."""
         values = read_options(cls.options(), table, place)
         mapping_file = place.folder / (name := values.pop("mapping"))
-        with placed(f"{place}, mapping: "):
-            mapping = read_mapping(mapping_file if is_there(mapping_file) else name)
+        with error_prefix(f"{place}, mapping: "):
+            mapping = read_mapping(mapping_file if path_exists(mapping_file) else name)
         thresholds = Thresholds(**{option.name: values.pop(option.name, None) for option in Thresholds.options()})
-        with placed(f"{place}: "):
+        with error_prefix(f"{place}: "):
             if "gain" in values:
                 values["margin_db"] = values.pop("gain")
             if values.get("embedding") == NO_EMBEDDING:

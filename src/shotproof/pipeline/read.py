@@ -13,7 +13,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.card import Card
 from shotproof.core.errors import InputError
 from shotproof.core.storage.files import is_folder, names_below
-from shotproof.core.storage.parts import own_name
+from shotproof.core.storage.parts import table_name
 from shotproof.core.storage.places import absolute
 from shotproof.core.trust import Trust
 from shotproof.features.features import Features
@@ -41,7 +41,7 @@ def files_of(path: Path, run: Steps | None = None) -> list[Path]:
     if not holds_files(path):
         return [path]
     current = (run or Steps(path)).manifest.current
-    names = current or sorted({own_name(name) for name in names_below(path) if name.endswith(".parquet")})
+    names = current or sorted({table_name(name) for name in names_below(path) if name.endswith(".parquet")})
     files = [path / name for name in names]
     if not files:
         raise InputError(f"{path} contains no run: expected an output folder of shotproof run, or Parquet files")

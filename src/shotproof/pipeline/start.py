@@ -14,7 +14,7 @@ from shotproof.analysis.inputs import Inputs
 from shotproof.catalog.catalog import Catalog
 from shotproof.catalog.layout import read_layout
 from shotproof.core.errors import InputError
-from shotproof.core.storage.files import is_folder, is_there, read_toml
+from shotproof.core.storage.files import is_folder, path_exists, read_toml
 from shotproof.core.storage.whole_files import new_folder, write_text
 from shotproof.core.trust import Trust, agreed_by_typing, trusting
 from shotproof.features.encoder import encoders
@@ -102,7 +102,7 @@ def start_experiment(
     # Paths through a missing folder cannot be resolved, and a dry run does not create it.
     base = folder if is_folder(folder) or not dry_run else Path()
     catalog = functools.cache(lambda: read_layout(root, "folder"))
-    if is_there(path):
+    if path_exists(path):
         existing = read_toml(path, f"experiment file {path}")
         owner.require(_owner_of(existing, folder), folder)
         if options == StartOptions():

@@ -37,7 +37,7 @@ from shotproof.core.trust import Trust, asking_for_packages, trusting, typed_by_
 from shotproof.features.encoder import Encoder, encoders
 from shotproof.features.features import Features
 from shotproof.learners.method import DEFAULT_METHODS, AnyMethod, make_method
-from shotproof.pipeline.checks import placed
+from shotproof.pipeline.checks import error_location
 from shotproof.pipeline.draw_entries import Draw
 from shotproof.pipeline.experiment import Experiment
 from shotproof.pipeline.method_uses import MethodUse
@@ -536,10 +536,10 @@ def run(
     """
     if not isinstance(experiment, Experiment):
         experiment = Experiment.read(experiment, trust)
-    with placed(experiment, "[runtime]"):
+    with error_location(experiment, "[runtime]"):
         runtime = runtime or make_runtime(**experiment.runtime)
     # Intervals draw the tasks again from their records: files named by the experiment may be read.
-    sampler_files = [reach.what for draw in experiment.draws for reach in draw.sampler.reaches()]
+    sampler_files = [reach.description for draw in experiment.draws for reach in draw.sampler.reaches()]
     study = Study.__new__(Study)
     owner = Owner.of(experiment, made_by)
     steps = Steps(experiment.folder, dry_run, tell, owner, verbose, ComparedBy(quick=quick))
@@ -552,10 +552,10 @@ def run(
         with steps:
             with steps.stage("intervals") as stage:
                 comparison = study.compare()
-                stage.done = ", ".join(name for name in comparison.covers if name not in comparison.refused)
+                stage.summary = ", ".join(name for name in comparison.covers if name not in comparison.refused)
             with steps.stage("report") as stage:
                 study.report()
-                stage.done = REPORT_FILE
+                stage.summary = REPORT_FILE
         if not study.made:
             tell(f"nothing to compute: all {len(study.reused):,} files are up to date")
     return study
@@ -623,7 +623,7 @@ def _read_data(data: str | Path | Catalog, layout: str, splits: str | Path | Non
 def _build_draw(entry: str | Sampler | Mapping[str, Any], shape: Mapping[str, Any]) -> Draw:
     """Build an entry of the samplers from a spelling, a sampler, or a table with a name, options and entry keys."""
     table: dict[str, Any] = dict(entry) if isinstance(entry, Mapping) else {"name": entry}
-    entry_values = {option.name: table.pop(option.name) for option in Draw.beside() if option.name in table}
+    entry_values = {option.name: table.pop(option.name) for option in Draw.entry_options() if option.name in table}
     is_sampler = isinstance(table.get("name"), Sampler)
     sampler = table["name"] if is_sampler else samplers.make(entry if isinstance(entry, str) else table)
     return Draw(sampler=sampler, **{**shape, **entry_values})

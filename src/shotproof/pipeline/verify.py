@@ -20,7 +20,7 @@ from shotproof.core.errors import InputError
 from shotproof.core.nouns import counted
 from shotproof.core.records import FeaturesRecord
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.storage.files import is_there
+from shotproof.core.storage.files import path_exists
 from shotproof.core.trust import NotTrusted, Trust, trusting
 from shotproof.features.encoder import Encoder, encode
 from shotproof.features.encoders.file import FeatureFile
@@ -145,7 +145,7 @@ class _Verification:
         elif holds_files(path := Path(part)):
             objects = [self._read(file, str(file)) for file in files_of(path)]
             self.folders.append(path)
-            if is_there(path / CARD_FILE):
+            if path_exists(path / CARD_FILE):
                 inputs = Inputs(**by_role(objects), folders=[path])
                 self.cards.append(_CardEntry(str(path / CARD_FILE), Card.read(path, checked=False), inputs))
         elif path.name == MANIFEST:
@@ -158,7 +158,7 @@ class _Verification:
             self.model = path
         elif path.suffix in ARRAYS:
             self.arrays.append(path)
-        elif path.suffix not in ("", ".parquet", ".parts") and is_there(path):
+        elif path.suffix not in ("", ".parquet", ".parts") and path_exists(path):
             raise InputError(f"{path} contains nothing that can be checked: {CHECKABLE}")
         else:
             self.folders.append(path.parent)
@@ -263,8 +263,8 @@ class _Verification:
             return recomputation
         model_digest = results.record.source("model")
         if recomputation.model is not None and model_digest not in (None, recomputation.model.digest):
-            found = recomputation.model.digest
-            return f"the model with digest {model_digest} is missing: pass it as well (found: {found})"
+            available_digest = recomputation.model.digest
+            return f"the model with digest {model_digest} is missing: pass it as well (found: {available_digest})"
         try:
             self.findings.refuse(name, list(results_problems(results, self.tasks, recomputation, {spelling: method})))
         except InputError as error:
@@ -382,7 +382,7 @@ class _Verification:
     def _require_catalog(self) -> Catalog:
         """Return the catalog, or raise InputError if there is none."""
         if not self.catalogs:
-            raise InputError("expected a catalog whose items can be encoded (--catalog)")
+            raise InputError("no catalog given: pass the catalog of the items as well")
         return self.catalogs[0]
 
     def _describe_extent(self) -> str:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from shotproof.attributes.attributes import Attributes
 from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.card import Card
-from shotproof.core.errors import InputError, Mismatch, placed
+from shotproof.core.errors import InputError, Mismatch, error_prefix
 from shotproof.core.plain_values import plain, typed
 from shotproof.core.storage.archives import Archive, open_archive, unsafe_path
 from shotproof.core.storage.files import parse_json
@@ -99,11 +99,11 @@ class Bundle:
                 if MANIFEST not in archive.members:
                     raise InputError(f"{label} has no {MANIFEST}: expected a file written by shotproof share bundle")
                 content = parse_json(archive.read(MANIFEST, MAX_MANIFEST_SIZE), f"{label}, {MANIFEST}")
-                with placed(f"{label}, {MANIFEST}: "):
+                with error_prefix(f"{label}, {MANIFEST}: "):
                     bundle = cls.from_json(content)
                 bundle._check_files(archive)
                 archive.unpack(folder)
-            with placed(f"{label}: "):
+            with error_prefix(f"{label}: "):
                 bundle._check_contents(folder)
             yield bundle, folder
 
@@ -145,14 +145,16 @@ class Bundle:
         archived = set(archive.members) - {MANIFEST}
         for name in sorted(archived ^ set(self.files)):
             problem = "is in the manifest, but not in the zip" if name in self.files else "is not in the manifest"
-            raise Mismatch(f"{archive.what}: {name!r} {problem}")
+            raise Mismatch(f"{archive.subject}: {name!r} {problem}")
         for name, file in self.files.items():
             size = archive.members[name].file_size
             if size != file.bytes:
-                raise Mismatch(f"{archive.what}, '{name}': the manifest states {file.bytes:,} bytes, found {size:,}")
+                raise Mismatch(f"{archive.subject}, '{name}': the manifest states {file.bytes:,} bytes, found {size:,}")
             sha256 = archive.sha256(name)
             if sha256 != file.sha256:
-                raise Mismatch(f"{archive.what}, '{name}': the manifest states SHA-256 {file.sha256}, found {sha256}")
+                raise Mismatch(
+                    f"{archive.subject}, '{name}': the manifest states SHA-256 {file.sha256}, found {sha256}"
+                )
 
     def _check_contents(self, folder: Path) -> None:
         """Check the contents of the files against the manifest and against each other."""

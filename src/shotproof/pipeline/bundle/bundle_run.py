@@ -13,7 +13,7 @@ from shotproof.catalog.catalog import Catalog
 from shotproof.comparison.card import Card
 from shotproof.core.errors import InputError
 from shotproof.core.runtime.runtime import Runtime
-from shotproof.core.storage.files import is_there
+from shotproof.core.storage.files import path_exists
 from shotproof.core.storage.whole_files import whole_folder, write_text
 from shotproof.core.tables import check_output, check_replaceable
 from shotproof.core.trust import Trust, agreed_by_typing, trusting
@@ -136,7 +136,7 @@ def _require_items(manifest: Bundle, files: Path, root: str | Path | None) -> No
     )
     if root is None:
         raise InputError(f"expected the data (--root), {expected}")
-    missing = [path for path in dict.fromkeys(paths) if not is_there(Path(root, path))]
+    missing = [path for path in dict.fromkeys(paths) if not path_exists(Path(root, path))]
     if missing:
         raise InputError(
             f"{root} lacks {len(missing):,} of {len(set(paths)):,} items, e.g. '{missing[0]}': expected {expected}"

@@ -21,7 +21,7 @@ from shotproof.comparison.card import CARD_FILE, Card
 from shotproof.core.errors import InputError
 from shotproof.core.records import UNKNOWN, Maker
 from shotproof.core.storage.archives import unsafe_path, write_archive
-from shotproof.core.storage.files import is_folder, is_there, read_bytes
+from shotproof.core.storage.files import is_folder, path_exists, read_bytes
 from shotproof.core.tables import check_output
 from shotproof.core.trust import NotTrusted, Trust, reading_below, trusting
 from shotproof.learners.adaptation.adaptation import Adaptation
@@ -83,8 +83,8 @@ def bundle(
         >>> catalog = sp.worlds.ShapesWorld(classes=5, items=8, size=16).write(folder / "shapes")
         >>> tasks = sp.sample(catalog, "random", shot=1, query=2, tasks=4)
         >>> results = sp.evaluate(tasks, sp.encode(catalog, "pixels"), "ncc")
-        >>> for name, one in {"catalog": catalog, "tasks": tasks, "results": results}.items():
-        ...     one.write(folder / "run" / f"{name}.parquet")
+        >>> for name, table in {"catalog": catalog, "tasks": tasks, "results": results}.items():
+        ...     table.write(folder / "run" / f"{name}.parquet")
         >>> bundle(folder / "run", folder / "shapes.zip").methods
         ('ncc',)
     """
@@ -138,7 +138,7 @@ class _BundleBuilder:
                 self._add_table(Path(scratch), file.name, "tasks", self._make_portable(task_set))
         card = folder / CARD_FILE
         self.metric, self.intervals = "acc", DEFAULT_INTERVALS
-        if is_there(card):
+        if path_exists(card):
             run_card = Card.read(card)
             self.metric, self.intervals = run_card.metric, tuple(dict.fromkeys([run_card.covers, "sampler"]))
             self._add(CARD_FILE, "card", read_bytes(card, f"card {card}"))
@@ -170,7 +170,7 @@ class _BundleBuilder:
             raise
         except InputError:  # drawn by another version: kept unchanged
             return tasks
-        if not sampler.files() or not all(map(is_there, sampler.files())):
+        if not sampler.files() or not all(map(path_exists, sampler.files())):
             return tasks
         for file in sampler.files():
             self._add(file.name, "data", read_bytes(file, f"file {file}, which {maker} tasks were drawn with,"))

@@ -1,4 +1,4 @@
-"""How robust is a classifier? All axes that the data allows in one experiment, and a card of what came out.
+"""Profile of a classifier: one experiment over all axes that the data allows, and a robustness card.
 
 sp.profile("birds/", encoder="lite0", method="cosine", output="birds-profile")
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from shotproof.analysis.make_card import make_card
 from shotproof.comparison.card import CARD_FILE, Card, MissingAxis
 from shotproof.comparison.comparison import Comparison
-from shotproof.core.errors import InputError, placed
+from shotproof.core.errors import InputError, error_prefix
 from shotproof.core.records import Maker
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.core.storage.whole_files import new_folder, write_text
@@ -32,7 +32,7 @@ MADE_BY = "shotproof profile"
 
 @dataclass(frozen=True)
 class Profile:
-    """What a profile gave: the card, the folder with its page, and the comparison that it is from."""
+    """Robustness card of a profile, the folder with its page, and the comparison that it was built from."""
 
     card: Card
     folder: Path
@@ -40,12 +40,13 @@ class Profile:
 
     @property
     def page(self) -> Path:
-        """The card as a page."""
+        """Return the path of the card's page."""
         return self.folder / PAGE_FILE
 
     def _repr_html_(self) -> str:
-        drawn = base64.b64encode((self.folder / FIGURE_FILE).read_bytes()).decode()
-        return f'<img alt="the card" src="data:image/svg+xml;base64,{drawn}">'  # its style stays its own
+        """Return the card as an image."""
+        encoded_figure = base64.b64encode((self.folder / FIGURE_FILE).read_bytes()).decode()
+        return f'<img alt="the card" src="data:image/svg+xml;base64,{encoded_figure}">'  # its style stays separate
 
 
 def profile(
@@ -73,35 +74,35 @@ def profile(
     tell: Tell = lambda line: None,
     runtime: Runtime | None = None,
 ) -> Profile:
-    """Measure a classifier on all axes that the data allows, beside baselines, and write its robustness card.
+    """Measure a classifier and baselines on all axes that the data allows, and write its robustness card.
 
-    It is an experiment that is put together from the data (experiment.toml in the output's folder) and run: what is up
-    to date is not made again.
+    An experiment is built from the data (experiment.toml in the output folder) and run; files that are up to date are
+    not created again.
 
     Args:
-        data: a data folder, a catalog, or a run's folder, whose catalog and attributes are taken
-        output: the folder to write: card.json, card.html, card.svg, badge.svg, and all files of the run
-        encoder: of the classifier; by default lite0 for images and logmel for sounds
-        method: of the classifier; by default cosine, or with a model its own head
-        features: a file of features, in place of an encoder
-        model: a model's file, in place of an encoder; a method such as finetune adapts it
-        layout, splits: how a data folder is read
-        split: to draw tasks from; by default test, where there are several
-        attributes: files of attributes for FewSTAB's tasks; detectors: what makes them instead. By default those of the
-            run, those of the catalog's true/false columns, or photometric ones
-        context_column: the catalog's column with contexts; by default the first that looks like them
-        class_distances: a hierarchy or distances of the classes, for tasks of alike classes
-        way, query: the size of a task
-        tasks: how many per task set, by default 600
-        seed: which tasks
-        quick: a tenth of the tasks, of one number of shots, and fewer re-evaluations for the intervals
-        skip_bad: leave out files that cannot be read, which are an error otherwise
-        verbose: tell every file, too
-        tell: receives one line per step, and what was chosen
-        runtime: how to compute
+        data: data folder, catalog, or run folder, whose catalog and attributes are used
+        output: folder to write: card.json, card.html, card.svg, badge.svg, and all files of the run
+        encoder: encoder of the classifier; by default lite0 for images and logmel for sounds
+        method: method of the classifier; by default cosine, or a model's own head
+        features: features file, to use instead of an encoder
+        model: model file, to use instead of an encoder; methods such as finetune adapt it
+        layout, splits: layout and splits of a data folder
+        split: split to draw tasks from; by default test, if there are several
+        attributes: attributes files for FewSTAB tasks; detectors: detectors to use instead. By default the attributes
+            of the run, the true/false columns of the catalog, or photometric attributes
+        context_column: column of the catalog with the contexts; by default the first that looks like contexts
+        class_distances: hierarchy or distances of the classes, for tasks with similar classes
+        way, query: size of a task
+        tasks: number of tasks per task set, by default 600
+        seed: random seed of the tasks
+        quick: use a tenth of the tasks, and fewer re-evaluations for intervals
+        skip_bad: leave out unreadable files instead of raising an error
+        verbose: report every file
+        tell: called with one line per step, and with the choices that were made
+        runtime: runtime settings
 
     Returns:
-        The card, and where it is.
+        The card and its folder.
 
     Raises:
         InputError: the data or the classifier cannot be used, or the folder belongs to something else.
@@ -111,10 +112,10 @@ def profile(
         >>> import shotproof as sp
         >>> folder = Path(tempfile.mkdtemp())
         >>> catalog = sp.worlds.ShapesWorld(classes=5, items=12, size=16).write(folder / "shapes")
-        >>> found = sp.profile(folder / "shapes", folder / "out", encoder="pixels", query=2, tasks=20, quick=True)
-        >>> [axis.name for axis in found.card.axes]
+        >>> result = sp.profile(folder / "shapes", folder / "out", encoder="pixels", query=2, tasks=20, quick=True)
+        >>> [axis.name for axis in result.card.axes]
         ['random-1-shot', 'random-5-shot', 'random-10-shot', 'hardest', 'unbalanced']
-        >>> [one.name for one in found.card.missing]
+        >>> [axis.name for axis in result.card.missing]
         ['contexts', 'semantic', 'fewstab']
     """
     folder = Path(output)
@@ -139,12 +140,12 @@ def profile(
         quick=quick,
         skip_bad=skip_bad,
     )
-    with new_folder(folder):  # paths of its experiment go through it
-        with trusting(True):  # it names what was typed, with other paths
+    with new_folder(folder):  # the experiment's paths go through it
+        with trusting(True):  # the experiment names only what the user typed, with other paths
             plan = plan_profile(options, folder)
-            with placed("the experiment"):
+            with error_prefix("the experiment"):
                 experiment = Experiment.described_by(plan.file, folder)
-        for line in plan.told:
+        for line in plan.notes:
             tell(line)
         study = run(
             experiment, leave_out=True, quick=quick, made_by=MADE_BY, verbose=verbose, tell=tell, runtime=runtime
@@ -163,27 +164,27 @@ def write_card(
     missing: Sequence[MissingAxis] = (),
     quick: bool = False,
 ) -> Profile:
-    """Write the card of an experiment's first classifier, and its page, figure and badge, into the run's folder.
+    """Write the card of an experiment's first classifier, with its page, figure and badge, into the run folder.
 
     Args:
-        experiment: that was run
-        study: what came out
-        missing: axes that were not measured, and why
-        quick: whether the tasks were few
+        experiment: experiment that was run
+        study: study of the run
+        missing: axes that were not measured, with the reasons
+        quick: whether the number of tasks was reduced
     """
     comparison = study.compare()
-    card = make_card(comparison, study.inputs, _own_classifier(experiment, comparison), missing=missing, quick=quick)
+    card = make_card(comparison, study.inputs, _find_profiled(experiment, comparison), missing=missing, quick=quick)
     card.write(experiment.folder / CARD_FILE)
     write_card_page(experiment.folder, card, study.catalog)
     return Profile(card, experiment.folder, comparison)
 
 
-def _own_classifier(experiment: Experiment, comparison: Comparison) -> Classifier:
-    """The one that is profiled: the experiment's first method, on the first of what it is evaluated on."""
+def _find_profiled(experiment: Experiment, comparison: Comparison) -> Classifier:
+    """Return the profiled classifier: the experiment's first method, on the first encoder or model."""
     use = experiment.uses[0]
-    spelled = {use.method.spelling, Maker.of(use.method).spelling}
-    known = comparison.classifiers
-    found = next((one for one in known if one.method in spelled), None)
-    if found is None:
-        raise InputError(f"no results of method '{use.method}': found those of {', '.join(map(str, known))}")
-    return found
+    spellings = {use.method.spelling, Maker.of(use.method).spelling}
+    classifiers = comparison.classifiers
+    profiled = next((classifier for classifier in classifiers if classifier.method in spellings), None)
+    if profiled is None:
+        raise InputError(f"no results of method '{use.method}': found {', '.join(map(str, classifiers))}")
+    return profiled

@@ -1,1 +1,1 @@
-"""What a run makes, file by file."""
+"""Steps of a run, which write its files."""

@@ -1,4 +1,4 @@
-"""The task sets of a run: one file for each sampler, set of attributes, number of shots and seed."""
+"""Task sets of a run: one file per sampler, set of attributes, number of shots and seed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from shotproof.tasks.uniform.random import Random
 
 @dataclass(frozen=True)
 class DrawnSet:
-    """A task set, None in a dry run that did not make it; and the shape that was asked for."""
+    """Task set with its requested shape; a dry run does not draw it (None)."""
 
     tasks: TaskSet | None
     shape: TaskShape
@@ -31,39 +31,41 @@ class DrawnSet:
 
 @dataclass(frozen=True)
 class DrawnSets:
-    """Draws what an experiment asks for; what a dry run did not make is None."""
+    """Task sets that an experiment draws; None for those that a dry run does not draw."""
 
     experiment: Experiment
     steps: Steps
     catalog: Catalog
     attributes: dict[str, Attributes | None]
     features: dict[str, Features | None]
-    of_sampler: dict[tuple[str, int, int], TaskSet | None] = field(default_factory=dict)  # by sampler, shots and seed
+    by_sampler: dict[tuple[str, int, int], TaskSet | None] = field(default_factory=dict)  # by sampler, shots and seed
 
-    def of_draw(self, draw: Draw) -> dict[str, DrawnSet]:
-        """One for each sampler, set of attributes, number of shots and seed, by file; those that it is like before it.
+    def draw_entry(self, draw: Draw) -> dict[str, DrawnSet]:
+        """Draw the task sets of an entry: one per sampler, set of attributes, number of shots and seed, by file name.
+
+        The task sets that the entry is matched to must be drawn before.
 
         Raises:
-            InsufficientData: the data cannot give such tasks.
+            InsufficientData: the data is not sufficient for the tasks.
         """
-        found: dict[str, DrawnSet] = {}
+        drawn_sets: dict[str, DrawnSet] = {}
         for sampler in draw.sampler.sets(self.catalog).values():
             for words in self._attribute_names(draw, sampler):
                 for shot in draw.shots:
                     for seed in draw.seeds:
                         data = self._data(draw, sampler, words, (shot, seed))
                         name = self._task_file(draw, sampler, words, shot, seed)
-                        drawn = self._task_set(name, draw, sampler, shot, seed, data)
-                        found[name] = DrawnSet(drawn, TaskShape(draw.way, shot, draw.query))
-                        self.of_sampler.setdefault((str(draw.sampler), shot, seed), drawn)
+                        tasks = self._draw(name, draw, sampler, shot, seed, data)
+                        drawn_sets[name] = DrawnSet(tasks, TaskShape(draw.way, shot, draw.query))
+                        self.by_sampler.setdefault((str(draw.sampler), shot, seed), tasks)
                         if self.experiment.placebo and sampler.has_placebo:
-                            sham = name.replace("tasks-", "tasks-placebo-of-", 1)
-                            placebo = self._task_set(sham, draw, Placebo(), shot, seed, {"like": drawn})
-                            found[sham] = DrawnSet(placebo, found[name].shape)
-        return found
+                            placebo_name = name.replace("tasks-", "tasks-placebo-of-", 1)
+                            placebo = self._draw(placebo_name, draw, Placebo(), shot, seed, {"like": tasks})
+                            drawn_sets[placebo_name] = DrawnSet(placebo, drawn_sets[name].shape)
+        return drawn_sets
 
-    def fewer_ways(self, draw: Draw) -> int | None:
-        """Find the most ways, below those of a draw by attributes, for which the data has all of its tasks."""
+    def find_fewer_ways(self, draw: Draw) -> int | None:
+        """Find the largest smaller number of ways for which the data suffices; None if there is none or unknown."""
         if "attributes" not in draw.sampler.needs or not self.attributes or None in self.attributes.values():
             return None
         for way in range(draw.way - 1, 1, -1):
@@ -79,25 +81,26 @@ class DrawnSets:
                 return way
         return None
 
-    def _task_set(
+    def _draw(
         self, name: str, draw: Draw, sampler: Sampler, shot: int, seed: int, data: dict[str, Any]
     ) -> TaskSet | None:
+        """Draw one task set, unless its file is up to date."""
         shape: dict[str, Any] = {"way": draw.way, "shot": shot, "query": draw.query, "tasks": draw.tasks, "seed": seed}
 
         def make() -> TaskSet:
             return sample(self.catalog, sampler, split=draw.split, **shape, **data)
 
-        made: TaskSet | None = self.steps.step(
+        tasks: TaskSet | None = self.steps.step(
             TaskSet,
             name,
             [self.catalog, *data.values(), file_stamps(sampler)],
             [str(sampler), shape, draw.split, sorted(data)],
             make,
         )
-        return made
+        return tasks
 
     def _attribute_names(self, draw: Draw, sampler: Sampler) -> list[str | None]:
-        """The sets of attributes that a sampler is given, one after the other; None: none."""
+        """Return the names of the sets of attributes that a sampler is used with; None for no attributes."""
         if draw.attributes is not None:
             return [draw.attributes]
         return list(self.attributes) if "attributes" in sampler.takes and self.attributes else [None]
@@ -107,19 +110,20 @@ class DrawnSets:
         draw: Draw,
         sampler: Sampler,
         words: str | None,
-        place: tuple[int, int],
+        shot_and_seed: tuple[int, int],
     ) -> dict[str, Any]:
-        """What a sampler takes beside the catalog; None in a dry run where it is not there yet."""
+        """Return the inputs of a sampler besides the catalog; None for those that a dry run does not compute."""
         data: dict[str, Any] = {}
         if words is not None and "attributes" in sampler.takes:
             data["attributes"] = self.attributes[words]
         if "features" in sampler.takes:
             data["features"] = self.features[draw.encoder or next(iter(self.features))]
         if draw.like is not None:
-            data["like"] = self.of_sampler[draw.like, *place]
+            data["like"] = self.by_sampler[draw.like, *shot_and_seed]
         return data
 
     def _task_file(self, draw: Draw, sampler: Sampler, words: str | None, shot: int, seed: int) -> str:
+        """Return the name of the file of a task set, with everything that differs from the first entry."""
         parts = [file_name(str(sampler)), *([file_name(words)] if words else [])]
         parts += [f"on-{self.steps.short_name(draw.encoder)}"] if draw.encoder else []
         parts += [f"like-{file_name(draw.like)}"] if draw.like else []
@@ -133,7 +137,7 @@ class DrawnSets:
 
 @dataclass(frozen=True)
 class ValidationSets:
-    """Random tasks of the validation split, each shape drawn once; what a dry run did not make is None."""
+    """Random tasks of the validation split, drawn once per shape; None for those that a dry run does not draw."""
 
     tune_on: TuneOn
     steps: Steps
@@ -142,12 +146,13 @@ class ValidationSets:
     drawn: dict[TaskShape, TaskSet | None] = field(default_factory=dict)
 
     def of(self, shape: TaskShape) -> TaskSet | None:
-        """Those of this shape."""
+        """Return the validation tasks of a shape."""
         if shape not in self.drawn:
-            self.drawn[shape] = self._drawn(shape)
+            self.drawn[shape] = self._draw(shape)
         return self.drawn[shape]
 
-    def _drawn(self, shape: TaskShape) -> TaskSet | None:
+    def _draw(self, shape: TaskShape) -> TaskSet | None:
+        """Draw validation tasks, unless their file is up to date."""
         split, tasks = self.tune_on.split, self.tune_on.tasks
         sizes: dict[str, Any] = {"way": shape.way, "shot": shape.shot, "query": shape.query}
         name = f"tune-on-{file_name(split)}-{shape.way}way-{shape.shot}shot-{shape.query}query.parquet"

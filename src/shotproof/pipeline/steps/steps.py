@@ -1,4 +1,4 @@
-"""The steps of a run: each makes files, and skips those that were made from the same by the same."""
+"""Steps of a run: each writes files, except those that are up to date with their inputs and parameters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from shotproof.core.runtime.progress import Advance
 from shotproof.core.runtime.runtime import current_runtime
 from shotproof.core.storage.archives import unsafe_path
 from shotproof.core.storage.files import file_sha256, find, read_json
-from shotproof.core.storage.whole_files import sole_use, write_text
+from shotproof.core.storage.whole_files import exclusive_use, write_text
 from shotproof.pipeline.steps.owner import Owner
 from shotproof.version import __version__
 
@@ -36,7 +36,7 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True)
 class MadeFile:
-    """What one file was made from, its size and time, its content; when it was made, and by which version."""
+    """Entry of a file in the manifest: key of its inputs, size and time, hash, time of creation and version."""
 
     key: str
     stamp: tuple[int, ...]
@@ -47,10 +47,10 @@ class MadeFile:
 
 @dataclass(frozen=True)
 class ComparedBy:
-    """How a run compares its results; whoever reads its folder compares them likewise, unless asked otherwise.
+    """Settings of a run's comparison, which are the defaults for later comparisons of its folder.
 
-    intervals, metric, placebo: as `Study.compare` takes them
-    quick: re-evaluate less for the intervals that need it
+    intervals, metric, placebo: as in `Study.compare`
+    quick: whether to use fewer re-evaluations for intervals
     """
 
     intervals: tuple[str, ...] | None = None
@@ -61,7 +61,7 @@ class ComparedBy:
 
 @dataclass(frozen=True)
 class Manifest:
-    """The files that runs have left in a folder, by name, those that the last one consists of, and whose they are."""
+    """Files that runs wrote to a folder, by name; the files of the last run; and the owner of the folder."""
 
     files: Mapping[str, MadeFile] = field(default_factory=dict)
     current: tuple[str, ...] = ()
@@ -69,44 +69,44 @@ class Manifest:
     compared_by: ComparedBy = ComparedBy()
 
 
-class Written(Protocol):
-    """What is kept in a file: a catalog, attributes, features, a task set, results."""
+class Storable(Protocol):
+    """Object that is stored in a file: catalog, attributes, features, task set or results."""
 
     @classmethod
     def read(cls, path: str | Path) -> Self:
-        """From its file."""
+        """Read the object from a file."""
 
     def write(self, path: str | Path) -> None:
-        """To its file."""
+        """Write the object to a file."""
 
     @property
     def digest(self) -> str:
-        """Of its content."""
+        """Return the digest of the content."""
 
 
-T = TypeVar("T", bound=Written)
+T = TypeVar("T", bound=Storable)
 
 
 @dataclass
 class Stage:
-    """A step while it goes on; done: what it did, in a few words, where the number of files does not tell."""
+    """Step in progress; summary: its outcome in a few words, if it is not just a number of files."""
 
-    done: str = ""
+    summary: str = ""
 
 
 @dataclass
 class Steps:
-    """The steps of one run, and the manifest of what each file of its folder was made from, and when.
+    """Steps of one run, and the manifest of its folder.
 
-    As a context manager, it has the folder to itself from the first file that it writes.
+    As a context manager, it locks the folder from the first file that it writes.
 
-    folder: None: everything is kept in memory
-    owner: what the folder is to belong to; None: whatever it belongs to
-    before: runs whose files are taken where they are up to date, and whose folders are not written to
-    verbose: tell every file too, as a dry run does
-    compared_by: how its results are compared
-    made, reused: the files, in the order of the steps
-    files: what the run consists of, which later comparisons read
+    folder: output folder; None keeps everything in memory
+    owner: owner of the folder; None accepts any owner
+    before: earlier runs whose current files are reused; their folders are not written to
+    verbose: whether to report every file, as in a dry run
+    compared_by: settings of the comparison
+    made, reused: files that were created and files that were up to date, in the order of the steps
+    files: files of the run, which later comparisons read
     """
 
     folder: Path | None
@@ -119,11 +119,11 @@ class Steps:
     made: list[str] = field(default_factory=list)
     reused: list[str] = field(default_factory=list)
     files: list[str] = field(default_factory=list)
-    _names: dict[str, str] = field(default_factory=dict)  # spellings by their short names
+    _names: dict[str, str] = field(default_factory=dict)  # spellings by short name
     _advance: Advance = lambda steps: None
     _memory: dict[str, Any] = field(default_factory=dict)
     _claims: ExitStack = field(default_factory=ExitStack)
-    _claimed: tuple[int, int] | None = None  # the device and number of the folder
+    _claimed: tuple[int, int] | None = None  # device and inode of the folder
 
     def __enter__(self) -> Self:
         if self.owner is not None and self.folder is not None:
@@ -139,35 +139,35 @@ class Steps:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """What was made in the folder: read once, as nobody else writes there while this run does."""
+        """Return the manifest of the folder; it is read once, since the folder is locked while this run writes."""
         return Manifest() if self.folder is None else read_manifest(self.folder)
 
     @contextlib.contextmanager
     def stage(self, name: str, total: int | None = None) -> Iterator[Stage]:
-        """Show a bar while a step goes on, and tell in one line what it made and how long that took.
+        """Show a progress bar during a step, then report its outcome and time in one line.
 
         Args:
-            name: of the step
-            total: how many files it has; None where nobody knows
+            name: name of the step
+            total: number of files; None if unknown
         """
         stage, start = Stage(), time.monotonic()
-        made, reused = len(self.made), len(self.reused)
+        created, reused = len(self.made), len(self.reused)
         with current_runtime().progress_bar(name, total) as self._advance:
             yield stage
         self._advance = lambda steps: None
-        counts = _counts(len(self.made) - made, len(self.reused) - reused)
-        done = f"{stage.done}, {counts}" if stage.done and counts == UP_TO_DATE else stage.done or counts
-        if done and not self.dry_run:
-            self.tell(step_line(name, done, time.monotonic() - start))
+        counts = _describe_counts(len(self.made) - created, len(self.reused) - reused)
+        outcome = f"{stage.summary}, {counts}" if stage.summary and counts == UP_TO_DATE else stage.summary or counts
+        if outcome and not self.dry_run:
+            self.tell(step_line(name, outcome, time.monotonic() - start))
 
     def short_name(self, spelling: str) -> str:
-        """Name a component in a file's name: one that names a file by that file's own name, unless two would clash."""
+        """Return a component's name for file names: without the folders of files, and with a digest if two clash."""
         short = re.sub(r"[^\s'\":(),=]*[/\\]", "", spelling)
         if short == spelling and ":" not in spelling:
             return file_name(spelling)
         readable = _readable(short)
-        known = self._names.setdefault(readable, spelling)
-        return readable if known == spelling else f"{readable}-{_short_digest(spelling)}"
+        first_spelling = self._names.setdefault(readable, spelling)
+        return readable if first_spelling == spelling else f"{readable}-{_short_digest(spelling)}"
 
     def step(
         self,
@@ -178,36 +178,37 @@ class Steps:
         make: Callable[[], T],
         compared: bool = True,
     ) -> T | None:
-        """The file `name` of the folder: read where it is up to date, else made and written.
+        """Return the content of a file of the folder, which is created and written unless it is up to date.
 
         Args:
-            kind: of what the file holds
-            name: of the file, below the folder
-            inputs: what it is made from: things with a digest, or plain values; None is one that a dry run did not make
-            parameters: by what it is made
-            make: makes it
-            compared: whether comparisons read it, or it is of use to this run alone
+            kind: class of the content
+            name: name of the file, relative to the folder
+            inputs: objects with a digest, or plain values, that the content is computed from; None for inputs that a
+                dry run does not compute
+            parameters: parameters that the content is computed with
+            make: computes the content
+            compared: whether comparisons read the file
 
         Returns:
-            What the file holds; None in a dry run, where it would be made.
+            The content; None if a dry run would create it.
         """
         if compared and name not in self.files:
             self.files.append(name)
-        found = self.current(kind, name, inputs, parameters)
-        if found is not None:
-            return found
+        content = self.current(kind, name, inputs, parameters)
+        if content is not None:
+            return content
         self.announce(name)
         if self.dry_run:
             return None
         return self.keep(name, make(), inputs, parameters)
 
     def write_file(self, name: str, inputs: Sequence[Any], parameters: Any, write: Callable[[Path], None]) -> bool:
-        """Have a file of the folder written, unless it is up to date; return whether it was written.
+        """Write a file of the folder, unless it is up to date; return whether it was written.
 
         Args:
-            name: of the file
-            inputs, parameters: what it is made from, and by what, as of a step
-            write: writes it to the path that it is given
+            name: name of the file
+            inputs, parameters: as in `step`
+            write: writes the file to a path
         """
         assert self.folder is not None
         path = self.folder / name
@@ -217,37 +218,38 @@ class Steps:
         self._claim()
         write(path)
         self.made.append(name)
-        self._note(name, inputs, parameters)
+        self._record(name, inputs, parameters)
         return True
 
     def current(self, kind: type[T], name: str, inputs: Sequence[Any], parameters: Any) -> T | None:
-        """What a file holds that is up to date; None where it is not, or where the disk has altered it."""
+        """Return the content of a file if it is up to date and its bytes are unchanged, otherwise None."""
         for run in self.before:
-            kept = run.current(kind, name, inputs, parameters)
-            if kept is not None:
+            content = run.current(kind, name, inputs, parameters)
+            if content is not None:
                 self.reused.append(name)
-                return kept
-        if not self._is_own(name, inputs, parameters):
+                return content
+        if not self._has_current(name, inputs, parameters):
             return None
         if self.folder is None:
             self.reused.append(name)
-            held: T = self._memory[_key(name, inputs, parameters)]
-            return held
+            in_memory: T = self._memory[_key(name, inputs, parameters)]
+            return in_memory
         path = self.folder / name
         if file_sha256(path) != self.manifest.files[name].sha256:
             self.tell(f"altered      {name}")
             return None
-        found = kind.read(path)
+        content = kind.read(path)
         self.reused.append(name)
-        self._tell_file(UP_TO_DATE, name)
+        self._report_file(UP_TO_DATE, name)
         self._advance(1)
-        return found
+        return content
 
     def is_current(self, name: str, inputs: Sequence[Any], parameters: Any) -> bool:
-        """Whether a file is there and was made from these, by these."""
-        return any(steps._is_own(name, inputs, parameters) for steps in (*self.before, self))
+        """Return whether a file exists and was created from these inputs with these parameters."""
+        return any(steps._has_current(name, inputs, parameters) for steps in (*self.before, self))
 
-    def _is_own(self, name: str, inputs: Sequence[Any], parameters: Any) -> bool:
+    def _has_current(self, name: str, inputs: Sequence[Any], parameters: Any) -> bool:
+        """Return whether a file is current in this run, regardless of earlier runs."""
         if any(value is None for value in inputs):
             return False
         if self.folder is None:
@@ -258,125 +260,130 @@ class Steps:
         return path.is_file() and entry.stamp == tuple(stamp(path))
 
     def announce(self, name: str) -> None:
-        """Say that a file is made, or would be."""
+        """Report that a file is created, or would be in a dry run."""
         self.made.append(name)
-        self._tell_file("would make" if self.dry_run else "making", name)
+        self._report_file("would write" if self.dry_run else "writing", name)
 
-    def keep(self, name: str, made: T, inputs: Sequence[Any], parameters: Any) -> T:
-        """Write what was made, and give it as a later run will read it, so that both go on alike."""
+    def keep(self, name: str, content: T, inputs: Sequence[Any], parameters: Any) -> T:
+        """Write the content to its file, and return it as a later run will read it."""
         if self.folder is None:
-            self._memory[_key(name, inputs, parameters)] = made
-            return made
+            self._memory[_key(name, inputs, parameters)] = content
+            return content
         path = self.folder / name
         self._claim()
-        made.write(path)
-        self._note(name, inputs, parameters)
+        content.write(path)
+        self._record(name, inputs, parameters)
         self._advance(1)
-        return type(made).read(path)
+        return type(content).read(path)
 
-    def _note(self, name: str, inputs: Sequence[Any], parameters: Any) -> None:
-        """Note in the manifest what a file was made from, and by what."""
+    def _record(self, name: str, inputs: Sequence[Any], parameters: Any) -> None:
+        """Record a file in the manifest."""
         assert self.folder is not None
         path = self.folder / name
         now = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
         entry = MadeFile(_key(name, inputs, parameters), tuple(stamp(path)), file_sha256(path), now, __version__)
-        self._write(replace(self.manifest, files={**self.manifest.files, name: entry}))
+        self._write_manifest(replace(self.manifest, files={**self.manifest.files, name: entry}))
 
     def finish(self) -> None:
-        """Note which files the run consists of: files of earlier runs may lie beside them."""
+        """Record the files of this run; the folder may also contain files of earlier runs."""
         if (tuple(self.files), self.compared_by) != (self.manifest.current, self.manifest.compared_by):
             self._claim()
-            self._write(replace(self.manifest, current=tuple(self.files), compared_by=self.compared_by))
+            self._write_manifest(replace(self.manifest, current=tuple(self.files), compared_by=self.compared_by))
 
     def _claim(self) -> None:
+        """Lock the folder, and require that it is still the same."""
         if self.folder is None:
             return
         if self._claimed is None:
-            self._claims.enter_context(sole_use(self.folder))
+            self._claims.enter_context(exclusive_use(self.folder))
             self._claimed = _identity(self.folder)
-            self.__dict__.pop("manifest", None)  # another run may have written it until now
+            self.__dict__.pop("manifest", None)  # another run may have changed it before
         self._require_folder()
 
     def _require_folder(self, error: Exception | None = None) -> None:
-        """Refuse to go on if the folder is not the one that the first file was written to."""
+        """Raise an error if the folder is not the one that the first file was written to."""
         if self.folder is not None and self._claimed is not None and _identity(self.folder) != self._claimed:
             raise WriteFailed(
-                f"{self.folder} was removed or replaced while the run was at work in it: run the same command again"
+                f"{self.folder} was removed or replaced during the run: run the same command again"
             ) from error
 
-    def _tell_file(self, what: str, name: str) -> None:
+    def _report_file(self, action: str, name: str) -> None:
+        """Report what is done with a file, if every file is reported."""
         if self.verbose or self.dry_run:
-            self.tell(f"{what:12} {name}")
+            self.tell(f"{action:12} {name}")
 
-    def _write(self, manifest: Manifest) -> None:
+    def _write_manifest(self, manifest: Manifest) -> None:
+        """Write the manifest, with the owner of the folder."""
         self.manifest = manifest = replace(manifest, owner=manifest.owner or self.owner)
         if self.folder is not None:
             write_text(self.folder / MANIFEST, json.dumps(plain(manifest), indent=1, sort_keys=True) + "\n")
 
 
-def step_line(name: str, done: str, took: float) -> str:
-    """Say in one line what a step did, and how many seconds it took."""
-    return f"{name:12} {done:44} {seconds(took):>10}"
+def step_line(name: str, outcome: str, elapsed: float) -> str:
+    """Format the outcome of a step and its time in seconds as one line."""
+    return f"{name:12} {outcome:44} {seconds(elapsed):>10}"
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """What a run has left in its folder; empty where there is none, or it is damaged: then all is made anew."""
+    """Read the manifest of a run folder; it is empty if the file is missing or damaged, so that nothing is reused."""
     try:
         manifest: Manifest = typed(read_json(folder / MANIFEST, MANIFEST) or {}, Manifest)
     except InputError:
         return Manifest()
     outside = next((name for name in manifest.current if unsafe_path(name)), None)
     if outside is not None:
-        raise InputError(f"{folder / MANIFEST}: {outside!r} is outside of the run's folder: expected files below it")
+        raise InputError(f"{folder / MANIFEST}: {outside!r} is outside of the run folder: expected files inside")
     return manifest
 
 
 def file_name(spelling: str) -> str:
-    """A spelling as part of a file's name: readable, and different for different spellings."""
+    """Return a spelling as part of a file name: readable, and unique to the spelling."""
     readable = _readable(spelling)
     return readable if readable == spelling else f"{readable}-{_short_digest(spelling)}"
 
 
 def _readable(spelling: str) -> str:
+    """Replace characters that are unusual in file names, and shorten the text."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", spelling).strip("-.")[:60]
 
 
 def _short_digest(spelling: str) -> str:
+    """Return six hexadecimal digits that identify a spelling."""
     return hashlib.sha256(spelling.encode()).hexdigest()[:6]
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """What tells a folder from another one of the same name; None where there is none."""
+    """Return the device and inode of a folder, which differ if it is replaced; None if it does not exist."""
     with contextlib.suppress(OSError):
         status = folder.stat()
         return status.st_dev, status.st_ino
     return None
 
 
-def _counts(made: int, reused: int) -> str:
-    """How many files a step has made and found; empty where it has none."""
-    if not made:
+def _describe_counts(created: int, reused: int) -> str:
+    """Describe how many files a step created and reused; empty if there are none."""
+    if not created:
         return UP_TO_DATE if reused else ""
-    return counted(made, "file") + (f", {reused} up to date" if reused else "")
+    return counted(created, "file") + (f", {reused} up to date" if reused else "")
 
 
 def _key(name: str, inputs: Sequence[Any], parameters: Any) -> str:
-    """What a file depends on, as one digest."""
-    given = [getattr(value, "digest", value) for value in inputs]
-    text = json.dumps([__version__, name, given, plain(parameters)], sort_keys=True, default=str)
+    """Return one digest of everything that a file depends on."""
+    digests = [getattr(value, "digest", value) for value in inputs]
+    text = json.dumps([__version__, name, digests, plain(parameters)], sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def stamp(path: Path) -> list[int]:
-    """Size and time of a file."""
+    """Return the size and time of a file."""
     try:
-        found = find(path)
+        status = find(path)
     except OSError:
-        return [-1, -1]  # whoever needs the file says that it is missing
-    return [found.size, found.changed or 0]
+        return [-1, -1]  # a missing file is reported where it is needed
+    return [status.size, status.changed or 0]
 
 
 def file_stamps(component: Component) -> list[Any]:
-    """Size and time of the files that a component's options name."""
-    named = [getattr(component, option.name) for option in component.options() if option.path]
-    return [stamp(Path(value)) for value in named if isinstance(value, str | Path)]
+    """Return the size and time of the files that a component's options name."""
+    files = [getattr(component, option.name) for option in component.options() if option.path]
+    return [stamp(Path(value)) for value in files if isinstance(value, str | Path)]
