@@ -104,7 +104,7 @@ def test_every_item_gets_the_split_of_its_label(tmp_path: Path, birds: Catalog, 
         ("label,split\nrobin,a\n007,a\njays,b\n", "does not list the class 'jay': did you mean 'jays'"),
         (
             "label,split\nrobin,a\n007,a\njay,b\nrobbin,b\n",
-            "'robbin', of which there are no items: did you mean 'robin'",
+            "'robbin', which has no items: did you mean 'robin'",
         ),
         ("label,split\nrobin,a\n007,a\njay,b\nrobin,b\n", "line 5: label 'robin' has two splits, 'a' and 'b'"),
         ("label,split\nrobin,a\n007,\njay,b\n", "line 3: expected a label and a split"),

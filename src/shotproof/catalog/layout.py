@@ -1,4 +1,4 @@
-"""How data sets lie on disk: a layout turns a folder (or a table) into a catalog."""
+"""Layouts of data sets on disk: a layout turns a folder or a table into a catalog."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from shotproof.core.storage.places import ARCHIVES, absolute, url_of
 
 
 class Layout(Component, ABC):
-    """How one data set, or one kind of data set, lies on disk.
+    """Layout on disk of one data set, or of one kind of data set.
 
-    dataset: the name of the one data set that lies like this, where it is one
-    license, citation: of that data set
+    dataset: name of the data set, if the layout is that of a single one
+    license, citation: license and citation of that data set
     """
 
     kind = "layout"
@@ -34,12 +34,12 @@ class Layout(Component, ABC):
     citation: ClassVar[str | None] = None
 
     def place(self) -> Path | None:
-        """Where the data lies if nobody says; None where somebody has to."""
+        """Return the default location of the data; None if the user has to give it."""
         return None
 
     @abstractmethod
     def read(self, root: Path) -> Catalog:
-        """Return the catalog of the data at `root`: items in sorted order, paths relative to the catalog's root."""
+        """Read the catalog of the data at `root`: items in sorted order, paths relative to the catalog's root."""
 
 
 layouts: Registry[Layout] = Registry(
@@ -85,22 +85,22 @@ def read_layout(
     names: str | Path | None = None,
     name: str | None = None,
 ) -> Catalog:
-    """Read data as it lies on disk.
+    """Read a data set from disk as a catalog.
 
     Args:
-        root: the folder of the data, a URL of one, an archive, or the table; None where the layout knows, as `hf:NAME`
+        root: the folder of the data, its URL, an archive, or the table; None if the layout knows it, e.g. `hf:NAME`
         layout: a spelling such as `nico(version='nico++')`, a table such as {"name": "nico", ...}, or a layout
-        splits: a CSV with the columns label and split, which replaces the splits that the layout found
-        names: a CSV with the columns label and name: what pages and tables call the classes
-        name: what pages and tables call the data set; by default its own name where the layout is that of one data set,
-            else the folder's
+        splits: a CSV with the columns label and split, which replaces the splits that the layout reads
+        names: a CSV with the columns label and name: names of the classes in pages and tables
+        name: name of the data set in pages and tables; by default that of the layout's data set if the layout is for
+            a single one, otherwise the folder's name
 
     Returns:
-        The catalog, whose items are sorted.
+        The catalog, sorted by item.
 
     Raises:
         UnknownName: no layout has this name.
-        InputError: the data does not lie as the layout says; the message names the file or folder.
+        InputError: the data does not have this layout; the message names the file or folder.
 
     Example:
         >>> import tempfile
@@ -110,28 +110,30 @@ def read_layout(
         >>> read_layout(folder, name="birds").table.column("label").to_pylist()
         ['jay']
     """
-    made = layouts.make(layout)
-    given = made.place() if root is None else root
-    if given is None:
-        raise InputError(f"layout '{made.name}' needs the place of the data: a folder, a table, an archive or a URL")
-    root = Path(given)
+    reader = layouts.make(layout)
+    location = reader.place() if root is None else root
+    if location is None:
+        raise InputError(
+            f"layout '{reader.name}' needs the location of the data: a folder, a table, an archive or a URL"
+        )
+    root = Path(location)
     try:
-        is_file_itself = find(root).kind == "file"
-        named = root.stem if is_file_itself else absolute(root).name
-        if is_file_itself and root.suffix in ARCHIVES:
+        is_file = find(root).kind == "file"
+        root_name = root.stem if is_file else absolute(root).name
+        if is_file and root.suffix in ARCHIVES:
             root = root.with_name(f"{root.name}!")
-            find(root)  # refuses what is no archive
+            find(root)  # raises OSError if the file is not an archive
     except (FileNotFoundError, NotADirectoryError) as error:
         raise InputError(f"{root} does not exist{_similar_names(root)}") from error
     except OSError as error:
         raise unreadable_path(root, error) from error
-    catalog = made.read(root)
+    catalog = reader.read(root)
     record = replace(
         catalog.record,
-        name=name or catalog.record.name or made.dataset or named,
-        layout=Maker.of(made),
-        license=catalog.record.license or made.license,
-        citation=catalog.record.citation or made.citation,
+        name=name or catalog.record.name or reader.dataset or root_name,
+        layout=Maker.of(reader),
+        license=catalog.record.license or reader.license,
+        citation=catalog.record.citation or reader.citation,
     )
     catalog = replace(catalog, record=record)
     catalog = catalog if splits is None else apply_splits(catalog, Path(splits))
@@ -139,14 +141,14 @@ def read_layout(
 
 
 def sorted_catalog(columns: Mapping[str, Any], root: Path, **notes: Any) -> Catalog:
-    """A catalog of these columns, sorted by item; the item is the path, and the split `all`, unless columns say it."""
+    """Build a catalog from columns, sorted by item. Default columns: the path is the item, and the split is `all`."""
     items = columns["item"]
     table = pa.table({"item": items, "path": items, "split": ["all"] * len(items), **columns})
     return Catalog(table.sort_by("item").combine_chunks(), root, CatalogRecord(notes=notes))
 
 
 def require_files(root: Path, paths: Sequence[str], listing: Path, first_line: int) -> None:
-    """Refuse a listing, one path per line, that names files which are not below `root`."""
+    """Raise InputError if a listing, one path per line, names files that do not exist below `root`."""
     files = find_all([root / path for path in paths])
     missing = [row for row, file in enumerate(files) if file is None or file.kind != "file"]
     if missing:

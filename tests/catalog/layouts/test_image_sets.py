@@ -99,7 +99,7 @@ def test_fc100_by_its_folders(tmp_path: Path) -> None:
     touch(tmp_path, "train/apple/1.png", "val/baby/2.png", "test/bear/3.png")
     assert read_layout(tmp_path, "fc100").splits == ["test", "train", "val"]
     touch(tmp_path, "valid/cup/1.png")
-    with pytest.raises(InputError, match="expected the folders train, val, test, see 'valid': did you mean 'val'"):
+    with pytest.raises(InputError, match="expected the folders train, val, test, .*'val"):
         read_layout(tmp_path, "fc100")
 
 
@@ -212,8 +212,8 @@ def test_three_splits_with_class_folders(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        (WHOLE[:2], "expected the folders train, val, test, see 'test'"),
-        ((*WHOLE, "trian/n04/d.jpg"), "see 'trian': did you mean 'train'"),
+        (WHOLE[:2], "expected the folders train, val, test, .*'test'"),
+        ((*WHOLE, "trian/n04/d.jpg"), "'trian': did you mean 'train'"),
         ((*WHOLE, "train/d.jpg"), r"'train/d\.jpg': expected SPLIT/CLASS/IMAGE"),
     ],
 )

@@ -65,8 +65,8 @@ def test_dtd_and_the_form_of_a_split_file(tmp_path: Path, caplog: pytest.LogCapt
     assert splits(tmp_path, "dtd") == {"banded": "train", "waffled": "val", "woven": "test"}
     assert catalog.record.splits is not None
     assert catalog.record.splits["file"] == "dtd_splits.json"
-    assert "the test split has 1 classes, published are 7" in caplog.text
-    assert "the test split has 1 images, published are 840" in caplog.text
+    assert "the test split has 1 classes; as published, it has 7" in caplog.text
+    assert "the test split has 1 images; as published, it has 840" in caplog.text
     write_split(tmp_path / "other.json", train=["banded", "waffled", "woven"])
     assert set(splits(tmp_path, "dtd", split_file=tmp_path / "other.json").values()) == {"train"}
 
@@ -76,8 +76,8 @@ def test_dtd_and_the_form_of_a_split_file(tmp_path: Path, caplog: pytest.LogCapt
     [
         ([1], "expected lists of classes under train, valid and test"),
         ({"tran": []}, "unknown split 'tran': did you mean 'train'"),
-        ({"train": ["banded"], "test": ["banded"]}, "class 'banded' is there twice"),
-        ({"train": ["banded", "woven"]}, "lists the class 'woven', of which there are no items"),
+        ({"train": ["banded"], "test": ["banded"]}, "class 'banded' occurs twice"),
+        ({"train": ["banded", "woven"]}, "lists the class 'woven', which has no items"),
         ({"train": ["band"]}, "does not list the class 'banded': did you mean 'band'"),
     ],
 )
@@ -125,7 +125,7 @@ def test_flowers(tmp_path: Path, listed: tuple[Any, Any], labels: list[str]) -> 
     assert table["label"].to_pylist() == labels
     assert table["split"].to_pylist() == ["train", "test", "train"]
     savemat(tmp_path / "imagelabels.mat", {"other": [1]})
-    with pytest.raises(InputError, match=r"imagelabels\.mat cannot be read as MATLAB's file with labels"):
+    with pytest.raises(InputError, match=r"imagelabels\.mat cannot be read as a MATLAB file"):
         read_layout(tmp_path, "vgg-flower")
 
 

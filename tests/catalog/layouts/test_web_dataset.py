@@ -60,7 +60,7 @@ def test_one_shard_and_a_field_of_json(shards: Path) -> None:
     [
         ({"a.png": b"", "a.txt": b""}, "sample 'a' has no member 'cls': it has png, txt"),
         ({"a.png": b"", "a.jpg": b"", "a.cls": b""}, "sample 'a' has 2 images or sounds, expected one"),
-        ({"a.cls": b"1"}, "no shard holds a member that ends in jpg"),
+        ({"a.cls": b"1"}, "no shard has a member .* jpg"),
     ],
 )
 def test_what_does_not_fit_is_told(tmp_path: Path, members: dict[str, bytes], told: str) -> None:
@@ -71,10 +71,10 @@ def test_what_does_not_fit_is_told(tmp_path: Path, members: dict[str, bytes], to
 
 def test_a_folder_without_shards_and_a_field_that_lacks(shards: Path, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="holds no shard"):
+    with pytest.raises(InputError, match="no shard"):
         read_layout(tmp_path / "empty", "webdataset")
-    with pytest.raises(InputError, match="has no text or number 'genus'"):
+    with pytest.raises(InputError, match="text or number .* 'genus'"):
         read_layout(shards, "webdataset(label='json', field='genus')")
     (shards / "broken.tar").write_bytes(b"no tar" * 1000)
-    with pytest.raises(InputError, match=r"broken.tar! cannot be read: broken.tar is not readable as .tar"):
+    with pytest.raises(InputError, match=r"broken.tar! cannot be read: broken.tar is not .*tar"):
         read_layout(shards, "webdataset")

@@ -1,4 +1,4 @@
-"""Reading tables that somebody made: CSV files with a header line, and Parquet."""
+"""Tables from users: CSV files with a header line, and Parquet files."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from shotproof.core.storage.files import LARGEST_TEXT, find, open_file, require_
 from shotproof.core.tables import read_parquet
 
 
-def read_csv_or_parquet(path: Path, what: str, is_text: Callable[[str], bool]) -> pa.Table:
-    """Read a table of at least one row: Parquet by the name's end, else CSV as `read_csv` does."""
-    table = read_parquet(path, what) if path.suffix.lower() == ".parquet" else read_csv(path, what, is_text)
+def read_csv_or_parquet(path: Path, title: str, is_text: Callable[[str], bool]) -> pa.Table:
+    """Read a table with at least one row: Parquet if the file name ends with `.parquet`, otherwise CSV (`read_csv`)."""
+    table = read_parquet(path, title) if path.suffix.lower() == ".parquet" else read_csv(path, title, is_text)
     if not table.num_rows:
-        raise InputError(f"{what} has no rows")
+        raise InputError(f"{title} has no rows")
     return table
 
 
-def read_csv(path: Path, what: str, is_text: Callable[[str], bool], texts: int = 0) -> pa.Table:
-    """Read a CSV file; columns that `is_text` accepts, and the first `texts`, stay text, other types are inferred."""
-    require_file(path, what, LARGEST_TEXT)
+def read_csv(path: Path, title: str, is_text: Callable[[str], bool], text_columns: int = 0) -> pa.Table:
+    """Read a CSV file. Columns that `is_text` accepts, and the first `text_columns`, stay text; others are inferred."""
+    require_file(path, title, LARGEST_TEXT)
     try:
         with io.TextIOWrapper(open_file(path), encoding="utf-8-sig", newline="") as file:
-            header = next((line for line in csv.reader(file) if line), [])  # as Arrow, which passes over empty lines
+            header = next((line for line in csv.reader(file) if line), [])  # Arrow skips empty lines as well
         size = find(path).size
     except OSError as error:
-        raise InputError(f"{what} cannot be read: {error.strerror or error}") from error
+        raise InputError(f"{title} cannot be read: {error.strerror or error}") from error
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError(f"{what} is not a CSV file in UTF-8: {error}") from error
+        raise InputError(f"{title} is not a CSV file in UTF-8: {error}") from error
     for name, count in Counter(header).items():
         if count > 1:
-            raise InputError(f"{what} has {count} columns named '{name}'")
+            raise InputError(f"{title} has {count} columns named '{name}'")
     try:
         table: pa.Table = arrow_csv.read_csv(
             source_of(path),
@@ -45,9 +45,11 @@ def read_csv(path: Path, what: str, is_text: Callable[[str], bool], texts: int =
             read_options=arrow_csv.ReadOptions(use_threads=False, block_size=min(size + 1, 2**30)),
             parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
             convert_options=arrow_csv.ConvertOptions(
-                column_types={name: pa.string() for place, name in enumerate(header) if is_text(name) or place < texts}
+                column_types={
+                    name: pa.string() for index, name in enumerate(header) if is_text(name) or index < text_columns
+                }
             ),
         )
     except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{what} is not a CSV file in UTF-8: {' '.join(str(error).split())}") from error
+        raise InputError(f"{title} is not a CSV file in UTF-8: {' '.join(str(error).split())}") from error
     return table

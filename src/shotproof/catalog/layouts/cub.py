@@ -1,4 +1,4 @@
-"""Caltech-UCSD Birds 200-2011 in its official layout."""
+"""Layout of the official folder of Caltech-UCSD Birds 200-2011."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _TYPES = {ID: pa.int64(), FLAG: pa.int64(), NUMBER: pa.float64(), TEXT: pa.strin
 
 
 class CubLayout(PublishedLayout):
-    """`images.txt` and its companions; boxes and the visibility of the 15 parts become columns.
+    """`images.txt` and its companion files; boxes and the visibility of the 15 parts become columns.
 
     Columns: `box_x`, `box_y`, `box_width`, `box_height` (pixels of the original images), and one bool column per part,
-    such as `left wing visible`. Labels are the class folders' names; splits come from `train_test_split.txt`.
+    such as `left wing visible`. Labels are the names of the class folders; splits come from `train_test_split.txt`.
     """
 
     dataset = "CUB-200-2011"
@@ -39,13 +39,13 @@ class CubLayout(PublishedLayout):
 
 
 class Records:
-    """A text file with one record per line, fields separated by one space, no header; errors name the line.
+    """Text file with one record per line, fields separated by one space, and no header; errors name the line.
 
     Args:
-        folder: what the file should lie in, for the message if it does not exist
-        path: of the file
-        fields: the kind of each field, by its name; only the last field may contain spaces
-        keys: how many fields, from the first one, are the key, which no two records share
+        folder: description of the folder that should contain the file, for the error if it does not exist
+        path: path of the file
+        fields: kind of each field, by its name; only the last field may contain spaces
+        keys: number of leading fields that form the key, which is unique
     """
 
     def __init__(self, folder: str, path: Path, fields: Mapping[str, str], keys: int = 1) -> None:
@@ -54,38 +54,40 @@ class Records:
         self.path, self.keys = path, list(fields)[:keys]
         lines = read_text(path, str(path)).removesuffix("\n").split("\n")
         texts = pc.split_pattern(pa.array(lines, pa.string()), " ", max_splits=len(fields) - 1)
-        wrong = pc.index(pc.equal(pc.list_value_length(texts), len(fields)), False).as_py()
-        if wrong >= 0:
-            raise self.error(wrong, f"expected {len(fields)} fields ({', '.join(fields)}), found '{lines[wrong]}'")
+        invalid_row = pc.index(pc.equal(pc.list_value_length(texts), len(fields)), False).as_py()
+        if invalid_row >= 0:
+            raise self.error(
+                invalid_row, f"expected {len(fields)} fields ({', '.join(fields)}), found '{lines[invalid_row]}'"
+            )
         self.columns: dict[str, list[Any]] = {}
-        for place, (name, kind) in enumerate(fields.items()):
-            column = pc.list_element(texts, place)
-            bad = pc.index(pc.match_substring_regex(column, _PATTERNS[kind]), False).as_py()
-            if bad >= 0:
-                raise self.error(bad, f"expected {kind} for the {name}, found '{column[bad].as_py()}'")
+        for index, (name, kind) in enumerate(fields.items()):
+            column = pc.list_element(texts, index)
+            invalid_row = pc.index(pc.match_substring_regex(column, _PATTERNS[kind]), False).as_py()
+            if invalid_row >= 0:
+                raise self.error(invalid_row, f"expected {kind} for the {name}, found '{column[invalid_row].as_py()}'")
             self.columns[name] = column.cast(_TYPES[kind]).to_pylist()
         self.row_of: dict[tuple[Any, ...], int] = {}
         for row, key in enumerate(zip(*(self.columns[name] for name in self.keys), strict=True)):
             if self.row_of.setdefault(key, row) != row:
-                raise self.error(row, f"{self._named(key)} occurs twice")
+                raise self.error(row, f"{self._format_key(key)} occurs twice")
 
     def error(self, row: int, message: str) -> InputError:
-        """Return an error that names the record's line."""
+        """Build an error that names the record's line."""
         return InputError(f"{self.path}, line {row + 1}: {message}")
 
     def check_known(self, name: str, others: Records) -> None:
-        """Refuse a record with a value of this field that is no key of the others."""
+        """Check that each value of a field is a key of the other records."""
         for row, value in enumerate(self.columns[name]):
             if (value,) not in others.row_of:
                 raise self.error(row, f"{name} {value} is not in {others.path.name}")
 
     def of(self, name: str, *key: Any) -> Any:
-        """Return a field of the record with this key, which must be there."""
+        """Return a field of the record with this key. A missing record is an error."""
         if key not in self.row_of:
-            raise InputError(f"{self.path} lacks records of {self._named(key[:1])}")
+            raise InputError(f"{self.path} lacks records of {self._format_key(key[:1])}")
         return self.columns[name][self.row_of[key]]
 
-    def _named(self, key: tuple[Any, ...]) -> str:
+    def _format_key(self, key: tuple[Any, ...]) -> str:
         return ", ".join(f"{name} {value}" for name, value in zip(self.keys, key, strict=False))
 
 
@@ -112,7 +114,7 @@ def cub_columns(root: Path) -> Columns:
 
     columns["label"] = [classes.of("name", labels.of("class", number)) for number in numbers]
     for number, label, path in zip(numbers, columns["label"], paths, strict=True):
-        if path.split("/")[0] != label:  # a class is the folder of its images
+        if path.split("/")[0] != label:  # each class has its own folder
             row = labels.row_of[(number,)]
             raise labels.error(row, f"the class is {label}, but images.txt has the path {path}")
     columns["split"] = ["train" if splits.of("is_training_image", number) else "test" for number in numbers]

@@ -1,4 +1,4 @@
-"""Published sets of images, but for those of Meta-Dataset."""
+"""Layouts of published image data sets, except those of Meta-Dataset."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from shotproof.catalog.class_files import splits_of
+from shotproof.catalog.class_files import look_up_splits
 from shotproof.catalog.layouts.published import (
     SPLIT_NAMES,
     SPLITS,
@@ -43,19 +43,19 @@ class CifarFsLayout(PublishedLayout):
     def columns(self, root: Path) -> tuple[Columns, dict[str, Any]]:
         """Read the images of the classes that the three files list."""
         folder = root / "splits" / "bertinetto"
-        split_of: dict[str, str] = {}
+        split_by_label: dict[str, str] = {}
         for split in SPLITS:
             path = folder / f"{split}.txt"
             for label in read_text(path, str(path)).split():
-                if label in split_of:
-                    raise InputError(f"{path}: class '{label}' is also in {split_of[label]}.txt")
-                split_of[label] = split
+                if label in split_by_label:
+                    raise InputError(f"{path}: class '{label}' is also in {split_by_label[label]}.txt")
+                split_by_label[label] = split
         columns, notes = super().columns(root)
-        return columns | {"split": splits_of(columns["label"], split_of, folder)}, notes
+        return columns | {"split": look_up_splits(columns["label"], split_by_label, folder)}, notes
 
 
 def _numbered(names: Sequence[str], digits: int = 1) -> dict[str, str]:
-    """What the numbers in names of files stand for, from 1."""
+    """Map the numbers in file names, from 1, to what they stand for."""
     return {f"{number:0{digits}}": name for number, name in enumerate(names, 1)}
 
 
@@ -68,8 +68,8 @@ _CHALLENGES = (
 class CureOrLayout(PublishedLayout):
     """Files named BACKGROUND_DEVICE_ORIENTATION_OBJECT_CHALLENGE_LEVEL.jpg, in any folders.
 
-    The label is the object (`001` to `100`), `context` the background; `orientation`, `device`, `challenge` and `level`
-    are columns. There is no published split of the objects: the split is `all`.
+    The label is the object (`001` to `100`), the context the background; `orientation`, `device`, `challenge` and
+    `level` are columns. There is no published split of the objects: the split is `all`.
     """
 
     dataset = "CURE-OR"
@@ -95,7 +95,7 @@ class CureOrLayout(PublishedLayout):
 
 
 class Fc100Layout(PublishedLayout):
-    """`train`, `val` and `test` with class folders in them, which carry the published split by superclasses."""
+    """Folders `train`, `val` and `test` with class folders in them: the published split by superclasses."""
 
     dataset = "FC100"
     about = "train, val and test folders with class folders in them"
@@ -110,8 +110,8 @@ class Fc100Layout(PublishedLayout):
 class MetaCoCoLayout(PublishedLayout):
     """`concept/context/image`, optionally below split folders `train`, `val` and `test`.
 
-    Without these, the concepts are split by the published rule: sorted by their number of samples, the first 64 of 100
-    are for training, the next 20 for testing, the last 16 for validation.
+    Without these, the concepts are split by the published rule: of the 100 concepts, sorted by number of samples, the
+    first 64 are for training, the next 20 for testing, and the last 16 for validation.
     """
 
     dataset = "MetaCoCo"
@@ -123,17 +123,16 @@ class MetaCoCoLayout(PublishedLayout):
         """Read the items, each with its concept as label and its context."""
         columns, notes = super().columns(root)
         if set(columns["label"]) <= set(SPLITS):
-            below = Paths(rf"(?P<split>[^/]+)/{self.items.pattern}", "split/concept/context/image")
-            return below.read(root)
-        split_of = published_split(columns["label"])
-        return columns | {"split": [split_of[label] for label in columns["label"]]}, notes
+            with_splits = Paths(rf"(?P<split>[^/]+)/{self.items.pattern}", "split/concept/context/image")
+            return with_splits.read(root)
+        split_by_label = published_split(columns["label"])
+        return columns | {"split": [split_by_label[label] for label in columns["label"]]}, notes
 
 
 def published_split(concepts: Sequence[str]) -> dict[str, str]:
-    """{concept: split} from the concept of each sample: by number of samples, then by name.
+    """Split concepts by number of samples, then by name, given the concept of each sample; return {concept: split}.
 
-    Of other numbers of concepts than 100, 64% are for training and 20% for testing, rounded, and the rest for
-    validation.
+    If there are not 100 concepts, 64% are for training and 20% for testing, rounded, and the rest for validation.
     """
     sizes = Counter(concepts)
     ranked = sorted(sizes, key=lambda concept: (-sizes[concept], concept))
@@ -157,10 +156,10 @@ class MiniImageNetLayout(PublishedLayout):
 
 
 class ObjectNetLayout(PublishedLayout):
-    """`images/CLASS/` and, where it is there, `mappings/folder_to_objectnet_label.json` for the classes' names.
+    """`images/CLASS/` and, for the classes' names, optionally `mappings/folder_to_objectnet_label.json`.
 
-    All classes are for testing. Rotations, backgrounds and viewpoints of single images are not published. Images keep
-    their red border of one pixel.
+    All classes are for testing. Rotations, backgrounds and viewpoints of individual images are not published. Images
+    keep their red border of one pixel.
     """
 
     dataset = "ObjectNet"
@@ -178,9 +177,9 @@ class ObjectNetLayout(PublishedLayout):
         mapping = root / "mappings" / "folder_to_objectnet_label.json"
         if is_regular(mapping):
             names = typed(read_json(mapping, str(mapping)), Mapping[str, str], str(mapping)) or {}
-            unknown = next((label for label in columns["label"] if label not in names), None)
-            if unknown is not None:
-                raise InputError(f"{mapping} has no name for the folder '{unknown}'")
+            unnamed = next((label for label in columns["label"] if label not in names), None)
+            if unnamed is not None:
+                raise InputError(f"{mapping} has no name for the folder '{unnamed}'")
             columns["name"] = [names[label] for label in columns["label"]]
         return columns, notes
 
@@ -192,10 +191,10 @@ ORBIT_ISSUES = (
 
 
 class OrbitLayout(PublishedLayout):
-    """SPLIT/USER/OBJECT/TYPE/VIDEO/FRAME.jpg of the benchmark, and `annotations/SPLIT/VIDEO.json` where it is there.
+    """SPLIT/USER/OBJECT/TYPE/VIDEO/FRAME.jpg of the benchmark, and optionally `annotations/SPLIT/VIDEO.json`.
 
     The label is USER/OBJECT, `user` the collector, `context` the type (`clean` or `clutter`), `source` the video. Seven
-    true/false columns say what is wrong with a frame (`blur_issue` and so on), empty where nothing is known: clutter
+    true/false columns hold the quality issues of a frame (`blur_issue` and so on), empty if nothing is known: clutter
     videos only have `object_not_present_issue`. The split is by users, as published.
     """
 
@@ -211,18 +210,18 @@ class OrbitLayout(PublishedLayout):
     )
 
     def columns(self, root: Path) -> tuple[Columns, dict[str, Any]]:
-        """Read the frames of all videos, with what is wrong with each."""
+        """Read the frames of all videos, with the quality issues of each."""
         columns, notes = super().columns(root)
         videos = {(item.partition("/")[0], item.split("/")[4]) for item in columns["item"]}
-        issues = _orbit_issues(root, sorted(videos))
+        issues = _read_issues(root, sorted(videos))
         frames = [Path(item).stem for item in columns["item"]]
         for issue in ORBIT_ISSUES:
             columns[issue] = pa.array([issues.get(frame, {}).get(issue) for frame in frames], pa.bool_())
         return columns, notes
 
 
-def _orbit_issues(root: Path, videos: Sequence[tuple[str, str]]) -> dict[str, dict[str, Any]]:
-    """{frame: issues} of the videos that have annotations; frames without the ending of their files."""
+def _read_issues(root: Path, videos: Sequence[tuple[str, str]]) -> dict[str, dict[str, Any]]:
+    """Read {frame: issues} of the videos that have annotations; frames are named without their extension."""
     issues: dict[str, dict[str, Any]] = {}
     for split, video in videos:
         path = root / "annotations" / split / f"{video}.json"
@@ -230,14 +229,14 @@ def _orbit_issues(root: Path, videos: Sequence[tuple[str, str]]) -> dict[str, di
             continue
         content = read_json(path, str(path))
         if not isinstance(content, dict) or not all(isinstance(frame, dict) for frame in content.values()):
-            raise InputError(f"{path}: expected what is wrong with each frame, by the frame's name")
-        for frame, told in content.items():
+            raise InputError(f"{path}: expected the issues of each frame in a table under the frame's name")
+        for frame, frame_issues in content.items():
             for issue in ORBIT_ISSUES:
-                if not isinstance(told.get(issue), bool | None):
+                if not isinstance(frame_issues.get(issue), bool | None):
                     raise InputError(
-                        f"{path}, {frame}: expected {issue} to be true, false or null, found {told[issue]!r}"
+                        f"{path}, {frame}: expected {issue} to be true, false or null, found {frame_issues[issue]!r}"
                     )
-            issues[Path(frame).stem] = told
+            issues[Path(frame).stem] = frame_issues
     return issues
 
 

@@ -1,4 +1,4 @@
-"""The items' files below a folder."""
+"""Search for the items' files below a folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from shotproof.core.errors import InputError
 from shotproof.core.storage.files import is_folder, names_below
-from shotproof.core.storage.places import in_archive, url_of
+from shotproof.core.storage.places import split_archive_path, url_of
 from shotproof.media.clip import SOUND_EXTENSIONS
 from shotproof.media.images import IMAGE_EXTENSIONS
 
@@ -20,12 +20,12 @@ _SPLITS = re.compile(r"(?:^|[^a-z])(train|training|val|valid|validation|dev|test
 
 
 class ItemPaths(NamedTuple):
-    """The items' files below a folder.
+    """Files of the items below a folder.
 
-    paths: relative, with `/`
-    others: how many other files there are; hidden files are others
-    without_items: the folders that hold no item at any depth, sorted; of those within each other, the outermost; none
-        of a folder at a URL or in an archive, where there are files alone
+    paths: relative paths, with `/`
+    others: number of other files, including hidden ones
+    without_items: the outermost folders that hold no item at any depth, sorted; empty for a URL or an archive, which
+        list files alone
     """
 
     paths: list[str]
@@ -38,41 +38,41 @@ def item_paths(root: Path, extensions: Iterable[str] = EXTENSIONS) -> ItemPaths:
 
     Args:
         root: the folder
-        extensions: how the names of items end, in any case, with or without the dot
+        extensions: extensions of the items' files, in upper or lower case, with or without the dot
 
     Raises:
-        InputError: there is no item, or a link leads in a circle.
+        InputError: there is no item, or a link is circular.
     """
     if not is_folder(root):
         raise InputError(f"{root} is not a folder")
     suffixes = tuple(f".{extension.lower().lstrip('.')}" for extension in extensions)
-    found = list(_below(root))
-    files = [path for path in found if not path.endswith("/")]
+    entries = list(_walk(root))
+    files = [path for path in entries if not path.endswith("/")]
     paths = [path for path in files if _is_item(path, suffixes)]
     if not paths:
-        raise InputError(f"{root} holds no file that ends in {', '.join(suffixes)} ({len(files)} others ignored)")
-    holding = {""}
+        raise InputError(f"{root} has no file that ends with {', '.join(suffixes)} ({len(files)} others ignored)")
+    with_items = {""}
     for folder in {path.rpartition("/")[0] for path in paths}:
         parts = folder.split("/")
-        holding.update("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
-    empty = (path[:-1] for path in found if path.endswith("/") and path[:-1] not in holding)
-    outermost = sorted(folder for folder in empty if folder.rpartition("/")[0] in holding)
+        with_items.update("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))
+    empty = (path[:-1] for path in entries if path.endswith("/") and path[:-1] not in with_items)
+    outermost = sorted(folder for folder in empty if folder.rpartition("/")[0] in with_items)
     return ItemPaths(paths, len(files) - len(paths), outermost)
 
 
 def split_in_name(name: str) -> str | None:
-    """Return the split that a file's name has in it as a word; None where it has none.
+    """Return the split that occurs as a word in a file's name, if any.
 
     Example:
         >>> split_in_name("data/train-00000-of-00005.parquet"), split_in_name("birds-000012.tar")
         ('train', None)
     """
-    found = _SPLITS.findall(name)
-    return found[-1].lower() if found else None
+    splits = _SPLITS.findall(name)
+    return splits[-1].lower() if splits else None
 
 
 def unreadable_path(path: str | os.PathLike[str], error: OSError) -> InputError:
-    """What to say of a path that the system refuses; a link that leads to itself is told as such."""
+    """Build the error for a path that cannot be read; it says if the path is a link to itself."""
     if error.errno == errno.ELOOP:
         return InputError(f"{os.fspath(path)} is a link that leads back to itself: remove it")
     return InputError(f"{os.fspath(path)} cannot be read: {error.strerror or error}")
@@ -82,12 +82,12 @@ def _is_item(path: str, suffixes: tuple[str, ...]) -> bool:
     return path.lower().endswith(suffixes) and not any(name.startswith(".") for name in path.split("/"))
 
 
-def _below(folder: Path, prefix: str = "", above: frozenset[tuple[int, int]] = frozenset()) -> Iterator[str]:
-    """List what is below a folder, as relative paths with `/`, also at the end of a folder's.
+def _walk(folder: Path, prefix: str = "", above: frozenset[tuple[int, int]] = frozenset()) -> Iterator[str]:
+    """List the files and folders below a folder as relative paths; those of folders end with `/`.
 
-    A hidden folder is one entry, not entered, and counts as a file.
+    A hidden folder counts as a file: it is listed, but not entered.
     """
-    if url_of(folder) or in_archive(folder):
+    if url_of(folder) or split_archive_path(folder):
         yield from names_below(folder)
         return
     try:
@@ -105,11 +105,11 @@ def _below(folder: Path, prefix: str = "", above: frozenset[tuple[int, int]] = f
         except UnicodeEncodeError as error:
             raise InputError(f"the name of {os.fsencode(entry.path)!r} is not UTF-8: rename it") from error
         try:
-            enter = entry.is_dir() and not entry.name.startswith(".")
+            is_visible_folder = entry.is_dir() and not entry.name.startswith(".")
         except OSError as error:
             raise unreadable_path(entry.path, error) from error
-        if enter:
+        if is_visible_folder:
             yield f"{relative}/"
-            yield from _below(folder / entry.name, f"{relative}/", above | {here})
+            yield from _walk(folder / entry.name, f"{relative}/", above | {here})
         else:
             yield relative

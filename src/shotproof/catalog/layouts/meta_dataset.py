@@ -1,4 +1,4 @@
-"""The data sets of Meta-Dataset, with its splits, but for `mscoco` and `quickdraw`, whose images are made first."""
+"""Layouts of Meta-Dataset's data sets, with its splits, except `mscoco` and `quickdraw`, which need a conversion."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shotproof.catalog.class_files import splits_of
+from shotproof.catalog.class_files import look_up_splits
 from shotproof.catalog.layout import require_files
 from shotproof.catalog.layouts.cub import BOX, ID, TEXT, CubLayout, Records, cub_columns
 from shotproof.catalog.layouts.image_sets import IMAGENET_LICENSE
@@ -31,8 +31,8 @@ from shotproof.core.storage.files import field, read_json, require_file
 class AircraftLayout(SplitFileLayout):
     """`data/` of FGVC-Aircraft: images, `images_variant_trainval.txt`, `images_variant_test.txt`, `images_box.txt`.
 
-    Labels are the variants; boxes become columns as in `cub`. Meta-Dataset crops images to their boxes, which takes
-    away a strip of 20 pixels with the photographer's name; here images are whole.
+    Labels are the variants; boxes become columns as in `cub`. Meta-Dataset crops images to their boxes, which removes a
+    strip of 20 pixels with the photographer's name; here, images are not cropped.
     """
 
     dataset = "Aircraft"
@@ -91,9 +91,9 @@ class DtdLayout(SplitFileLayout):
 
 
 class FungiLayout(SplitFileLayout):
-    """`train.json` and `val.json` of the FGVCx challenge, the images they name, and `fungi_splits.json`.
+    """`train.json` and `val.json` of the FGVCx challenge, the images that they list, and `fungi_splits.json`.
 
-    Labels are `0015.Agaricus moelleri`, as Meta-Dataset spells them: some species have two numbers.
+    Labels are spelled as in Meta-Dataset, `0015.Agaricus moelleri`: some species have two numbers.
     """
 
     dataset = "Fungi"
@@ -125,7 +125,7 @@ class FungiLayout(SplitFileLayout):
                 columns["label"] += [names[category[image]] for image in files]
             except (KeyError, TypeError) as error:
                 raise InputError(
-                    f"{listing}: expected images, annotations and categories as COCO has them, one annotation per "
+                    f"{listing}: expected images, annotations and categories in COCO's format, one annotation per "
                     f"image; found none for {error}"
                 ) from error
             require_files(root, list(files.values()), listing, first_line=1)
@@ -136,8 +136,8 @@ class FungiLayout(SplitFileLayout):
 class IlsvrcLayout(SplitFileLayout):
     """One folder per synset (`n01440764/`) of ImageNet's training images, and Meta-Dataset's specification.
 
-    The split is in `ilsvrc_2012_dataset_spec.json`: the leaves of the graphs of its three splits. `name` is what the
-    specification calls a synset. Images that other data sets share, which Meta-Dataset leaves out, are not left out.
+    The split is in `ilsvrc_2012_dataset_spec.json`: the leaves of the graphs of its three splits. `name` is the words
+    of a synset in the specification. Images that are also in other data sets, which Meta-Dataset leaves out, are kept.
     """
 
     dataset = "ILSVRC-2012"
@@ -150,25 +150,25 @@ class IlsvrcLayout(SplitFileLayout):
     def split_columns(self, path: Path, labels: Sequence[str]) -> Columns:
         """Read the split and the words of each synset from the leaves of the specification's graphs."""
         content = read_json(path, str(path))
-        split_of: dict[str, str] = {}
+        split_by_label: dict[str, str] = {}
         words: dict[str, str] = {}
         try:
             for split, nodes in field(content, "split_subgraphs", dict).items():
                 for node in nodes:
                     if not field(node, "children_ids", list):
                         synset = field(node, "wn_id", str)
-                        split_of[synset] = SPLIT_NAMES.get(split.lower(), split.lower())
+                        split_by_label[synset] = SPLIT_NAMES.get(split.lower(), split.lower())
                         words[synset] = field(node, "words", str) if "words" in node else synset
         except (KeyError, TypeError) as error:
             raise InputError(f"{path}: expected a specification with split_subgraphs") from error
-        return {"split": splits_of(labels, split_of, path), "name": [words[label] for label in labels]}
+        return {"split": look_up_splits(labels, split_by_label, path), "name": [words[label] for label in labels]}
 
 
 class OmniglotLayout(PublishedLayout):
     """`images_background/` and `images_evaluation/`, each ALPHABET/CHARACTER/; labels are ALPHABET/CHARACTER.
 
-    Split by Meta-Dataset's rule: the evaluation set for testing, and of the background set the five alphabets with the
-    fewest characters for validation. Meta-Dataset inverts the drawings; here they are as published.
+    The split is Meta-Dataset's: the evaluation set is for testing, and the five alphabets of the background set with
+    the fewest characters are for validation. Meta-Dataset inverts the drawings; here they are as published.
     """
 
     dataset = "Omniglot"
@@ -186,7 +186,7 @@ class OmniglotLayout(PublishedLayout):
     test_size = (659, 13_180)
 
     def columns(self, root: Path) -> tuple[Columns, dict[str, Any]]:
-        """Read the drawings of all characters, and divide the background set."""
+        """Read the drawings of all characters, and split the background set."""
         columns, notes = super().columns(root)
         characters: dict[str, set[str]] = defaultdict(set)
         rows = list(zip(columns["split"], columns["alphabet"], columns["label"], strict=True))
@@ -219,7 +219,7 @@ class TrafficSignLayout(PublishedLayout):
 class VggFlowerLayout(SplitFileLayout):
     """`jpg/image_00001.jpg` and so on, `imagelabels.mat`, and Meta-Dataset's `vgg_flower_splits.json`.
 
-    Labels are as the split spells them: `090.canna lily`, or `090` where it has numbers only.
+    Labels are spelled as in the split: `090.canna lily`, or `090` if it has numbers only.
     """
 
     dataset = "VGG Flower"
@@ -233,29 +233,29 @@ class VggFlowerLayout(SplitFileLayout):
     test_size = (16, 1_425)
 
     def columns(self, root: Path) -> tuple[Columns, dict[str, Any]]:
-        """Read the images that have a label, which is the number of their class."""
+        """Read the images that have a label, the number of their class."""
         from scipy.io import loadmat
 
         listing = root / "imagelabels.mat"
         require_file(listing, str(listing))
         try:
             numbers = np.asarray(loadmat(listing)["labels"]).ravel().astype(int)
-        except Exception as error:  # SciPy raises whatever a damaged file leads it to
-            raise InputError(f"{listing} cannot be read as MATLAB's file with labels: {first_line(error)}") from error
-        items = [f"jpg/image_{place:05}.jpg" for place in range(1, len(numbers) + 1)]
+        except Exception as error:  # SciPy raises errors of many kinds for a damaged file
+            raise InputError(f"{listing} cannot be read as a MATLAB file with labels: {first_line(error)}") from error
+        items = [f"jpg/image_{number:05}.jpg" for number in range(1, len(numbers) + 1)]
         require_files(root, items, listing, first_line=1)
         return {"item": items, "label": [f"{number:03}" for number in numbers]}, {}
 
     def split_columns(self, path: Path, labels: Sequence[str]) -> Columns:
-        """Read the split of each class, and its label as the split spells it."""
-        split_of: dict[str, str] = {}
-        spelled: dict[str, str] = {}
+        """Read the split of each class, and its label as spelled in the split."""
+        split_by_label: dict[str, str] = {}
+        label_by_number: dict[str, str] = {}
         for label, split in read_class_lists(path).items():
             number = label.partition(".")[0]
             if not number.isdecimal() or len(number) > 9:
                 raise InputError(f"{path}: expected classes that begin with their number, found '{label}'")
             padded = f"{int(number):03}"
-            spelled[padded] = label if "." in label else padded
-            split_of[spelled[padded]] = split
-        respelled = [spelled.get(label, label) for label in labels]
-        return {"label": respelled, "split": splits_of(respelled, split_of, path)}
+            label_by_number[padded] = label if "." in label else padded
+            split_by_label[label_by_number[padded]] = split
+        full_labels = [label_by_number.get(label, label) for label in labels]
+        return {"label": full_labels, "split": look_up_splits(full_labels, split_by_label, path)}

@@ -1,4 +1,4 @@
-"""Published data sets as declarations: where their items lie, and what paths or listings say of them."""
+"""Base classes of the layouts of published data sets, which declare how paths or listings describe the items."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.catalog.class_files import file_origin, splits_of
+from shotproof.catalog.class_files import file_origin, look_up_splits
 from shotproof.catalog.layout import Layout, require_files, sorted_catalog
 from shotproof.catalog.layouts.csv_file import read_csv
 from shotproof.catalog.layouts.item_paths import item_paths
@@ -27,18 +27,18 @@ logger = logging.getLogger("shotproof")
 Columns = dict[str, Any]
 SPLITS = ("train", "val", "test")
 SPLIT_NAMES = {"train": "train", "valid": "val", "val": "val", "validation": "val", "test": "test"}
-SPLIT_FILE = "Meta-Dataset's file of the split; None: that file, under its own name, beside the data"
+SPLIT_FILE = "Meta-Dataset's file with the split; None: the file of that name in the data's folder"
 SPLIT_CITATION = "Triantafillou et al., Meta-Dataset: A Dataset of Datasets for Learning to Learn, ICLR 2020 (split)"
 
 
 @dataclass(frozen=True)
 class Paths:
-    """Items whose paths say what they are.
+    """Items that are described by their paths.
 
-    pattern: of the path of an item below its folder, a regular expression; each named group becomes a column
-    expected: how such a path looks, for messages
-    folders: where the items lie; the first one that exists, or the first one if none does
-    values: for a column, what each text in a path stands for
+    pattern: regular expression for the path of an item below its folder; each named group becomes a column
+    expected: description of such a path, for messages
+    folders: folders of the items; the first one that exists is used
+    values: for a column, the value of each text in a path
     """
 
     pattern: str
@@ -65,18 +65,18 @@ class Paths:
 
 
 def class_folders(folder: str = "") -> Paths:
-    """Declare that a folder has one folder per class."""
+    """Declare a folder with one folder per class."""
     return Paths(r"(?P<label>[^/]+)/.+", "CLASS/ITEM, a folder for each class", (folder,))
 
 
 @dataclass(frozen=True)
 class Listing:
-    """Items that CSV files list, one per line.
+    """Items that are listed in CSV files, one per line.
 
-    file: the path of the CSV file; may name a column of `each` in braces
-    path: of an item, with columns of the file and of `each` in braces
-    columns: for each of our columns, the column of the file
-    each: a column that the files differ in, and its values, one per file
+    file: path of the CSV file; may contain the column of `each` in braces
+    path: path of an item, with columns of the file and of `each` in braces
+    columns: for each column of the catalog, the column of the file
+    each: column that distinguishes the files, and its values, one per file
     """
 
     file: str
@@ -86,24 +86,24 @@ class Listing:
 
     def read(self, root: Path) -> tuple[Columns, dict[str, Any]]:
         """Read the columns, and notes for the record."""
-        differing, values = self.each or ("", ("",))
-        in_path = {name for _, name, _, _ in string.Formatter().parse(self.path) if name} - {differing}
-        columns: Columns = {name: [] for name in ("item", *self.columns, *([differing] if differing else []))}
+        file_column, values = self.each or ("", ("",))
+        in_path = {name for _, name, _, _ in string.Formatter().parse(self.path) if name} - {file_column}
+        columns: Columns = {name: [] for name in ("item", *self.columns, *([file_column] if file_column else []))}
         for value in values:
-            listing = root / self.file.format(**{differing: value})
-            rows = _listed(listing, sorted({*in_path, *self.columns.values()}))
-            items = [self.path.format(**{differing: value}, **row) for row in rows]
+            listing = root / self.file.format(**{file_column: value})
+            rows = _read_listing(listing, sorted({*in_path, *self.columns.values()}))
+            items = [self.path.format(**{file_column: value}, **row) for row in rows]
             require_files(root, items, listing, first_line=2)
             columns["item"] += items
-            for ours, theirs in self.columns.items():
-                columns[ours] += [row[theirs] for row in rows]
-            if differing:
-                columns[differing] += [value] * len(rows)
+            for name, listing_name in self.columns.items():
+                columns[name] += [row[listing_name] for row in rows]
+            if file_column:
+                columns[file_column] += [value] * len(rows)
         return columns, {}
 
 
-def _listed(path: Path, names: Sequence[str]) -> list[dict[str, str]]:
-    """Read the named columns of a CSV file as text; none may have an empty value."""
+def _read_listing(path: Path, names: Sequence[str]) -> list[dict[str, str]]:
+    """Read columns of a CSV file as text. An empty value is an error."""
     table = read_csv(path, str(path), is_text=lambda name: True)
     table = conform(table, dict.fromkeys(names, "string"), str(path)).select(list(names))
     for name in names:
@@ -116,11 +116,11 @@ def _listed(path: Path, names: Sequence[str]) -> list[dict[str, str]]:
 
 @dataclass(frozen=True)
 class PublishedLayout(Layout):
-    """The layout of a published data set, as a declaration; a subclass has code only for what cannot be declared.
+    """Layout of a published data set, as a declaration; subclasses add code only for what cannot be declared.
 
-    items: where the items lie, and their columns
-    splits: the splits of the data set, all of which must be there; a single one is the split of all items
-    test_size: classes and images of the published test split; a warning tells if there are others
+    items: locations of the items, and their columns
+    splits: splits of the data set, which must all be present; a single one is the split of all items
+    test_size: numbers of classes and images in the published test split; a warning is logged if they differ
     """
 
     items: ClassVar[Paths | Listing]
@@ -141,23 +141,24 @@ class PublishedLayout(Layout):
             columns["split"] = [*self.splits] * len(columns["item"])
         catalog = sorted_catalog(columns, root, **notes)
         for split in sorted(set(self.splits) ^ set(catalog.splits) if self.splits else ()):
-            known = catalog.splits if split in self.splits else self.splits
-            raise InputError(
-                f"{root}: expected the folders {', '.join(self.splits)}, see '{split}'{did_you_mean(split, known)}"
-            )
+            problem = f"but '{split}' is missing" if split in self.splits else f"found '{split}'"
+            hint = did_you_mean(split, catalog.splits if split in self.splits else self.splits)
+            raise InputError(f"{root}: expected the folders {', '.join(self.splits)}, {problem}{hint}")
         test = catalog.table.filter(pc.equal(catalog.table.column("split"), "test"))
-        present = (len(pc.unique(test.column("label"))), test.num_rows)
-        for number, published, what in zip(present, self.test_size, ("classes", "images"), strict=True):
-            if published is not None and number != published:
-                logger.warning("the test split has %s %s, published are %s", f"{number:,}", what, f"{published:,}")
+        counts = (len(pc.unique(test.column("label"))), test.num_rows)
+        for count, published, kind in zip(counts, self.test_size, ("classes", "images"), strict=True):
+            if published is not None and count != published:
+                logger.warning(
+                    "the test split has %s %s; as published, it has %s", f"{count:,}", kind, f"{published:,}"
+                )
         return catalog
 
 
 @dataclass(frozen=True)
 class SplitFileLayout(PublishedLayout):
-    """The layout of a published data set whose classes a file of Meta-Dataset divides.
+    """Layout of a published data set whose classes are split by a file of Meta-Dataset.
 
-    split_name: of that file
+    split_name: name of that file
     """
 
     split_name: ClassVar[str]
@@ -170,28 +171,28 @@ class SplitFileLayout(PublishedLayout):
         if not is_regular(path):
             raise InputError(
                 f"{path} does not exist: the published split is a file of Meta-Dataset's repository "
-                f"(dataset_conversion, {self.split_name}): put it beside the data, or give split_file"
+                f"(dataset_conversion, {self.split_name}): copy it to the data's folder, or set split_file"
             )
         columns, notes = self.columns(root)
         catalog = self._catalog(columns | self.split_columns(path, columns["label"]), notes, root)
         return replace(catalog, record=replace(catalog.record, splits=file_origin(path)))
 
     def split_columns(self, path: Path, labels: Sequence[str]) -> Columns:
-        """Read what the file says of each item, by its label: `split`, and perhaps other columns."""
-        return {"split": splits_of(labels, read_class_lists(path), path)}
+        """Read the columns that the file has for each item, by its label: `split`, and possibly others."""
+        return {"split": look_up_splits(labels, read_class_lists(path), path)}
 
 
 def read_class_lists(path: Path) -> dict[str, str]:
-    """{class: split} of a JSON file that lists the classes of `train`, `valid` and `test`; numbers become text."""
+    """Read {class: split} from a JSON file that lists the classes of `train`, `valid` and `test`, numbers as text."""
     content = read_json(path, str(path))
-    if not isinstance(content, dict) or not content or not all(isinstance(one, list) for one in content.values()):
+    if not isinstance(content, dict) or not content or not all(isinstance(entry, list) for entry in content.values()):
         raise InputError(f"{path}: expected lists of classes under train, valid and test")
-    split_of: dict[str, str] = {}
+    split_by_label: dict[str, str] = {}
     for key, classes in content.items():
         if key not in SPLIT_NAMES:
             raise InputError(f"{path}: unknown split '{key}'{did_you_mean(key, SPLIT_NAMES)}")
         for label in map(str, classes):
-            if label in split_of:
-                raise InputError(f"{path}: class '{label}' is there twice")
-            split_of[label] = SPLIT_NAMES[key]
-    return split_of
+            if label in split_by_label:
+                raise InputError(f"{path}: class '{label}' occurs twice")
+            split_by_label[label] = SPLIT_NAMES[key]
+    return split_by_label

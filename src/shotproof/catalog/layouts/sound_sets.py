@@ -1,6 +1,7 @@
 """Published sets of sounds.
 
-Their folds divide every class, and few-shot splits divide the classes: the split is `all` (`splits` assigns others).
+Their folds divide the clips of each class, but few-shot splits divide the classes: the split is `all`, unless `splits`
+assigns others.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ class Esc50Layout(PublishedLayout):
 class Fsd50kLayout(PublishedLayout):
     """`FSD50K.ground_truth/dev.csv` and `eval.csv` beside `FSD50K.dev_audio/` and `FSD50K.eval_audio/`.
 
-    Published labels are those of a clip and all that stand above them (`Electric_guitar,Guitar,Music`): the label is
-    the most specific one. A label stands above another if every clip that has the other has it too. Clips with several
-    labels that are most specific are left out and counted. `subset` is dev or eval.
+    The published labels of a clip include all labels above them (`Electric_guitar,Guitar,Music`): the label is the most
+    specific one. A label is above another if every clip with the other label has it too. Clips with several most
+    specific labels are left out and counted. `subset` is dev or eval.
     """
 
     dataset = "FSD50K"
@@ -44,31 +45,32 @@ class Fsd50kLayout(PublishedLayout):
     )
 
     def columns(self, root: Path) -> tuple[Columns, dict[str, Any]]:
-        """Read the clips of one most specific label."""
+        """Read the clips with one most specific label."""
         columns, _ = super().columns(root)
         columns["label"] = most_specific([labels.split(",") for labels in columns["label"]])
-        kept = [row for row, labels in enumerate(columns["label"]) if len(labels) == 1]
-        if not kept:
-            raise InputError(f"{root}: no clip has a single label that is most specific")
-        left_out = len(columns["item"]) - len(kept)
-        columns = {name: [values[row] for row in kept] for name, values in columns.items()}
+        rows = [row for row, labels in enumerate(columns["label"]) if len(labels) == 1]
+        if not rows:
+            raise InputError(f"{root}: no clip has a single most specific label")
+        left_out = len(columns["item"]) - len(rows)
+        columns = {name: [values[row] for row in rows] for name, values in columns.items()}
         columns["label"] = [label for (label,) in columns["label"]]
         return columns, {"clips_of_several_labels": left_out}
 
 
-def most_specific(labels_of: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Of each clip's labels, those above none of its others; labels that always go together stand beside each other.
+def most_specific(clip_labels: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Keep those labels of each clip that are not above any other of its labels, and labels that always go together.
 
     Example:
         >>> most_specific([["guitar", "music"], ["drum", "music"], ["guitar", "drum", "music"], ["music"]])
         [['guitar'], ['drum'], ['guitar', 'drum'], ['music']]
     """
     clips: dict[str, set[int]] = defaultdict(set)
-    for row, labels in enumerate(labels_of):
+    for row, labels in enumerate(clip_labels):
         for label in labels:
             clips[label].add(row)
     return [
-        [label for label in labels if not any(clips[label] < clips[label] for label in labels)] for labels in labels_of
+        [label for label in labels if not any(clips[other] < clips[label] for other in labels)]
+        for labels in clip_labels
     ]
 
 
