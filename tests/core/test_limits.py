@@ -95,7 +95,7 @@ MOMENTS = ScoreMoments(m1=0.85, m2=0.74, m3=0.578)
         (lambda _: sp.Runtime(workers=HUGE), "workers: expected a whole number from 1 to 10,000 or None"),
         (lambda _: sp.Study.of([], halvings=HUGE), "halvings: expected a whole number from 2 to 100,000"),
         (lambda _: plan(MOMENTS, shot=1, way=5, classes=HUGE, items=9), "classes: expected a whole number from 1 to"),
-        (lambda _: plan(MOMENTS, shot=1, way=5, classes=9, items=HUGE), "items: expected at most 10,000,000 in all"),
+        (lambda _: plan(MOMENTS, shot=1, way=5, classes=9, items=HUGE), "items: expected at most 10,000,000"),
     ],
 )
 def test_in_python(call: Callable[[sp.Catalog], Any], message: str) -> None:

@@ -171,7 +171,7 @@ def test_a_damaged_file_is_read_or_refused(
 def test_metadata_of_another_kind_or_of_a_newer_format_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     write_table(path, ITEMS, "tasks", Record())
-    with pytest.raises(InputError, match=r"is no catalog file but one of kind .tasks."):
+    with pytest.raises(InputError, match=r"expected a file of kind .catalog., found kind .tasks."):
         read_table(path, "catalog", {}, Record)
     for newer in (99, "new", 0):
         write_raw(path, ITEMS, json.dumps({"format": newer}).encode())

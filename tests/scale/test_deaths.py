@@ -98,9 +98,7 @@ def test_a_block_whose_worker_died_is_done_again(nodes: Nodes, tmp_path: Path) -
 def test_a_block_that_ends_every_worker_fails_the_run_by_its_name(nodes: Nodes) -> None:
     done = Runtime(engine=f"{nodes.engine}(retries=1)").map(die, range(20), title=None, chunk=2)
     assert [next(done) for _ in range(6)] == [0, 1, 2, 3, 4, 5]
-    with pytest.raises(
-        ShotproofError, match=r"worker of the cluster died, .*memory, 2 times .* same block \('6' and"
-    ):
+    with pytest.raises(ShotproofError, match=r"worker of the cluster died, .*memory, 2 times .* same block \('6' and"):
         next(done)
 
 

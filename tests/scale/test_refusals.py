@@ -80,9 +80,7 @@ def version_here(_: int) -> str:
 
 def test_machines_with_another_shotproof(nodes: Nodes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shotproof.core.runtime.ray_cluster.__version__", "99.0")
-    with pytest.raises(
-        InputError, match=r"this machine has shotproof [\d.]+, expected 99.0"
-    ):
+    with pytest.raises(InputError, match=r"this machine has shotproof [\d.]+, expected 99.0"):
         list(Runtime(engine=nodes.engine).map(version_here, range(3), title=None))
 
 

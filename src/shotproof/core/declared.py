@@ -1,5 +1,5 @@
-"""Components defined in layers above their registry; the package itself declares them, as it knows all layers."""
+"""Components defined in layers above their registry, declared by `shotproof/__init__.py`, which imports all layers."""
 
 from __future__ import annotations
 
-declared: dict[str, dict[str, str]] = {}  # import paths by name, by kind
+declared: dict[str, dict[str, str]] = {}  # import path by name, by kind

@@ -48,21 +48,21 @@ def distinct(random: UInt64Array, bound: Any) -> IntArray:
     """Map random bits [..., k] to k distinct integers in [0, bound), uniform over ordered selections; bound >= k."""
     bound = np.broadcast_to(np.asarray(bound, dtype=np.int64), random.shape[:-1])
     integers = np.empty(random.shape, dtype=np.int64)
-    taken: list[IntArray] = []
+    used: list[IntArray] = []
     for i in range(random.shape[-1]):
-        integers[..., i] = untaken(below(random[..., i], bound - i), taken)
+        integers[..., i] = untaken(below(random[..., i], bound - i), used)
     return integers
 
 
-def untaken(rank: IntArray, taken: list[IntArray]) -> IntArray:
-    """Return the rank-th integers not in `taken`, and insert them there; `taken` is sorted, smallest first."""
+def untaken(rank: IntArray, used: list[IntArray]) -> IntArray:
+    """Return the rank-th integers not in `used`, and insert them there; `used` is sorted, smallest first."""
     value = rank
-    for taken_value in taken:
-        value = value + (value >= taken_value)
+    for used_value in used:
+        value = value + (value >= used_value)
     largest = value
-    for index, taken_value in enumerate(taken):
-        taken[index], largest = np.minimum(taken_value, largest), np.maximum(taken_value, largest)
-    taken.append(largest)
+    for index, used_value in enumerate(used):
+        used[index], largest = np.minimum(used_value, largest), np.maximum(used_value, largest)
+    used.append(largest)
     return value
 
 

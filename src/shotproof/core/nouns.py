@@ -1,4 +1,4 @@
-"""Nouns and their numbers; what items are called: images, recordings, or items if they are of both kinds."""
+"""Nouns for messages: images, recordings, or items if there are both; counts with their nouns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _NOUNS = {"image": ("image", "images"), "sound": ("recording", "recordings")}
 
 
 def noun(medium: str | None) -> str:
-    """What one item is called.
+    """Return the noun for one item.
 
     Example:
         >>> noun("sound"), noun(None)
@@ -20,7 +20,7 @@ def noun(medium: str | None) -> str:
 
 
 def nouns(medium: str | None) -> str:
-    """What several items are called.
+    """Return the noun for several items.
 
     Example:
         >>> nouns("image"), nouns("sound")
@@ -33,9 +33,9 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     """Write a number with its noun.
 
     Args:
-        number: how many there are
-        noun: what one is called
-        plural: what several are called, unless it is the noun with an s
+        number: the count
+        noun: the singular
+        plural: the plural, if it is not the singular with an s
 
     Example:
         >>> counted(1, "method"), counted(1200, "task"), counted(0, "class", "classes")

@@ -336,8 +336,8 @@ class Component(Checked):
                     for argument_option in self.options()
                     if argument_option.argument
                 ]
-                what = f"{self.kind} '{self.spelling}' downloads from the hub"
-                yield Reach(what, str(arguments[0]) if arguments else "", is_data=True)
+                description = f"{self.kind} '{self.spelling}' downloads from the hub"
+                yield Reach(description, str(arguments[0]) if arguments else "", is_data=True)
 
     def extras(self) -> Mapping[str, str]:
         """Return the modules that the component requires, each with the extra of this package that installs it."""

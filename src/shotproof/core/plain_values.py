@@ -16,7 +16,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from shotproof.core.errors import InputError, did_you_mean
 from shotproof.core.text import is_storable
 
-LONGEST = 60  # characters of a value shown in a message
+LONGEST = 60  # characters of a value in a message
 _TYPE_NAMES = {int: "a whole number", float: "a number", bool: "True or False", str: "text", Path: "a path"}
 _JSON_TYPES = {int: "integer", float: "number", bool: "boolean", str: "string", Path: "string", type(None): "null"}
 _PLAIN_TYPES = {int, float, bool, str, type(None)}

@@ -10,17 +10,17 @@ from typing import Any
 
 
 def public_names(
-    package: str, homes: Mapping[str, str], beside: tuple[str, ...] = ()
+    package: str, homes: Mapping[str, str], existing: tuple[str, ...] = ()
 ) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
     """Make the `__all__`, `__getattr__` and `__dir__` of a package that imports its public names when first used.
 
-    What users pass to public functions and registries is trusted; the library's own code imports the same ones from
-    their homes, where what it passes on from a file is not.
+    Arguments that users pass to public functions and registries are trusted. The library's own code imports the same
+    objects from the modules that define them, where arguments taken from a file are not trusted.
 
     Args:
-        package: its `__name__`
-        homes: the module that defines each public name, below `shotproof`
-        beside: further names, which the package has already
+        package: the `__name__` of the package
+        homes: the module that defines each public name, relative to `shotproof`
+        existing: further public names, which the package already defines
 
     Example:
         >>> import shotproof as sp
@@ -31,7 +31,7 @@ def public_names(
             ...
         AttributeError: module 'shotproof.planning' has no attribute 'no_such_name'
     """
-    listed = [*beside, *homes]
+    listed = [*existing, *homes]
 
     def get(name: str) -> Any:
         if name not in homes:

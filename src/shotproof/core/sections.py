@@ -90,19 +90,19 @@ class Entry(Section):
     """
 
     @classmethod
-    def beside(cls) -> tuple[Option, ...]:
+    def entry_options(cls) -> tuple[Option, ...]:
         """Return the options of the entry that do not belong to the component."""
         return tuple(option for option in cls.options() if option.name != cls.kind)
 
     @classmethod
-    def make(cls, given: str | Mapping[str, Any], folder: Path) -> Any:
+    def make(cls, spec: str | Mapping[str, Any], folder: Path) -> Any:
         """Build the component from its spelling, or from a table with its name and options."""
-        return registries[cls.kind].make(given).found_from(folder)
+        return registries[cls.kind].make(spec).found_from(folder)
 
     @classmethod
     def read(cls, table: Any, place: Place) -> Self:
         """Read an entry: a spelling, or a table with a name, the component's options and the options of the entry."""
-        entry_options = {option.name: option for option in cls.beside()}
+        entry_options = {option.name: option for option in cls.entry_options()}
         entry_table = {"name": table} if isinstance(table, str) else table
         with error_prefix(f"{place}: "):
             if not isinstance(entry_table, Mapping) or not isinstance(entry_table.get("name"), str):
@@ -118,7 +118,7 @@ class Entry(Section):
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
         """Return the JSON Schema of an entry."""
-        return registries[cls.kind].json_schema({option.name: option.json_schema() for option in cls.beside()})
+        return registries[cls.kind].json_schema({option.name: option.json_schema() for option in cls.entry_options()})
 
     def __str__(self) -> str:
         return str(getattr(self, self.kind))

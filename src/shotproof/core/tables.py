@@ -1,4 +1,4 @@
-"""Reading and writing Shotproof's files: Parquet with zstd, whole or not at all, with a digest of the content."""
+"""Reading and writing of Shotproof's files: Parquet with zstd, written atomically, with a digest of the content."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ METADATA_KEY = b"shotproof"
 FORMAT = 2
 MOST_ROWS = 2**31
 ROWS_PER_PART = 2**20
-SHOWN = 5  # rows of a description in a notebook
-LONGEST = 60  # characters of a cell there
+ROWS_SHOWN = 5  # rows of a table in a notebook
+LONGEST_CELL = 60  # characters of a cell in a notebook
 
-# What a column of a kind becomes, and the types that it may have in a file.
+# By kind: the type of a column in memory, and tests for the types accepted in a file.
 _COLUMN_KINDS = {
     "string": (pa.string(), (pa.types.is_string, pa.types.is_large_string, pa.types.is_null)),
     "integer": (pa.int64(), (pa.types.is_integer,)),
@@ -57,11 +57,11 @@ _COLUMN_KINDS = {
 
 
 class Tabular:
-    """A table with a record: its file, to and from pandas, and how it shows itself.
+    """Table with a record: reading and writing of files, conversion to and from pandas, display.
 
-    KIND: what its files are called
-    REQUIRED: the columns that they must have, and that its digest is of, each with the kind of its values
-    RECORD: what their metadata becomes
+    KIND: the name of its kind of file
+    REQUIRED: the required columns, of which the digest is computed, each with the kind of its values
+    RECORD: the record class of its metadata
     """
 
     KIND: ClassVar[str]
@@ -75,23 +75,23 @@ class Tabular:
         """Read a file of this kind.
 
         Raises:
-            InputError: it is none; the message has the file and the place.
+            InputError: it is not a valid file of this kind; the message has the file and the location.
         """
         table, record = read_table(Path(path), cls.KIND, cls.REQUIRED, cls.RECORD)
         with error_prefix(f"{path}: "):
             return cls(table, record)  # type: ignore[call-arg]
 
     def write(self, path: str | Path) -> None:
-        """Write a file of this kind, whole or not at all."""
+        """Write a file of this kind atomically."""
         write_table(Path(path), self.table, self.KIND, self.record, self.digest)
 
     @cached_property
     def digest(self) -> str:
-        """The digest of the content."""
+        """Return the digest of the content."""
         return digest(self.table, list(self.REQUIRED))
 
     def to_pandas(self) -> pd.DataFrame:
-        """The table as a data frame.
+        """Convert the table to a data frame.
 
         Raises:
             MissingExtra: pandas is not installed.
@@ -101,19 +101,19 @@ class Tabular:
 
     @classmethod
     def from_pandas(cls, frame: pd.DataFrame) -> Self:
-        """From a data frame that has the columns of this kind of file; its index is left out.
+        """Create it from a data frame with the columns of this kind of file; the index is dropped.
 
         Raises:
-            InputError: a column is missing, or its values are of another type.
+            InputError: a column is missing, or its values have the wrong type.
         """
         try:
             table = pa.Table.from_pandas(frame, preserve_index=False)
-        except (pa.ArrowException, TypeError, ValueError) as error:  # half a surrogate pair is a ValueError
-            raise InputError(f"the data frame cannot be read: {error}") from error
+        except (pa.ArrowException, TypeError, ValueError) as error:  # a lone surrogate raises ValueError
+            raise InputError(f"cannot convert the data frame: {error}") from error
         return cls(table.replace_schema_metadata(None))  # type: ignore[call-arg]
 
     def describe(self) -> str:
-        """What it is, in one line."""
+        """Describe the content in one line."""
         return counted(self.table.num_rows, "row")
 
     def __repr__(self) -> str:
@@ -121,14 +121,14 @@ class Tabular:
 
     def _repr_html_(self) -> str:
         names = self.table.column_names
-        rows = self.table.slice(0, SHOWN).to_pylist()
+        rows = self.table.slice(0, ROWS_SHOWN).to_pylist()
         head = "".join(f"<th>{escape(name)}</th>" for name in names)
         body = "".join(f"<tr>{''.join(f'<td>{_cell(row[name])}</td>' for name in names)}</tr>" for row in rows)
         return f"<p>{escape(repr(self))}</p><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def require_pandas() -> Any:
-    """The module pandas; MissingExtra where it is not installed."""
+    """Import and return pandas. Raise MissingExtra if it is not installed."""
     try:
         import pandas as pd
     except ImportError as error:
@@ -138,18 +138,18 @@ def require_pandas() -> Any:
 
 def _cell(value: Any) -> str:
     text = str(value)
-    return escape(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
+    return escape(text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…")
 
 
 def check_output(path: Path, *, folder: bool = False) -> None:
-    """Refuse, before anything is computed, a place where nothing can be written.
+    """Raise InputError if an output cannot be written; called before anything is computed.
 
     Args:
-        path: of the file, or of the folder
-        folder: whether it is to be a folder
+        path: the file or folder to write
+        folder: whether the output is a folder
 
     Raises:
-        InputError: there is a folder of the file's name, or a file where a folder is to be.
+        InputError: the path of a file is a folder, the path of a folder is a file, or the path is invalid or read-only.
     """
     try:
         check_path(path)
@@ -160,26 +160,26 @@ def check_output(path: Path, *, folder: bool = False) -> None:
         return require_writable(url)
     folder = folder or is_in_parts(path)
     if path.is_dir() and not folder:
-        raise InputError(f"{path} is a folder, expected the name of a file")
+        raise InputError(f"{path} is a folder, expected a file name")
     for place in [*([path] if folder else []), *path.parents]:
         if place.is_file():
             raise InputError(f"{place} is a file, expected a folder")
 
 
 def check_replaceable(folder: Path, marks: Sequence[str], earlier: str) -> None:
-    """Refuse, before anything is computed, to replace a folder that holds something else.
+    """Raise InputError if writing a folder would replace unrelated files; called before anything is computed.
 
     Args:
-        folder: to be written
-        marks: files that are in every folder of the kind
-        earlier: what such a folder is called, e.g. `an earlier site`
+        folder: the folder to write
+        marks: files that every folder of this kind contains
+        earlier: description of such a folder, e.g. `an earlier site`
 
     Raises:
-        InputError: it cannot be written, or holds other files.
+        InputError: the folder cannot be written, or contains other files.
     """
     check_output(folder, folder=True)
     if folder.is_dir() and any(folder.iterdir()) and not all((folder / name).is_file() for name in marks):
-        raise InputError(f"{folder} holds other files: expected a new folder, an empty one, or {earlier}")
+        raise InputError(f"{folder} contains other files: expected a new folder, an empty one, or {earlier}")
 
 
 def write_table(
@@ -188,14 +188,14 @@ def write_table(
     """Write a Parquet file with a record as its `shotproof` metadata; the same table and record give the same bytes.
 
     Args:
-        path: where to; of a name that ends in `.parts`, a folder of parts
+        path: the file to write; if its name ends in `.parts`, a folder of parts
         table: the rows
-        kind: of file, e.g. `tasks`
-        record: what it was made from
-        digest: of its content
-        group_rows: rows per row group, or part (default: a million)
+        kind: the kind of file, e.g. `tasks`
+        record: the record of how it was made
+        digest: the digest of its content
+        group_rows: rows per row group, or per part (default: a million)
     """
-    meta = stamped(kind, record, digest)
+    meta = file_metadata(kind, record, digest)
     if is_in_parts(path):
         return _write_parts(path, table, meta, group_rows or ROWS_PER_PART)
     text = json.dumps(meta, sort_keys=True, ensure_ascii=False)
@@ -205,51 +205,52 @@ def write_table(
             stored,
             temporary,
             compression="zstd",
-            # Numbers hardly repeat: looking for those that do takes longer than all else.
+            # Numbers rarely repeat, and searching for repeated ones would dominate the writing time.
             use_dictionary=[field.name for field in table.schema if not pa.types.is_fixed_size_list(field.type)],
             row_group_size=group_rows,
             write_page_checksum=True,
         )
 
 
-def stamped(kind: str, record: Record, digest: str | None) -> Meta:
-    """The metadata of a file."""
+def file_metadata(kind: str, record: Record, digest: str | None) -> Meta:
+    """Return the metadata of a file."""
     return {"format": FORMAT, "shotproof": __version__, "kind": kind, "digest": digest, **record.to_meta()}
 
 
 def _write_parts(folder: Path, table: pa.Table, meta: Meta, rows: int) -> None:
-    """Write a table in parts; those that are there already, of the same content, are left as they are."""
+    """Write a table in parts; existing parts with the same content are kept."""
     starts = range(0, max(len(table), 1), rows)
     mark_incomplete(folder)
     for number, start in enumerate(starts):
         part, path = table.slice(start, rows), part_path(folder, number)
-        own = digest(part, part.column_names)
+        part_digest = digest(part, part.column_names)
         with contextlib.suppress(InputError):
-            if read_meta(read_parquet_schema(path, f"part {path}"), f"part {path}").get("digest") == own:
+            if read_meta(read_parquet_schema(path, f"part {path}"), f"part {path}").get("digest") == part_digest:
                 continue
-        write_table(path, part, meta["kind"], Record(), own)
+        write_table(path, part, meta["kind"], Record(), part_digest)
     write_manifest(folder, [len(table.slice(start, rows)) for start in starts], meta)
 
 
 def read_table(
     path: Path, kind: str, required: Mapping[str, str], record: type[R], columns: Sequence[str] | None = None
 ) -> tuple[pa.Table, R]:
-    """Read a Parquet file and check that it is a `kind` file: where its columns and its metadata become typed.
+    """Read a Parquet file of a kind: check it, and convert its columns and metadata to their types.
 
-    A file without Shotproof's metadata is accepted if its columns are right.
+    A file without Shotproof's metadata is accepted if it has the required columns.
 
     Args:
-        path: of the file
-        kind: what it should hold, e.g. `tasks`
-        required: columns, each `string`, `integer`, `strings` (list of string) or `floats` (fixed-size list)
-        record: what its metadata becomes
-        columns: those to read; None: all
+        path: the file
+        kind: the expected kind, e.g. `tasks`
+        required: kinds of the required columns: `string`, `integer`, `strings` (list of string) or `floats` (fixed-size
+            list)
+        record: the record class of its metadata
+        columns: the columns to read; None for all
 
     Returns:
-        The table, whose required columns have our own types, and the record.
+        The table, whose required columns have Shotproof's types, and the record.
 
     Raises:
-        InputError: it is no such file; the message has the file, the place, what was expected and what was found.
+        InputError: it is not such a file; the message has the file, the location, what was expected and what was found.
     """
     subject = f"{kind} file {path}"
     table = read_parquet(path, subject, columns)
@@ -257,53 +258,53 @@ def read_table(
     with error_prefix(f"{subject}, metadata, "):
         header: Header = typed(meta, Header)
     if header.format not in (None, FORMAT):
-        raise InputError(f"{subject} has format {header.format}; this version reads {FORMAT}")
+        raise InputError(f"{subject} has format {header.format}; this version of Shotproof reads format {FORMAT}")
     if header.kind not in (None, kind):
-        raise InputError(f"{path} is no {kind} file but one of kind '{header.kind}'")
+        raise InputError(f"{path}: expected a file of kind '{kind}', found kind '{header.kind}'")
     with error_prefix(f"{subject}, metadata, "):
-        read = record.read(meta)
-    return conform(table, required, subject), read
+        parsed = record.read(meta)
+    return conform(table, required, subject), parsed
 
 
 def read_parquet(path: Path, subject: str, columns: Sequence[str] | None = None) -> pa.Table:
-    """A Parquet file, whose text is UTF-8 and whose columns have different names.
+    """Read a Parquet file. Text that is not UTF-8 and repeated column names are errors.
 
-    Arrow reads it in this thread alone, as everywhere: where there is no memory for the stacks of its others, it would
-    wait for them for ever. On files of a million rows they gained nothing.
+    Arrow reads in the calling thread only, as everywhere in Shotproof: without memory for the stacks of its threads,
+    it would wait for them forever. On files of a million rows, they saved no time.
     """
     if is_in_parts(path):
         paths, schema = part_paths(path, subject), read_parquet_schema(path, subject)
         try:
-            tables = [read_parquet(one, f"{subject}, {one.name}", columns) for one in paths]
+            tables = [read_parquet(part, f"{subject}, {part.name}", columns) for part in paths]
             joined = pa.concat_tables(tables)
         except pa.ArrowException as error:
             raise InputError(f"{subject}: its parts have different columns: {first_line(error)}") from error
-        for one, table, rows in zip(paths, tables, read_manifest(path, subject).rows, strict=True):
+        for part, table, rows in zip(paths, tables, read_manifest(path, subject).rows, strict=True):
             if len(table) != rows:
-                raise InputError(f"{subject}, {one.name}: expected {rows:,} rows, found {len(table):,}")
+                raise InputError(f"{subject}, {part.name}: expected {rows:,} rows, found {len(table):,}")
         return joined.replace_schema_metadata(schema.metadata)
     schema = read_parquet_schema(path, subject)
-    wanted = schema.names if columns is None else list(columns)
-    twice = next((name for name in wanted if wanted.count(name) > 1 or schema.names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(f"{subject} has {schema.names.count(twice)} columns named '{twice}', expected each once")
+    names = schema.names if columns is None else list(columns)
+    repeated = next((name for name in names if names.count(name) > 1 or schema.names.count(name) > 1), None)
+    if repeated is not None:
+        raise InputError(f"{subject} has {schema.names.count(repeated)} columns named '{repeated}', expected one")
     try:
         with pq.ParquetFile(source_of(path), pre_buffer=False, page_checksum_verification=True) as file:
             table = file.read(columns, use_threads=False)
-        table.validate(full=True)  # text that is not UTF-8 would fail later, and anywhere
+        table.validate(full=True)  # otherwise, text that is not UTF-8 would fail later, in an unrelated place
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InputError(f"{subject} is not readable as Parquet: {first_line(error)}") from error
     return table
 
 
 def read_parquet_schema(path: Path, subject: str) -> pa.Schema:
-    """The columns and metadata of a Parquet file."""
+    """Read the schema of a Parquet file: its columns and metadata."""
     if is_in_parts(path):
-        whole = read_manifest(path, subject)
-        if sum(whole.rows) > MOST_ROWS:
-            raise InputError(f"{subject}: expected at most {MOST_ROWS:,} rows, found {sum(whole.rows):,}")
+        manifest = read_manifest(path, subject)
+        if sum(manifest.rows) > MOST_ROWS:
+            raise InputError(f"{subject}: expected at most {MOST_ROWS:,} rows, found {sum(manifest.rows):,}")
         schema = read_parquet_schema(part_path(path, 0), subject)
-        return schema.with_metadata({METADATA_KEY: json.dumps(plain(whole.meta)).encode()})
+        return schema.with_metadata({METADATA_KEY: json.dumps(plain(manifest.meta)).encode()})
     require_file(path, subject)
     try:
         with pq.ParquetFile(source_of(path)) as file:
@@ -316,7 +317,7 @@ def read_parquet_schema(path: Path, subject: str) -> pa.Schema:
 
 
 def read_meta(schema: pa.Schema, subject: str) -> Meta:
-    """Shotproof's metadata of a schema; empty when there is none."""
+    """Return Shotproof's metadata in a schema; empty if there is none."""
     raw = (schema.metadata or {}).get(METADATA_KEY)
     if raw is None:
         return {}
@@ -325,7 +326,7 @@ def read_meta(schema: pa.Schema, subject: str) -> Meta:
 
 
 def conform(table: pa.Table, required: Mapping[str, str], subject: str) -> pa.Table:
-    """Check that the required columns are there, with the right kind of values, and give them our own types."""
+    """Check that the required columns exist with the right kind of values, and convert them to Shotproof's types."""
     for name, kind in required.items():
         if name not in table.column_names:
             raise InputError(f"{subject} has no column '{name}'{did_you_mean(name, table.column_names)}")
@@ -334,26 +335,28 @@ def conform(table: pa.Table, required: Mapping[str, str], subject: str) -> pa.Ta
             if not pa.types.is_fixed_size_list(column.type) or not pa.types.is_floating(column.type.value_type):
                 expected = "a fixed-size list of float32 or float16"
                 raise InputError(f"{subject}, column '{name}': expected {expected}, found {column.type}")
-            if not column.type.list_size or any(one.null_count or list_values(one).null_count for one in column.chunks):
+            if not column.type.list_size or any(
+                chunk.null_count or list_values(chunk).null_count for chunk in column.chunks
+            ):
                 raise InputError(f"{subject}, column '{name}': expected at least one number in each row, found none")
             continue
-        wanted, accepted = _COLUMN_KINDS[kind]
+        column_type, accepted = _COLUMN_KINDS[kind]
         try:
             if pa.types.is_dictionary(column.type):
                 column = column.cast(column.type.value_type)
             if not any(accepts(column.type) for accepts in accepted):
                 raise pa.ArrowInvalid("another type")
-            column = column.cast(wanted)
+            column = column.cast(column_type)
         except pa.ArrowException as error:
             raise InputError(
-                f"{subject}, column '{name}': expected {wanted}, found {table.column(name).type}"
+                f"{subject}, column '{name}': expected {column_type}, found {table.column(name).type}"
             ) from error
         table = table.set_column(table.column_names.index(name), name, column)
     return table
 
 
 def cast_columns(table: pa.Table, schema: pa.Schema, subject: str) -> pa.Table:
-    """The table with the columns that a schema names, where it has them, in the schema's types."""
+    """Cast the columns that a table shares with a schema to the schema's types."""
     for name in [name for name in schema.names if name in table.column_names]:
         kind = schema.field(name).type
         try:
@@ -367,24 +370,24 @@ def cast_columns(table: pa.Table, schema: pa.Schema, subject: str) -> pa.Table:
 def find_rows(
     items: pa.Array | pa.ChunkedArray, among: pa.Array | pa.ChunkedArray, lacking: str, hint: str = ""
 ) -> npt.NDArray[np.int64]:
-    """The row of each item, [n]; Mismatch where one is not `among` the rows.
+    """Return the row of each item, [n]. Raise Mismatch if an item is missing.
 
     Args:
-        items: identifiers to look up
+        items: the identifiers to look up
         among: the identifiers of the rows
-        lacking: the beginning of the message, e.g. `the features lack`
-        hint: its end
+        lacking: the start of the error message, e.g. `the features lack`
+        hint: the end of the error message
     """
     rows = pc.index_in(items, value_set=among)
     if rows.null_count:
-        missing, wanted = pc.unique(items.filter(pc.is_null(rows))), pc.count_distinct(items).as_py()
-        raise Mismatch(f"{lacking} {len(missing)} of the {wanted} items, e.g. '{missing[0].as_py()}'{hint}")
-    found: npt.NDArray[np.int64] = rows.to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+        missing, item_count = pc.unique(items.filter(pc.is_null(rows))), pc.count_distinct(items).as_py()
+        raise Mismatch(f"{lacking} {len(missing)} of the {item_count} items, e.g. '{missing[0].as_py()}'{hint}")
+    row_numbers: npt.NDArray[np.int64] = rows.to_numpy(zero_copy_only=False).astype(np.int64)
+    return row_numbers
 
 
 def require_unique(column: pa.ChunkedArray, subject: str) -> None:
-    """Refuse nulls, empty strings and repeated values in a column of identifiers."""
+    """Reject nulls, empty strings and repeated values in a column of identifiers."""
     if column.null_count or pc.any(pc.equal(column, "")).as_py():
         raise InputError(f"{subject} has an empty value")
     if pc.count_distinct(column).as_py() != len(column):
@@ -395,20 +398,20 @@ def require_unique(column: pa.ChunkedArray, subject: str) -> None:
 
 
 def require_no_nulls(column: pa.ChunkedArray, subject: str) -> None:
-    """Refuse lists in which a value is null; a list may be null itself."""
+    """Reject lists that contain a null; a list itself may be null."""
     if whole_column(column).flatten().null_count:
-        raise InputError(f"{subject}: expected lists of text, found a null in one")
+        raise InputError(f"{subject}: expected lists of text, found a list with a null")
 
 
 def digest(table: pa.Table, columns: Sequence[str]) -> str:
-    """A digest of the content of some columns, the same whatever the chunking or encoding of the table."""
+    """Compute a digest of the content of some columns, independent of the table's chunks and encoding."""
     hasher = hashlib.sha256()
     hash_columns(hasher, table, columns)
     return hasher.hexdigest()[:32]
 
 
 def hash_columns(hasher: Any, table: pa.Table, columns: Sequence[str]) -> None:
-    """Feed the content of some columns to the hasher."""
+    """Feed the content of some columns to a hasher."""
     for name in columns:
         column = table.column(name)
         hasher.update(f"{name}:{table.num_rows};".encode())
@@ -419,21 +422,21 @@ def hash_columns(hasher: Any, table: pa.Table, columns: Sequence[str]) -> None:
 
 
 def hash_lists(hasher: Any, size: int, chunks: Iterable[pa.FixedSizeListArray]) -> None:
-    """Feed lists of numbers to the hasher, chunk by chunk: they need not be in memory together."""
+    """Feed lists of numbers to a hasher, chunk by chunk, so that not all need to be in memory."""
     hasher.update(str(size).encode())
     for chunk in chunks:
         _hash_array(hasher, list_values(chunk))
 
 
 def _is_full(column: pa.ChunkedArray) -> bool:
-    """Whether a column holds lists of one length, with no null."""
+    """Return whether a column has lists of one length and no nulls."""
     lists = pa.types.is_fixed_size_list(column.type)
     return lists and not any(chunk.null_count or list_values(chunk).null_count for chunk in column.chunks)
 
 
 def _hash_array(hasher: Any, array: Any) -> None:
-    """Feed validity, lengths and values of an array to the hasher."""
-    if isinstance(array, pa.ChunkedArray):  # combine_chunks keeps chunks only where a string array would overflow
+    """Feed the validity, lengths and values of an array to a hasher."""
+    if isinstance(array, pa.ChunkedArray):  # combine_chunks keeps several chunks only if a string array would overflow
         array = pa.concat_arrays([c.cast(pa.large_string()) if pa.types.is_string(c.type) else c for c in array.chunks])
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
@@ -474,17 +477,17 @@ def _hash_array(hasher: Any, array: Any) -> None:
 
 
 def _without_null(array: Any, value: Any) -> Any:
-    """The array with a value for each null; not copied, as `fill_null` would, where there is none."""
+    """Replace nulls by a value. Unlike `fill_null`, this copies nothing if there are none."""
     return pc.fill_null(array, value) if array.null_count else array
 
 
 def whole_column(column: pa.ChunkedArray) -> Any:
-    """A column as one array; not copied, as `combine_chunks` would, where it is one already."""
+    """Return a column as one array. Unlike `combine_chunks`, this copies nothing if it has a single chunk."""
     return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def list_values(array: pa.FixedSizeListArray) -> pa.Array:
-    """The values of fixed-size lists end to end; not copied, as `flatten` would, where no list is null."""
+    """Return the concatenated values of fixed-size lists. Unlike `flatten`, this copies nothing if no list is null."""
     if array.null_count:
         return array.flatten()
     size = array.type.list_size

@@ -23,7 +23,7 @@ def stand_in() -> Iterator[ChatStandIn]:
 
 def asked(stand_in: ChatStandIn, timeout: float = 20.0, max_tokens: int = 8, key: str = KEY) -> str:
     """The answer to one question, which is asked once."""
-    server = ChatServer(stand_in.url, "tiny", key, retries=0, timeout=timeout, backoff=0.0, asked_by="a test")
+    server = ChatServer(stand_in.url, "tiny", key, retries=0, timeout=timeout, backoff=0.0, requester="a test")
     answers: list[str] = []
 
     async def answer(question: str) -> None:
@@ -39,7 +39,7 @@ def completion(content: str) -> str:
 
 def test_a_server_that_sends_a_byte_at_a_time_does_not_hold_a_request(stand_in: ChatStandIn) -> None:
     stand_in.faults = ["drip"]
-    with pytest.raises(FailedRequest, match=r"no whole answer within timeout=0.3 seconds"):
+    with pytest.raises(FailedRequest, match=r"no .* answer within .*0.3 seconds"):
         asked(stand_in, timeout=0.3)
     assert asked(stand_in) == "fine"
 
@@ -53,14 +53,14 @@ def test_half_a_surrogate_pair_in_an_answer_can_be_stored(stand_in: ChatStandIn)
 
 def test_half_a_surrogate_pair_in_a_refusal_can_be_printed(stand_in: ChatStandIn) -> None:
     stand_in.faults = ["refuse " + json.dumps({"error": "no \ud800"})]
-    with pytest.raises(InputError, match="refuses: 400 Bad Request: no \ufffd"):
+    with pytest.raises(InputError, match="refuse.*: 400 Bad Request: no \ufffd"):
         asked(stand_in)
 
 
 @pytest.mark.parametrize("before", [0, 200, 280, 290, 300, 5000])
 def test_the_key_is_masked_before_a_message_is_cut(stand_in: ChatStandIn, before: int) -> None:
     stand_in.faults = [f"refuse {'x' * before} {KEY} is no key"]
-    with pytest.raises(InputError, match="refuses: 400") as refusal:
+    with pytest.raises(InputError, match="refuse.*: 400") as refusal:
         asked(stand_in)
     assert KEY[:8] not in str(refusal.value)
     assert len(str(refusal.value)) < 400
@@ -106,7 +106,7 @@ def test_an_answer_is_limited_by_max_tokens(stand_in: ChatStandIn) -> None:
 
 def test_a_compressed_answer_is_refused_and_not_unpacked(stand_in: ChatStandIn) -> None:
     stand_in.faults = ["gzip " + completion("fine")]
-    with pytest.raises(InputError, match=r"compresses its answers \(gzip\) though asked not to"):
+    with pytest.raises(InputError, match=r"compresses its answers \(gzip\) .* no compression"):
         asked(stand_in)
     assert stand_in.headers[0]["Accept-Encoding"] == "identity"
 

@@ -1,1 +1,1 @@
-"""Clients of servers: chat servers and the Hugging Face hub."""
+"""Clients of chat servers and the Hugging Face Hub."""

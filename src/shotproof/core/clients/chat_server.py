@@ -1,4 +1,4 @@
-"""Asking a server that speaks the OpenAI chat protocol, many questions at a time, and what to do when it fails."""
+"""Client for servers with the OpenAI chat API: concurrent requests, retries, and limits on the answers."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from shotproof.core.errors import InputError, MissingExtra
+from shotproof.core.nouns import counted
 from shotproof.core.options import Component, option
 from shotproof.core.text import SHORTEST_SECRET, masked, storable
 from shotproof.core.trust import Reach
@@ -28,78 +29,82 @@ Content = Sequence[dict[str, Any]]
 
 URL_VARIABLE = "OPENAI_BASE_URL"
 KEY_VARIABLE = "OPENAI_API_KEY"
-_OF_THIS_MACHINE = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/[\w./-]*)?")
-LONGEST_WAIT = 300.0  # seconds; a server that asks for more is asked again after these
-BYTES_PER_TOKEN = 64  # of an answer: a long word, or ten characters of which each is escaped
-ENVELOPE = 2**16  # bytes of what a server sends around an answer
-LONGEST_MESSAGE = 300  # characters of what a server says of an error
+_LOCAL_URL = re.compile(r"https?://(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/[\w./-]*)?")
+LONGEST_WAIT = 300.0  # seconds; a server that asks for a longer wait is asked again after these
+BYTES_PER_TOKEN = 64  # of an answer: enough for a long word, or ten escaped characters
+ENVELOPE = 2**16  # bytes that a server sends around an answer
+LONGEST_MESSAGE = 300  # characters of a server's error message
 
 
 class FailedRequest(Exception):
-    """No answer came of a request; another try, or another question, may fare better."""
+    """Request without a usable answer; a retry, or another question, may succeed."""
 
     def __init__(self, message: str, connected: bool = True, wait: float = 0.0) -> None:
         super().__init__(message)
         self.connected = connected
-        self.wait = wait  # seconds that the server asks for
+        self.wait = wait  # seconds to wait, as requested by the server
 
 
 @dataclass(frozen=True)
 class ServerOptions(Component):
-    """The options of whatever asks a model on a server. Neither the server nor the key is recorded."""
+    """Options of components that query a model on a server. Neither the server nor the key is recorded."""
 
-    model: str = option(help="the model's name on the server")
-    url: str | None = option(None, f"the address before /chat/completions; None: ${URL_VARIABLE}", recorded=False)
-    api_key_variable: str = option(KEY_VARIABLE, "the environment variable that holds the key", recorded=False)
-    concurrency: int = option(8, "requests at a time", least=1, most=256, recorded=False)
-    retries: int = option(5, "how often a failed request is made again", least=0, most=100, recorded=False)
+    model: str = option(help="name of the model on the server")
+    url: str | None = option(
+        None, f"the server's address, without /chat/completions; None: ${URL_VARIABLE}", recorded=False
+    )
+    api_key_variable: str = option(KEY_VARIABLE, "environment variable that holds the API key", recorded=False)
+    concurrency: int = option(8, "concurrent requests", least=1, most=256, recorded=False)
+    retries: int = option(5, "how often a failed request is repeated", least=0, most=100, recorded=False)
     timeout: float = option(
         60.0, "seconds that a request may take, from connecting to the last byte", above=0, most=86_400, recorded=False
     )
-    backoff: float = option(1.0, "seconds before a request is made again", least=0, most=LONGEST_WAIT, recorded=False)
+    backoff: float = option(1.0, "seconds before the first retry", least=0, most=LONGEST_WAIT, recorded=False)
 
     def reaches(self) -> Iterator[Reach]:
-        """Add a server elsewhere, and a key from a variable of its own choice."""
+        """Yield the server that items are sent to, and the variable of the key if it is not the default."""
         yield from super().reaches()
-        if self.url is not None and not _OF_THIS_MACHINE.fullmatch(self.url):
+        if self.url is not None and not _LOCAL_URL.fullmatch(self.url):
             yield Reach(f"{self._title} sends items, and the key in ${self.api_key_variable}, to {self.url}", self.url)
         elif self.api_key_variable != KEY_VARIABLE:
-            yield Reach(f"{self._title} sends ${self.api_key_variable} as the key of a server", self.api_key_variable)
+            yield Reach(f"{self._title} sends ${self.api_key_variable} to a server as its key", self.api_key_variable)
         else:
-            where = self.url or f"the server in ${URL_VARIABLE}"
-            yield Reach(f"{self._title} sends items to {where}", self.url or "", is_data=True)
+            address = self.url or f"the server in ${URL_VARIABLE}"
+            yield Reach(f"{self._title} sends items to {address}", self.url or "", is_data=True)
 
     def server(self) -> ChatServer:
-        """The server; InputError where its address or the key cannot be used."""
+        """Create the client. Raise InputError if the address or the key is invalid."""
         url = self.url or os.environ.get(URL_VARIABLE)
         if not url:
-            raise InputError(f"{self._title} needs url, or the variable {URL_VARIABLE}: e.g. {self.example}")
+            raise InputError(
+                f"{self._title} needs url, or the environment variable {URL_VARIABLE}: e.g. {self.example}"
+            )
         key = os.environ.get(self.api_key_variable, "")
         return ChatServer(url, self.model, key, self.retries, self.timeout, self.backoff, self._title)
 
 
 class ChatServer:
-    """A model on a server. Use it as an async context; several questions may be under way at once.
+    """Model on a server. Use it as an async context manager; several requests may run at once.
 
-    A request that takes longer than `timeout` seconds in all has failed, however steadily its answer trickles in. One
-    that fails is made again: after `backoff` seconds, then twice as many each time, or as many as the server asks for.
-    Redirects are not followed, and neither messages nor answers repeat the key. An answer may have as many bytes as
-    `max_tokens` can take, and is asked for, and taken, without compression.
+    A request fails if it takes longer than `timeout` seconds in total, even if data keeps arriving. A failed request is
+    repeated after `backoff` seconds, twice as many after each further failure, or as many as the server asks for.
+    Redirects are not followed, and the key never appears in messages or answers. Answers are limited to the bytes that
+    `max_tokens` can need, and are requested and accepted only without compression.
     """
 
     def __init__(
-        self, url: str, model: str, key: str, retries: int, timeout: float, backoff: float, asked_by: str
+        self, url: str, model: str, key: str, retries: int, timeout: float, backoff: float, requester: str
     ) -> None:
         try:
             import httpx
         except ImportError as error:
-            raise MissingExtra(asked_by, "endpoint") from error
+            raise MissingExtra(requester, "endpoint") from error
         if not (key.isascii() and key.isprintable()):
-            raise InputError(f"{asked_by}: the key in the environment has characters that no key has")
+            raise InputError(f"{requester}: the key in the environment is invalid: expected printable ASCII characters")
         self._httpx = httpx
         self._model = model
-        self._url = self._completions_url(url, asked_by)
-        self._shown_url = str(self._url.copy_with(userinfo=b"", query=None))
+        self._url = self._completions_url(url, requester)
+        self._public_url = str(self._url.copy_with(userinfo=b"", query=None))
         self._key = key
         self._retries = retries
         self._timeout = timeout
@@ -109,8 +114,8 @@ class ChatServer:
         headers = {"Accept-Encoding": "identity"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        limits = self._httpx.Limits(max_connections=None)  # the caller bounds how many questions are under way
-        # Half of the time to connect, so that a server that is not there is told from one that is slow.
+        limits = self._httpx.Limits(max_connections=None)  # the caller limits concurrency
+        # Half of the time for connecting, so that an unreachable server is distinguished from a slow one.
         timeout = self._httpx.Timeout(None, connect=self._timeout / 2)
         self._client = self._httpx.AsyncClient(headers=headers, timeout=timeout, limits=limits)
         return self
@@ -121,18 +126,18 @@ class ChatServer:
         await self._client.aclose()
 
     async def ask(self, content: Content, max_tokens: int, *, may_be_empty: bool = False) -> str:
-        """The model's answer, at temperature 0.
+        """Send a question, and return the model's answer at temperature 0.
 
         Args:
             content: the parts of the question
-            max_tokens: the longest answer
-            may_be_empty: whether an answer without text is one, and is not asked for again
+            max_tokens: the maximum length of the answer
+            may_be_empty: whether to accept an answer without text instead of asking again
 
         Raises:
-            FailedRequest: after all tries.
-            InputError: no other question would fare better.
+            FailedRequest: all attempts failed.
+            InputError: the server cannot be reached or refuses the request, so other questions would fail too.
         """
-        body = {
+        request = {
             "model": self._model,
             "messages": [{"role": "user", "content": list(content)}],
             "max_tokens": max_tokens,
@@ -141,7 +146,7 @@ class ChatServer:
         failures: list[FailedRequest] = []
         while len(failures) <= self._retries:
             try:
-                answer = await self._try(body)
+                answer = await self._try(request)
                 if answer.strip() or may_be_empty:
                     return answer
                 raise FailedRequest("the server's answer has no text")
@@ -151,13 +156,18 @@ class ChatServer:
                 delay = self._backoff * 2 ** (len(failures) - 1)
                 await asyncio.sleep(min(max(delay, failures[-1].wait), LONGEST_WAIT))
         if not any(failure.connected for failure in failures):
-            raise InputError(f"no server can be reached at {self._shown_url}: {failures[-1]}")
-        raise FailedRequest(f"{failures[-1]} (after {len(failures)} tries)")
+            raise InputError(f"cannot reach a server at {self._public_url}: {failures[-1]}")
+        raise FailedRequest(f"{failures[-1]} (after {counted(len(failures), 'attempt')})")
 
     def ask_all(self, questions: Iterable[T], answer: Callable[[T], Awaitable[None]], at_once: int) -> None:
-        """Do what `answer` does for each question, so many at once; the first error ends it.
+        """Call `answer` for each question, several at once, until all are done or one raises an error.
 
-        It runs to the end also from a notebook, where an event loop is running already.
+        It also works in a notebook, where an event loop is already running.
+
+        Args:
+            questions: the questions
+            answer: asks one question and stores its answer
+            at_once: the number of concurrent questions
         """
         work = self._answer_all(iter(questions), answer, at_once)
         try:
@@ -169,7 +179,7 @@ class ChatServer:
             pool.submit(asyncio.run, work).result()
 
     async def _answer_all(self, questions: Iterable[T], answer: Callable[[T], Awaitable[None]], at_once: int) -> None:
-        """So many workers as there may be requests at once, each with one question at a time."""
+        """Answer all questions with `at_once` workers, each with one question at a time."""
 
         async def work() -> None:
             for question in questions:
@@ -184,61 +194,62 @@ class ChatServer:
                     worker.cancel()
                 await asyncio.gather(*workers, return_exceptions=True)
 
-    async def _try(self, body: dict[str, Any]) -> str:
-        largest = ENVELOPE + BYTES_PER_TOKEN * body["max_tokens"]
+    async def _try(self, request: dict[str, Any]) -> str:
+        largest = ENVELOPE + BYTES_PER_TOKEN * request["max_tokens"]
         try:
             async with (
                 asyncio.timeout(self._timeout),
-                self._client.stream("POST", self._url, json=body) as response,
+                self._client.stream("POST", self._url, json=request) as response,
             ):
-                said = await _read(response, largest)
+                body = await _read(response, largest)
         except TimeoutError as error:
-            raise FailedRequest(f"no whole answer within timeout={self._timeout:g} seconds") from error
+            raise FailedRequest(f"no complete answer within the timeout of {self._timeout:g} seconds") from error
         except (self._httpx.ConnectError, self._httpx.ConnectTimeout) as error:
-            raise FailedRequest(self._shown(_described(error)), connected=False) from error
+            raise FailedRequest(self._excerpt(_describe(error)), connected=False) from error
         except self._httpx.HTTPError as error:
-            raise FailedRequest(self._shown(_described(error))) from error
+            raise FailedRequest(self._excerpt(_describe(error))) from error
         if response.is_success:
-            return self._answer_in(response, said, largest)
-        message = self._shown(f"{response.status_code} {response.reason_phrase}: {_message_in(said)}")
+            return self._extract_answer(response, body, largest)
+        message = self._excerpt(f"{response.status_code} {response.reason_phrase}: {_extract_error(body)}")
         if response.status_code in (408, 429) or response.is_server_error:
             raise FailedRequest(f"the server answered {message}", wait=_retry_after(response))
-        raise InputError(f"the server at {self._shown_url} refuses: {message}")
+        raise InputError(f"the server at {self._public_url} refused the request: {message}")
 
-    def _answer_in(self, response: httpx.Response, body: bytes, largest: int) -> str:
-        """The text of an answer, which may be kept: without the key, and of whole characters."""
+    def _extract_answer(self, response: httpx.Response, body: bytes, largest: int) -> str:
+        """Extract the text of an answer, with the key masked and invalid characters replaced."""
         encoding = response.headers.get("Content-Encoding", "identity")
         if encoding.strip().lower() not in ("", "identity"):
             raise InputError(
-                f"the server at {self._shown_url} compresses its answers ({self._shown(encoding)}) though asked not to"
+                f"the server at {self._public_url} compresses its answers ({self._excerpt(encoding)}); "
+                "expected no compression"
             )
         if len(body) > largest:
             raise FailedRequest(f"the server's answer has more than {largest:,} bytes, too many for max_tokens")
         try:
             answer = json.loads(body)["choices"][0]["message"]["content"]
         except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
-            raise FailedRequest("the server's answer is no chat completion") from error
+            raise FailedRequest("the server's answer is not a chat completion") from error
         if not isinstance(answer, str):
-            return ""  # null: a refusal, or all tokens went into thinking
-        # A placeholder in place of a key is no secret, and may be the name of a class.
+            return ""  # null: a refusal, or all tokens were used for reasoning
+        # A placeholder instead of a key is no secret, and may be the name of a class.
         return storable(masked(answer, self._key) if len(self._key) >= SHORTEST_SECRET else answer)
 
-    def _shown(self, text: str) -> str:
-        """What a server or the connection says, on one line: the key is masked before the line is cut."""
+    def _excerpt(self, text: str) -> str:
+        """Shorten a message of the server or the connection to one line, with the key masked first."""
         return storable(masked(" ".join(text.split()), self._key)[:LONGEST_MESSAGE])
 
-    def _completions_url(self, url: str, asked_by: str) -> httpx.URL:
+    def _completions_url(self, url: str, requester: str) -> httpx.URL:
         try:
             parsed = self._httpx.URL(url)
         except (self._httpx.InvalidURL, TypeError):
             parsed = self._httpx.URL("")
         if parsed.scheme not in ("http", "https") or not parsed.host:
-            raise InputError(f"{asked_by}: url: expected an address such as http://localhost:8000/v1")
+            raise InputError(f"{requester}: url: expected an address such as http://localhost:8000/v1")
         return parsed.copy_with(path=parsed.path.rstrip("/") + "/chat/completions")
 
 
 async def _read(response: httpx.Response, largest: int) -> bytes:
-    """The body as it was sent, not decompressed; of one that is too large no more than shows that it is."""
+    """Read the body as sent, without decompression; stop as soon as it is larger than allowed."""
     body = bytearray()
     async for part in response.aiter_raw():
         body += part
@@ -247,28 +258,28 @@ async def _read(response: httpx.Response, largest: int) -> bytes:
     return bytes(body)
 
 
-def _message_in(body: bytes) -> str:
-    """What the server says of an error."""
+def _extract_error(body: bytes) -> str:
+    """Extract the error message from the body of a response."""
     try:
-        said = json.loads(body)
-        said = said.get("error") or said.get("message") or said.get("detail") or said
-        return str(said.get("message", said) if isinstance(said, dict) else said)
+        document = json.loads(body)
+        message = document.get("error") or document.get("message") or document.get("detail") or document
+        return str(message.get("message", message) if isinstance(message, dict) else message)
     except (ValueError, AttributeError, RecursionError):
         return body.decode("utf-8", "replace")
 
 
 def _retry_after(response: httpx.Response) -> float:
-    """Seconds that a server asks for, as a number or as a date; 0 where it asks for none."""
-    asked = response.headers.get("Retry-After", "")
-    if asked.strip().isdecimal():
-        return float(asked)
+    """Return the seconds in the Retry-After header, given as a number or a date; 0 if there is none."""
+    header = response.headers.get("Retry-After", "")
+    if header.strip().isdecimal():
+        return float(header)
     try:
-        until = email.utils.parsedate_to_datetime(asked)
+        until = email.utils.parsedate_to_datetime(header)
     except (ValueError, OverflowError):
         return 0.0
     now = datetime.datetime.now(until.tzinfo)
     return max((until - now).total_seconds(), 0.0)
 
 
-def _described(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return str(error) or type(error).__name__

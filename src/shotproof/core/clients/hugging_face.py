@@ -1,4 +1,4 @@
-"""Loading parts of models by transformers: from a folder or the local cache, and from the hub only when asked."""
+"""Loading of model parts with transformers: from a folder or the local cache, and from the hub only if allowed."""
 
 from __future__ import annotations
 
@@ -12,36 +12,36 @@ from shotproof.core.errors import InputError, MissingExtra, first_line
 
 
 def load_part(part: str, model: str, *, hub: bool, extra: str = "hf", **options: Any) -> Any:
-    """A part of a model, given as a folder or a name. No code that comes with a model is run.
+    """Load a part of a model, given as a folder or a name. Code that comes with a model is never run.
 
     Args:
         part: the class of transformers that loads it, e.g. `AutoModel`
         model: a folder, or a name on the hub
         hub: whether it may be downloaded
-        extra: what to install where transformers is missing
-        options: of `from_pretrained`
+        extra: the extra to name in the error if transformers is not installed
+        options: options of `from_pretrained`
     """
     try:
         import transformers
         from safetensors import SafetensorError
     except ImportError as error:
         raise MissingExtra(f"model '{model}'", extra) from error
-    refusals = (OSError, ValueError, KeyError, ImportError, RuntimeError, pickle.UnpicklingError, SafetensorError)
+    load_errors = (OSError, ValueError, KeyError, ImportError, RuntimeError, pickle.UnpicklingError, SafetensorError)
     try:
         with quiet():
             return getattr(transformers, part).from_pretrained(
                 model, local_files_only=not hub, trust_remote_code=False, **options
             )
-    except refusals as error:
+    except load_errors as error:
         if not hub and not Path(model).is_dir():
             raise missing_model_error(model) from error
         raise InputError(
-            f"model '{model}': no {part.removeprefix('Auto')} can be loaded: {first_line(error)}"
+            f"model '{model}': cannot load its {part.removeprefix('Auto')}: {first_line(error)}"
         ) from error
 
 
 def require_model(model: str, *, hub: bool) -> None:
-    """Refuse a model that cannot be loaded without a download that was not allowed; quick, nothing is loaded."""
+    """Raise InputError if a model would have to be downloaded and that is not allowed. Nothing is loaded."""
     if hub or Path(model).is_dir():
         return
     try:
@@ -49,15 +49,15 @@ def require_model(model: str, *, hub: bool) -> None:
     except ImportError as error:
         raise MissingExtra(f"model '{model}'", "hf") from error
     try:
-        here = isinstance(try_to_load_from_cache(model, "config.json"), str)
-    except ValueError:  # no name that a model of the hub could have
-        here = False
-    if not here:
+        is_cached = isinstance(try_to_load_from_cache(model, "config.json"), str)
+    except ValueError:  # not a valid name on the hub
+        is_cached = False
+    if not is_cached:
         raise missing_model_error(model)
 
 
 def missing_model_error(model: str) -> InputError:
-    """The error for a model that would have to be downloaded."""
+    """Build the error for a model that is not available locally."""
     return InputError(
         f"model '{model}' is neither a folder nor in the local Hugging Face cache: "
         "give a folder, or allow the download from the hub with hub=True"
@@ -66,16 +66,16 @@ def missing_model_error(model: str) -> InputError:
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keep transformers from drawing bars and from hints that are not for our users."""
+    """Suppress the progress bars and hints of transformers in the block."""
     import transformers
 
-    chatter: Any = transformers.logging
-    verbosity, bars = chatter.get_verbosity(), chatter.is_progress_bar_enabled()
-    chatter.set_verbosity_error()
-    chatter.disable_progress_bar()
+    logger: Any = transformers.logging
+    verbosity, bars = logger.get_verbosity(), logger.is_progress_bar_enabled()
+    logger.set_verbosity_error()
+    logger.disable_progress_bar()
     try:
         yield
     finally:
-        chatter.set_verbosity(verbosity)
+        logger.set_verbosity(verbosity)
         if bars:
-            chatter.enable_progress_bar()
+            logger.enable_progress_bar()
