@@ -3,7 +3,7 @@
     data on disk -> Catalog -> Attributes -> Tasks -> Results -> Comparison -> Report
                        \\-> Features (encoder) --------^
 
-A study holds all of these, and makes each once:
+A study holds all of these, and computes each once:
 
     import shotproof as sp
 
@@ -12,8 +12,9 @@ A study holds all of these, and makes each once:
     study.verdict()
     study.report("report.html")
 
-Synthetic data is in `sp.worlds`, mixing in `sp.sounds`, the size of experiments in `sp.planning`, and what else results
-and features tell in `sp.analysis`. The folders follow the flow, and imports go down only; CONTRIBUTING.md lists them.
+Synthetic data is in `sp.worlds`, mixing of sounds in `sp.sounds`, planning of experiments in `sp.planning`, and further
+analyses of results and features in `sp.analysis`. The folders follow this flow, and each imports only from those below;
+CONTRIBUTING.md lists them.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ HOMES = {
     "methods": "learners.method",
     "backbones": "models.backbone",
     "objectives": "models.objective",
-    # base classes of components, and the options of these
+    # base classes of components, and their options
     "Layout": "catalog.layout",
     "Detector": "attributes.detector",
     "Encoder": "features.encoder",
@@ -133,14 +134,14 @@ HOMES = {
     "Backbone": "models.backbone",
     "Objective": "models.objective",
     "option": "core.options",
-    # how to compute, and what goes wrong
+    # runtime and errors
     "Runtime": "core.runtime.runtime",
     "runtime": "core.runtime.runtime",
     "ShotproofError": "core.errors",
     "InputError": "core.errors",
 }
 
-# Components of layers above their registry, which may not name them itself.
+# Components of layers above their registry, which must not import them.
 declared.update(
     encoder={"dial": "shotproof.worlds.dial:DialEncoder", "model": "shotproof.models.model_encoder:ModelEncoder"},
     sampler={"filter": "shotproof.evaluation.filter:Filter"},

@@ -1,4 +1,4 @@
-"""`python -m shotproof` is `shotproof`."""
+"""Entry point of `python -m shotproof`, the same as the command `shotproof`."""
 
 from shotproof.cli.app import main
 

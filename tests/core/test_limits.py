@@ -1,4 +1,4 @@
-"""Whole numbers that count work: too large a one is refused at once, in a file and in Python. Flags: tests/cli."""
+"""Whole numbers that are too large are rejected at once, in files and in Python. Flags: tests/cli."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_both_bounds_are_allowed() -> None:
 
 
 def whole_number_options() -> list[tuple[type[Component], Option]]:
-    """Every option of every component that may be a whole number."""
+    """Yield every option of every component that may be a whole number."""
     components = [registry.get(name) for registry in all_registries().values() for name in registry]
     return [
         (component, option)

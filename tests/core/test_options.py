@@ -80,7 +80,7 @@ def test_numbers_of_numpy_become_plain_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"minutes": 0}, "minutes: expected a number above 0, at most 60, found 0"),
         ({"minutes": float("nan")}, "found nan"),
@@ -98,11 +98,11 @@ def test_numbers_of_numpy_become_plain_ones() -> None:
         ({"kettle": 3}, "kettle: expected a path or None, found 3"),
     ],
 )
-def test_what_an_option_cannot_be_is_told_by_name(options: dict[str, Any], told: str) -> None:
+def test_what_an_option_cannot_be_is_told_by_name(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as caught:
         DRINKS.make({"name": "tea", **options})
     assert str(caught.value).startswith("drink 'tea': ")
-    assert told in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_unknown_names_and_options_get_the_nearest() -> None:

@@ -1,4 +1,4 @@
-"""Plain values and types: what a strict reader refuses, what every reader converts, and how types are told."""
+"""Plain values and types: what a strict reader rejects, what every reader converts, and how types are described."""
 
 from __future__ import annotations
 

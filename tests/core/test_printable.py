@@ -1,4 +1,4 @@
-"""What comes from files and servers cannot move the cursor, begin a line, or give orders to a workflow."""
+"""Text from files and servers cannot move the cursor, begin a line, or issue workflow commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Records: what is written is read again, and what is not of their types is refused."""
+"""Records: round trips, and rejection of values of other types."""
 
 from __future__ import annotations
 

@@ -94,8 +94,8 @@ def test_another_package_adds_one_by_an_entry_point(
 
 
 def _known_in_a_worker(name: str) -> tuple[str, int]:
-    made = registries["part"].make(name)
-    return type(made).__qualname__, made.parameters()["spokes"]
+    component = registries["part"].make(name)
+    return type(component).__qualname__, component.parameters()["spokes"]
 
 
 def test_what_is_registered_at_run_time_is_known_to_worker_processes(registry: Registry[Part]) -> None:
@@ -106,7 +106,7 @@ def test_what_is_registered_at_run_time_is_known_to_worker_processes(registry: R
 
 
 class _Named:
-    """Makes the registry of this test in a worker, as importing its module would, and looks the name up there."""
+    """Creates the registry of this test in a worker, as importing its module would, and looks up the name there."""
 
     def __init__(self, registry: Registry[Part]) -> None:
         self.builtin = dict(registry._builtin)
@@ -117,14 +117,14 @@ class _Named:
 
 
 def _ranks() -> dict[str, int]:
-    """Give the height of each layer, from the contract of imports; layers side by side have the same."""
+    """Return the rank of each layer in the import contract; parallel layers have the same rank."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
     return {name.strip(): rank for rank, layer in enumerate(reversed(layers)) for name in layer.split("|")}
 
 
 def _builtin_registries() -> dict[str, tuple[str, Registry[Any]]]:
-    """Give every registry of the package by its kind, with the layer of the module that makes it."""
+    """Return every registry of the package by its kind, with the layer of the module that creates it."""
     found = {}
     for path in sorted(Path(shotproof.__path__[0]).rglob("*.py")):
         for name in re.findall(r"^(\w+)(?:: .*)? = \w*Registry\(", path.read_text(), re.MULTILINE):
@@ -135,16 +135,16 @@ def _builtin_registries() -> dict[str, tuple[str, Registry[Any]]]:
 
 
 def test_registered_names_point_down_the_layers_as_imports_do() -> None:
-    ranks, own = _ranks(), _builtin_registries()
-    assert {"sampler", "method", "encoder", "objective"} <= own.keys()
-    for kind, (layer, registry) in own.items():
+    ranks, registered = _ranks(), _builtin_registries()
+    assert {"sampler", "method", "encoder", "objective"} <= registered.keys()
+    for kind, (layer, registry) in registered.items():
         for name, path in registry._builtin.items():
             is_declared = path == declared.get(kind, {}).get(name)
             assert is_declared or ranks[path.split(".")[1]] <= ranks[layer], f"{kind} '{name}' points up to {path}"
 
 
 def test_the_package_declares_only_what_a_registry_may_not_name_itself() -> None:
-    ranks, own = _ranks(), _builtin_registries()
+    ranks, registered = _ranks(), _builtin_registries()
     for kind, paths in declared.items():
         for path in paths.values():
-            assert ranks[path.split(".")[1]] > ranks[own[kind][0]], f"{path}: its registry may name it"
+            assert ranks[path.split(".")[1]] > ranks[registered[kind][0]], f"{path}: its registry may name it"

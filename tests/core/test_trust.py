@@ -1,4 +1,4 @@
-"""What may be reached by whose word: typed by a user, given as an object, agreed to, or named by a file."""
+"""Trust in names typed by a user, objects passed by a user, and names in a file with and without consent."""
 
 from __future__ import annotations
 
@@ -140,9 +140,9 @@ def test_code_is_found_from_the_folder_of_the_run_that_names_it(
     named = {"trust": True, "folders": [tmp_path / "run"]}
     inputs = Inputs([results], [tasks], [catalog], [features], halvings=2, **named)  # type: ignore[arg-type]
     assert compare(inputs).covers == ("images", "sampler")
-    (told,) = compare(replace(inputs, trust=False)).notes
-    assert "images interval" in told
-    assert "method '../heads.py:head' of the results" in told
+    (message,) = compare(replace(inputs, trust=False)).notes
+    assert "images interval" in message
+    assert "method '../heads.py:head' of the results" in message
 
 
 def test_files_below_a_folder_may_be_read_and_no_link_leads_out(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A Ray cluster of three nodes, and an object store, on the loopback interface of this machine alone."""
+"""Fixtures: a Ray cluster of three nodes and an object store, on the loopback interface of this machine."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from shotproof.cli.app import app
 
 SECRET = "never-to-be-shown"
 NODE = {"num_cpus": 1, "object_store_memory": 80 * 2**20, "include_dashboard": False}
-# A node that died is known to be dead after two seconds, and not after a quarter of a minute; a slow one is not dead.
-NOTICED_SOON = {
+# A dead node is noticed after two seconds rather than 15; a slow node is not taken for dead.
+FAST_DETECTION = {
     "health_check_initial_delay_ms": 1000,
     "health_check_period_ms": 500,
     "health_check_timeout_ms": 60_000,
@@ -26,36 +26,36 @@ NOTICED_SOON = {
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All tests of this folder need Ray."""
+    """Mark all tests of this folder: they need Ray."""
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.scale)
 
 
 class Nodes:
-    """A cluster, and nodes that come and go."""
+    """Cluster whose nodes can be added and killed."""
 
     def __init__(self) -> None:
         from ray.cluster_utils import Cluster
 
-        self.cluster = Cluster(initialize_head=True, head_node_args={**NODE, "_system_config": NOTICED_SOON})
+        self.cluster = Cluster(initialize_head=True, head_node_args={**NODE, "_system_config": FAST_DETECTION})
         self.engine = f"ray:{self.cluster.address}"
         for _ in range(2):
             self.add()
 
     def add(self, **resources: Any) -> Any:
-        """One more node."""
+        """Add a node."""
         node = self.cluster.add_node(**{**NODE, **resources})
         self.cluster.wait_for_nodes()
         return node
 
     def remove(self, node: Any) -> None:
-        """Kill a node, as a machine dies: nothing is said, and what it was doing is lost."""
+        """Kill a node without notice, as if its machine died; its work is lost."""
         self.cluster.remove_node(node, allow_graceful=False)
         self.cluster.wait_for_nodes()
 
     def kill_once_at_work(self, node: Any, log: Path) -> threading.Thread:
-        """Kill a node as soon as it has written its name to a log of who works."""
+        """Kill a node as soon as it has written its id to the log of working nodes."""
 
         def watch() -> None:
             while not (log.is_file() and node.node_id in log.read_text()):
@@ -76,25 +76,25 @@ def nodes() -> Iterator[Nodes]:
     import ray
 
     logging.getLogger("ray").setLevel(logging.ERROR)
-    made = Nodes()
-    yield made
+    started = Nodes()
+    yield started
     ray.shutdown()
-    made.cluster.shutdown()
+    started.cluster.shutdown()
 
 
 def shotproof(*arguments: str | Path) -> str:
-    """What a command prints, run in this process, which stays connected from one to the next."""
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert done.exit_code == 0, (arguments, done.output, done.exception)
-    return done.stdout
+    """Run a command in this process, which stays connected to the cluster, and return its output."""
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, (arguments, result.output, result.exception)
+    return result.stdout
 
 
 @pytest.fixture(scope="session")
 def endpoint() -> Iterator[str]:
-    """The address of an S3 server, which ends with the session."""
+    """Start an S3 server for the session, and return its address."""
     from moto.server import ThreadedMotoServer
 
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # it would tell every request
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)  # it would log every request
     server = ThreadedMotoServer("127.0.0.1", port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -104,7 +104,7 @@ def endpoint() -> Iterator[str]:
 
 @pytest.fixture
 def bucket(endpoint: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The URL of an empty bucket, which credentials of the environment open."""
+    """Create an empty bucket, accessible with credentials from the environment, and return its URL."""
     import boto3
 
     monkeypatch.setenv("AWS_ENDPOINT_URL", endpoint)

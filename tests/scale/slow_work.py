@@ -1,4 +1,4 @@
-"""An encoder and a method that take their time, and note on which node they are at work."""
+"""Slow encoder and method that log the node on which they run."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from shotproof.features.encoders.pixels import Pixels
 from shotproof.learners.heads.inductive.centroids import NearestCentroid
 from shotproof.learners.method import Method
 
-LOG = "SCALE_TESTS_LOG"  # the variable of the environment that names it, which travels along
+LOG = "SCALE_TESTS_LOG"  # environment variable with the log's path; it is carried to the workers
 
 
 def note_node() -> None:
-    """Write down who works; outside a cluster, nobody."""
+    """Append the id of this node to the log, if the process is part of a cluster."""
     import ray
 
     if LOG in os.environ and ray.is_initialized():
@@ -29,7 +29,7 @@ def note_node() -> None:
 
 @dataclass(frozen=True)
 class SlowPixels(Pixels):
-    """Pixels, a while for each file."""
+    """Pixels, with a delay per file."""
 
     def load(self, path: Path) -> npt.NDArray[Any]:
         note_node()
@@ -39,7 +39,7 @@ class SlowPixels(Pixels):
 
 @dataclass(frozen=True)
 class SlowCentroids(Method):
-    """Nearest centroids, a while for each batch."""
+    """Nearest centroids, with a delay per batch."""
 
     def scores(self, support: Tensor, labels: Tensor, query: Tensor, way: int) -> Tensor:
         note_node()

@@ -1,4 +1,4 @@
-"""Data sets that `datasets` saved, of images and of sounds, through the whole flow; nothing is downloaded unasked."""
+"""Image and sound data sets saved by `datasets`, through the whole flow; nothing is downloaded without consent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of a server by HTTPS: read in ranges, and only by HTTPS."""
+"""Files on an HTTPS server: read with range requests, and never over HTTP."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.scale
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Gives files of a folder; with ranges unless the path begins with /plain."""
+    """Server of files in a folder; it supports ranges unless the path begins with /plain."""
 
     folder: Path
     asked: list[tuple[str, str | None]]
@@ -55,7 +55,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(part)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture

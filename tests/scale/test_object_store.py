@@ -1,4 +1,4 @@
-"""The whole flow against an object store: the same as on disk, whole or not at all, and no secret anywhere."""
+"""The whole flow on an object store: same outputs as on disk, atomic writes, and no secrets in outputs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.scale
 
 @pytest.fixture
 def images(bucket: str, tmp_path: Path) -> Path:
-    """A folder of images, which the bucket has too."""
+    """Write a folder of images, and upload it to the bucket."""
     import boto3
 
     ShapesWorld(classes=5, items=12).write(tmp_path / "birds")
@@ -42,23 +42,23 @@ def run(*arguments: str) -> str:
 
 
 def flow(place: str, cache: Path, images: str, features: str) -> str:
-    """Catalog, encode, sample, evaluate and report; what they print."""
+    """Run catalog, encode, sample, evaluate and report, and return their output."""
     cached = ["--cache", str(cache)]
     sizes = ["--shot", "1", "--query", "5"]
-    told = run("catalog", images, "-o", f"{place}/catalog.parquet", "--check", *sizes)
+    output = run("catalog", images, "-o", f"{place}/catalog.parquet", "--check", *sizes)
     encoder = ["--encoder", "pixels(size=4)", "-o", f"{place}/{features}"]
-    told += run("encode", f"{place}/catalog.parquet", *encoder, *cached)
+    output += run("encode", f"{place}/catalog.parquet", *encoder, *cached)
     sampler = ["--sampler", "hardest", "--tasks", "20", *sizes]
-    told += run("sample", f"{place}/catalog.parquet", f"{place}/{features}", *sampler, "-o", f"{place}/tasks.parquet")
+    output += run("sample", f"{place}/catalog.parquet", f"{place}/{features}", *sampler, "-o", f"{place}/tasks.parquet")
     methods = ["-m", "ncc", "-m", "ridge", "-o", f"{place}/results.parquet"]
-    told += run("evaluate", f"{place}/tasks.parquet", f"{place}/{features}", *methods)
+    output += run("evaluate", f"{place}/tasks.parquet", f"{place}/{features}", *methods)
     made = [f"{place}/{name}" for name in ("results.parquet", "tasks.parquet", "catalog.parquet", features)]
-    return told + run("compare", *made, "-o", f"{place}/report.html", *cached)
+    return output + run("compare", *made, "-o", f"{place}/report.html", *cached)
 
 
 @pytest.mark.parametrize("features", ["features.parquet", "features.parts"])
 def test_the_flow_is_the_same_as_on_disk(bucket: str, images: Path, tmp_path: Path, features: str) -> None:
-    told = flow(bucket, tmp_path / "cache", f"{bucket}/birds", features)
+    output = flow(bucket, tmp_path / "cache", f"{bucket}/birds", features)
     flow(str(tmp_path), tmp_path / "cache", str(images), features)
     for kind, name in ((Catalog, "catalog.parquet"), (TaskSet, "tasks.parquet"), (Results, "results.parquet")):
         assert kind.read(f"{bucket}/{name}").digest == kind.read(tmp_path / name).digest  # type: ignore[attr-defined]
@@ -67,7 +67,7 @@ def test_the_flow_is_the_same_as_on_disk(bucket: str, images: Path, tmp_path: Pa
     assert Catalog.read(f"{bucket}/catalog.parquet").table.column("path")[0].as_py().startswith("birds/")
     with open_file(Path(bucket) / "report.html") as page:
         assert b"data:image/" in page.read()  # the items' thumbnails
-    assert SECRET not in told
+    assert SECRET not in output
     for name in names_below(Path(bucket)):
         with open_file(Path(bucket) / name) as file:
             assert SECRET.encode() not in file.read()
@@ -106,11 +106,11 @@ def test_an_encoding_that_was_ended_goes_on(bucket: str, tmp_path: Path) -> None
 
 
 def test_what_is_not_there_is_told_in_one_line(bucket: str, tmp_path: Path) -> None:
-    for path, told in (
+    for path, message in (
         (f"{bucket}/catalog.parquet", r"s3://shotproof-tests/catalog.parquet does not exist"),
         ("s3://no-such-bucket/catalog.parquet", r"s3://no-such-bucket/catalog.parquet does not exist"),
     ):
-        with pytest.raises(InputError, match=told):
+        with pytest.raises(InputError, match=message):
             Catalog.read(path)
     with pytest.raises(WriteFailed, match=r"cannot write s3://no-such-bucket/tasks.parquet: .*NO_SUCH_BUCKET"):
         ShapesWorld(classes=5, items=12).catalog().write("s3://no-such-bucket/tasks.parquet")

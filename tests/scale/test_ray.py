@@ -1,4 +1,4 @@
-"""The engine itself: who does what where, and what is sent how often."""
+"""The Ray engine: which worker does what, and what is sent how often."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_outputs_come_in_order(nodes: Nodes, workers: int | None, chunk: int) ->
 
 
 class WaitingForOthers:
-    """The first input is done once the next two are, which another worker has to do meanwhile."""
+    """Function whose first input finishes only after the next two, which another worker must process."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""What is wrong with a cluster is told in one line, with exit status 2."""
+"""Problems with a cluster are reported in one line, with exit status 2."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def sample(catalog: Path, *runtime: str, **environment: str) -> subprocess.Compl
 
 
 def nobody() -> str:
-    """An address at which nothing answers."""
+    """Return an address at which nothing listens."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return f"127.0.0.1:{free.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""Every command writes and prints the same with one worker, with two, and on three machines."""
+"""Every command writes and prints the same with one worker, two workers, and three machines."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def worlds(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def flow(worlds: Path, folder: Path, *runtime: str) -> dict[str, bytes | str]:
-    """What every command that computes writes to a folder, and what it prints."""
+    """Run every command that computes, and return the files that it writes and its output."""
     folder.mkdir()
     printed: dict[str, str] = {}
 

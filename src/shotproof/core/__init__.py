@@ -1,1 +1,1 @@
-"""What everything else stands on: errors, options, registries, records, draws, files, the runtime."""
+"""Foundations of the package: errors, options, registries, records, random draws, files and the runtime."""

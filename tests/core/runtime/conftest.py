@@ -1,4 +1,4 @@
-"""Scripts of a user, run as a user runs them."""
+"""Fixtures that run scripts as a user runs them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RunScript = Callable[..., str]
 
 @pytest.fixture
 def run_script(tmp_path: Path) -> RunScript:
-    """Run a script by `python FILE`, `python -` or `python -c`; gives what it printed."""
+    """Run a script with `python FILE`, `python -` or `python -c`, and return its output."""
 
     def run(code: str, how: str = "file") -> str:
         (tmp_path / "script.py").write_text(code)

@@ -69,7 +69,7 @@ class TwoParts(ShotproofError):
 
 
 class Prefixed(ShotproofError):
-    """A plain copy would say it twice."""
+    """Error whose message would be duplicated by a plain copy."""
 
     def __init__(self, what: str) -> None:
         super().__init__(f"broken: {what}")

@@ -10,7 +10,7 @@ from shotproof.core.runtime.runtime import Runtime
 
 
 class Backwards(Engine):
-    """Computes from the end, and gives the outputs in order."""
+    """Engine that computes from the end, and returns the outputs in order."""
 
     def map(
         self, work: Callable[[Any], Any], inputs: Sequence[Any], workers: int | None, chunk: int, needs: Needs = "core"

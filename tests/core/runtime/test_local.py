@@ -19,7 +19,7 @@ engine = LocalEngine()
 
 
 class Adder:
-    """Work with data of its own, which writes down when it is unpickled, and on what it was called."""
+    """Function with data, which logs when it is unpickled, and the inputs that it is called with."""
 
     def __init__(self, number: int, log: Path | None = None) -> None:
         self.number = number
@@ -151,7 +151,7 @@ def test_an_error_arrives_as_itself_after_the_outputs_before_it(no_files_left: C
 
 
 def is_there(process: int) -> bool:
-    """Whether there is such a process."""
+    """Return whether a process exists."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

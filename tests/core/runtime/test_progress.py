@@ -107,13 +107,13 @@ def test_the_note_names_the_time_the_device_and_the_amount() -> None:
     assert "on this GPU" in cost_note("training protonet", 310, "cuda", "2 epochs")
 
 
-@pytest.mark.parametrize(("seconds_per_step", "told"), [(1.0, [200.0]), (0.1, []), (20.0, [4000.0])])
-def test_long_work_is_told_once_after_a_trial(seconds_per_step: float, told: list[float]) -> None:
-    now, seen, bar = [0.0], [], []
-    step = timed(bar.append, 200, seen.append, clock=lambda: now[0])
+@pytest.mark.parametrize(("seconds_per_step", "expected"), [(1.0, [200.0]), (0.1, []), (20.0, [4000.0])])
+def test_long_work_is_told_once_after_a_trial(seconds_per_step: float, expected: list[float]) -> None:
+    now, reported, bar = [0.0], [], []
+    step = timed(bar.append, 200, reported.append, clock=lambda: now[0])
     for _ in range(20):
         now[0] += seconds_per_step
         step(1)
-        assert not seen or now[0] >= TRIAL_SECONDS
-    assert seen == told
+        assert not reported or now[0] >= TRIAL_SECONDS
+    assert reported == expected
     assert sum(bar) == 20

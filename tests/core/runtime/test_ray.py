@@ -1,4 +1,4 @@
-"""What of the Ray engine can be told without Ray; the rest is in tests/scale."""
+"""The Ray engine as far as it can be tested without Ray; the rest is in tests/scale."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ for output in outputs:
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Start the long script with what it does after each output, and wait for the first; gives its process."""
+    """Start the long script, wait for its first output, and return its process."""
     started: list[subprocess.Popen[str]] = []
 
     def start(then: str) -> subprocess.Popen[str]:
@@ -124,7 +124,7 @@ def test_nothing_outlives_a_process_that_is_killed(start: Start, tmp_path: Path)
 
 
 def _group_ends(group: int) -> bool:
-    """Whether no process of a group runs any more, after a moment for the last ones to go."""
+    """Return whether all processes of a group have ended, after a short wait."""
     for _ in range(100):
         if not any(_runs_in(group, process) for process in psutil.process_iter()):
             return True

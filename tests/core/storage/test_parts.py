@@ -1,4 +1,4 @@
-"""Tables in parts: the same as in one file, whole or not at all."""
+"""Tables in parts: same content as in one file, and no incomplete folders are read."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_what_is_shorter_leaves_no_part_behind(parts: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "message"),
     [
         ("[]", "whole.json"),
         ("{}", "rows"),
@@ -64,9 +64,9 @@ def test_what_is_shorter_leaves_no_part_behind(parts: Path) -> None:
         ('{"rows": [100, 100, 100, 19], "meta": {}}', "part-00003.parquet: expected 19 rows, found 20"),
     ],
 )
-def test_a_document_that_does_not_fit_is_told(parts: Path, document: str, told: str) -> None:
+def test_a_document_that_does_not_fit_is_told(parts: Path, document: str, message: str) -> None:
     (parts / "catalog.parts/whole.json").write_text(document)
-    with pytest.raises(InputError, match=told):
+    with pytest.raises(InputError, match=message):
         read(parts / "catalog.parts")
 
 

@@ -1,4 +1,4 @@
-"""URLs and members of archives as paths; credentials are refused, and never shown."""
+"""URLs and archive members as paths; credentials are rejected, and never shown."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ WITH_SECRETS = [
 def test_credentials_in_a_url_are_refused_and_not_shown(url: str, tmp_path: Path) -> None:
     table = pa.table({"item": ["a"], "path": [url], "label": ["jay"], "split": ["test"]})
     for refused in (lambda: url_of(url), lambda: Catalog(table), lambda: Catalog.read(Path(url))):
-        with pytest.raises(InputError, match="credentials in the environment") as told:
+        with pytest.raises(InputError, match="credentials in the environment") as caught:
             refused()
-        assert "hidden" not in str(told.value)
-        assert "hidden" not in str(pickle.loads(pickle.dumps(told.value)))
+        assert "hidden" not in str(caught.value)
+        assert "hidden" not in str(pickle.loads(pickle.dumps(caught.value)))
 
 
 def test_queries_that_are_no_credentials_are_kept() -> None:
@@ -82,10 +82,10 @@ def test_a_store_out_of_reach_is_one_line(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "somebody")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden")
     monkeypatch.setattr("shotproof.core.storage.object_stores.ATTEMPTS", 1)
-    with pytest.raises(InputError, match=r"catalog file s3://bucket/catalog.parquet cannot be read") as told:
+    with pytest.raises(InputError, match=r"catalog file s3://bucket/catalog.parquet cannot be read") as caught:
         Catalog.read("s3://bucket/catalog.parquet")
     with pytest.raises(WriteFailed, match=r"cannot write s3://bucket/tasks.txt") as failed:
         write_text(Path("s3://bucket/tasks.txt"), "text")
-    for error in (told, failed):
+    for error in (caught, failed):
         assert "\n" not in str(error.value)
         assert "hidden" not in str(error.value)

@@ -18,29 +18,29 @@ from tests.drawn_images import draw_image
 
 
 def rows(*numbers: int) -> pa.Table:
-    """Rows whose value follows from the key."""
+    """Return rows whose values are computed from their keys."""
     values = pa.array([[float(n), float(n) / 2] for n in numbers], pa.list_(pa.float32(), 2))
     return pa.table({"key": pa.array([f"k{n}" for n in numbers]), "value": values})
 
 
-def found(store: Store, *numbers: int) -> dict[str, list[float]]:
+def stored_values(store: Store, *numbers: int) -> dict[str, list[float]]:
     table = store.find(rows(*numbers)["key"].combine_chunks())
     return dict(zip(table["key"].to_pylist(), table["value"].to_pylist(), strict=True))
 
 
 def test_only_the_known_keys_are_found(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    assert found(store, 1, 2) == {}
+    assert stored_values(store, 1, 2) == {}
     store.add(rows(1, 2))
     store.add(rows(3))
-    assert found(store, 2, 3, 4) == {"k2": [2.0, 1.0], "k3": [3.0, 1.5]}
+    assert stored_values(store, 2, 3, 4) == {"k2": [2.0, 1.0], "k3": [3.0, 1.5]}
 
 
 def test_without_a_folder_nothing_is_kept() -> None:
     store = Store(None)
     store.add(rows(1))
     store.merge()
-    assert found(store, 1) == {}
+    assert stored_values(store, 1) == {}
 
 
 def test_many_segments_become_few_and_nothing_is_lost(tmp_path: Path) -> None:
@@ -49,7 +49,9 @@ def test_many_segments_become_few_and_nothing_is_lost(tmp_path: Path) -> None:
         store.add(rows(number, number + 1))
     store.merge()
     assert len(list(tmp_path.iterdir())) == 1
-    assert found(store, *range(MANY_SEGMENTS + 6)) == {f"k{n}": [float(n), n / 2] for n in range(MANY_SEGMENTS + 6)}
+    assert stored_values(store, *range(MANY_SEGMENTS + 6)) == {
+        f"k{n}": [float(n), n / 2] for n in range(MANY_SEGMENTS + 6)
+    }
 
 
 def test_a_store_merged_meanwhile_is_still_found(tmp_path: Path) -> None:
@@ -68,31 +70,31 @@ def test_a_writer_keeps_what_it_has_when_the_work_fails(tmp_path: Path) -> None:
     def work() -> None:
         with Writer(store, every=2) as writer:
             writer.add(rows(1))
-            assert found(store, 1) == {}
+            assert stored_values(store, 1) == {}
             writer.add(rows(2))
-            assert set(found(store, 1, 2)) == {"k1", "k2"}
+            assert set(stored_values(store, 1, 2)) == {"k1", "k2"}
             writer.add(rows(3))
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         work()
-    assert set(found(store, 1, 2, 3)) == {"k1", "k2", "k3"}
+    assert set(stored_values(store, 1, 2, 3)) == {"k1", "k2", "k3"}
 
 
 @pytest.mark.parametrize("bit", [1, 128])
 def test_no_altered_byte_gives_another_value(tmp_path: Path, bit: int) -> None:
-    """Any one byte of a segment, its head, its footer and its names among them."""
+    """Damage any single byte of a segment, including its header, footer and column names."""
     store = Store(tmp_path)
     path = store.add(rows(1, 2))
     assert path is not None
-    whole = path.read_bytes()
-    refused = 0
-    for place in range(len(whole)):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ bit]) + whole[place + 1 :])
-        known = found(store, 1, 2)
-        assert known in ({"k1": [1.0, 0.5], "k2": [2.0, 1.0]}, {})
-        refused += not known
-    assert refused > len(whole) / 4
+    content = path.read_bytes()
+    rejected = 0
+    for position in range(len(content)):
+        path.write_bytes(content[:position] + bytes([content[position] ^ bit]) + content[position + 1 :])
+        values = stored_values(store, 1, 2)
+        assert values in ({"k1": [1.0, 0.5], "k2": [2.0, 1.0]}, {})
+        rejected += not values
+    assert rejected > len(content) / 4
 
 
 def test_a_shape_with_an_altered_byte_is_none(tmp_path: Path) -> None:
@@ -124,10 +126,10 @@ def test_a_broken_segment_is_ignored_with_a_warning(
     else:
         damaged = {"truncated": content[:-9], "empty": b"", "text": b"hello" * 99, "flipped": bytes(flipped)}
         broken.write_bytes(damaged[damage])
-    assert found(store, 1, 2) == {"k1": [1.0, 0.5]}
+    assert stored_values(store, 1, 2) == {"k1": [1.0, 0.5]}
     assert broken.name in caplog.text
     store.add(rows(2))
-    assert found(store, 1, 2) == {"k1": [1.0, 0.5], "k2": [2.0, 1.0]}
+    assert stored_values(store, 1, 2) == {"k1": [1.0, 0.5], "k2": [2.0, 1.0]}
 
 
 def fill(folder: Path, start: int) -> None:
@@ -140,7 +142,7 @@ def fill(folder: Path, start: int) -> None:
 def test_two_processes_at_once_lose_nothing(tmp_path: Path) -> None:
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         list(pool.map(fill, [tmp_path, tmp_path], [0, 30]))
-    assert set(found(Store(tmp_path), *range(90))) == {f"k{n}" for n in range(90)}
+    assert set(stored_values(Store(tmp_path), *range(90))) == {f"k{n}" for n in range(90)}
 
 
 def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:

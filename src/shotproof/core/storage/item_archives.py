@@ -212,12 +212,12 @@ def _open_cached(path: Path, info: FileInfo) -> Archive:
 
 def find(place: InArchive) -> FileInfo:
     """Look up a member or a folder of members. Raise OSError if there is none."""
-    archive, changed = open_archive(place.archive), files.find(place.archive).changed
+    archive, modified = open_archive(place.archive), files.find(place.archive).modified
     try:
-        return FileInfo("file", archive.size(place.member), changed)
+        return FileInfo("file", archive.size(place.member), modified)
     except KeyError as error:
         if place.member in archive.folders:
-            return FileInfo("folder", 0, changed)
+            return FileInfo("folder", 0, modified)
         raise FileNotFoundError(errno.ENOENT, "does not exist") from error
 
 

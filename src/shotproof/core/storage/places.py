@@ -26,7 +26,7 @@ class FileInfo(NamedTuple):
 
     kind: str
     size: int
-    changed: int | None
+    modified: int | None
 
 
 class InArchive(NamedTuple):

@@ -212,7 +212,7 @@ def file_digests(paths: Sequence[Path], runtime: Runtime, on_error: OnError = "r
                 value
                 and (key := keys[row])
                 and (info := infos[row])
-                and (info.changed or settled_before) < settled_before
+                and (info.modified or settled_before) < settled_before
             ):
                 writer.add_value(key, value)
     return pa.array([digests[key] for key in keys], pa.string())
@@ -250,7 +250,7 @@ def _shape_digest(shape: Sequence[int]) -> str:
 def _file_key(path: Path, info: FileInfo | None) -> str | None:
     if info is None:
         return None
-    text = f"{url_of(path) or path.absolute()}\0{info.size}\0{info.changed}"
+    text = f"{url_of(path) or path.absolute()}\0{info.size}\0{info.modified}"
     return hashlib.sha256(os.fsencode(text)).hexdigest()
 
 
