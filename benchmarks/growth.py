@@ -68,7 +68,7 @@ def make(root: Path, items: int) -> None:
     if not is_regular(root / "attributes.parts" / WHOLE):
         Attributes(pa.table({"item": names, "attributes": attributes})).write(root / "attributes.parts")
     parts = range(0, items, PART)
-    list(Runtime().map(WritePart(root / "features.parts"), [range(s, min(s + PART, items)) for s in parts], what=None))
+    list(Runtime().map(WritePart(root / "features.parts"), [range(s, min(s + PART, items)) for s in parts], title=None))
     join_parts(root / "features.parts", len(parts), FeaturesRecord(name="made up"))
 
 

@@ -120,7 +120,7 @@ class FullLite0(Lite0):
 
 def full_words(catalog: Catalog) -> list[list[str]]:
     """The words of images, all of whose pixels are decoded."""
-    return list(HERE.map(full_words_of, catalog.paths, what=None, chunk=8))
+    return list(HERE.map(full_words_of, catalog.paths, title=None, chunk=8))
 
 
 def full_words_of(path: Path) -> list[str]:

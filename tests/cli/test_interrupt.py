@@ -62,7 +62,7 @@ class Full(sp.Method):
     loud = Loud()
 
     def scores(self, support, labels, query, way):
-        list(sp.runtime(workers=2).map(abs, [1, 2], what=None))  # leaves worker processes
+        list(sp.runtime(workers=2).map(abs, [1, 2], title=None))  # leaves worker processes
         raise MemoryError
 """
 

@@ -196,10 +196,10 @@ class Inputs:
                 with self.trusted(), recorded_code(digests):
                     return make_method(spelling, folder)
             except NotTrusted as error:
-                raise error.placed(prefix) from error
+                raise error.with_prefix(prefix) from error
             except InputError as error:
                 reason = error
-        raise reason.placed(prefix) from reason
+        raise reason.with_prefix(prefix) from reason
 
     def is_kept(self, what: str, sets: Sequence[Evaluated]) -> bool:
         """Return whether a re-evaluation of these task sets of one design is cached."""

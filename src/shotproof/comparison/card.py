@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from shotproof.core.errors import InputError, placed
+from shotproof.core.errors import InputError, error_prefix
 from shotproof.core.nouns import counted
 from shotproof.core.plain_values import plain, typed
 from shotproof.core.records import Source
-from shotproof.core.storage.files import is_folder, is_there, read_json
+from shotproof.core.storage.files import is_folder, path_exists, read_json
 from shotproof.core.storage.whole_files import write_text
 from shotproof.results.evaluated import check_metric
 from shotproof.results.origin import RANDOM
@@ -250,12 +250,12 @@ class Card:
 
         path = Path(path)
         if is_folder(path):
-            if not is_there(path / CARD_FILE):
+            if not path_exists(path / CARD_FILE):
                 raise InputError(f"{path} has no {CARD_FILE}: shotproof profile writes one, shotproof run does not")
             path /= CARD_FILE
         description = f"card {path}"
         content = read_json(path, description)
-        with placed(f"{description}: "):
+        with error_prefix(f"{description}: "):
             card = cls.from_json(content)
             problem = next(contradictions(card), None) if checked else None
             if problem is not None:

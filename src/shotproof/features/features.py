@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from shotproof.catalog.catalog import Catalog
-from shotproof.core.errors import InputError, Mismatch, did_you_mean, placed
+from shotproof.core.errors import InputError, Mismatch, did_you_mean, error_prefix
 from shotproof.core.nouns import counted
 from shotproof.core.records import FeaturesRecord, Source
 from shotproof.core.tables import (
@@ -120,13 +120,13 @@ class Features(Tabular):
         path = Path(path)
         if not is_large(path):
             table, record = read_table(path, "features", REQUIRED, FeaturesRecord)
-            with placed(f"{path}: "):
+            with error_prefix(f"{path}: "):
                 return cls(table, record)
         schema = read_parquet_schema(path, f"features file {path}")
         conform(schema.empty_table(), REQUIRED, f"features file {path}")
         texts = [TEXT] if TEXT in schema.names else []
         small, record = read_table(path, "features", {"item": "string"}, FeaturesRecord, columns=["item", *texts])
-        with placed(f"{path}: "):
+        with error_prefix(f"{path}: "):
             return cls._of_mapped(small, record, map_features(path))
 
     @classmethod

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from shotproof.core.errors import InputError, first_line
 from shotproof.core.storage.files import source_of
-from shotproof.core.storage.parts import in_parts, part_paths
+from shotproof.core.storage.parts import is_in_parts, part_paths
 from shotproof.core.storage.places import absolute
 
 LARGE = 2**28  # bytes beyond which features are mapped
@@ -86,7 +86,7 @@ def map_features(path: Path) -> Mapped:
 
 
 def _files(path: Path) -> list[Path]:
-    return part_paths(path, f"features file {path}") if in_parts(path) else [path]
+    return part_paths(path, f"features file {path}") if is_in_parts(path) else [path]
 
 
 def _unpacked_size(path: Path) -> int:

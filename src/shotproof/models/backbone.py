@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from shotproof.core.errors import InputError, is_want_of_memory
+from shotproof.core.errors import InputError, is_out_of_memory
 from shotproof.core.options import Component
 from shotproof.core.registry import Registry
 from shotproof.models.preprocessing import ImagePreprocessing, Medium, Preprocessing, SoundPreprocessing
@@ -132,7 +132,7 @@ class Backbone(Component, ABC):
         except InputError:
             raise
         except (RuntimeError, ValueError) as error:  # empty pooling windows, position embeddings of another size
-            if is_want_of_memory(error):
+            if is_out_of_memory(error):
                 raise
             raise InputError(f"backbone '{self.name}' cannot take items of {shape[1]} x {shape[2]}: {error}") from error
         return network

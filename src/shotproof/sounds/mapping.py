@@ -15,7 +15,7 @@ import numpy as np
 from shotproof.catalog.layouts.csv_file import read_csv
 from shotproof.core.draws import bits
 from shotproof.core.errors import InputError, did_you_mean
-from shotproof.core.storage.files import is_there, parse_toml, read_toml
+from shotproof.core.storage.files import parse_toml, path_exists, read_toml
 
 TABLES = ("pairs", "hard", "splits")
 SPLITS = ("train", "val", "test")
@@ -99,10 +99,10 @@ def read_mapping(source: str | Path) -> PairMapping:
         ('rain', 'train', 'siren', 'church_bells')
     """
     name, path = str(source), Path(source)
-    if name in shipped_mappings() and not is_there(path):
+    if name in shipped_mappings() and not path_exists(path):
         text = (resources.files(__package__) / f"{name}.toml").read_text("utf-8")
         return _checked(parse_toml(text, f"mapping {name}"), name)
-    if not is_there(path):
+    if not path_exists(path):
         near = did_you_mean(name, shipped_mappings())
         raise InputError(f"mapping {source} is no file, nor one that comes with Shotproof{near}")
     if path.suffix.lower() == ".csv":

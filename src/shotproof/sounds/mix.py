@@ -130,7 +130,7 @@ def mix(
     limit = settings.thresholds.max_alike
     unlike = [row for row, cosine in enumerate(cosines) if limit is None or cosine is None or cosine <= limit]
     mixer = Mixer(used.paths, None if settings.on_the_fly else folder / SOUNDS, settings)
-    made = list(runtime.map(mixer, [recipes[row] for row in unlike], what="mixing", chunk=MIXTURES_PER_CHUNK))
+    made = list(runtime.map(mixer, [recipes[row] for row in unlike], title="mixing", chunk=MIXTURES_PER_CHUNK))
     good = [place for place, clip in enumerate(made) if clip.failed is None]
     dropped = Counter(clip.failed for clip in made if clip.failed is not None)
     dropped.update({"alike": len(recipes) - len(unlike)} if len(unlike) < len(recipes) else {})

@@ -10,8 +10,8 @@ from typing import Any, Self
 import torch
 from torch import Tensor
 
-from shotproof.core.errors import InputError, Mismatch, placed
-from shotproof.core.plain_values import shown, typed
+from shotproof.core.errors import InputError, Mismatch, error_prefix
+from shotproof.core.plain_values import format_value, typed
 from shotproof.core.records import ModelRecord
 from shotproof.models.model import Model, read_tensors, write_tensors
 
@@ -55,7 +55,7 @@ class Checkpoint(Standing):
     def read(cls, path: Path) -> Checkpoint:
         """Read one; InputError if it cannot be read."""
         tensors, meta = read_tensors(path, KIND)
-        with placed(f"checkpoint {path}, metadata, "):
+        with error_prefix(f"checkpoint {path}, metadata, "):
             stands: Standing = typed(meta, Standing)
         parts: dict[str, Any] = {part: {} for part in PARTS}  # tensors by name, by part
         for name, each in tensors.items():
@@ -148,7 +148,7 @@ class EarlierTraining:
         # A model does not tell the contents of its items' files.
         compared = [name for name in now if name != "items" or name in before]
         differs = [name for name in compared if before.get(name) != now[name]]
-        return ", ".join(f"{name} was {shown(before.get(name))} and is {shown(now[name])}" for name in differs)
+        return ", ".join(f"{name} was {format_value(before.get(name))} and is {format_value(now[name])}" for name in differs)
 
 
 def what_is_kept(outputs: Sequence[Path | None]) -> str:

@@ -217,7 +217,7 @@ def train_trials(
         if outputs.count(output) > 1:
             raise InputError(f"two trainings would write {output}: expected an output for each objective and seed")
     work = _Training(catalog, options, torch.get_num_threads())
-    return list(resolve(runtime).map(work, trials, what=None if len(trials) == 1 else "training", needs="device"))
+    return list(resolve(runtime).map(work, trials, title=None if len(trials) == 1 else "training", needs="device"))
 
 
 @dataclass(frozen=True)

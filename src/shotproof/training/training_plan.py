@@ -225,7 +225,7 @@ def _in_split(split: str | None, which: str) -> Iterator[None]:
     try:
         yield
     except InsufficientData as error:
-        raise error.placed(f"split '{split}' ({which}): ") from error
+        raise error.with_prefix(f"split '{split}' ({which}): ") from error
 
 
 def _placed(net: FewShotNetwork, device: torch.device) -> FewShotNetwork:

@@ -98,7 +98,7 @@ NAMED = [
         r"sends items, and the key in \$OPENAI_API_KEY, to",
     ),
     ('"ncc"', "\"chat(model='m', url='http://localhost@there.example')\"", r"to http://there\.example"),
-    ('"ncc"', "\"chat(model='m', api_key_variable='HOME')\"", r"sends \$HOME as the key of a server"),
+    ('"ncc"', "\"chat(model='m', api_key_variable='HOME')\"", r"sends \$HOME .* key"),
     ('"photometric"', "\"endpoint(model='m', url='https://there.example')\"", "sends items"),
 ]
 
@@ -120,7 +120,7 @@ def refused(file: Path, trust: Trust = False) -> str:
     """What consent is asked for."""
     with pytest.raises(NotTrusted) as error:
         Experiment.read(file, trust)
-    return error.value.what
+    return error.value.description
 
 
 @pytest.mark.parametrize("name", ["python:alien:head", "alien.py:head"])

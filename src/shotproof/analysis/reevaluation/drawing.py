@@ -11,7 +11,7 @@ import pyarrow as pa
 from shotproof.analysis.inputs import Inputs, with_digest
 from shotproof.catalog.catalog import Catalog
 from shotproof.core.errors import InputError, InsufficientData, Mismatch
-from shotproof.core.storage.files import is_there
+from shotproof.core.storage.files import path_exists
 from shotproof.core.trust import NotTrusted
 from shotproof.tasks.sampler import BoundSampler, Sampler, samplers
 from shotproof.tasks.taskset import TaskSet, TaskShape
@@ -71,7 +71,7 @@ class Drawing:
                 f"the {record.sampler} tasks were drawn by another version of Shotproof and cannot be drawn again on "
                 f"halves of the data: {error}; draw the task set with this version"
             ) from error
-        missing = next((file for file in sampler.files() if not is_there(file)), None)
+        missing = next((file for file in sampler.files() if not path_exists(file)), None)
         if missing is not None:
             raise Mismatch(f"{prefix} file {missing}, which does not exist here")
         sizes = [record.way, record.shot, record.query]

@@ -174,7 +174,7 @@ def means_on_halves(
     work = replace(work, drawings=[drawings[digest] for digest in digests])
     blocks = [range(start, min(start + _BLOCK, halvings)) for start in range(0, halvings, _BLOCK)]
     progress_label = f"evaluating on halves of the {noun}"
-    block_results = list(resolve(runtime).map(work.block, blocks, what=progress_label, steps=len, needs="share"))
+    block_results = list(resolve(runtime).map(work.block, blocks, title=progress_label, steps=len, needs="share"))
     remaining = exclude(
         {number: reason for _, reasons in reversed(block_results) for number, reason in reasons.items()}
     )

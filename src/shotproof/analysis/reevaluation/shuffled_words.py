@@ -97,7 +97,7 @@ def evaluate_shuffled(
     work = _Work(split_catalog, repeated_classifiers, first_tasks)
     blocks = [range(start, min(start + _BLOCK, shuffles)) for start in range(0, shuffles, _BLOCK)]
     evaluated = list(
-        resolve(runtime).map(work.block, blocks, what="evaluating with shuffled words", steps=len, needs="share")
+        resolve(runtime).map(work.block, blocks, title="evaluating with shuffled words", steps=len, needs="share")
     )
     by_task, by_row = (np.concatenate(parts) for parts in zip(*evaluated, strict=True))
     # [shuffles, classifiers, metrics, sets, tasks] -> [shuffles, tasks, sets, classifiers, metrics]

@@ -11,7 +11,7 @@ from shotproof.analysis.make_card import make_card
 from shotproof.comparison.card import Card, without_folders
 from shotproof.comparison.card_contradictions import ROUNDING
 from shotproof.core.errors import InputError
-from shotproof.core.plain_values import shown
+from shotproof.core.plain_values import format_value
 from shotproof.core.runtime.runtime import Runtime
 from shotproof.stats.intervals import Interval
 
@@ -97,7 +97,7 @@ def _differences(stated: Any, rebuilt: Any, location: str = "") -> Iterator[str]
         for row, (stated_value, rebuilt_value) in enumerate(zip(stated, rebuilt, strict=True)):
             yield from _differences(stated_value, rebuilt_value, f"{location} {row}")
     elif not _close(stated, rebuilt, ROUNDING):
-        yield f"{location}: {shown(stated)}, recomputed {shown(rebuilt)}"
+        yield f"{location}: {format_value(stated)}, recomputed {format_value(rebuilt)}"
 
 
 def _interval_differences(stated: Mapping[str, Any], rebuilt: Mapping[str, Any], location: str) -> Iterator[str]:
@@ -110,7 +110,7 @@ def _interval_differences(stated: Mapping[str, Any], rebuilt: Mapping[str, Any],
     covers = () if {stated["low"], stated["high"], rebuilt["low"], rebuilt["high"]} == {None} else ("covers",)
     for key in ("mean", "low", "high", *covers, "level"):
         if not _close(stated.get(key), rebuilt.get(key), ROUNDING + tolerance.get(key, 0.0)):
-            yield f"{location}, {key}: {shown(stated.get(key))}, recomputed {shown(rebuilt.get(key))}"
+            yield f"{location}, {key}: {format_value(stated.get(key))}, recomputed {format_value(rebuilt.get(key))}"
 
 
 def _close(stated: Any, rebuilt: Any, tolerance: float) -> bool:

@@ -75,7 +75,7 @@ class CaptionDetector(Detector):
         digests = file_digests(catalog.paths, runtime, on_error="skip").to_pylist()
         fingerprint = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:32]
         store = Store(runtime.cache and runtime.cache / "captions" / fingerprint)
-        captions: dict[str, str] = store.known(digests)
+        captions: dict[str, str] = store.lookup(digests)
         rows_by_content: dict[str, list[int]] = {}
         for row, digest in enumerate(digests):
             if digest not in captions:

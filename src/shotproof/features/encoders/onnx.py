@@ -14,7 +14,7 @@ from PIL import Image
 
 from shotproof.core.errors import InputError, MissingExtra, UnknownName, did_you_mean, first_line
 from shotproof.core.options import option
-from shotproof.core.storage.files import file_sha256, is_there, read_toml, require_file
+from shotproof.core.storage.files import file_sha256, path_exists, read_toml, require_file
 from shotproof.features.encoders.onnx_sound import (
     BANDS_FIRST,
     FRONT_ENDS,
@@ -252,7 +252,7 @@ class Onnx(NetworkEncoder):
     def _sidecar(self) -> dict[str, Any]:
         """What MODEL.onnx.toml states, if there is one."""
         path = self.path.with_name(f"{self.path.name}.toml")
-        if not is_there(path):
+        if not path_exists(path):
             return {}
         stated = read_toml(path, str(path))
         rules = {option.name: option for option in self.options() if option.name in STATED}

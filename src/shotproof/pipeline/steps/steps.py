@@ -380,7 +380,7 @@ def stamp(path: Path) -> list[int]:
         status = find(path)
     except OSError:
         return [-1, -1]  # a missing file is reported where it is needed
-    return [status.size, status.changed or 0]
+    return [status.size, status.modified or 0]
 
 
 def file_stamps(component: Component) -> list[Any]:
