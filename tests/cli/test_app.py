@@ -90,7 +90,7 @@ def test_one_command_on_a_folder_of_images(shotproof: Shotproof, world: Path) ->
     before = sorted(world.rglob("*"))
     status, _, err = shotproof("run", "my shapes", "--dry-run")
     assert status == 0
-    assert "would make   features-lite0.parquet" in err
+    assert "would write  features-lite0.parquet" in err
     assert sorted(world.rglob("*")) == before
     flags = ["--encoder", "pixels", "--method", "ncc", "--method", "knn", "--tasks", 10]
     status, out, err = shotproof("run", "my shapes", *flags)
@@ -119,8 +119,8 @@ def test_results_of_other_data_are_not_taken_for_those_of_this(shotproof: Shotpr
     for command in (["run", "B/pics"], ["run", "B/pics", "--dry-run"], ["run", "B/pics", *flags]):
         status, _, err = shotproof(*command)
         assert status == 2
-        assert "A/pics, and this is" in err
-        assert "B/pics: choose another folder, -o OTHER" in err
+        assert re.search(r"belongs to .*A/pics, but this is .*B/pics", err)
+        assert "--output" in err
     assert shotproof("run", "B/pics", "--dry-run", "-o", "other", "--encoder", "pixels")[0] == 2
 
 
@@ -139,7 +139,7 @@ def test_flags_of_a_folder_are_refused_where_they_would_be_ignored(shotproof: Sh
     (world / "experiment.toml").write_text('[catalog]\nfile = "catalog.parquet"\n')
     for flags in (["--encoder", "pixels"], ["--method", "ncc"], ["--tasks", 5], ["--skip-bad"], ["--skip-small"]):
         status, _, err = shotproof("run", "experiment.toml", *flags)
-        assert (status, "write them into the experiment file" in err) == (2, True)
+        assert (status, "experiment file" in err) == (2, True)
     (world / "birds.zip").touch()
     for flags in (["--tasks", 5], ["--skip-bad"], ["--dry-run"], ["--encoder", "pixels", "--encoder", "lite0"]):
         status, _, err = shotproof("run", "birds.zip", *flags)
@@ -155,8 +155,8 @@ def test_placebos_can_be_left_out_of_a_run(shotproof: Shotproof, world: Path) ->
     for options, expected in asked.items():
         status, _, err = shotproof("run", "experiment.toml", "--dry-run", *options)
         assert status == 0
-        assert "would make   tasks-fewstab-3way-1shot.parquet" in err
-        assert ("would make   tasks-placebo-of-fewstab-3way-1shot.parquet" in err) == expected
+        assert "would write  tasks-fewstab-3way-1shot.parquet" in err
+        assert ("would write  tasks-placebo-of-fewstab-3way-1shot.parquet" in err) == expected
 
 
 def test_every_verb_has_help(shotproof: Shotproof) -> None:
@@ -211,22 +211,22 @@ def test_runtime_flags_go_before_what_the_experiment_says(shotproof: Shotproof, 
         ([*FEWSTAB, "--way", 7], "7 ways need at least 7 classes, the data has 6"),
         ([*FEWSTAB, "--query", 15], "has 16 items, a task needs 17 of each class"),
         ([*FEWSTAB, "--sampler", "fewstab(support='exclusve')"], "did you mean 'exclusive'"),
-        ([*SAMPLE], "needs attributes: give attributes.parquet beside the catalog"),
+        ([*SAMPLE], "needs attributes: add attributes.parquet"),
         ([*SAMPLE, "--sampler", "random(shots=5)"], "has no option 'shots': 'shot' is not set by"),
         ([*SAMPLE, "--shots", 5], "--shot"),
-        (["show", "sampler-s"], "nothing is called 'sampler-s'"),
+        (["show", "sampler-s"], "is named 'sampler-s'"),
         (["show", "hardst"], "did you mean 'hardest'"),
         (["run"], "Missing argument 'experiment'"),
         (["explain", "hardnes"], "Did you mean 'hardness'"),
         (["compare", "catalog.parquet", "--workers"], "--workers: expected a value"),
         (["--workers", "many", "doctor"], "--workers"),
         (["compare", "catalog.parquet", "-o", "x.pdf"], "--figures"),
-        ([*SAMPLE, "catalog.parquet"], "both hold a catalog, expected one"),
+        ([*SAMPLE, "catalog.parquet"], "both hold a catalog"),
         ([*SAMPLE, "--way", "many"], "--way"),
         (["catalog", "images", "--layout", "foldr", "-o", "x.parquet"], "did you mean 'folder'"),
         (["detect", "catalog.parquet", "--detector", "fotometric", "-o", "x.parquet"], "did you mean 'photometric'"),
         (["encode", "catalog.parquet", "--encoder", "pixel", "-o", "x.parquet"], "did you mean 'pixels'"),
-        (["evaluate", "catalog.parquet", "-o", "x.parquet"], "expected a task set"),
+        (["evaluate", "catalog.parquet", "-o", "x.parquet"], "expected tasks.parquet"),
         (["compare", "catalog.parquet", "-o", "x.html"], "no results to compare"),
         (["run", "experiment.toml"], "experiment file experiment.toml does not exist"),
         (["smaple"], "Did you mean 'sample'"),

@@ -99,13 +99,13 @@ def test_questions_are_escaped(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
 
 def test_warnings_and_notes_are_escaped(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(logging, "lastResort", logging.lastResort)
-    with console.told_warnings(), console.told_notes():
+    with console.printed_warnings(), console.printed_notes():
         warnings.warn(HOSTILE, UserWarning, stacklevel=1)
         logging.getLogger("shotproof").info("note: %s", HOSTILE)
     assert capsys.readouterr().err == f"note: {SHOWN}\nwarning: {SHOWN}\n"
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        console.tell_all_warnings()
+        console.print_all_warnings()
         warnings.warn(HOSTILE, UserWarning, stacklevel=1)
     assert capsys.readouterr().err == f"warning: {SHOWN}\n"
     assert logging.lastResort is not None
@@ -114,6 +114,6 @@ def test_warnings_and_notes_are_escaped(monkeypatch: pytest.MonkeyPatch, capsys:
 
 
 def test_bars_read_no_markup(capfd: pytest.CaptureFixture[str]) -> None:
-    with progress_bar("[red]ca\x1b[2Jt", total=1, shown=True) as advance:
+    with progress_bar("[red]ca\x1b[2Jt", total=1, visible=True) as advance:
         advance(1)
     assert r"[red]ca\x1b[2Jt" in capfd.readouterr().err

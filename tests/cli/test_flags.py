@@ -99,4 +99,4 @@ def test_nothing_after_an_equals_sign_is_no_value(refusal: Callable[..., str]) -
 
 
 def test_a_model_is_no_folder(refusal: Callable[..., str]) -> None:
-    assert refusal("train", "--output", ".") == "error: . is a folder, expected the name of a file"
+    assert refusal("train", "--output", ".") == "error: . is a folder, expected a file name"

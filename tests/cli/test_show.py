@@ -70,7 +70,7 @@ def test_a_name_of_two_kinds_shows_both_and_a_paper_is_named() -> None:
     shown = run("show", "table")
     assert "layout table" in shown
     assert "detector table" in shown
-    assert "It has no options." in shown
+    assert "No options" in shown
     assert json.loads(run("show", "table", "--json")).keys() == {"layout", "detector"}
     assert "Paper: " in run("show", "tim")
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from shotproof.catalog.catalog import Catalog
 from shotproof.cli.app import app
-from shotproof.cli.data.catalog import SHOWN_PER_KIND
+from shotproof.cli.data.catalog import MAX_PER_KIND
 from shotproof.core.errors import InputError, UnknownName, WriteFailed
 
 
@@ -90,10 +90,10 @@ def test_a_check_with_problems_ends_with_status_1(birds: Path, tmp_path: Path) -
 
 
 def test_many_problems_of_a_kind_are_cut_but_counted(tmp_path: Path) -> None:
-    lines = [f"{n}.png,class{n:02d}" for n in range(SHOWN_PER_KIND + 7)]
+    lines = [f"{n}.png,class{n:02d}" for n in range(MAX_PER_KIND + 7)]
     (tmp_path / "table.csv").write_text("\n".join(["path,label", *lines]))
     output = call(tmp_path / "table.csv", "--layout", "table", "--check").output
-    assert output.count("small-class") == SHOWN_PER_KIND + 1
+    assert output.count("small-class") == MAX_PER_KIND + 1
     assert "... and 7 more" in output
 
 
@@ -105,7 +105,7 @@ def test_labels_are_printed_as_they_are(tmp_path: Path) -> None:
 
 def test_bad_input_is_one_clear_error_and_writes_nothing(birds: Path, tmp_path: Path) -> None:
     output = tmp_path / "catalog.parquet"
-    with pytest.raises(InputError, match="give --output FILE, --check, or --stats"):
+    with pytest.raises(InputError, match="--output FILE, --check, or --stats"):
         call(birds)
     with pytest.raises(UnknownName, match="did you mean 'mini-imagenet'"):
         call(birds, "--layout", "miniimagenet", "-o", output)
@@ -113,7 +113,7 @@ def test_bad_input_is_one_clear_error_and_writes_nothing(birds: Path, tmp_path: 
         call(birds.parent / "bird", "-o", output)
     with pytest.raises(InputError, match="not readable as Parquet"):
         call(birds / "jay" / "0.png", "--check")
-    with pytest.raises(InputError, match=r"no column 'context': name the one that holds them with --context-column"):
+    with pytest.raises(InputError, match=r"no column 'context': name the column of contexts with --context-column"):
         call(birds, "--stats", "-o", output)
     assert call(birds, "--check", "--way", 0).exit_code == 2
     assert not output.exists()

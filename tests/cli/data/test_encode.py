@@ -89,7 +89,7 @@ def test_items_that_cannot_be_read_are_named_and_skipped_when_asked(catalog: Pat
     assert "4 items" in said.stdout
     assert "2 skipped" in said.stdout
     skipped = (items.items[2], items.items[4])
-    assert all(f"skipped  {item}: cannot be read" in said.stderr for item in skipped)
+    assert all(f"skipped  {item}: unreadable" in said.stderr for item in skipped)
     assert Features.read(output).record.skipped == skipped
 
 

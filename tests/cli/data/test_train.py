@@ -55,7 +55,7 @@ def test_several_seeds_are_several_models(catalog: Path) -> None:
     folder = catalog.parent
     few = ("--objective", "protonet", "--seed", "0", "--seed", "3", "--epochs", "1")
     named = run(catalog, *few)
-    assert "expected {seed} in its name" in str(named.exception)
+    assert "put {seed} in the name" in str(named.exception)
     done = run(catalog, *few, "-o", str(folder / "{objective}-{seed}.model"))
     assert done.exit_code == 0, done.output
     assert [sp.Model.read(folder / f"protonet-{seed}.model").record.seed for seed in (0, 3)] == [0, 3]

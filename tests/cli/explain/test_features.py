@@ -78,7 +78,7 @@ def test_a_reference_alone_needs_no_catalog(folder: Path) -> None:
         ([], "nothing to compare"),
         (["catalog.parquet"], "nothing to compare"),
         (["--clean-value", "clean"], "need the catalog"),
-        (["--against", "reference.parquet", "-o", "x.svg"], "--output draws clean against mixed"),
+        (["--against", "reference.parquet", "-o", "x.svg"], "--output draws clean and mixed"),
         (["catalog.parquet", "--clean-value", "rein"], "did you mean 'rain'"),
         (["catalog.parquet", "--clean-value", "clean", "--split", "tset"], "did you mean 'test'"),
         (["catalog.parquet", "--clean-value", "clean", "--level", "95"], r"did you mean 0\.95"),

@@ -91,7 +91,7 @@ def test_the_plan_on_the_terminal(folder: Path) -> None:
 
 def test_without_data_the_plan_says_what_is_known(folder: Path) -> None:
     shown = run(folder)
-    assert "Give the data (a catalog, or --classes and --items)" in shown
+    assert "--classes and --items" in shown
     assert "sqrt(beta / alpha)" in shown
     assert "nan" not in shown
     assert json.loads(run(folder, "--json"))["curve"] == []
@@ -107,7 +107,7 @@ def test_the_plan_says_why_best_numbers_differ(folder: Path, tmp_path: Path) -> 
     told = run(folder, "catalog.parquet")
     assert f"With {min(near)} to {max(near)} queries, intervals are at most 5% wider" in told
     low, high = shown["best_query_interval"]
-    assert f"= {shown['best_query']:.1f} [{low:.1f}, {high:.1f}] by this pilot" in told
+    assert f"= {shown['best_query']:.1f} [{low:.1f}, {high:.1f}] from this pilot" in told
     assert "Oops" not in told  # which has no number for 3 shots
     correct = np.random.default_rng(0).binomial(8, np.random.default_rng(1).beta(4, 2, size=(30, 5)))
     few = run(tmp_path, pilot=written(tmp_path, correct, 8))
@@ -135,11 +135,11 @@ def test_methods_that_never_differ(folder: Path) -> None:
         (["--difference", "0"], "difference: expected more than 0 and at most 100 points, found 0"),
         (["--difference", "nan"], "found nan"),
         (["--method", "nccc"], "did you mean 'ncc'"),
-        (["--classes", "10"], "expected a catalog, or --classes and --items together"),
-        (["catalog.parquet", "--classes", "10", "--items", "9"], "expected a catalog, or --classes"),
+        (["--classes", "10"], "either a catalog or both --classes and --items"),
+        (["catalog.parquet", "--classes", "10", "--items", "9"], "either a catalog or both --classes"),
         (["--classes", "3", "--items", "900"], "not enough for two 5-way 3-shot tasks"),
         (["catalog.parquet", "--split", "tset"], "did you mean 'test'"),
-        (["--shot", "9"], "no pilot has 9 shots: there are some of 3"),
+        (["--shot", "9"], "no pilot has 9 shots: pilots have 3"),
     ],
 )
 def test_bad_options(folder: Path, options: list[str], message: str) -> None:
@@ -162,7 +162,7 @@ def test_pilots_that_cannot_be_planned_from(tmp_path: Path, correct: Any, query:
 
 def test_results_without_metadata_need_the_shots(tmp_path: Path) -> None:
     pilot = written(tmp_path, [[3, 2], [1, 4], [2, 2]], 4, shot=None)
-    with pytest.raises(ShotproofError, match="do not say how many shots their tasks have: give --shot"):
+    with pytest.raises(ShotproofError, match="number of shots: use --shot"):
         run(tmp_path, pilot=pilot)
     assert "2 ways, 5 shots, 4 queries" in run(tmp_path, "--shot", "5", pilot=pilot)
 
@@ -183,7 +183,7 @@ def test_a_runs_folder_gives_a_plan_per_design_and_encoder_from_its_random_tasks
         assert one["curve"]
     alone = json.loads(run(tmp_path.parent, "--json", "--method", "ncc", "--shot", "3", pilot=str(tmp_path)))
     assert alone == found[1]
-    with pytest.raises(ShotproofError, match="no pilot has 2 shots: there are some of 1, 3"):
+    with pytest.raises(ShotproofError, match="no pilot has 2 shots: pilots have 1, 3"):
         run(tmp_path.parent, "--shot", "2", pilot=str(tmp_path))
     with pytest.raises(ShotproofError, match="unknown encoder of the pilot 'featurs': did you mean 'features'"):
         run(tmp_path.parent, "--encoder", "featurs", pilot=str(tmp_path))

@@ -36,7 +36,7 @@ def test_the_table_the_page_and_the_file(catalog: Catalog, embedded: tuple[Featu
     assert page.count("h0") == 60 - measure_similarity(catalog, *embedded).table.column("m_te").null_count
     assert "nearer to its concept" in page
     for wrong in ([], [brought[0]], [*brought, "--model", "m"], [*brought, "--template", "a {}"]):
-        with pytest.raises(InputError, match=r"features.parquet and --texts|go with --model"):
+        with pytest.raises(InputError, match=r"features.parquet and --texts|need --model"):
             CliRunner().invoke(app, [*command, *wrong], catch_exceptions=False)
 
 

@@ -65,7 +65,8 @@ def test_the_default_says_what_it_does_not_cover(folder: Path) -> None:
     pair = group.pairs["acc", "sampler"][0]
     found = next(line for line in shown.splitlines() if "ncc - knn" in line)
     assert found.split()[4:6] == [f"{pair.interval.mean:+.2f}", pair.conclusion]
-    assert "does not cover new items or new classes. For those: --interval images" in shown
+    assert "does not cover new items or new classes" in shown
+    assert "--interval images" in shown
 
 
 def test_several_intervals_side_by_side_and_one_refused(folder: Path) -> None:
@@ -110,7 +111,8 @@ def test_what_was_found_is_told_in_sentences(tmp_path: Path) -> None:
     files = ("random.parquet", "fewstab.parquet")
     comparison = compare([Results.read(tmp_path / name) for name in files])
     printed = run(tmp_path, *files).splitlines()
-    assert "ncc loses on fewstab tasks" in comparison.verdict()[1]
+    assert "fewstab tasks" in comparison.verdict()[1]
+    assert "ncc loses" in comparison.verdict()[1]
     assert set(comparison.verdict()) <= set(printed)
 
 
@@ -146,7 +148,7 @@ def test_csv_has_flat_tables(folder: Path) -> None:
 
 def test_latex_is_printed_and_one_format_at_a_time(folder: Path) -> None:
     assert run(folder, "results.parquet", "--latex") == compare(Results.read(folder / "results.parquet")).to_latex()
-    with pytest.raises(InputError, match="--json, --csv and --latex: expected one of them at most"):
+    with pytest.raises(InputError, match="--json, --csv and --latex: expected at most one"):
         run(folder, "results.parquet", "--latex", "--json")
 
 
@@ -206,7 +208,7 @@ def test_where_no_interval_can_be_given_the_means_are_shown_and_the_reason_ends_
     draw_results(draw_tasks(tasks=tasks), {"ncc": accuracy}).write(tmp_path / "results.parquet")
     outcome = CliRunner().invoke(app, ["compare", str(tmp_path / "results.parquet"), *output], standalone_mode=False)
     assert isinstance(outcome.exception, InputError)
-    assert str(outcome.exception).startswith(f"no interval can be given: {reason}")
+    assert str(outcome.exception).startswith(f"no interval can be computed: {reason}")
     assert "ncc" in outcome.stdout
     assert "nan" not in outcome.stdout.lower()
 

@@ -89,7 +89,7 @@ def test_a_page_by_another_name_is_refused(tmp_path: Path) -> None:
     names, _ = write_files(tmp_path)
     result = CliRunner().invoke(app, ["compare", *names, "-o", str(tmp_path / "report.pdf")])
     assert isinstance(result.exception, InputError)
-    assert "give --figures FOLDER" in str(result.exception)
+    assert "--figures FOLDER" in str(result.exception)
     assert not (tmp_path / "report.pdf").exists()
 
 

@@ -98,7 +98,7 @@ def test_several_features_go_into_a_folder_and_all_stands_for_every_head(files: 
     scaled = Results.read(tmp_path / "r" / OTHER)
     assert scaled.methods == ["ncc", "cosine"]
     assert scaled.digest == evaluate(*draw_task_set(), ["ncc", "cosine"]).digest
-    with pytest.raises(ShotproofError, match="go into a folder"):
+    with pytest.raises(ShotproofError, match="expected a folder for the results of 2 features"):
         CliRunner().invoke(app, [*files[:-1], "r.parquet", *more], catch_exceptions=False)
     with pytest.raises(ShotproofError, match="same name"):
         CliRunner().invoke(app, [*files, files[2]], catch_exceptions=False)
@@ -146,18 +146,18 @@ def test_a_method_that_adapts_a_network_takes_the_model_and_a_rate_from_validati
     assert "r: anil on conv64f" in outcome.stdout
     draw_task_set()[1].write(tmp_path / "f.parquet")
     refused = CliRunner().invoke(app, [*given, str(tmp_path / "f.parquet"), "-m", "anil"])
-    assert "--model goes with the catalog" in str(refused.exception)
+    assert "--model needs the catalog" in str(refused.exception)
 
 
 @pytest.mark.parametrize(
     ("added", "message"),
     [
-        (["tasks.parquet"], "give either features, or the catalog"),
-        (["tasks.parquet", "c.parquet", "features.parquet"], "give either features, or the catalog"),
-        (["tasks.parquet", "c.parquet", "--transform", "l2"], "--transform goes with features"),
-        (["features.parquet"], "expected a task set"),
-        (["tasks.parquet", "tasks.parquet", "features.parquet"], "both hold a task set, expected one"),
-        (["tasks.parquet", "r.parquet"], "r.parquet holds results, expected a task set, features, a catalog"),
+        (["tasks.parquet"], "expected either features, or the catalog"),
+        (["tasks.parquet", "c.parquet", "features.parquet"], "expected either features, or the catalog"),
+        (["tasks.parquet", "c.parquet", "--transform", "l2"], "--transform needs features"),
+        (["features.parquet"], "expected tasks.parquet"),
+        (["tasks.parquet", "tasks.parquet", "features.parquet"], "both hold a task set"),
+        (["tasks.parquet", "r.parquet"], "r.parquet: expected a task set, features or a catalog, found results"),
     ],
 )
 def test_features_or_a_catalog_not_both(files: list[str], tmp_path: Path, added: list[str], message: str) -> None:
