@@ -77,9 +77,9 @@ def sort_files(
     sorted_files: dict[str, list[Path]] = {kind: [] for kind in kinds}
     for path in paths:
         kind = kind_of(path)
-        expected = " or ".join(_NAMES.get(kind, kind) for kind in kinds)
+        expected = " or ".join(", ".join(_NAMES.get(kind, kind) for kind in kinds).rsplit(", ", 1))
         if kind not in sorted_files:
-            raise InputError(f"{path}: expected {expected}, got {_NAMES.get(kind, kind)}")
+            raise InputError(f"{path}: expected {expected}, found {_NAMES.get(kind, kind)}")
         if sorted_files[kind] and kind not in several:
             raise InputError(
                 f"{path} and {sorted_files[kind][0]} both hold {_NAMES.get(kind, kind)}: expected only one of them"

@@ -74,7 +74,7 @@ def run(
     from shotproof.cli.results.print_comparison import print_comparison
     from shotproof.core.runtime.runtime import runtime
     from shotproof.core.storage.files import is_folder
-    from shotproof.pipeline.checks import placed
+    from shotproof.pipeline.checks import error_location
     from shotproof.pipeline.experiment import Experiment
     from shotproof.pipeline.start import MADE_BY, StartOptions
     from shotproof.pipeline.study import run as run_experiment
@@ -101,7 +101,7 @@ def run(
         settings = settings if output is None else replace(settings, folder=output)
     if placebo is not None:
         settings = replace(settings, placebo=placebo)
-    with placed(settings, "[runtime]"):
+    with error_location(settings, "[runtime]"):
         chosen_runtime = runtime(**{**settings.runtime, **(context.obj or {})})
     with printed_notes():
         study = run_experiment(

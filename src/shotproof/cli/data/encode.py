@@ -61,7 +61,7 @@ def encode(
         raise no_stages(chosen_encoder)
     if stage is not None and stage != ALL:
         if not stage.isdecimal():
-            raise InputError(f"--stage: expected a number or all, got '{stage}'")
+            raise InputError(f"--stage: expected a number or all, found '{stage}'")
         chosen_encoder = encoders.make(encoder, stage=int(stage))
     encode_options: dict[str, Any] = {
         "on_error": "skip" if skip_bad else "raise",

@@ -96,7 +96,7 @@ def hardness(
 def _print_explanation(explanation: Explanation) -> None:
     """Print the mismatch of each task set and attribute, and the hardness for each classifier."""
     explained, *others = explanation.sets
-    support = "a task's support" if explanation.pooled else "a class's support"
+    support = "a task's support, all classes together," if explanation.pooled else "a class's support"
     say(
         f"{counted(len(explained.tasks), f'{explained.name} task')}{_format_shape(explained.tasks)}; "
         f"{100 * explanation.level:.4g}% interval: sampler (covers new tasks from the same items), not corrected "

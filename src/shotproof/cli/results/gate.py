@@ -72,7 +72,7 @@ def gate(
         print_json(gate_json(outcome, strict))
     else:
         for check in outcome.checks:
-            say(f"{check.outcome:12} {check.told}")
+            say(f"{check.outcome:12} {check.sentence}")
         for note in outcome.notes:
             say(f"{'note':12} {note}")
     if github or (github is None and os.environ.get("GITHUB_ACTIONS") == "true"):

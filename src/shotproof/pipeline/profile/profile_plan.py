@@ -211,7 +211,7 @@ class _PlanBuilder:
         return draws, missing
 
     def classifiers(self) -> tuple[FeaturesSection, EvaluateSection]:
-        """Return the sections of features and methods: the classifier, and baselines on the same and on plain features."""
+        """Return the sections of features and methods: the classifier, and baselines on its features and plain ones."""
         options, medium = self.options, self.catalog.medium
         plain = encoders.make(PLAIN_ENCODERS[medium]) if medium and self._has_files else None
         encoder, model = self._make_encoder(medium), None
