@@ -15,7 +15,7 @@ from playwright.sync_api import Page, sync_playwright
 from benchmarks.scrolling import FRAMES
 from shotproof.comparison.card import Card, CardAxis, CardTasks
 from shotproof.comparison.leaderboard import make_leaderboard
-from shotproof.comparison.leaderboard_rows import measured_of_card
+from shotproof.comparison.leaderboard_rows import measure_card
 from shotproof.core.records import Source
 from shotproof.pipeline.leaderboard_files import write_site
 from shotproof.stats.intervals import Interval
@@ -54,9 +54,7 @@ def run() -> None:
     """Make the leaderboard and look at it; fails where a figure is beyond its limit."""
     random = np.random.default_rng(0)
     start = time.process_time()
-    measured = [
-        one for number in range(CLASSIFIERS) for one in measured_of_card(_card(number, random), f"{number}.json")
-    ]
+    measured = [one for number in range(CLASSIFIERS) for one in measure_card(_card(number, random), f"{number}.json")]
     board = make_leaderboard(measured)
     print(f"{len(board.entries):,} classifiers, {len(board.columns)} columns: ranked in ", end="")
     print(f"{time.process_time() - start:.0f} s of one core", flush=True)

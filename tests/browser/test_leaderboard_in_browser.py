@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from shotproof.comparison.leaderboard import Leaderboard, make_leaderboard
-from shotproof.comparison.leaderboard_rows import measured_of_card
+from shotproof.comparison.leaderboard_rows import measure_card
 from shotproof.pipeline.leaderboard_files import write_site
 from tests.browser.regions import cut_regions, shaded_edges, unreachable_regions
 from tests.drawn_cards import card_number, make_card, random_axis, stress_axis, with_estimates
@@ -32,11 +32,11 @@ def a_board() -> Leaderboard:
         card = make_card(random_axis(5, accuracy), stress_axis("fewstab", lost))
         method = HOSTILE if number == 7 else f"method-{number:03}"
         card = replace(card, method=method, encoder=f"encoder-{number % 3}")
-        measured += measured_of_card(card, f"{number}.json")
+        measured += measure_card(card, f"{number}.json")
     heard = random_axis(5, 50.0)
     heard = replace(heard, tasks=replace(heard.tasks, digest="digest of sounds"))
     other = replace(make_card(heard), name="sounds", method="only here", encoder="logmel")
-    return make_leaderboard([*measured, *measured_of_card(other, "other.json")])
+    return make_leaderboard([*measured, *measure_card(other, "other.json")])
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +159,7 @@ def many_axes(tmp_path_factory: pytest.TempPathFactory) -> str:
         stresses = (with_estimates(stress_axis(name), skill_lost=share) for name in ("fewstab", "hardest", "hard-ood"))
         card = make_card(*(random_axis(shot, 90 - 10.0 * number) for shot in (1, 5, 10)), *stresses)
         encoder = "an-encoder-with-a-name-that-is-longer-than-its-column"
-        measured += measured_of_card(replace(card, method=f"method-{number}", encoder=encoder), f"{number}.json")
+        measured += measure_card(replace(card, method=f"method-{number}", encoder=encoder), f"{number}.json")
     folder = tmp_path_factory.mktemp("axes") / "site"
     write_site(make_leaderboard(measured), "Axes", folder)
     return (folder / "index.html").as_uri()

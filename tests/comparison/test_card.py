@@ -79,18 +79,20 @@ def test_the_shipped_schema_is_that_of_the_record_and_describes_every_key() -> N
 
 def test_sentences_claim_a_loss_only_where_it_is_conclusive() -> None:
     loses = axis_sentence(stress_axis(lost=10.0), "acc")
-    assert loses.startswith("It leans on attributes: on fewstab tasks it loses 10.0% [8.0, 12.0]")
+    assert loses.startswith("It relies on attributes. On fewstab tasks, it loses 10.0% [8.0, 12.0]")
     unclear = axis_sentence(stress_axis(lost=3.0, error=2.0), "acc", would_tell=Needed(300, None))
-    assert unclear.startswith("The data does not show whether it leans on attributes")
+    assert unclear.startswith("The data does not show whether it relies on attributes")
     corrected = axis_sentence(replace(stress_axis(lost=10.0), conclusion="0"), "acc")
-    assert "does not show whether it leans on attributes after Holm's correction" in corrected
-    assert "about 300 more tasks would settle it" in unclear
-    assert "It leans on attributes: " not in unclear
+    assert "After Holm's correction" in corrected
+    assert "does not show whether it relies on attributes" in corrected
+    assert "About 300 more tasks would settle it" in unclear
+    assert "It relies on attributes" not in unclear
 
 
 def test_that_little_is_lost_is_a_finding_and_a_gain_needs_no_more_tasks() -> None:
     little = axis_sentence(stress_axis(lost=1.0), "acc", would_tell=Needed(300, None))
-    assert little.startswith("On fewstab tasks it loses at most 4.0% of its accuracy above chance beyond a placebo")
+    assert little.startswith("On fewstab tasks, it loses at most 4.0% of its accuracy above chance")
+    assert "placebo" in little
     assert "more tasks" not in little
     gain = axis_sentence(stress_axis(lost=-3.0, error=4.0), "acc", would_tell=Needed(300, None))
     assert "more tasks" not in gain
@@ -101,22 +103,24 @@ def test_that_little_is_lost_is_a_finding_and_a_gain_needs_no_more_tasks() -> No
 
 
 def test_a_loss_without_shuffled_words_is_not_called_leaning() -> None:
-    assert "leans" not in axis_sentence(replace(stress_axis(lost=10.0), is_shuffled=False), "acc")
+    assert "relies" not in axis_sentence(replace(stress_axis(lost=10.0), is_shuffled=False), "acc")
 
 
 def test_what_is_by_the_sampler_interval_is_about_these_items_only() -> None:
     axis = stress_axis(lost=10.0)
     lost = {"acc": replace(axis.estimates["gap"]["acc"], covers="sampler")}
     told = axis_sentence(with_estimates(axis, excess=lost), "acc", "sound")
-    assert told.endswith("(sampler interval, about these recordings only).")
+    assert "sampler interval" in told
+    assert "these recordings only" in told
     card = make_card(random_axis(), with_estimates(axis, excess=lost), stress_axis("hardest", lost=50.0))
-    assert "(95% sampler and images intervals, the former about these images only)" in card_sentences(card)[2]
+    assert "95% sampler and images intervals, the former valid for these images only" in card_sentences(card)[2]
 
 
 def test_an_axis_without_a_placebo_is_not_said_to_lean_on_anything() -> None:
     told = axis_sentence(with_estimates(stress_axis("hardest", lost=50.0), excess={}), "acc")
-    assert told.startswith("On hardest tasks it loses 50.0% [48.0, 52.0] of its accuracy above chance against random")
-    assert "leans" not in told
+    assert told.startswith("On hardest tasks, it loses 50.0% [48.0, 52.0] of its accuracy above chance")
+    assert "compared with random tasks" in told
+    assert "relies" not in told
 
 
 def test_the_verdict_names_losses_by_size_and_what_was_not_measured() -> None:
@@ -125,8 +129,10 @@ def test_the_verdict_names_losses_by_size_and_what_was_not_measured() -> None:
     )
     told = card_sentences(card)
     assert "hardest (50.0% [48.0, 52.0]) and fewstab (10.0% [8.0, 12.0])" in told[2]
-    assert told[3] == "The data does not show whether anything is lost on hard-ood (95% images intervals)."
-    assert told[4].startswith("Not measured: contexts")
+    assert "does not show whether it loses any accuracy on hard-ood" in told[3]
+    assert "95% images intervals" in told[3]
+    assert told[4].startswith("Not measured")
+    assert "contexts" in told[4]
 
 
 def test_a_number_without_an_interval_has_no_estimate() -> None:

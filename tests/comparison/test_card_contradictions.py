@@ -28,7 +28,7 @@ def test_a_card_whose_means_contradict_its_tasks_is_refused_by_every_reader(tmp_
 
 def test_a_gap_of_its_own_making_is_refused(tmp_path: Path) -> None:
     make_card(with_estimates(stress_axis(), gap={"acc": card_number(0.1, 1.0)})).write(tmp_path / "card.json")
-    with pytest.raises(InputError, match=r"fewstab: gap, acc: 0.1 is not the reference's accuracy minus its own"):
+    with pytest.raises(InputError, match=r"fewstab: gap, acc: 0.1 is not the accuracy on the reference minus"):
         Card.read(tmp_path)
 
 

@@ -137,13 +137,13 @@ def test_rows_hold_the_reference_the_other_tasks_and_the_gap() -> None:
     assert (*row.classifier, row.design.shot) == ("other encoder", "ridge", 2)
     for tasks, given_results in ((row.reference, results[5]), (row.tasks, results[7])):
         for metric in METRICS:
-            measured = comparison.beside(row, "accuracy", metric, tasks)
+            measured = comparison.matching_row(row, "accuracy", metric, tasks)
             assert measured is not None
             assert (measured.tasks, measured.task_count) == (tasks, 30)
             values = values_of(given_results, "ridge", metric)
             expected = stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values))
             assert (measured.interval.low, measured.interval.high) == pytest.approx(expected)
-    assert comparison.beside(row, "excess") is None
+    assert comparison.matching_row(row, "excess") is None
     # Welch's interval by its formula.
     a, b = (values_of(results[number], "ridge", "wacc") for number in (5, 7))
     va, vb = a.var(ddof=1) / len(a), b.var(ddof=1) / len(b)

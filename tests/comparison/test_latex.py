@@ -75,8 +75,8 @@ def test_the_caption_states_the_interval_and_what_bold_means() -> None:
     assert r"half-width of the 95\% interval 'sampler'" in caption
     assert "New tasks drawn from the same items" in caption
     assert "skill lost in percent of the accuracy above chance" in caption
-    bold = "Bold: none is conclusively higher (of what is lost, lower) under this interval, by paired tests, corrected"
-    assert bold in caption
+    for part in ("Bold", "conclusively higher (for losses, lower)", "paired tests", "corrected"):
+        assert part in caption
 
 
 def test_it_is_balanced_and_escaped() -> None:

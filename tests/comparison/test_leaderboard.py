@@ -7,7 +7,7 @@ import pytest
 
 from shotproof.comparison.card import Card, CardTasks
 from shotproof.comparison.leaderboard import Leaderboard, make_leaderboard
-from shotproof.comparison.leaderboard_rows import Measured, ResultsFile, measured_of_card, measured_of_results
+from shotproof.comparison.leaderboard_rows import Measurement, ResultsFile, measure_card, measure_results
 from shotproof.core.arrays import FloatArray
 from shotproof.core.errors import InputError, Mismatch, UnknownName
 from shotproof.tasks.taskset import TaskSet
@@ -15,17 +15,17 @@ from tests.drawn_cards import make_card, random_axis, stress_axis, with_estimate
 from tests.drawn_results import draw_results, draw_tasks
 
 
-def of_card(card: Card, file: str) -> list[Measured]:
-    return list(measured_of_card(card, file))
+def of_card(card: Card, file: str) -> list[Measurement]:
+    return list(measure_card(card, file))
 
 
 def card(method: str, accuracy: float = 80.0, lost: float = 10.0, error: float = 1.0) -> Card:
     return replace(make_card(random_axis(5, accuracy, error), stress_axis("fewstab", lost, error)), method=method)
 
 
-def of_results(methods: dict[str, float], *tasks: TaskSet, encoder: str = "pixels") -> list[Measured]:
+def of_results(methods: dict[str, float], *tasks: TaskSet, encoder: str = "pixels") -> list[Measurement]:
     files = [ResultsFile(f"{task.record.sampler}.parquet", draw_results(task, methods, encoder)) for task in tasks]
-    return list(measured_of_results(files, {}))
+    return list(measure_results(files, {}))
 
 
 def ranks(board: Leaderboard, name: str, quantity: str = "accuracy", metric: str = "acc") -> list[str]:
@@ -83,14 +83,16 @@ def test_task_files_decide_whatever_most_are_on() -> None:
 
 
 def test_tasks_that_were_searched_in_other_features_are_left_out_with_a_note() -> None:
-    def searched(method: str, features: str) -> list[Measured]:
+    def searched(method: str, features: str) -> list[Measurement]:
         tasks = CardTasks("hardest", f"searched in {features}", 600, 0, features)
         axis = replace(stress_axis("hardest"), tasks=tasks)
         return of_card(replace(make_card(random_axis(), axis), method=method), method)
 
     board = make_leaderboard([*searched("a", "x"), *searched("b", "x"), *searched("c", "y")])
     assert ranks(board, "hardest") == ["1 to 2 of 2", "1 to 2 of 2", "None"]
-    assert board.notes == ("hardest: 1 of 3 classifiers are left out, their tasks were searched in other features",)
+    (note,) = board.notes
+    assert note.startswith("hardest: 1 of 3 classifiers")
+    assert "searched in other features" in note
 
 
 def test_skill_beyond_no_placebo_is_another_number() -> None:
@@ -111,7 +113,7 @@ def test_two_files_of_one_classifier_are_refused_unless_one_is_its_card() -> Non
     mean = results[0].numbers["accuracy", "acc"]["sampler"].estimate.mean
     worst = results[0].numbers["accuracy", "wacc"]["sampler"].estimate.mean
 
-    def beside(acc: float) -> list[Measured]:
+    def beside(acc: float) -> list[Measurement]:
         axis = random_axis(5, acc)
         numbers = {"wacc": replace(axis.estimates["accuracy"]["wacc"], mean=worst)}
         axis = replace(with_estimates(axis, accuracy=numbers), tasks=CardTasks("random", tasks.digest, 20, 0))
@@ -130,7 +132,7 @@ def test_results_are_ranked_by_new_tasks_alone() -> None:
     assert board.covers == "sampler"
     assert ranks(board, "random-1-shot") == ["1 of 2", "2 of 2"]
     assert [axis.data_set for axis in board.axes] == ["birds (test)"] * 2
-    with pytest.raises(InputError, match="no images interval can be given: no images interval, only sampler"):
+    with pytest.raises(InputError, match=r"no images interval .*only sampler"):
         make_leaderboard(given, interval="images")
     with pytest.raises(UnknownName, match=r"image.*did you mean 'images'"):
         make_leaderboard(given, interval="image")
@@ -154,7 +156,7 @@ def test_a_classifier_without_all_task_sets_leaves_the_others_as_they_are() -> N
         for one in (random, fewstab, placebo)
     ]
     files.append(ResultsFile("ridge.parquet", draw_results(fewstab, {"ridge": 0.8})))
-    board = make_leaderboard(list(measured_of_results(files, {})))
+    board = make_leaderboard(list(measure_results(files, {})))
     assert make_leaderboard(whole).axes[1].sets == board.axes[1].sets
     assert ranks(board, "fewstab", "skill_lost")[2] == "None"
     assert ranks(board, "fewstab")[2] != "None"

@@ -1,4 +1,4 @@
-"""How a comparison is made from task sets with their values; what intervals need beyond these is handed in."""
+"""Comparison of classifiers on task sets, from values by task; further data that intervals need is passed in."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from shotproof.stats.pairs import Conclusion, Pair, conclude
 from shotproof.stats.rows import classifier_rows, compared_pairs
 from shotproof.stats.triples import Triple, Triples
 
-# The detection accuracy of each of two attributes with the other taken for true, in percent, by their digests.
+# Detection accuracy of each of two sets of attributes with the other as ground truth, in percent, by their digests.
 Detection = Mapping[tuple[str, str], tuple[float, float]]
 
 
@@ -63,36 +63,38 @@ def compare_sets(
     """Compare all classifiers on all task sets, design by design.
 
     Args:
-        sets: the task sets with their values, as `evaluated_sets` makes them
-        covers: the intervals
-        level: of the intervals
-        metric: what ranks are by
-        correct: by Holm for the number of pairs, within a metric and an interval
-        pairs: compare all pairs of classifiers; of thousands, leave it to whoever reads `Group.by_task`
-        reevaluated: what intervals other than `sampler` need, by design
-        detection: how far one detector finds the words of another, by design
+        sets: task sets with their values, from `evaluated_sets`
+        covers: names of the intervals
+        level: level of the intervals
+        metric: metric of ranks
+        correct: whether to correct by Holm for the number of pairs, within a metric and an interval
+        pairs: whether to compare all pairs of classifiers; if not, `Group.by_task` has what a faster comparison of
+            thousands needs
+        reevaluated: data that intervals other than `sampler` need, by design
+        detection: detection accuracies of pairs of detectors, by design
 
     Returns:
         The comparison, with one block per design.
 
     Raises:
-        Mismatch: matched task sets have unequal numbers of tasks, or no classifier was evaluated on all seeds.
+        Mismatch: if matched task sets have unequal numbers of tasks, or no classifier was evaluated on all seeds.
     """
-    comparing = _Comparing(covers, level, correct, pairs)
+    builder = _Builder(covers, level, correct, pairs)
     blocks: list[Block] = []
     notes: list[str] = []
-    encoders = short_encoder_names(classifier.encoder for one in sets for classifier in one.values)
-    for design, of_design in with_data_set_names(by_design(sets)).items():
-        known = (reevaluated or {}).get(design, Reevaluated())
-        replicates, identical = merge_identical(replicates_of(of_design))
-        evidence = Evidence(replicates, known)
-        blocks.append(comparing.block(design, evidence, (detection or {}).get(design, {})))
-        of_data = f"{design.data_set}, " if len({one.origin.design.catalog for one in sets}) > 1 else ""
-        place = "" if len({one.origin.design for one in sets}) == 1 else f"{of_data}{design.shape}: "
+    encoders = short_encoder_names(classifier.encoder for task_set in sets for classifier in task_set.values)
+    several_data_sets = len({task_set.origin.design.catalog for task_set in sets}) > 1
+    several_designs = len({task_set.origin.design for task_set in sets}) > 1
+    for design, design_sets in with_data_set_names(by_design(sets)).items():
+        replicates, identical = merge_identical(replicates_of(design_sets))
+        evidence = Evidence(replicates, (reevaluated or {}).get(design, Reevaluated()))
+        blocks.append(builder.block(design, evidence, (detection or {}).get(design, {})))
+        data_set = f"{design.data_set}, " if several_data_sets else ""
+        place = f"{data_set}{design.shape}: " if several_designs else ""
         notes += [f"{place}{listed(labels)} are the same tasks here" for labels in identical]
-        notes += notes_on_design(blocks[-1], evidence, of_design, encoders, level, place)
-    media = {one.origin.medium for one in sets}
-    contexts = {one.origin.context for one in sets if one.origin.context}
+        notes += notes_on_design(blocks[-1], evidence, design_sets, encoders, level, place)
+    media = {task_set.origin.medium for task_set in sets}
+    contexts = {task_set.origin.context for task_set in sets if task_set.origin.context}
     return Comparison(
         level,
         metric,
@@ -109,8 +111,8 @@ Combine = Callable[[Classifier, Metric, Covers], Combination]
 
 
 @dataclass(frozen=True)
-class _Comparing:
-    """How comparisons are made. A contrast has the weight of each task set that takes part, by its number.
+class _Builder:
+    """Builder of blocks, losses and groups. A contrast is the weight of each task set that takes part, by its index.
 
     {0: 1.0} is the mean on the first set, {0: 1.0, 1: -1.0} the gap between the first and the second.
     """
@@ -123,40 +125,44 @@ class _Comparing:
     def block(self, design: Design, evidence: Evidence, detection: Detection) -> Block:
         replicates = evidence.replicates
         groups = [
-            self.group(evidence, [number], partial(_linear, {number: 1.0}), "accuracy")
-            for number in range(len(replicates))
+            self.group(evidence, [index], partial(_linear, {index: 1.0}), "accuracy")
+            for index in range(len(replicates))
         ]
-        losses = [loss for number in range(len(replicates)) if (loss := self.loss(evidence, number))]
-        refused = {name: reason for name in self.covers if (reason := _refused_everywhere(groups, name))}
-        origins = {one.label: one.origin for one in replicates}
-        placebos = {label: sham for label, origin in origins.items() if (sham := origin.placebo(origins))}
+        losses = [loss for index in range(len(replicates)) if (loss := self.loss(evidence, index))]
+        refused = {name: reason for name in self.covers if (reason := _reason_if_refused(groups, name))}
+        origins = {replicate.label: replicate.origin for replicate in replicates}
+        placebos = {label: placebo for label, origin in origins.items() if (placebo := origin.placebo(origins))}
         agreements = _detector_agreements(replicates, groups, detection)
         return Block(design, groups, losses, placebos, refused, agreements)
 
-    def loss(self, evidence: Evidence, number: int) -> Loss | None:
-        """What is lost on a task set, against its reference; None where it has none that shares a classifier."""
-        places = {one.label: place for place, one in enumerate(evidence.replicates)}
-        origins = {one.label: one.origin for one in evidence.replicates}
-        one = evidence.replicates[number]
-        first = _place(one.origin.reference(origins), places)
-        axis = one.origin.axis
-        if first is None or axis is None or not set(one.classifiers) & set(evidence.replicates[first].classifiers):
+    def loss(self, evidence: Evidence, index: int) -> Loss | None:
+        """Measure the loss on a task set against its reference; None if no reference shares a classifier with it."""
+        indices = {replicates.label: position for position, replicates in enumerate(evidence.replicates)}
+        origins = {replicates.label: replicates.origin for replicates in evidence.replicates}
+        stressed = evidence.replicates[index]
+        first = _index_of(stressed.origin.reference(origins), indices)
+        axis = stressed.origin.axis
+        if first is None or axis is None:
             return None
         reference = evidence.replicates[first]
-        classifiers = [each for each in one.classifiers if each in reference.classifiers]
-        gap = {first: 1.0, number: -1.0}
-        # The placebo of a reference that no attribute or context decides is the reference itself.
-        has_sham = reference.origin.has_placebo
-        sham_first = _place(reference.origin.placebo(origins), places) if has_sham else first
-        sham = _place(one.origin.placebo(origins), places)
+        classifiers = [classifier for classifier in stressed.classifiers if classifier in reference.classifiers]
+        if not classifiers:
+            return None
+        gap = {first: 1.0, index: -1.0}
+        # If no attribute or context decides the reference, it is its own placebo.
+        has_placebo = reference.origin.has_placebo
+        first_placebo = _index_of(reference.origin.placebo(origins), indices) if has_placebo else first
+        second_placebo = _index_of(stressed.origin.placebo(origins), indices)
         placebo, lost = None, gap
-        shams = [evidence.replicates[place] for place in (sham_first, sham) if place is not None]
+        placebos = [
+            evidence.replicates[position] for position in (first_placebo, second_placebo) if position is not None
+        ]
         # Some classifiers with a placebo and some without could not be compared.
-        everywhere = all(each in other.classifiers for other in shams for each in classifiers)
-        if sham_first is not None and sham is not None and everywhere:
-            placebo = {sham_first: 1.0, sham: -1.0}
-            lost = {place: weight for place, weight in _minus(gap, placebo).items() if weight}
-        sides = [first, number]
+        everywhere = all(classifier in other.classifiers for other in placebos for classifier in classifiers)
+        if first_placebo is not None and second_placebo is not None and everywhere:
+            placebo = {first_placebo: 1.0, second_placebo: -1.0}
+            lost = {position: weight for position, weight in _minus(gap, placebo).items() if weight}
+        sides = [first, index]
         gap_group = self.group(evidence, sides, partial(_linear, gap), "gap")
         placebo_group, excess = None, None
         if placebo is not None:
@@ -177,13 +183,26 @@ class _Comparing:
             evidence.is_shuffled(lost),
         )
 
-    def group(self, evidence: Evidence, numbers: Sequence[int], combine: Combine, quantity: Quantity) -> Group:
-        """All classifiers and pairs of one quantity, on the first of the task sets or between the first two."""
-        of = [evidence.replicates[number] for number in dict.fromkeys(numbers)]
+    def group(self, evidence: Evidence, indices: Sequence[int], combine: Combine, quantity: Quantity) -> Group:
+        """Measure one quantity of all classifiers and pairs, on the first task set or between the first two.
+
+        Args:
+            evidence: values of the task sets
+            indices: task sets that the quantity needs
+            combine: function that combines the values of a classifier into the quantity
+            quantity: name of the quantity
+        """
+        sets = [evidence.replicates[index] for index in dict.fromkeys(indices)]
         is_lost = quantity != "accuracy"
-        classifiers = [one for one in of[0].classifiers if all(one in other.classifiers for other in of)]
+        classifiers = [
+            classifier
+            for classifier in sets[0].classifiers
+            if all(classifier in replicates.classifiers for replicates in sets)
+        ]
         estimates = {
-            (metric, covers): {one: evidence.combined(covers, combine(one, metric, covers)) for one in classifiers}
+            (metric, covers): {
+                classifier: evidence.combined(covers, combine(classifier, metric, covers)) for classifier in classifiers
+            }
             for metric in METRICS
             for covers in self.covers
         }
@@ -193,60 +212,65 @@ class _Comparing:
             differences = {key: _differences(evidence, classifiers, combine, *key) for key in estimates}
         else:
             by_task = {
-                m: {one: evidence.by_task(combine(one, m, "sampler").terms) for one in classifiers} for m in METRICS
+                metric: {
+                    classifier: evidence.by_task(combine(classifier, metric, "sampler").terms)
+                    for classifier in classifiers
+                }
+                for metric in METRICS
             }
         pairs = compared_pairs(estimates, differences, self.level, self.correct)
+        has_seeds = quantity in ("accuracy", "gap")
         seeds = {
-            one: {m: _by_seed(of[:2], one, m) if quantity in ("accuracy", "gap") else {} for m in METRICS}
-            for one in classifiers
+            classifier: {metric: _by_seed(sets[:2], classifier, metric) if has_seeds else {} for metric in METRICS}
+            for classifier in classifiers
         }
         rows = classifier_rows(estimates, pairs, quantity, self.level, seeds)
         return Group(
-            label=of[0].label,
-            sampler=of[is_lost].origin.sampler,
-            detector=of[is_lost].origin.detector,
-            tasks=of[0].tasks,
-            digests=[one.origin.tasks_digest for one in of[0].sets],
-            seeds=[seed for seed in of[0].seeds if all(seed in one.seeds for one in of)],
-            against=of[1].label if is_lost else None,
-            paired=is_lost and not set(of[0].matches).isdisjoint(of[1].matches),
+            label=sets[0].label,
+            sampler=sets[is_lost].origin.sampler,
+            detector=sets[is_lost].origin.detector,
+            tasks=sets[0].tasks,
+            digests=[task_set.origin.tasks_digest for task_set in sets[0].sets],
+            seeds=[seed for seed in sets[0].seeds if all(seed in replicates.seeds for replicates in sets)],
+            against=sets[1].label if is_lost else None,
+            paired=is_lost and not set(sets[0].matches).isdisjoint(sets[1].matches),
             rows=rows,
             pairs=pairs,
             quantity=quantity,
-            triples={} if is_lost else self._triples(evidence, numbers[0], pairs),
-            values={} if is_lost else {one: of[0].all_values(one) for one in classifiers},
+            triples={} if is_lost else self._triples(evidence, indices[0], pairs),
+            values={} if is_lost else {classifier: sets[0].all_values(classifier) for classifier in classifiers},
             by_task=by_task,
-            axis=of[is_lost].origin.axis,
+            axis=sets[is_lost].origin.axis,
         )
 
     def _triples(
-        self, evidence: Evidence, number: int, pairs: Mapping[tuple[Metric, Covers], Sequence[Pair]]
+        self, evidence: Evidence, index: int, pairs: Mapping[tuple[Metric, Covers], Sequence[Pair]]
     ) -> dict[Metric, Triples]:
-        """Of random tasks, where the same classifiers have an interval on tasks without replacement too."""
-        of, known = evidence.replicates[number], evidence.reevaluated
+        """Compare all pairs on random tasks with and without replacement; empty if there are no tasks without."""
+        replicates, reevaluated = evidence.replicates[index], evidence.reevaluated
         if (
             {"sampler", DEPLETION} - set(self.covers)
-            or not of.origin.is_random
-            or not isinstance(known.depletion, Mapping)
+            or not replicates.origin.is_random
+            or not isinstance(reevaluated.depletion, Mapping)
         ):
             return {}
-        best = known.at_best_query
-        found = {}
+        best = reevaluated.at_best_query
+        by_metric = {}
         for metric in METRICS:
             triples = []
             for closed, opened in zip(pairs[metric, "sampler"], pairs[metric, DEPLETION], strict=True):
                 a, b = closed.a, closed.b
-                terms = add_terms((_terms({number: 1.0}, a, metric), 1.0), (_terms({number: 1.0}, b, metric), -1.0))
+                terms = add_terms((_terms({index: 1.0}, a, metric), 1.0), (_terms({index: 1.0}, b, metric), -1.0))
                 at_best = None
                 if best is not None:
                     at_best = self._paired(Estimate.over_tasks(best[a][metric] - best[b][metric]))
                 paired = self._paired(evidence.estimate(DEPLETION, terms))
                 triples.append(Triple(a, b, closed.direct, opened.direct, paired, at_best))
             if triples:
-                found[metric] = Triples(
-                    triples, known.depletion_tasks or 0, known.best_query, known.tasks_at_best_query
+                by_metric[metric] = Triples(
+                    triples, reevaluated.depletion_tasks or 0, reevaluated.best_query, reevaluated.tasks_at_best_query
                 )
-        return found
+        return by_metric
 
     def _paired(self, difference: Estimate) -> Conclusion:
         return conclude([difference], self.level, correct=False)[0]
@@ -260,37 +284,38 @@ class _Comparing:
         metric: Metric,
         covers: Covers,
     ) -> Combination:
-        """The share of the accuracy above chance on the reference that is lost, in percent."""
+        """Combine into the share of the accuracy above chance on the reference that is lost, in percent."""
         chance = evidence.replicates[first].chance(metric)
-        known = evidence.estimate(covers, _terms({first: 1.0}, classifier, metric))
-        reached = known.interval(covers, self.level)
-        above = known.mean - chance
-        # Without a variance (all tasks alike, or no such interval) the mean itself decides.
-        if min(above, above if reached.refused else reached.low - chance) <= 0:
+        reference_terms = _terms({first: 1.0}, classifier, metric)
+        reference = evidence.estimate(covers, reference_terms)
+        interval = reference.interval(covers, self.level)
+        above = reference.mean - chance
+        # If there is no interval (all tasks alike, or it is not available), the mean decides.
+        if min(above, above if interval.refused else interval.low - chance) <= 0:
             label = evidence.replicates[first].label
             return Combination({}, refused=f"{NOTHING_TO_LOSE}: at chance on {label} tasks")
-        terms, own = _terms(lost, classifier, metric), _terms({first: 1.0}, classifier, metric)
+        terms = _terms(lost, classifier, metric)
         share = (evidence.mean(terms) - evidence.chance(lost, metric)) / above
-        return Combination(add_terms((terms, 100 / above), (own, -100 * share / above)), 100 * share)
+        return Combination(add_terms((terms, 100 / above), (reference_terms, -100 * share / above)), 100 * share)
 
     def _unconcluded(
         self, evidence: Evidence, group: Group, lost: Mapping[int, float], metric: Metric, covers: Covers
     ) -> dict[Classifier, Concluded]:
-        """Estimate what each classifier loses beyond what guessing loses, and what would tell.
+        """Estimate what each classifier loses beyond what guessing loses.
 
-        With unequal queries the worst class is by chance another, so that guessing may lose something.
+        With unequal queries, guessing too may lose on the worst class, since another class may be the worst by chance.
         """
-        guessed = evidence.chance(lost, metric)
+        lost_by_chance = evidence.chance(lost, metric)
         unconcluded = {}
         for row in group.rows:
             terms = _terms(lost, row.classifier, metric)
-            estimate = evidence.estimate(covers, terms).less(guessed)
+            estimate = evidence.estimate(covers, terms).less(lost_by_chance)
             unconcluded[row.classifier] = Concluded(estimate.interval(covers, self.level, evidence.over_tasks(terms)))
         return unconcluded
 
 
-def _place(label: str | None, places: Mapping[str, int]) -> int | None:
-    return None if label is None else places.get(label)
+def _index_of(label: str | None, indices: Mapping[str, int]) -> int | None:
+    return None if label is None else indices.get(label)
 
 
 def _linear(contrast: Mapping[int, float], classifier: Classifier, metric: Metric, covers: Covers) -> Combination:
@@ -298,30 +323,30 @@ def _linear(contrast: Mapping[int, float], classifier: Classifier, metric: Metri
 
 
 def _minus(first: Mapping[int, float], second: Mapping[int, float]) -> dict[int, float]:
-    return {place: first.get(place, 0.0) - second.get(place, 0.0) for place in dict.fromkeys([*first, *second])}
+    return {index: first.get(index, 0.0) - second.get(index, 0.0) for index in dict.fromkeys([*first, *second])}
 
 
 def _differences(
     evidence: Evidence, classifiers: Sequence[Classifier], combine: Combine, metric: Metric, covers: Covers
 ) -> dict[tuple[Classifier, Classifier], Estimate]:
-    combined = {one: combine(one, metric, covers) for one in classifiers}
+    combined = {classifier: combine(classifier, metric, covers) for classifier in classifiers}
     return {(a, b): evidence.combined(covers, combined[a].minus(combined[b])) for a, b in combinations(combined, 2)}
 
 
 def _terms(contrast: Mapping[int, float], classifier: Classifier, metric: Metric) -> dict[Any, float]:
-    return {(number, classifier, metric): weight for number, weight in contrast.items()}
+    return {(index, classifier, metric): weight for index, weight in contrast.items()}
 
 
-def _by_seed(of: Sequence[Replicates], classifier: Classifier, metric: Metric) -> dict[int | None, float]:
-    """The mean of each seed; of a gap, the difference of those seeds that both sides have."""
-    first, *others = (one.means(classifier, metric) for one in of)
+def _by_seed(sets: Sequence[Replicates], classifier: Classifier, metric: Metric) -> dict[int | None, float]:
+    """Return the mean of each seed; between two task sets, the difference for the seeds that both have."""
+    first, *others = (replicates.means(classifier, metric) for replicates in sets)
     for other in others:
         first = {seed: mean - other[seed] for seed, mean in first.items() if seed in other}
     return first
 
 
-def _refused_everywhere(groups: Sequence[Group], covers: Covers) -> str | None:
-    """The first reason, where no classifier has this interval."""
+def _reason_if_refused(groups: Sequence[Group], covers: Covers) -> str | None:
+    """Return the first reason for a missing interval; None if any classifier has this interval."""
     reasons = [row.intervals[metric][covers].refused for group in groups for row in group.rows for metric in METRICS]
     return reasons[0] if all(reasons) else None
 
@@ -329,21 +354,25 @@ def _refused_everywhere(groups: Sequence[Group], covers: Covers) -> str | None:
 def _detector_agreements(
     replicates: Sequence[Replicates], groups: Sequence[Group], detection: Detection
 ) -> list[DetectorAgreement]:
-    """Each pair of detectors whose attributes one sampler was given."""
-    found = []
-    for (first, one), (second, other) in combinations(zip(replicates, groups, strict=True), 2):
+    """Compare each pair of detectors whose attributes the same sampler used."""
+    agreements = []
+    for (first, first_group), (second, second_group) in combinations(zip(replicates, groups, strict=True), 2):
         a, b = first.origin, second.origin
         if a.spelling != b.spelling or a.attributes is None or b.attributes is None or a.attributes == b.attributes:
             continue
-        worst = [(row.means["wacc"], same.means["wacc"]) for row in one.rows if (same := other.row(row.classifier))]
-        found.append(
+        worst = [
+            (row.means["wacc"], other.means["wacc"])
+            for row in first_group.rows
+            if (other := second_group.row(row.classifier))
+        ]
+        agreements.append(
             DetectorAgreement(
                 a.spelling,
-                (one.label, other.label),
+                (first_group.label, second_group.label),
                 (a.detector or UNKNOWN, b.detector or UNKNOWN),
                 len(worst),
-                rank_correlation([mine for mine, _ in worst], [theirs for _, theirs in worst]),
+                rank_correlation([accuracy for accuracy, _ in worst], [accuracy for _, accuracy in worst]),
                 detection.get((a.attributes, b.attributes)),
             )
         )
-    return found
+    return agreements

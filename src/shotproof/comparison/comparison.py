@@ -152,7 +152,7 @@ class Comparison:
             if axis is None or row.axis == axis
         ]
 
-    def beside(
+    def matching_row(
         self,
         row: EstimateRow,
         quantity: Quantity | None = None,
@@ -175,8 +175,8 @@ class Comparison:
         return next((replace(match, rank=rank) for match in matches if match.is_first), None)
 
     def number(self, row: EstimateRow, quantity: Quantity, metric: Metric, tasks: str | None = None) -> Interval | None:
-        """Return the number of the row that `beside` finds; None if there is none."""
-        other = self.beside(row, quantity, metric, tasks)
+        """Return the number of the row that `matching_row` finds; None if there is none."""
+        other = self.matching_row(row, quantity, metric, tasks)
         return None if other is None else other.interval
 
     @cached_property

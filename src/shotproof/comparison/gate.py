@@ -18,7 +18,7 @@ from shotproof.comparison.card import Card, CardAxis
 from shotproof.comparison.dominance import Comparable, difference
 from shotproof.comparison.numbers import bounds, level, percent
 from shotproof.comparison.sentences import would_settle
-from shotproof.core.errors import InputError, Mismatch, did_you_mean, placed
+from shotproof.core.errors import InputError, Mismatch, did_you_mean, error_prefix
 from shotproof.core.plain_values import typed
 from shotproof.core.storage.files import read_toml
 from shotproof.stats.intervals import Estimate, Interval, Spread, needed
@@ -46,16 +46,16 @@ class Limits:
     max_drop: float | None = None
 
     def __post_init__(self) -> None:
-        for name, value in self.given.items():
+        for name, value in self.specified.items():
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise InputError(f"{name}: expected a number, found {value!r}")
         for name in ("max_skill_lost", "min_worst_class"):
-            value = self.given.get(name, 0.0)
+            value = self.specified.get(name, 0.0)
             if not 0 <= value <= 100:
                 raise InputError(f"{name}: expected a percentage from 0 to 100, found {value:g}")
 
     @property
-    def given(self) -> dict[str, float]:
+    def specified(self) -> dict[str, float]:
         """Return the limits that are set."""
         values = {limit.name: getattr(self, limit.name) for limit in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
@@ -94,7 +94,7 @@ class GateLimits:
         """
         description = f"limits file {path}"
         content = read_toml(Path(path), description)
-        with placed(f"{description}: "):
+        with error_prefix(f"{description}: "):
             file: _LimitsFile = typed(content, _LimitsFile)
             of_axis = {name: _parse_limits(table, f"[axes.{name}], ") for name, table in file.axes.items()}
             everywhere = {key: value for key, value in content.items() if key not in ("axes", "only")}
@@ -102,20 +102,21 @@ class GateLimits:
 
     def with_flags(self, limits: Limits, only: Sequence[str] = ()) -> GateLimits:
         """Return a copy with limits that override those of all axes, and with other axes to check."""
-        return replace(self, everywhere=replace(self.everywhere, **limits.given), only=tuple(only) or self.only)
+        return replace(self, everywhere=replace(self.everywhere, **limits.specified), only=tuple(only) or self.only)
 
     def of(self, axis: CardAxis) -> Limits:
         """Return the limits of an axis, by its name or else by what it stresses."""
-        return replace(self.everywhere, **{**dict.fromkeys(self.not_held(axis)), **self._specific_limits(axis).given})
+        exempt = dict.fromkeys(self.exempt_limits(axis))
+        return replace(self.everywhere, **{**exempt, **self._specific_limits(axis).specified})
 
-    def not_held(self, axis: CardAxis) -> list[str]:
-        """Return the general limits that do not apply to an axis because nothing names it."""
+    def exempt_limits(self, axis: CardAxis) -> list[str]:
+        """Return the names of the general limits that do not apply to an axis, because nothing names it."""
         if self.only:
             return []
-        specific = self._specific_limits(axis).given
+        specific = self._specific_limits(axis).specified
         exempt = [] if axis.axis in RELIANCE else ["max_skill_lost", "max_gap"]
         exempt += ["min_worst_class"] if axis.axis == SEARCHED else []
-        return [name for name in exempt if name in self.everywhere.given and name not in specific]
+        return [name for name in exempt if name in self.everywhere.specified and name not in specific]
 
     def _specific_limits(self, axis: CardAxis) -> Limits:
         return self.of_axis.get(axis.name) or self.of_axis.get(axis.axis) or Limits()
@@ -125,17 +126,17 @@ class GateLimits:
 class Check:
     """Check of one limit on one axis.
 
-    what: the quantity, e.g. `skill lost`
+    quantity: the number that is limited, e.g. `skill lost`
     interval: the number with its interval, in the unit of the limit
-    told: the result as a sentence
+    sentence: the result in words
     """
 
     axis: str
-    what: str
+    quantity: str
     limit: float
     interval: Interval
     outcome: Outcome
-    told: str
+    sentence: str
 
 
 @dataclass(frozen=True)
@@ -207,7 +208,7 @@ def gate(
     if against is None and any(limits.of(axis).max_drop is not None for axis in axes):
         raise InputError("max_drop: expected an older card to compare with (--against)")
     notes: list[str] = []
-    checks = [check for axis in axes for check in _checks(card, axis, limits.of(axis))]
+    checks = [check for axis in axes for check in _check_axis(card, axis, limits.of(axis))]
     for axis in axes if against is not None else []:
         assert against is not None
         drop = _check_drop(card, axis, limits.of(axis), against)
@@ -218,7 +219,7 @@ def gate(
     notes += [
         f"{axis.name}: not checked against {' and '.join(names)}; to check it, name the axis (--axis {axis.name})"
         for axis in axes
-        if axis.reference is not None and (names := limits.not_held(axis))
+        if axis.reference is not None and (names := limits.exempt_limits(axis))
     ]
     if not checks:
         axis_names = ", ".join(axis.name for axis in axes)
@@ -231,17 +232,17 @@ def _select_axes(card: Card, limits: GateLimits) -> list[CardAxis]:
     """Return the axes to check, and raise InputError if the limits name an axis that the card lacks."""
     if not card.axes:
         raise InputError("the card has no axis: expected one that shotproof profile has written")
-    known = {name for axis in card.axes for name in (axis.name, axis.axis)}
+    available = {name for axis in card.axes for name in (axis.name, axis.axis)}
     for name in [*limits.only, *limits.of_axis]:
         missing = next((axis for axis in card.missing if axis.name == name), None)
-        if missing is not None and name not in known:
+        if missing is not None and name not in available:
             raise InputError(f"axis '{name}' was not measured: {missing.reason}")
-        if name not in known:
-            raise InputError(f"unknown axis '{name}'{did_you_mean(name, known)}")
+        if name not in available:
+            raise InputError(f"unknown axis '{name}'{did_you_mean(name, available)}")
     return [axis for axis in card.axes if not limits.only or {axis.name, axis.axis} & set(limits.only)]
 
 
-def _checks(card: Card, axis: CardAxis, limits: Limits) -> Iterator[Check]:
+def _check_axis(card: Card, axis: CardAxis, limits: Limits) -> Iterator[Check]:
     """Check the limits on the numbers of the card itself."""
     lost, gap = axis.number("skill_lost", card.metric), axis.number("gap", card.metric)
     if limits.max_skill_lost is not None and lost is not None:
@@ -311,18 +312,19 @@ def _check(
         reason = interval.refused or "there is no interval"
         sentence = f"{axis.name}: the data does not show whether {quantity} is {required}: {reason}."
         return Check(axis.name, quantity, limit, interval, "cannot tell", sentence)
-    number = f"{quantity} of {percent(interval.mean)}{unit} {bounds(interval)}"
+    estimate = f"{percent(interval.mean)}{unit} {bounds(interval)}"
     basis = f"({level(card.level)} {interval.covers} interval)"
     beyond = interval.high < limit if at_least else interval.low > limit
     within = interval.low >= limit if at_least else interval.high <= limit
     if beyond or within:
         outcome: Outcome = "fail" if beyond else "pass"
         verb = "breaks" if beyond else "meets"
-        sentence = f"{axis.name}: {number} {verb} the limit of {required} {basis}."
+        sentence = f"{axis.name}: {quantity} of {estimate} {verb} the limit of {required} {basis}."
         return Check(axis.name, quantity, limit, interval, outcome, sentence)
     settled = would_settle(needed(interval, axis.tasks.tasks, limit), card.medium, interval.covers)
     settled = settled or "It is too close to the limit for any practicable number of tasks to settle it"
-    sentence = f"{axis.name}: {number} may meet or break the limit of {required} {basis}. {settled}."
+    unanswered = f"the data does not show whether {quantity}, {estimate}, is {required}"
+    sentence = f"{axis.name}: {unanswered} {basis}. {settled}."
     return Check(axis.name, quantity, limit, interval, "cannot tell", sentence)
 
 
@@ -334,4 +336,4 @@ def _parse_limits(table: Mapping[str, Any], prefix: str) -> Limits:
     try:
         return Limits(**table)
     except InputError as error:
-        raise error.placed(prefix) from error
+        raise error.with_prefix(prefix) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -24,12 +25,12 @@ def junit_xml(gate: Gate, strict: bool = False) -> str:
         suites, "testsuite", {"name": _xml_text(f"shotproof gate: {gate.card.title}"), **counts}
     )
     for check in gate.checks:
-        attributes = {"classname": _xml_text(f"{gate.card.name}.{check.axis}"), "name": check.what}
+        attributes = {"classname": _xml_text(f"{gate.card.name}.{check.axis}"), "name": check.quantity}
         case = ElementTree.SubElement(suite, "testcase", attributes)
         if check.outcome == "fail" or (check.outcome == "cannot tell" and strict):
-            ElementTree.SubElement(case, "failure", {"message": _xml_text(check.told), "type": check.outcome})
+            ElementTree.SubElement(case, "failure", {"message": _xml_text(check.sentence), "type": check.outcome})
         elif check.outcome == "cannot tell":
-            ElementTree.SubElement(case, "skipped", {"message": _xml_text(check.told)})
+            ElementTree.SubElement(case, "skipped", {"message": _xml_text(check.sentence)})
     ElementTree.indent(suites)
     return '<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(suites, encoding="unicode") + "\n"
 
@@ -39,15 +40,15 @@ def github_annotations(gate: Gate, strict: bool = False) -> Iterator[str]:
     for check in gate.checks:
         if check.outcome != "pass":
             kind = "error" if check.outcome == "fail" or strict else "warning"
-            yield f"::{kind} title={_escape(f'shotproof: {check.axis}', in_title=True)}::{_escape(check.told)}"
+            yield f"::{kind} title={_escape(f'shotproof: {check.axis}', in_title=True)}::{_escape(check.sentence)}"
 
 
 def gate_json(gate: Gate, strict: bool = False) -> dict[str, Any]:
     """Return all checks as plain values."""
     checks = [
         {
-            **{"axis": check.axis, "what": check.what, "limit": check.limit, "outcome": check.outcome},
-            **{"told": check.told, "mean": None if check.interval.mean != check.interval.mean else check.interval.mean},
+            **{"axis": check.axis, "what": check.quantity, "limit": check.limit, "outcome": check.outcome},
+            **{"told": check.sentence, "mean": None if math.isnan(check.interval.mean) else check.interval.mean},
             **{"interval": check.interval.bounds, "covers": check.interval.covers, "level": check.interval.level},
         }
         for check in gate.checks

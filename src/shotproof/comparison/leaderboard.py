@@ -1,4 +1,4 @@
-"""The leaderboard: classifiers on the same task sets, with ranks as far as the interval tells."""
+"""Leaderboard of classifiers on the same task sets, with ranges of ranks as wide as the interval requires."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import numpy.typing as npt
 from shotproof.comparison.card import AxisTasks
 from shotproof.comparison.dominance import Comparable, above
 from shotproof.comparison.leaderboard_rows import (
-    AGREEING,
-    AND,
     QUANTITIES,
     SAMPLER,
-    Measured,
+    SEEDS_SEPARATOR,
+    TOLERANCE,
+    AxisKey,
+    Measurement,
+    NumberKey,
     Quantity,
-    Slot,
-    What,
 )
 from shotproof.core.arrays import BoolArray
 from shotproof.core.errors import InputError, Mismatch
@@ -36,29 +36,31 @@ IMAGES: Covers = "images"
 
 @dataclass(frozen=True)
 class BoardAxis:
-    """What classifiers are measured on.
+    """Axis that classifiers are measured on.
 
-    name: with the size of tasks, where that tells axes apart
+    key: identity of the axis
+    sets: its task set, with the reference and the placebo
+    name: display name, with the size of the tasks if other axes have the same name
     """
 
-    slot: Slot
+    key: AxisKey
     sets: AxisTasks
     name: str
     medium: str | None = None
 
     @property
     def data_set(self) -> str:
-        """The name of the data, with its split."""
-        return f"{self.slot.data_set} ({self.slot.split})" if self.slot.split else self.slot.data_set
+        """Return the name of the data, with its split."""
+        return f"{self.key.data_set} ({self.key.split})" if self.key.split else self.key.data_set
 
 
 @dataclass(frozen=True)
 class Column:
-    """One number of every classifier that is measured on an axis, by its place among all.
+    """One number of every classifier on one axis, in the order of the leaderboard's entries.
 
-    axis: its place among the leaderboard's
-    covers: what the intervals and ranks are by
-    intervals: None of those that are not measured
+    axis: index of the axis
+    covers: name of the interval of the numbers and the ranks
+    intervals: numbers with their intervals; None for classifiers that were not measured
     ranks: from behind all that are conclusively better to before all that are conclusively worse; None without an
         interval
     """
@@ -73,22 +75,27 @@ class Column:
 
 @dataclass(frozen=True)
 class BoardEntry:
-    """A classifier, the files that tell of it, and what its card says of each axis, by the axis's place."""
+    """Classifier of a leaderboard.
+
+    files: the files that its numbers come from
+    statements: verdict and advice of its card, by index of the axis
+    """
 
     classifier: Classifier
     files: tuple[str, ...]
-    told: Mapping[int, tuple[str, str]]
+    statements: Mapping[int, tuple[str, str]]
 
 
 @dataclass(frozen=True)
 class Leaderboard:
     """Classifiers on the same task sets.
 
-    covers: the intervals that most columns are by; those of other columns are their own
-    level: of the intervals
-    metric: what is shown first
-    beaten: by the places of two columns of one data set and metric, whom another is conclusively better than in both
-    correlations: likewise Spearman's correlation, NaN where it cannot be computed
+    covers: name of the interval of most columns; other columns name their own
+    level: level of the intervals
+    metric: metric to show first
+    beaten: for two columns of one data set and metric, by their indices: whether another classifier is conclusively
+        better than this one in both
+    correlations: Spearman's correlation of the same two columns; NaN if it cannot be computed
     notes: what was left out, and why
     """
 
@@ -104,16 +111,16 @@ class Leaderboard:
 
     @property
     def data_sets(self) -> list[str]:
-        """The names of the data."""
-        return list(dict.fromkeys(one.data_set for one in self.axes))
+        """Return the names of the data sets."""
+        return list(dict.fromkeys(axis.data_set for axis in self.axes))
 
     def __repr__(self) -> str:
-        on = ", ".join(self.data_sets)
-        return f"<Leaderboard of {counted(len(self.entries), 'classifier')} on {on}: {self.covers} intervals>"
+        data_sets = ", ".join(self.data_sets)
+        return f"<Leaderboard of {counted(len(self.entries), 'classifier')} on {data_sets}: {self.covers} intervals>"
 
 
 def make_leaderboard(
-    measured: Sequence[Measured],
+    measurements: Sequence[Measurement],
     *,
     interval: str | None = None,
     level: float = 0.95,
@@ -123,55 +130,56 @@ def make_leaderboard(
     """Rank classifiers on every axis.
 
     Args:
-        measured: what files tell, card by card and results by results
-        interval: that ranks are by; by default, on each axis, `images` where every number has it, else `sampler`
-        level: of the intervals
-        metric: what is shown first
-        tasks: the digests of the task sets that count; none: those that most classifiers are measured on
+        measurements: measurements from all cards and results
+        interval: name of the interval of the ranks; by default, on each axis, `images` if every number has it, else
+            `sampler`
+        level: level of the intervals
+        metric: metric to show first
+        tasks: digests of the task sets to rank on; by default those that most classifiers are measured on
 
     Returns:
         The leaderboard; classifiers in the order of their names.
 
     Raises:
-        Mismatch: a file is on other task sets, or two files tell different things of one classifier.
-        InputError: nothing is measured, or the interval is unknown.
+        Mismatch: if a file is on other task sets, or two files disagree about a classifier.
+        InputError: if nothing is measured, or the interval is unknown.
     """
     check_level(level)
-    if not measured:
+    if not measurements:
         raise InputError("no classifier: expected cards (card.json) and results (Parquet)")
-    measured, notes = _on_same_tasks(_same_slots(measured), tasks)
-    axes = _axes(measured)
-    places = {axis.slot: place for place, axis in enumerate(axes)}
-    classifiers = sorted({one.classifier for one in measured})
-    by_place: dict[tuple[Classifier, int], list[Measured]] = {}
-    for one in measured:
-        by_place.setdefault((one.classifier, places[one.slot]), []).append(one)
-    for of_one in by_place.values():
-        _require_agreement(of_one)
-    asked = None if interval is None else check_intervals([interval])[0]
+    measurements, notes = _select_same_tasks(_unify_axis_keys(measurements), tasks)
+    axes = _board_axes(measurements)
+    indices = {axis.key: index for index, axis in enumerate(axes)}
+    classifiers = sorted({measurement.classifier for measurement in measurements})
+    by_axis: dict[tuple[Classifier, int], list[Measurement]] = {}
+    for measurement in measurements:
+        by_axis.setdefault((measurement.classifier, indices[measurement.axis]), []).append(measurement)
+    for rows in by_axis.values():
+        _require_agreement(rows)
+    requested = None if interval is None else check_intervals([interval])[0]
     columns: list[Column] = []
-    better: list[npt.NDArray[np.uint8]] = []  # as bits: of thousands, all pairs in all columns are many
-    for place, axis in enumerate(axes):
-        covers = asked or _covers([one for one in measured if one.slot == axis.slot])
-        for what in ((quantity, by) for by in METRICS for quantity in QUANTITIES):
-            found = [_number(by_place.get((one, place), ()), what, covers) for one in classifiers]
-            if any(found):
-                column, ahead = _column(place, what, found, covers, level)
+    better: list[npt.NDArray[np.uint8]] = []  # packed as bits, because the pairs of thousands of classifiers are many
+    for index, axis in enumerate(axes):
+        covers = requested or _shared_interval([row for row in measurements if row.axis == axis.key])
+        for number_key in ((quantity, by_metric) for by_metric in METRICS for quantity in QUANTITIES):
+            numbers = [_number(by_axis.get((classifier, index), ()), number_key, covers) for classifier in classifiers]
+            if any(numbers):
+                column, ahead = _rank_column(index, number_key, numbers, covers, level)
                 columns.append(column)
                 better.append(np.packbits(ahead, axis=1))
     if all(rank is None for column in columns for rank in column.ranks):
-        raise InputError(f"no {asked or SAMPLER} interval can be given: {_first_reason(columns)}")
+        raise InputError(f"no {requested or SAMPLER} interval is available: {_first_reason(columns)}")
     pairs = [
         (a, b)
         for a, b in combinations(range(len(columns)), 2)
         if axes[columns[a].axis].data_set == axes[columns[b].axis].data_set and columns[a].metric == columns[b].metric
     ]
     return Leaderboard(
-        Counter(one.covers for one in columns).most_common(1)[0][0],
+        Counter(column.covers for column in columns).most_common(1)[0][0],
         level,
         metric,
         tuple(axes),
-        tuple(_entry(one, len(axes), by_place) for one in classifiers),
+        tuple(_board_entry(classifier, len(axes), by_axis) for classifier in classifiers),
         tuple(columns),
         {(a, b): np.any(better[a] & better[b], axis=1) for a, b in pairs},
         {(a, b): _correlation(columns[a], columns[b]) for a, b in pairs},
@@ -179,157 +187,170 @@ def make_leaderboard(
     )
 
 
-def _same_slots(measured: Sequence[Measured]) -> list[Measured]:
-    """With one name for what has one digest: results tell variants of a sampler apart, cards do not.
+def _unify_axis_keys(measurements: Sequence[Measurement]) -> list[Measurement]:
+    """Give the same key to measurements on the same tasks: results distinguish variants of a sampler, cards do not.
 
-    A card that has an axis for each of two names of the same tasks is taken by the first.
+    If a card has two axes on the same tasks, the first counts.
     """
-    known: dict[str, Slot] = {}
-    for one in sorted(measured, key=lambda one: one.told is not None):  # results first
-        known.setdefault(one.sets.tasks.digest, one.slot)
-    named = [one if one.told is None else replace(one, slot=known[one.sets.tasks.digest]) for one in measured]
-    first = {(one.classifier, one.file, one.slot): one for one in reversed(named)}
-    return [one for one in named if one.told is None or first[one.classifier, one.file, one.slot] is one]
-
-
-def _on_same_tasks(measured: Sequence[Measured], tasks: Collection[str]) -> tuple[list[Measured], list[str]]:
-    """What is on the task sets that count, and notes on what is left out.
-
-    Tasks that are searched in features differ by encoder, and are left out; whoever else is on others is refused.
-    """
-    kept: list[Measured] = []
-    notes = []
-    by_slot: dict[Slot, list[Measured]] = {}
-    for one in sorted(measured, key=lambda one: one.file):
-        by_slot.setdefault(one.slot, []).append(one)
-    for slot, given in by_slot.items():
-        counts = Counter(one.sets.tasks.digest for one in given)
-        agreed = next((one for one in counts if set(one.split(AND)) <= set(tasks)), None)
-        expected = agreed or (None if tasks else counts.most_common(1)[0][0])
-        of_set = [one for one in given if one.sets.tasks.digest == expected]
-        others = [one for one in given if one.sets.tasks.digest != expected]
-        refused = next((one for one in others if one.sets.tasks.searched_in is None), None)
-        if refused is not None:
-            raise Mismatch(_on_others(refused, expected, of_set))
-        if others:
-            among = len({one.classifier for one in others})
-            notes.append(
-                f"{slot.name}: {among} of {len({one.classifier for one in given})} classifiers are left out, their "
-                "tasks were searched in other features"
-            )
-        if of_set:
-            alike, note = _with_same_references(of_set)
-            kept += alike
-            notes += [note] if note else []
-    if not kept:
-        raise Mismatch("no classifier is on the task sets of the folder")
-    return kept, notes
-
-
-def _on_others(refused: Measured, expected: str | None, of_set: Sequence[Measured]) -> str:
-    of_data = refused.slot.data_set or "the data"
-    own = f"{refused.file}: {refused.classifier} is on other {refused.slot.name} tasks of {of_data}"
-    if expected is None:
-        return f"{own}, {refused.sets.tasks.digest}, than the folder's task files: evaluate it on these"
-    return (
-        f"{own}, {refused.sets.tasks.digest}; expected {expected}, as {of_set[0].file} has: evaluate it on the same "
-        "task file, or move it to another folder"
-    )
-
-
-def _with_same_references(given: Sequence[Measured]) -> tuple[list[Measured], str | None]:
-    """Without skill that is lost against another reference, or without a placebo that others have; and a note on it."""
-
-    def of(one: Measured) -> tuple[str | None, ...]:
-        return tuple(None if each is None else each.digest for each in (one.sets.reference, one.sets.placebo))
-
-    # A placebo tells more than none.
-    counts = Counter(of(one) for one in given)
-    usual = max(counts, key=lambda key: (counts[key], key[1] is not None, key[0] is not None))
-    others = [one for one in given if of(one) != usual]
-    bare = [
-        replace(one, numbers={what: number for what, number in one.numbers.items() if what[0] == "accuracy"})
-        for one in others
+    keys: dict[str, AxisKey] = {}
+    for measurement in sorted(measurements, key=lambda row: row.statements is not None):  # results first
+        keys.setdefault(measurement.sets.tasks.digest, measurement.axis)
+    unified = [
+        row if row.statements is None else replace(row, axis=keys[row.sets.tasks.digest]) for row in measurements
     ]
-    among = len({one.classifier for one in others} - {one.classifier for one in given if of(one) == usual})
-    note = (
-        f"{given[0].slot.name}: no skill lost of {counted(among, 'classifier')}, whose reference or placebo is another"
+    first = {(row.classifier, row.file, row.axis): row for row in reversed(unified)}
+    return [row for row in unified if row.statements is None or first[row.classifier, row.file, row.axis] is row]
+
+
+def _select_same_tasks(
+    measurements: Sequence[Measurement], tasks: Collection[str]
+) -> tuple[list[Measurement], list[str]]:
+    """Select the measurements on the task sets to rank on, with notes on what is left out.
+
+    Tasks that are searched in features differ between encoders: other ones are left out. Any other task set that
+    differs raises Mismatch.
+    """
+    selected: list[Measurement] = []
+    notes = []
+    by_key: dict[AxisKey, list[Measurement]] = {}
+    for measurement in sorted(measurements, key=lambda row: row.file):
+        by_key.setdefault(measurement.axis, []).append(measurement)
+    for key, on_axis in by_key.items():
+        counts = Counter(row.sets.tasks.digest for row in on_axis)
+        accepted = next((digest for digest in counts if set(digest.split(SEEDS_SEPARATOR)) <= set(tasks)), None)
+        expected = accepted or (None if tasks else counts.most_common(1)[0][0])
+        matching = [row for row in on_axis if row.sets.tasks.digest == expected]
+        others = [row for row in on_axis if row.sets.tasks.digest != expected]
+        mismatched = next((row for row in others if row.sets.tasks.searched_in is None), None)
+        if mismatched is not None:
+            raise Mismatch(_mismatch_message(mismatched, expected, matching))
+        if others:
+            count, total = (len({row.classifier for row in rows}) for rows in (others, on_axis))
+            notes.append(
+                f"{key.name}: {count} of {total} classifiers {'is' if count == 1 else 'are'} left out, because of "
+                "tasks that were searched in other features"
+            )
+        if matching:
+            comparable, note = _drop_other_references(matching)
+            selected += comparable
+            notes += [note] if note else []
+    if not selected:
+        raise Mismatch("no classifier is on the task sets of the folder")
+    return selected, notes
+
+
+def _mismatch_message(mismatched: Measurement, expected: str | None, matching: Sequence[Measurement]) -> str:
+    data = mismatched.axis.data_set or "the data"
+    description = f"{mismatched.file}: {mismatched.classifier} is on other {mismatched.axis.name} tasks of {data}"
+    if expected is None:
+        return f"{description}, {mismatched.sets.tasks.digest}, than the folder's task files: evaluate it on these"
+    return (
+        f"{description}, {mismatched.sets.tasks.digest}; expected {expected}, as {matching[0].file} has: evaluate it "
+        "on the same task file, or move it to another folder"
     )
-    # The first has the sets that count.
-    return [*(one for one in given if of(one) == usual), *bare], note if among else None
 
 
-def _axes(measured: Sequence[Measured]) -> list[BoardAxis]:
-    """Data set by data set: random tasks from few shots to many, then what stresses."""
-    first: dict[Slot, Measured] = {}
-    for one in measured:
-        first.setdefault(one.slot, one)
-    names = Counter((slot.data_set, slot.split, slot.name) for slot in first)
+def _drop_other_references(measurements: Sequence[Measurement]) -> tuple[list[Measurement], str | None]:
+    """Drop the skill lost of measurements with an uncommon reference or placebo, and write a note on it."""
+
+    def references(measurement: Measurement) -> tuple[str | None, ...]:
+        sets = (measurement.sets.reference, measurement.sets.placebo)
+        return tuple(None if task_set is None else task_set.digest for task_set in sets)
+
+    # If equally many classifiers have a placebo and none, the placebo shows more.
+    counts = Counter(references(row) for row in measurements)
+    usual = max(counts, key=lambda key: (counts[key], key[1] is not None, key[0] is not None))
+    matching = [row for row in measurements if references(row) == usual]
+    others = [row for row in measurements if references(row) != usual]
+    accuracies = [
+        replace(row, numbers={key: number for key, number in row.numbers.items() if key[0] == "accuracy"})
+        for row in others
+    ]
+    count = len({row.classifier for row in others} - {row.classifier for row in matching})
+    classifiers = counted(count, "classifier")
+    note = (
+        f"{measurements[0].axis.name}: the skill lost of {classifiers} is left out, because of another reference or "
+        "placebo"
+    )
+    # The axis takes its task sets from the first one.
+    return [*matching, *accuracies], note if count else None
+
+
+def _board_axes(measurements: Sequence[Measurement]) -> list[BoardAxis]:
+    """Return the axes by data set: random tasks from few shots to many, then tasks that have a reference."""
+    first: dict[AxisKey, Measurement] = {}
+    for measurement in measurements:
+        first.setdefault(measurement.axis, measurement)
+    names = Counter((key.data_set, key.split, key.name) for key in first)
     axes = []
-    for slot, one in first.items():
-        name = slot.name
-        if names[slot.data_set, slot.split, slot.name] > 1:
-            dial = "" if slot.dial is None else f", a = {slot.dial:g}"
-            name = f"{name}, {slot.way}-way {slot.shot}-shot, {counted(slot.query, 'query', 'queries')}{dial}"
-        axes.append(BoardAxis(slot, one.sets, name, one.medium))
-    return sorted(axes, key=lambda one: (one.data_set, one.sets.reference is not None, one.slot.shot, one.name))
+    for key, measurement in first.items():
+        name = key.name
+        if names[key.data_set, key.split, key.name] > 1:
+            dial = "" if key.dial is None else f", a = {key.dial:g}"
+            name = f"{name}, {key.way}-way {key.shot}-shot, {counted(key.query, 'query', 'queries')}{dial}"
+        axes.append(BoardAxis(key, measurement.sets, name, measurement.medium))
+    return sorted(axes, key=lambda axis: (axis.data_set, axis.sets.reference is not None, axis.key.shot, axis.name))
 
 
-def _require_agreement(given: Sequence[Measured]) -> None:
-    """Refuse two files that tell different things of one classifier; a card beside its own results is welcome."""
-    first = given[0]
-    for other in given[1:]:
-        one, two = ([_mean(each, ("accuracy", metric)) for metric in METRICS] for each in (first, other))
-        if (first.told is None) == (other.told is None) or not np.allclose(
-            one, two, rtol=0, atol=AGREEING, equal_nan=True
-        ):
-            told = f"{one[0]:.1f}% and {two[0]:.1f}%"
+def _require_agreement(measurements: Sequence[Measurement]) -> None:
+    """Raise Mismatch if files disagree about a classifier; a card may be there together with its own results."""
+    first = measurements[0]
+    for other in measurements[1:]:
+        accuracies, others = ([_mean(row, ("accuracy", metric)) for metric in METRICS] for row in (first, other))
+        same_kind = (first.statements is None) == (other.statements is None)
+        if same_kind or not np.allclose(accuracies, others, rtol=0, atol=TOLERANCE, equal_nan=True):
+            both = f"{accuracies[0]:.1f}% and {others[0]:.1f}%"
             raise Mismatch(
-                f"{first.file} and {other.file} are both of {first.classifier} on {first.slot.name} ({told}): expected "
-                "one file, or a name of its own for each"
+                f"{first.file} and {other.file} are both of {first.classifier} on {first.axis.name} ({both}): expected "
+                "one file per classifier: remove one of them, or give the classifiers different names"
             )
 
 
-def _mean(one: Measured, what: What) -> float:
-    return next((number.estimate.mean for number in one.numbers.get(what, {}).values()), math.nan)
+def _mean(measurement: Measurement, key: NumberKey) -> float:
+    return next((number.estimate.mean for number in measurement.numbers.get(key, {}).values()), math.nan)
 
 
-def _covers(measured: Sequence[Measured]) -> Covers:
-    """`images` where every number that there is has it."""
-    numbers = [number for one in measured for number in one.numbers.values()]
-    everywhere = all(IMAGES in one for one in numbers if any(each.can_be_ranked for each in one.values()))
-    return IMAGES if everywhere else SAMPLER
+def _shared_interval(measurements: Sequence[Measurement]) -> Covers:
+    """Return `images` if every number that can be ranked has this interval, else `sampler`."""
+    numbers = [by_interval for row in measurements for by_interval in row.numbers.values()]
+    ranked = [row for row in numbers if any(number.can_be_ranked for number in row.values())]
+    return IMAGES if all(IMAGES in by_interval for by_interval in ranked) else SAMPLER
 
 
-def _number(given: Sequence[Measured], what: What, covers: Covers) -> Comparable | None:
-    """Of a card and results, what has the interval; results first, for they are compared task by task."""
-    known = [one.numbers[what] for one in given if what in one.numbers]
-    having = [one[covers] for one in known if covers in one]
-    if having:
-        return max(having, key=lambda one: bool(one.by_task))
-    other = next((one for number in known for one in number.values()), None)
+def _number(measurements: Sequence[Measurement], key: NumberKey, covers: Covers) -> Comparable | None:
+    """Return the number with this interval; of a card and results, the one that can be compared task by task."""
+    available = [row.numbers[key] for row in measurements if key in row.numbers]
+    with_interval = [by_interval[covers] for by_interval in available if covers in by_interval]
+    if with_interval:
+        return max(with_interval, key=lambda number: bool(number.by_task))
+    other = next((number for by_interval in available for number in by_interval.values()), None)
     if other is None:
         return None
-    kinds = ", ".join(dict.fromkeys(kind for number in known for kind in number))
+    kinds = ", ".join(dict.fromkeys(kind for by_interval in available for kind in by_interval))
     return Comparable(Estimate(other.estimate.mean, None, f"no {covers} interval, only {kinds}"))
 
 
-def _column(
-    axis: int, what: What, numbers: Sequence[Comparable | None], covers: Covers, level: float
+def _rank_column(
+    axis: int, key: NumberKey, numbers: Sequence[Comparable | None], covers: Covers, level: float
 ) -> tuple[Column, BoolArray]:
-    """A column, and of all classifiers [n, n] whether that of the second place is conclusively better."""
-    quantity, metric = what
-    ranked = [place for place, one in enumerate(numbers) if one is not None and one.can_be_ranked]
-    given = [one for place in ranked if (one := numbers[place]) is not None]
-    higher, means = above(given, level), np.array([one.estimate.mean for one in given])
-    # Of skill that is lost, the least is best.
+    """Rank the classifiers by one number.
+
+    Returns:
+        The column, and for all classifiers [n, n] whether that of the column is conclusively better than that of the
+        row.
+    """
+    quantity, metric = key
+    ranked = [index for index, number in enumerate(numbers) if number is not None and number.can_be_ranked]
+    comparable = [number for index in ranked if (number := numbers[index]) is not None]
+    higher, means = above(comparable, level), np.array([number.estimate.mean for number in comparable])
+    # The smallest skill lost is the best.
     ahead = with_implied(higher.T, means) if quantity == "accuracy" else with_implied(higher, -means)
     ranks: list[RankRange | None] = [None] * len(numbers)
-    for place, rank in zip(ranked, ranges_of(ahead), strict=True):
-        ranks[place] = rank
+    for index, rank in zip(ranked, ranges_of(ahead), strict=True):
+        ranks[index] = rank
     among_all = np.zeros((len(numbers),) * 2, dtype=np.bool_)
     among_all[np.ix_(ranked, ranked)] = ahead
-    intervals = tuple(None if one is None else one.estimate.interval(covers, level) for one in numbers)
+    intervals = tuple(None if number is None else number.estimate.interval(covers, level) for number in numbers)
     return Column(axis, quantity, metric, covers, intervals, tuple(ranks)), among_all
 
 
@@ -342,15 +363,17 @@ def _correlation(first: Column, second: Column) -> float:
     return rank_correlation([a for a, _ in both], [b for _, b in both])
 
 
-def _entry(
-    classifier: Classifier, axes: int, by_place: Mapping[tuple[Classifier, int], Sequence[Measured]]
+def _board_entry(
+    classifier: Classifier, axes: int, by_axis: Mapping[tuple[Classifier, int], Sequence[Measurement]]
 ) -> BoardEntry:
-    of_one = {place: by_place[classifier, place] for place in range(axes) if (classifier, place) in by_place}
-    files = sorted({one.file for given in of_one.values() for one in given})
-    told = {place: one.told for place, given in of_one.items() for one in given if one.told is not None}
-    return BoardEntry(classifier, tuple(files), told)
+    on_axes = {index: by_axis[classifier, index] for index in range(axes) if (classifier, index) in by_axis}
+    files = sorted({row.file for rows in on_axes.values() for row in rows})
+    statements = {
+        index: row.statements for index, rows in on_axes.items() for row in rows if row.statements is not None
+    }
+    return BoardEntry(classifier, tuple(files), statements)
 
 
 def _first_reason(columns: Sequence[Column]) -> str:
-    reasons = (one.refused for column in columns for one in column.intervals if one is not None and one.refused)
-    return next(reasons, "there is no number")
+    numbers = (interval for column in columns for interval in column.intervals if interval is not None)
+    return next((interval.refused for interval in numbers if interval.refused), "there is no number")

@@ -1,4 +1,4 @@
-"""What one file tells of one classifier on one axis: from a robustness card, or from results."""
+"""Measurements of one classifier on one axis, from one file: a robustness card or results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shotproof.comparison.card import AxisTasks, Card, CardAxis, CardTasks, axis
 from shotproof.comparison.compare_sets import compare_sets
 from shotproof.comparison.dominance import OWN_TASKS, Comparable
 from shotproof.core import tables
-from shotproof.core.errors import InputError, Mismatch, placed
+from shotproof.core.errors import InputError, Mismatch, error_prefix
 from shotproof.core.records import UNKNOWN, Source
 from shotproof.results.evaluated import METRICS, Classifier, Metric, evaluated_sets
 from shotproof.results.origin import Origin, labels_of
@@ -27,13 +27,13 @@ from shotproof.tasks.taskset import TaskSet
 
 Quantity = Literal["accuracy", "skill_lost"]
 QUANTITIES: tuple[Quantity, ...] = ("accuracy", "skill_lost")
-What = tuple[Quantity, Metric]
+NumberKey = tuple[Quantity, Metric]
 SAMPLER: Covers = "sampler"
-AND = "+"  # between the digests of several seeds
+SEEDS_SEPARATOR = "+"  # between the digests of several seeds
 MOST_TASKS = 10**9
-COLUMNS = ["task", "slot", "label", "n_query"]  # by which task sets are told apart
-AGREEING = 0.05  # points by which two files may differ on one mean
-# What numbers of a card may be: beyond that, nobody has measured them.
+COLUMNS = ["task", "slot", "label", "n_query"]  # columns that identify a task set
+TOLERANCE = 0.05  # points by which two files may differ in the same mean
+# Limits of the numbers of a card; no measurement goes beyond them.
 _POSSIBLE = {
     "mean": (-1e9, 1e9),
     "variance": (1e-20, 1e20),
@@ -44,10 +44,11 @@ _POSSIBLE = {
 
 
 @dataclass(frozen=True)
-class Slot:
-    """What is measured: whoever measures the same must do so on the same task sets. A size is 0 where tasks differ.
+class AxisKey:
+    """Identity of an axis: all classifiers on an axis must be measured on the same task sets.
 
-    dial: how loud the backgrounds of mixed sounds are; None of what is not mixed, and of cards, which do not say
+    way, shot, query: size of the tasks; 0 if tasks differ in it
+    dial: loudness of the backgrounds of mixed sounds; None for other data and for cards, which do not record it
     """
 
     data_set: str
@@ -60,21 +61,21 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One classifier on one axis.
+class Measurement:
+    """Numbers of one classifier on one axis.
 
-    file: that tells it
-    numbers: accuracies and skill lost in percent, by metric; by interval
-    told: what a card says of it in words, and advises; None of results
+    file: the file that they come from
+    numbers: accuracies and skill lost in percent, by quantity and metric, then by interval
+    statements: verdict and advice of a card; None for results
     """
 
     classifier: Classifier
     file: str
-    slot: Slot
+    axis: AxisKey
     sets: AxisTasks
-    numbers: Mapping[What, Mapping[str, Comparable]]
+    numbers: Mapping[NumberKey, Mapping[str, Comparable]]
     medium: str | None = None
-    told: tuple[str, str] | None = None
+    statements: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -85,24 +86,24 @@ class ResultsFile:
     results: Results
 
 
-def measured_of_card(card: Card, file: str) -> Iterator[Measured]:
-    """Each axis of a card.
+def measure_card(card: Card, file: str) -> Iterator[Measurement]:
+    """Yield the measurement on each axis of a card.
 
     Raises:
-        InputError: a number of it cannot be.
+        InputError: if one of its numbers is impossible.
     """
     for axis in card.axes:
         if not 1 <= axis.tasks.tasks <= MOST_TASKS:
-            raise InputError(f"{file}: {axis.name}, tasks: expected from 1 to {MOST_TASKS:,}")
-        numbers: dict[What, Mapping[str, Comparable]] = {}
+            raise InputError(f"{file}: {axis.name}, tasks: expected a number from 1 to {MOST_TASKS:,}")
+        numbers: dict[NumberKey, Mapping[str, Comparable]] = {}
         for quantity, metric in product(QUANTITIES, METRICS):
             if axis.number(quantity, metric):
-                with placed(f"{file}: {axis.name}, {quantity}, {metric}: "):
-                    numbers[quantity, metric] = _of_card(axis, quantity, metric)
-        yield Measured(
+                with error_prefix(f"{file}: {axis.name}, {quantity}, {metric}: "):
+                    numbers[quantity, metric] = _card_number(axis, quantity, metric)
+        yield Measurement(
             Classifier(card.encoder or UNKNOWN, card.method),
             file,
-            _slot(card.name, card.split, axis),
+            _axis_key(card.name, card.split, axis),
             axis,
             numbers,
             card.medium,
@@ -110,135 +111,138 @@ def measured_of_card(card: Card, file: str) -> Iterator[Measured]:
         )
 
 
-def measured_of_results(given: Sequence[ResultsFile], names: Mapping[str, str]) -> Iterator[Measured]:
-    """Each classifier of results on each of their task sets, compared with those on the same sets alone.
+def measure_results(files: Sequence[ResultsFile], encoder_names: Mapping[str, str]) -> Iterator[Measurement]:
+    """Yield the measurement of each classifier on each of its task sets.
+
+    Classifiers are compared with others on exactly the same task sets, so that none changes the numbers of another.
 
     Args:
-        given: all results of all classifiers
-        names: what people call each encoder
+        files: all results of all classifiers
+        encoder_names: display name of each encoder
 
     Raises:
-        Mismatch: a classifier's results are on other tasks than they claim.
+        Mismatch: if results are on other tasks than they claim.
     """
-    origins = [Origin.of(one.results) for one in given]
+    origins = [Origin.of(file.results) for file in files]
     labels: dict[str | None, str] = {}
     for origin, label in zip(origins, labels_of(origins), strict=True):
-        labels.setdefault(origin.tasks_digest, label)  # of sets that are the same tasks, the first
+        labels.setdefault(origin.tasks_digest, label)  # among names of the same tasks, the first
     data_sets = {origin.design.catalog: origin.design.data_set for origin in origins}
-    apart = [part for one, origin in zip(given, origins, strict=True) for part in _by_classifier(one, origin)]
-    on_sets: dict[Classifier, set[str | None]] = {}
-    for classifier, digest, _ in apart:
-        on_sets.setdefault(classifier, set()).add(digest)
-    together: dict[frozenset[str | None], list[ResultsFile]] = {}
-    for classifier, _, one in apart:
-        together.setdefault(frozenset(on_sets[classifier]), []).append(one)
-    for of_sets in together.values():
-        files = {  # of sets that are the same tasks, the first file
-            (classifier, digest or UNKNOWN): one.file
-            for one in reversed(of_sets)
-            for classifier, digest, _ in _by_classifier(one, Origin.of(one.results))
+    parts = [part for file, origin in zip(files, origins, strict=True) for part in _split_by_classifier(file, origin)]
+    digests: dict[Classifier, set[str | None]] = {}
+    for classifier, digest, _ in parts:
+        digests.setdefault(classifier, set()).add(digest)
+    by_digests: dict[frozenset[str | None], list[ResultsFile]] = {}
+    for classifier, _, part in parts:
+        by_digests.setdefault(frozenset(digests[classifier]), []).append(part)
+    for group_files in by_digests.values():
+        file_names = {  # among files of the same tasks, the first
+            (classifier, digest or UNKNOWN): file.file
+            for file in reversed(group_files)
+            for classifier, digest, _ in _split_by_classifier(file, Origin.of(file.results))
         }
         try:
-            sets = evaluated_sets([one.results for one in of_sets])
+            sets = evaluated_sets([file.results for file in group_files])
         except InputError as error:
-            raise error.placed(f"{', '.join(dict.fromkeys(files.values()))}: ") from error
-        searched = {given.tasks_digest: given.searched for given in (one.origin for one in sets)}
+            raise error.with_prefix(f"{', '.join(dict.fromkeys(file_names.values()))}: ") from error
+        searched = {task_set.origin.tasks_digest: task_set.origin.searched for task_set in sets}
         comparison = compare_sets(sets, (SAMPLER,), pairs=False)
         for block in comparison.blocks:
-            design, lost = block.design, {loss.label: loss for loss in block.losses}
+            design, losses = block.design, {loss.label: loss for loss in block.losses}
             for group in block.measured:
-                loss, digest = lost.get(group.label), group.digests[0]
-                axis = axis_tasks(block, group, loss, partial(_tasks, searched), labels.get(digest))
-                slot = _slot(data_sets[design.catalog], design.split, axis, design.dial)
+                loss, digest = losses.get(group.label), group.digests[0]
+                axis = axis_tasks(block, group, loss, partial(_card_tasks, searched), labels.get(digest))
+                key = _axis_key(data_sets[design.catalog], design.split, axis, design.dial)
                 for row in group.rows:
                     encoder, method = row.classifier
-                    named = Classifier(names.get(encoder, encoder), without_folders(method))
-                    numbers = _numbers(group, loss, row.classifier)
-                    file = files[row.classifier, digest or UNKNOWN]
-                    yield Measured(named, file, slot, axis, numbers, comparison.medium)
+                    classifier = Classifier(encoder_names.get(encoder, encoder), without_folders(method))
+                    numbers = _result_numbers(group, loss, row.classifier)
+                    file_name = file_names[row.classifier, digest or UNKNOWN]
+                    yield Measurement(classifier, file_name, key, axis, numbers, comparison.medium)
 
 
-def _by_classifier(one: ResultsFile, origin: Origin) -> Iterator[tuple[Classifier, str | None, ResultsFile]]:
-    for part in one.results.by_method():
-        yield Classifier(origin.encoder, part.methods[0]), origin.tasks_digest, ResultsFile(one.file, part)
+def _split_by_classifier(file: ResultsFile, origin: Origin) -> Iterator[tuple[Classifier, str | None, ResultsFile]]:
+    for results in file.results.by_method():
+        classifier = Classifier(origin.encoder, results.methods[0])
+        yield classifier, origin.tasks_digest, ResultsFile(file.file, results)
 
 
-def _slot(data_set: str, split: str | None, axis: AxisTasks, dial: float | None = None) -> Slot:
-    return Slot(data_set, split, axis.name, axis.way, axis.shot, axis.query, dial)
+def _axis_key(data_set: str, split: str | None, axis: AxisTasks, dial: float | None = None) -> AxisKey:
+    return AxisKey(data_set, split, axis.name, axis.way, axis.shot, axis.query, dial)
 
 
-def _tasks(searched: Mapping[str | None, Source | None], group: Group) -> CardTasks:
-    """Tell a task set by the digests of all seeds."""
-    digest = AND.join(one or UNKNOWN for one in group.digests)
+def _card_tasks(searched: Mapping[str | None, Source | None], group: Group) -> CardTasks:
+    """Describe a task set; its digest joins those of all seeds."""
+    digest = SEEDS_SEPARATOR.join(seed_digest or UNKNOWN for seed_digest in group.digests)
     seed = group.seeds[0] if len(group.seeds) == 1 else None
     features = searched.get(group.digests[0])
     return CardTasks(group.label, digest, group.tasks, seed, features.digest if features else None)
 
 
-def _numbers(group: Group, loss: Loss | None, classifier: Classifier) -> dict[What, dict[str, Comparable]]:
-    of: dict[Quantity, Group] = {"accuracy": group}
+def _result_numbers(group: Group, loss: Loss | None, classifier: Classifier) -> dict[NumberKey, dict[str, Comparable]]:
+    groups: dict[Quantity, Group] = {"accuracy": group}
     if loss is not None and loss.skill.row(classifier):
-        of["skill_lost"] = loss.skill
+        groups["skill_lost"] = loss.skill
     return {
         (quantity, metric): {
             SAMPLER: Comparable(
-                one.rows_by_classifier[classifier].intervals[metric][SAMPLER].estimate,
+                numbers.rows_by_classifier[classifier].intervals[metric][SAMPLER].estimate,
                 # All accuracies of an axis are on the same tasks, those of cards too.
-                {OWN_TASKS: one.values[classifier][metric]}
+                {OWN_TASKS: numbers.values[classifier][metric]}
                 if quantity == "accuracy"
-                else one.by_task[metric][classifier],
+                else numbers.by_task[metric][classifier],
             )
         }
-        for quantity, one in of.items()
+        for quantity, numbers in groups.items()
         for metric in METRICS
     }
 
 
-def _of_card(axis: CardAxis, quantity: Quantity, metric: Metric) -> dict[str, Comparable]:
-    """A number under the card's own interval, and under that over tasks, which every card tells too."""
+def _card_number(axis: CardAxis, quantity: Quantity, metric: Metric) -> dict[str, Comparable]:
+    """Return a number of a card under the card's interval, and under the sampler interval, which every card allows."""
     number, tasks = axis.estimates[quantity][metric], axis.tasks.tasks
     for name, (least, most) in (_POSSIBLE | ({"mean": (0, 100)} if quantity == "accuracy" else {})).items():
         value = getattr(number, name)
         if value is not None and not math.isnan(value) and not least <= value <= most:
             raise InputError(f"{name}: expected a number from {least:g} to {most:g}, found {value:g}")
     by_task = axis.by_task.get(metric, ()) if quantity == "accuracy" else ()
-    own = Comparable.of_axis(number, tasks, by_task)
+    comparable = Comparable.of_axis(number, tasks, by_task)
     if number.covers == SAMPLER:
-        return {SAMPLER: own}
+        return {SAMPLER: comparable}
     variance = number.task_variance
     spread = None if variance is None or tasks < 2 else Spread(variance, 2 * variance**2 / (tasks - 1))
     refused = None if spread else number.refused or "the card has no variance over tasks"
     over_tasks = Estimate(number.mean, spread, refused).interval(SAMPLER)
-    return {number.covers: own, SAMPLER: Comparable.of_axis(over_tasks, tasks, by_task)}
+    return {number.covers: comparable, SAMPLER: Comparable.of_axis(over_tasks, tasks, by_task)}
 
 
 def require_same_rows(results: Sequence[ResultsFile], tasks: Sequence[TaskSet]) -> None:
-    """Refuse results that are not on the tasks that they claim.
+    """Raise Mismatch if results are not on the tasks that they claim.
 
     Args:
-        results: on any task sets
-        tasks: those that are there; of others, the first results tell
+        results: results on any task sets
+        tasks: the task sets that are known; for any other, the first results determine the tasks
 
     Raises:
-        Mismatch: some are not; the message names the file and the task set.
+        Mismatch: if the tasks differ; the message names the file and the task set.
     """
-    known = {one.digest: ("the task file", _digest(_rows_of_tasks(one))) for one in tasks}
-    for one in results:
-        claimed = one.results.record.tasks_digest or UNKNOWN
-        for method in one.results.methods:
-            found = _digest(one.results.rows_of(method))
-            first, expected = known.setdefault(claimed, (one.file, found))
-            if found != expected:
+    known_digests = {task_set.digest: ("the task file", _digest_rows(_task_rows(task_set))) for task_set in tasks}
+    for file in results:
+        claimed = file.results.record.tasks_digest or UNKNOWN
+        for method in file.results.methods:
+            digest = _digest_rows(file.results.rows_of(method))
+            first, expected = known_digests.setdefault(claimed, (file.file, digest))
+            if digest != expected:
                 raise Mismatch(
-                    f"{one.file}: method '{method}' claims the task set {claimed}, but has other tasks, classes or "
+                    f"{file.file}: method '{method}' claims the task set {claimed}, but has other tasks, classes or "
                     f"numbers of queries than {first}"
                 )
 
 
-def _rows_of_tasks(tasks: TaskSet) -> pa.Table:
+def _task_rows(tasks: TaskSet) -> pa.Table:
     queries = pc.cast(pc.list_value_length(tasks.table.column("query")), pa.int32())
     return tasks.table.select(COLUMNS[:3]).append_column("n_query", queries)
 
 
-def _digest(rows: pa.Table) -> str:
+def _digest_rows(rows: pa.Table) -> str:
     return tables.digest(rows.select(COLUMNS).combine_chunks(), COLUMNS)

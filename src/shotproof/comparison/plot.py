@@ -1,6 +1,6 @@
-"""Figures of a comparison by matplotlib, for papers and notebooks: figure objects, nothing is shown or kept.
+"""Matplotlib figures of a comparison, for papers and notebooks; pyplot neither shows nor keeps them.
 
-Colors are Okabe and Ito's, which color-blind readers tell apart; hatches and markers say the same again.
+The colors are Okabe and Ito's, which color-blind readers can distinguish; hatches and markers repeat what they encode.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
 _MARKERS = "osD^vPX*"
 _MEAN: dict[str, Any] = {"fmt": "D", "color": _COLORS[1], "markersize": 4, "capsize": 3}
 _PER_ROW = 4  # panels side by side, at most
-_NAMED = 12  # points that a scatter names; more would lie on top of each other
-_NUMBERED = 20  # classifiers whose matrix of pairs shows numbers
-# Names with dollars are no formulas; and without random names, dates and versions, the same bytes come out again.
+_NAMED = 12  # largest number of labeled points in a scatter; more labels would overlap
+_NUMBERED = 20  # largest number of classifiers whose matrix of pairs shows numbers
+# Dollar signs in names do not start formulas. Without random names, dates and versions, files are reproducible.
 _SETTINGS: dict[Any, Any] = {"text.parse_math": False, "svg.hashsalt": "shotproof", "pdf.fonttype": 42}
 _METADATA = {
     "svg": {"Date": None, "Creator": None},
@@ -48,7 +48,7 @@ _METADATA = {
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes: its design, what it shows of it, how it is drawn, and its size in inches."""
+    """One pair of axes: the design and title, the function that draws it, and its size in inches."""
 
     design: str
     title: str
@@ -59,12 +59,12 @@ class Panel:
 
 @dataclass(frozen=True)
 class TaskScatter:
-    """The two best classifiers of a task set by the comparison's metric.
+    """Accuracies of the two best classifiers of a task set, by the comparison's metric.
 
     first, second: their names, the better one first
-    x, y: the accuracies, in percent: [points]
-    tasks: how many tasks have both: [points]
-    correlation: Pearson's, over tasks; NaN where one never varies
+    x, y: their accuracies, in percent: [points]
+    tasks: number of tasks with these two accuracies: [points]
+    correlation: Pearson's correlation over tasks; NaN if one classifier has the same accuracy on all tasks
     """
 
     design: Design
@@ -78,12 +78,12 @@ class TaskScatter:
 
     @property
     def r(self) -> str:
-        """The correlation as text."""
+        """Format the correlation."""
         return "n/a" if np.isnan(self.correlation) else f"{self.correlation:.2f}"
 
 
 def task_scatters(comparison: Comparison) -> Iterator[TaskScatter]:
-    """One for every task set that two classifiers were evaluated on, but placebos."""
+    """Compare the two best classifiers of every task set that has two, except placebos."""
     metric = comparison.metric
     for block in comparison.blocks:
         for group in block.measured:
@@ -91,8 +91,8 @@ def task_scatters(comparison: Comparison) -> Iterator[TaskScatter]:
                 continue
             best = sorted(group.rows, key=lambda row: -row.means[metric])[:2]
             both = {row.classifier for row in best}
-            pairs = next(of for (of_metric, _), of in group.pairs.items() if of_metric == metric)
-            pair = next(one for one in pairs if {one.a, one.b} == both)
+            pairs = next(pairs for (pair_metric, _), pairs in group.pairs.items() if pair_metric == metric)
+            pair = next(pair for pair in pairs if {pair.a, pair.b} == both)
             values = np.stack([group.values[row.classifier][metric] for row in best])
             points, tasks = np.unique(values.round(9), axis=1, return_counts=True)
             first, second = (comparison.classifier_name(row.classifier) for row in best)
@@ -102,79 +102,79 @@ def task_scatters(comparison: Comparison) -> Iterator[TaskScatter]:
 
 
 def plot(comparison: Comparison, figure: str | None = None) -> Figure:
-    """One figure, with one panel per design and task set.
+    """Draw one figure, with one panel per design and task set.
 
     Args:
-        comparison: what to draw
+        comparison: comparison to draw
         figure: `gaps` (what classifiers lose on other tasks than the reference), `scatter` (Acc on the reference
             against wAcc on other tasks), `intervals` (accuracies under every interval), `pairs` (which differences
-            are conclusive), `tasks` (the task accuracies of the two best against each other), `seeds` (the mean on each
+            are conclusive), `tasks` (the task accuracies of the two best against each other), `seeds` (the mean of each
             seed), `heat` (encoders by methods), `stages` (the gap over the stages of networks); by default `gaps`, or
-            `intervals` where there are none
+            `intervals` if there are no gaps
 
     Returns:
-        A matplotlib figure, which a notebook shows.
+        A matplotlib figure, which a notebook displays.
 
     Raises:
-        UnknownName: there is no such figure.
-        InputError: the comparison has nothing that the figure shows.
-        MissingExtra: matplotlib is not installed.
+        UnknownName: if there is no such figure.
+        InputError: if the comparison has nothing to show in the figure.
+        MissingExtra: if matplotlib is not installed.
     """
     name = figure or ("gaps" if comparison.gaps else "intervals")
     if name not in _FIGURES:
         raise UnknownName("figure", name, _FIGURES)
     panels, needs = list(_FIGURES[name][0](comparison)), _FIGURES[name][1]
     if not panels:
-        raise InputError(f"figure '{name}': there is nothing to show, it needs {needs}")
-    return _drawn(panels)
+        raise InputError(f"figure '{name}' has nothing to show: it needs {needs}")
+    return _draw(panels)
 
 
 def save_figures(comparison: Comparison, folder: str | Path) -> list[Path]:
     """Write every figure that has something to show as SVG, PDF and PNG.
 
     Args:
-        comparison: what to draw
-        folder: made if it is not there
+        comparison: comparison to draw
+        folder: folder to write to; created if it does not exist
 
     Returns:
-        The files.
+        The paths of the files.
 
     Raises:
-        MissingExtra: matplotlib is not installed.
-        WriteFailed: a file cannot be written.
+        MissingExtra: if matplotlib is not installed.
+        WriteFailed: if a file cannot be written.
     """
     written = []
     try:
         Path(folder).mkdir(parents=True, exist_ok=True)
-        for name, (panels_of, _) in _FIGURES.items():
-            panels = list(panels_of(comparison))
+        for name, (make_panels, _) in _FIGURES.items():
+            panels = list(make_panels(comparison))
             if not panels:
                 continue
-            figure = _drawn(panels)
+            figure = _draw(panels)
             for suffix in FORMATS:
                 path = Path(folder) / f"{name}.{suffix}"
-                path.write_bytes(_bytes(figure, suffix))
+                path.write_bytes(_render(figure, suffix))
                 written.append(path)
     except OSError as error:
         raise WriteFailed(f"cannot write figures into {folder}: {error.strerror or error}") from error
     return written
 
 
-def _drawn(panels: list[Panel]) -> Figure:
+def _draw(panels: list[Panel]) -> Figure:
     try:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError as error:
         raise MissingExtra("a figure", "plot") from error
 
-    class Shown(Figure):
-        """A figure that a notebook shows, though pyplot knows nothing of it."""
+    class NotebookFigure(Figure):
+        """Figure that a notebook displays without pyplot."""
 
         def _repr_png_(self) -> bytes:
-            return _bytes(self, "png")
+            return _render(self, "png")
 
     with rc_context(_SETTINGS):
-        figure = Shown(layout="constrained")
+        figure = NotebookFigure(layout="constrained")
         _fill(figure, panels)
     return figure
 
@@ -183,29 +183,29 @@ def _fill(figure: Figure, panels: list[Panel]) -> None:
     columns, rows = _grid(panels)
     heights = [max(panel.height for panel in row) for row in rows]
     figure.set_size_inches(columns * max(panel.width for panel in panels), sum(heights))
-    axes = figure.subplots(len(rows), columns, squeeze=False, height_ratios=heights)
-    keys: dict[str, Any] = {}
-    for of_row, row in zip(axes, rows, strict=True):
-        for one in of_row[len(row) :]:
-            one.set_axis_off()
-        for one, panel in zip(of_row, row, strict=False):
-            one.set_title("\n".join(filter(None, (panel.design, panel.title))), fontsize=9)
-            one.tick_params(labelsize=8)
-            panel.draw(one)
-            keys |= {label: handle for handle, label in zip(*one.get_legend_handles_labels(), strict=True)}
-    if keys:
-        figure.legend(keys.values(), keys, loc="outside lower center", ncols=min(4, len(keys)), fontsize=8)
+    grid = figure.subplots(len(rows), columns, squeeze=False, height_ratios=heights)
+    legend: dict[str, Any] = {}
+    for axes_row, row in zip(grid, rows, strict=True):
+        for axes in axes_row[len(row) :]:
+            axes.set_axis_off()
+        for axes, panel in zip(axes_row, row, strict=False):
+            axes.set_title("\n".join(filter(None, (panel.design, panel.title))), fontsize=9)
+            axes.tick_params(labelsize=8)
+            panel.draw(axes)
+            legend |= {label: handle for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)}
+    if legend:
+        figure.legend(legend.values(), legend, loc="outside lower center", ncols=min(4, len(legend)), fontsize=8)
 
 
 def _grid(panels: list[Panel]) -> tuple[int, list[list[Panel]]]:
-    """The number of columns and the panels of each row; a design starts a row of its own."""
-    by_design = [list(group) for _, group in groupby(panels, key=lambda panel: panel.design)]
-    most = max(map(len, by_design))
+    """Return the number of columns and the panels of each row; every design starts a new row."""
+    designs = [list(group) for _, group in groupby(panels, key=lambda panel: panel.design)]
+    most = max(map(len, designs))
     columns = most if most <= _PER_ROW else math.ceil(most / math.ceil(most / _PER_ROW))
-    return columns, [of[start : start + columns] for of in by_design for start in range(0, len(of), columns)]
+    return columns, [row[start : start + columns] for row in designs for start in range(0, len(row), columns)]
 
 
-def _bytes(figure: Figure, suffix: str) -> bytes:
+def _render(figure: Figure, suffix: str) -> bytes:
     from matplotlib import rc_context
 
     content = BytesIO()
@@ -219,16 +219,16 @@ def _gap_panels(comparison: Comparison) -> Iterator[Panel]:
         for metric in METRICS if block.gaps else ():
 
             def draw(axes: Axes, block: Block = block, metric: Metric = metric) -> None:
-                names = [comparison.classifier_name(one) for one in block.classifiers]
-                thick = 0.8 / len(block.gaps)
-                for place, gap in enumerate(block.gaps):
-                    style: dict[str, Any] = {"color": _COLORS[place % 8], "hatch": _HATCHES[place % 8]}
+                names = [comparison.classifier_name(classifier) for classifier in block.classifiers]
+                thickness = 0.8 / len(block.gaps)
+                for index, gap in enumerate(block.gaps):
+                    style: dict[str, Any] = {"color": _COLORS[index % 8], "hatch": _HATCHES[index % 8]}
                     for number, row in enumerate(gap.rows):
                         interval = row.first(metric)
-                        at = names.index(comparison.classifier_name(row.classifier)) + (place + 0.5) * thick - 0.4
+                        y = names.index(comparison.classifier_name(row.classifier)) + (index + 0.5) * thickness - 0.4
                         label = None if number else gap.name
-                        axes.barh(at, interval.mean, thick, label=label, edgecolor="white", **style)
-                        _whisker(axes, interval, at, "#333333")
+                        axes.barh(y, interval.mean, thickness, label=label, edgecolor="white", **style)
+                        _draw_interval(axes, interval, y, "#333333")
                 _list_names(axes, names)
                 axes.axvline(0, color="black", linewidth=0.8)
                 axes.set_xlabel(f"gap in {METRIC_NAMES[metric]}, points", fontsize=8)
@@ -238,24 +238,24 @@ def _gap_panels(comparison: Comparison) -> Iterator[Panel]:
 
 
 def _scatter_panels(comparison: Comparison) -> Iterator[Panel]:
-    for block in (one for one in comparison.blocks if one.gaps):
+    for block in (block for block in comparison.blocks if block.gaps):
 
         def draw(axes: Axes, block: Block = block) -> None:
-            for place, loss in enumerate(block.losses):
-                color = _COLORS[place % 8]
-                for at, (first, second) in enumerate(block.sides(loss)):
+            for index, loss in enumerate(block.losses):
+                color = _COLORS[index % 8]
+                for number, (first, second) in enumerate(block.sides(loss)):
                     x, y = first.first("acc"), second.first("wacc")
-                    _whisker(axes, y, x.mean, color, vertical=True)
-                    _whisker(axes, x, y.mean, color)
-                    label = None if at else loss.label
-                    axes.plot(x.mean, y.mean, _MARKERS[place % 8], color=color, markersize=5, label=label)
+                    _draw_interval(axes, y, x.mean, color, vertical=True)
+                    _draw_interval(axes, x, y.mean, color)
+                    label = None if number else loss.label
+                    axes.plot(x.mean, y.mean, _MARKERS[index % 8], color=color, markersize=5, label=label)
                     if len(loss.gap.rows) <= _NAMED:
                         name = comparison.classifier_name(first.classifier)
                         axes.annotate(name, (x.mean, y.mean), (4, 3), textcoords="offset points", fontsize=6)
             references = " or ".join(dict.fromkeys(loss.reference for loss in block.losses))
             axes.set_xlabel(f"Acc on {references} tasks, percent", fontsize=8)
             axes.set_ylabel("wAcc on other tasks, percent", fontsize=8)
-            axes.margins(0.25, 0.15)  # for the names
+            axes.margins(0.25, 0.15)  # room for the names
 
         yield Panel(comparison.design_name(block.design), "", draw, 3.6)
 
@@ -265,13 +265,13 @@ def _interval_panels(comparison: Comparison) -> Iterator[Panel]:
     for block, group in _groups(comparison):
 
         def draw(axes: Axes, group: Group = group) -> None:
-            for place, covers in enumerate(comparison.covers):
-                color = _COLORS[place % 8]
-                for at, row in enumerate(group.rows):
-                    interval, label = row.intervals[metric][covers], None if at else covers
-                    y = at + (place + 0.5) * 0.6 / len(comparison.covers) - 0.3
-                    _whisker(axes, interval, y, color)
-                    axes.plot(interval.mean, y, _MARKERS[place % 8], color=color, markersize=4, label=label)
+            for index, covers in enumerate(comparison.covers):
+                color = _COLORS[index % 8]
+                for number, row in enumerate(group.rows):
+                    interval, label = row.intervals[metric][covers], None if number else covers
+                    y = number + (index + 0.5) * 0.6 / len(comparison.covers) - 0.3
+                    _draw_interval(axes, interval, y, color)
+                    axes.plot(interval.mean, y, _MARKERS[index % 8], color=color, markersize=4, label=label)
             _list_names(axes, [comparison.classifier_name(row.classifier) for row in group.rows])
             axes.set_xlabel(f"{METRIC_NAMES[metric]}, percent, {100 * comparison.level:.4g}% intervals", fontsize=8)
 
@@ -287,18 +287,18 @@ def _pair_panels(comparison: Comparison) -> Iterator[Panel]:
         few = len(group.rows) <= _NUMBERED
 
         def draw(axes: Axes, group: Group = group, few: bool = few) -> None:
-            keys = [row.classifier for row in group.rows]
-            difference = np.full((len(keys), len(keys)), np.nan)
+            classifiers = [row.classifier for row in group.rows]
+            differences = np.full((len(classifiers), len(classifiers)), np.nan)
             for pair in group.pairs[metric, covers]:
                 weight = "normal" if pair.conclusion == "0" else "bold"
-                for one in (pair, pair.turned()):
-                    row, column, mean = keys.index(one.a), keys.index(one.b), one.interval.mean
-                    difference[row, column] = mean
+                for turned in (pair, pair.turned()):
+                    row, column = classifiers.index(turned.a), classifiers.index(turned.b)
+                    mean = differences[row, column] = turned.interval.mean
                     if few:
                         axes.text(column, row, f"{mean:+.1f}", ha="center", va="center", fontsize=7, fontweight=weight)
-            most = float(np.nanmax(np.abs(difference))) or 1.0
+            largest = float(np.nanmax(np.abs(differences))) or 1.0
             # Twice the range keeps the colors light enough for the numbers.
-            axes.imshow(np.ma.masked_invalid(difference), cmap="PuOr", vmin=-2 * most, vmax=2 * most)
+            axes.imshow(np.ma.masked_invalid(differences), cmap="PuOr", vmin=-2 * largest, vmax=2 * largest)
             names = [comparison.classifier_name(row.classifier) for row in group.rows]
             _name_cells(axes, names, names)
             axes.set_xlabel(f"row minus column, {METRIC_NAMES[metric]}, points; bold: conclusive", fontsize=8)
@@ -308,18 +308,18 @@ def _pair_panels(comparison: Comparison) -> Iterator[Panel]:
 
 
 def _task_panels(comparison: Comparison) -> Iterator[Panel]:
-    for one in task_scatters(comparison):
+    for scatter in task_scatters(comparison):
 
-        def draw(axes: Axes, one: TaskScatter = one) -> None:
-            axes.scatter(one.x, one.y, s=6.0 * one.tasks, color=_COLORS[0], alpha=0.6, linewidths=0)
-            ends = [min(one.x.min(), one.y.min()), max(one.x.max(), one.y.max())]
+        def draw(axes: Axes, scatter: TaskScatter = scatter) -> None:
+            axes.scatter(scatter.x, scatter.y, s=6.0 * scatter.tasks, color=_COLORS[0], alpha=0.6, linewidths=0)
+            ends = [min(scatter.x.min(), scatter.y.min()), max(scatter.x.max(), scatter.y.max())]
             axes.plot(ends, ends, "--", color="#777777", linewidth=0.8)
             axes.set_aspect("equal")
             metric = METRIC_NAMES[comparison.metric]
-            axes.set_xlabel(f"{metric} of {one.first} on a task, percent", fontsize=8)
-            axes.set_ylabel(f"{metric} of {one.second}, percent", fontsize=8)
+            axes.set_xlabel(f"{metric} of {scatter.first} on a task, percent", fontsize=8)
+            axes.set_ylabel(f"{metric} of {scatter.second}, percent", fontsize=8)
 
-        yield Panel(comparison.design_name(one.design), f"{one.group.name}, r = {one.r}", draw, 4.0)
+        yield Panel(comparison.design_name(scatter.design), f"{scatter.group.name}, r = {scatter.r}", draw, 4.0)
 
 
 def _seed_panels(comparison: Comparison) -> Iterator[Panel]:
@@ -329,11 +329,11 @@ def _seed_panels(comparison: Comparison) -> Iterator[Panel]:
             continue
 
         def draw(axes: Axes, group: Group = group) -> None:
-            for at, row in enumerate(group.rows):
+            for y, row in enumerate(group.rows):
                 means = list(row.seeds[metric].values())
-                axes.plot(means, [at] * len(means), "o", color=_COLORS[0], alpha=0.7, label=None if at else "one seed")
-                label = None if at else "mean and standard deviation"
-                axes.errorbar(float(np.mean(means)), at + 0.25, xerr=row.spread(metric), label=label, **_MEAN)
+                axes.plot(means, [y] * len(means), "o", color=_COLORS[0], alpha=0.7, label=None if y else "one seed")
+                label = None if y else "mean and standard deviation"
+                axes.errorbar(float(np.mean(means)), y + 0.25, xerr=row.spread(metric), label=label, **_MEAN)
             _list_names(axes, [comparison.classifier_name(row.classifier) for row in group.rows])
             unit = "points" if group.against else "percent"
             axes.set_xlabel(f"{METRIC_NAMES[metric]}, {unit}, {len(group.seeds)} seeds", fontsize=8)
@@ -367,16 +367,16 @@ def _stage_panels(comparison: Comparison) -> Iterator[Panel]:
     curves = stage_curves(comparison)
     for encoder, reference, label, design in dict.fromkeys((c.encoder, c.reference, c.label, c.design) for c in curves):
         key = (encoder, reference, label, design)
-        own = [one for one in curves if (one.encoder, one.reference, one.label, one.design) == key]
+        same_panel = [curve for curve in curves if (curve.encoder, curve.reference, curve.label, curve.design) == key]
 
-        def draw(axes: Axes, own: list[StageCurve] = own) -> None:
-            for one in own:
-                place = comparison.methods.index(one.method)
-                means = [gap.mean for gap in one.gaps.values()]
-                style = f"{_MARKERS[place % 8]}-"
-                axes.plot(list(one.gaps), means, style, color=_COLORS[place % 8], markersize=4, label=one.method)
-                for stage, gap in one.gaps.items():
-                    _whisker(axes, gap, stage, _COLORS[place % 8], vertical=True)
+        def draw(axes: Axes, same_panel: list[StageCurve] = same_panel) -> None:
+            for curve in same_panel:
+                index = comparison.methods.index(curve.method)
+                means = [gap.mean for gap in curve.gaps.values()]
+                style, color = f"{_MARKERS[index % 8]}-", _COLORS[index % 8]
+                axes.plot(list(curve.gaps), means, style, color=color, markersize=4, label=curve.method)
+                for stage, gap in curve.gaps.items():
+                    _draw_interval(axes, gap, stage, color, vertical=True)
             axes.axhline(0, color="black", linewidth=0.8)
             axes.set_xlabel("stage", fontsize=8)
             axes.set_ylabel(f"gap in {METRIC_NAMES[comparison.metric]}, points", fontsize=8)
@@ -384,16 +384,16 @@ def _stage_panels(comparison: Comparison) -> Iterator[Panel]:
         yield Panel(comparison.design_name(design), f"{encoder}: {reference} - {label}", draw, 3.2)
 
 
-# Each figure's panels, and what a comparison needs to have any.
+# Function that makes the panels of each figure, and what a comparison needs so that there are any.
 _FIGURES: dict[str, tuple[Callable[[Comparison], Iterator[Panel]], str]] = {
     "gaps": (_gap_panels, "results on random or iid tasks and on others of the same design"),
     "scatter": (_scatter_panels, "results on random or iid tasks and on others of the same design"),
     "intervals": (_interval_panels, "results"),
-    "pairs": (_pair_panels, "two classifiers or more"),
-    "tasks": (_task_panels, "two classifiers or more"),
+    "pairs": (_pair_panels, "at least two classifiers"),
+    "tasks": (_task_panels, "at least two classifiers"),
     "seeds": (_seed_panels, "task sets that differ in their seed"),
-    "heat": (_heat_panels, "two encoders and two methods or more"),
-    "stages": (_stage_panels, "gaps on the features of two stages of a network or more, such as lite0(stage=3)"),
+    "heat": (_heat_panels, "at least two encoders and two methods"),
+    "stages": (_stage_panels, "gaps on the features of at least two stages of a network, such as lite0(stage=3)"),
 }
 
 
@@ -408,13 +408,13 @@ def _name_cells(axes: Axes, columns: list[str], rows: list[str]) -> None:
 
 
 def _list_names(axes: Axes, names: list[str]) -> None:
-    """The classifiers from top to bottom."""
+    """List the names from top to bottom."""
     axes.set_yticks(range(len(names)), names)
     axes.invert_yaxis()
 
 
-def _whisker(axes: Axes, interval: Interval, at: float, color: str, *, vertical: bool = False) -> None:
-    """The interval as a line with caps; nothing where it is refused."""
+def _draw_interval(axes: Axes, interval: Interval, at: float, color: str, *, vertical: bool = False) -> None:
+    """Draw the interval as a line with caps; nothing if there is no interval."""
     if interval.refused is None:
         ends = [[max(interval.mean - interval.low, 0.0)], [max(interval.high - interval.mean, 0.0)]]
         x, y = (at, interval.mean) if vertical else (interval.mean, at)

@@ -27,7 +27,11 @@ _TASKS = {"unbalanced": "tasks with unequal queries"}
 _NAMED = 3  # classifiers listed by name; the others are counted
 
 # What a classifier relies on if it conclusively loses more than the placebo does, by axis.
-_RELIED_ON = {"attributes": "attributes", "contexts": "the {context}", "conditions": "what the conditions keep apart"}
+_RELIED_ON = {
+    "attributes": "attributes",
+    "contexts": "the {context}",
+    "conditions": "what distinguishes the conditions",
+}
 
 # Another encoder to try if only one was tested, by medium.
 OTHER_ENCODERS = {
@@ -50,8 +54,8 @@ def headline(comparison: Comparison) -> list[str]:
     if not selected:
         return [
             _design_sentence(comparison),
-            "There is no gap to report: a gap needs the same classifiers on reference tasks (random tasks, or iid "
-            "tasks for contexts) and on other tasks of the same catalog, split, way, shot and query.",
+            "There is no gap to report. A gap needs the same classifiers on reference tasks and on other tasks of the "
+            "same catalog, split, way, shot and query. Reference tasks are random tasks, or iid tasks for contexts.",
         ]
     findings = [_verdict_sentence(comparison, group) for group in _group_verdicts(selected)]
     sentences = [_design_sentence(comparison), *findings, *_floor_and_ceiling_remarks(comparison, selected)]
@@ -74,7 +78,7 @@ def next_steps(comparison: Comparison, experiment: str | None = None) -> list[St
     if selected and "images" not in comparison.covers:
         steps.append(
             Step(
-                "These intervals cover new tasks on the same items. To cover new items of the same classes:",
+                "These intervals hold for new tasks on the same items. For intervals that also hold for new items:",
                 f"{rerun or 'shotproof compare RESULTS TASKS CATALOG FEATURES'}"
                 f"{', with images among the intervals of [output]' if rerun else ' --interval images -o report.html'}",
             )
@@ -98,8 +102,8 @@ def next_steps(comparison: Comparison, experiment: str | None = None) -> list[St
             )
             steps.append(
                 Step(
-                    f"To settle whether accuracy is lost on {label} tasks, use more of them; fix their number in "
-                    "advance, because testing again and again until something is conclusive is not a valid test:",
+                    f"To settle whether accuracy is lost on {label} tasks, use more of them, in a number fixed in "
+                    "advance (a test repeated until it is conclusive is not valid):",
                     setting,
                 )
             )
@@ -133,10 +137,11 @@ def fates_of(triples: Sequence[Triples]) -> str:
             counts[name] = counts.get(name, 0) + count
     by_kind = "; ".join(f"{name}: {count}" for name, count in counts.items())
     return (
-        f"Conclusive among {counted(fates.pairs, 'pair')}: {by_kind}. Of the {fates.closed} pairs that are conclusive "
-        f"in the closed, direct comparison, {fates.regained} {_be(fates.regained)} inconclusive in the open, direct "
-        f"one but conclusive again in the paired one, {fates.unconfirmed} {_be(fates.unconfirmed)} not confirmed by "
-        f"the paired one, and {fates.inverted} {_be(fates.inverted)} inverted."
+        f"Conclusive among {counted(fates.pairs, 'pair')}: {by_kind}. "
+        f"{fates.closed} of these pairs {_be(fates.closed)} conclusive in the closed, direct comparison. Of them, "
+        f"{fates.regained} {_be(fates.regained)} inconclusive in the open, direct one but conclusive again in the "
+        f"paired one. The paired one does not confirm {fates.unconfirmed}, and {fates.inverted} "
+        f"{_be(fates.inverted)} inverted."
     )
 
 
@@ -167,7 +172,7 @@ def _group_verdicts(selected: Sequence[Verdict]) -> list[list[Verdict]]:
 
 
 def _verdict_sentence(comparison: Comparison, group: Sequence[Verdict]) -> str:
-    """Write verdicts that state the same as one statement."""
+    """Write verdicts that state the same as one statement: a few short sentences, and the intervals they rest on."""
     verdict = group[0]
     design = comparison.design_name(verdict.block.design)
     with_skill = [*verdict.losing, *verdict.gaining, *verdict.unclear]
@@ -175,58 +180,66 @@ def _verdict_sentence(comparison: Comparison, group: Sequence[Verdict]) -> str:
         at_chance = verdict.at_chance
         start = f"On {verdict.loss.reference} tasks ({design}), {classifier_names(comparison, at_chance)}"
         return f"{start} {_agree(at_chance, 'is', 'are')} at chance, so {_no_skill_to_lose(at_chance)}."
-    scope = "" if verdict.covers != "sampler" else f", {_these_only(comparison.medium)}"
-    basis = f"({level(comparison.level)} {verdict.covers} intervals{scope})"
+    start = f"On {verdict.loss.label} tasks ({design})" if len(group) == 1 else f"On {design} tasks"
     if not verdict.losing and not verdict.gaining:
-        return _inconclusive_statement(comparison, verdict, design, basis)
-    clauses = [_loss_clause(comparison, group)] if verdict.losing else []
+        return _inconclusive_statement(comparison, verdict, start)
+    sentences = [*_loss_sentences(comparison, group, start)] if verdict.losing else []
     if verdict.gaining:
         subject = _subject(comparison, verdict.gaining, len(with_skill))
-        clauses.append(f"{subject} {_agree(verdict.gaining, 'does', 'do')} better, not worse")
+        subject = _capitalized(subject) if sentences else f"{start}, {subject}"
+        sentences.append(f"{subject} {_agree(verdict.gaining, 'does', 'do')} better, not worse.")
     if verdict.unclear and verdict.losing:
-        clauses.append(f"the data does not show a loss for the {_agree(verdict.unclear, 'other', 'others')}")
-    start = f"On {verdict.loss.label} tasks ({design})" if len(group) == 1 else f"On {design} tasks"
-    return f"{start}, {'; '.join(clauses)} {basis}."
+        sentences.append(f"For the {_agree(verdict.unclear, 'other', 'others')}, the data does not show a loss.")
+    return " ".join([*sentences, _basis(comparison, verdict)])
 
 
-def _loss_clause(comparison: Comparison, group: Sequence[Verdict]) -> str:
+def _basis(comparison: Comparison, verdict: Verdict) -> str:
+    """Name the intervals that a statement rests on, and what they are valid for."""
+    scope = f", {_these_only(comparison.medium)}" if verdict.covers == "sampler" else ""
+    return f"Basis: {level(comparison.level)} {verdict.covers} intervals{scope}."
+
+
+def _loss_sentences(comparison: Comparison, group: Sequence[Verdict], start: str) -> Iterator[str]:
     """State who loses how much on each task set, and who loses most and least if the data ranks them."""
     verdict = group[0]
-    loss = _describe_loss(comparison, group)
-    if len(verdict.losing) == 1:
-        return loss
+    several = len(verdict.losing) > 1
+    subject = _subject(comparison, verdict.losing, sum(map(len, (verdict.losing, verdict.gaining, verdict.unclear))))
+    shortcuts = list(dict.fromkeys(name for member in group if (name := leans_on(comparison, member))))
+    they, their, lose, rely = ("They", "their", "lose", "rely") if several else ("It", "its", "loses", "relies")
+    metric = _METRICS[verdict.metric]
+    compared = _compared_with(verdict.loss.reference, has_placebo=verdict.loss.excess is not None)
+    if shortcuts:
+        yield f"{start}, {subject} {rely} on {listed(shortcuts)}."
+    elif len(group) > 1:
+        yield f"{start}, {subject} {lose} {metric}{compared}."
+    if len(group) == 1:
+        amount = f"{_format_lost_share(verdict)} of {their} {metric} above chance{_points_in_parentheses(verdict)}"
+        yield f"{they if shortcuts else f'{start}, {subject}'} {lose} {amount}{compared}."
+    else:
+        amounts = listed([f"{_format_lost_share(member)} on {member.loss.label} tasks" for member in group])
+        end = compared if shortcuts else ""
+        yield f"Of {their} {metric} above chance, {they.lower()} {lose} {amounts}{end}."
+    if several and any(_skill_shares(member)[member.losing[0]].mean > 100 for member in group):
+        yield "More than 100% means falling below chance."
+    if several:
+        yield _ranking_sentence(comparison, group)
+
+
+def _ranking_sentence(comparison: Comparison, group: Sequence[Verdict]) -> str:
+    """State who loses most and least on each task set, as far as the data ranks the classifiers."""
+    verdict = group[0]
     if verdict.most:
         most, least = (classifier_names(comparison, names) for names in (verdict.most, verdict.least))
         largest = listed([_format_share(member, member.most[0]) for member in group])
         smallest = listed([_format_share(member, member.least[-1]) for member in group])
         lose = _agree(verdict.most, "loses", "lose")
-        return f"{loss}; {most} {lose} the most ({largest}), and {least} the least ({smallest})"
+        up_to, down_to = _agree(verdict.most, "", "up to "), _agree(verdict.least, "", "down to ")
+        return f"{_capitalized(most)} {lose} the most ({up_to}{largest}), and {least} the least ({down_to}{smallest})."
     if verdict.more:
         shares = listed([_format_share(member, verdict.more) for member in group])
         more, than = classifier_name(comparison, verdict.more), classifier_names(comparison, verdict.than)
-        return f"{loss}; {more} loses more ({shares}) than {than}, and the data does not rank the rest"
-    return f"{loss}; the data does not rank them"
-
-
-def _describe_loss(comparison: Comparison, group: Sequence[Verdict]) -> str:
-    """State what the losing classifiers rely on, if a placebo shows it, and what they lose on each task set."""
-    verdict = group[0]
-    several = len(verdict.losing) > 1
-    subject = _subject(comparison, verdict.losing, sum(map(len, (verdict.losing, verdict.gaining, verdict.unclear))))
-    shortcuts = list(dict.fromkeys(name for member in group if (name := leans_on(comparison, member))))
-    it, its, lose, rely = ("they", "their", "lose", "rely") if several else ("it", "its", "loses", "relies")
-    skill = f" of {its} {_METRICS[verdict.metric]} above chance"
-    if len(group) == 1:
-        amount = f"{_format_lost_share(verdict)}{skill}{_points_in_parentheses(verdict)}"
-    else:
-        shares = [_format_lost_share(verdict) + skill, *map(_format_lost_share, group[1:])]
-        amount = listed([f"{share} on {member.loss.label} tasks" for share, member in zip(shares, group, strict=True)])
-    amount += _compared_with(verdict.loss.reference, has_placebo=verdict.loss.excess is not None)
-    if several and any(_skill_shares(member)[member.losing[0]].mean > 100 for member in group):
-        amount += ", where more than 100% means falling below chance"
-    if shortcuts:
-        return f"{subject} {rely} on {listed(shortcuts)}: {it} {lose} {amount}"
-    return f"{subject} {lose} {amount}"
+        return f"{more} loses more ({shares}) than {than}, but the data does not rank all of them."
+    return "The data does not rank them."
 
 
 def _format_lost_share(verdict: Verdict) -> str:
@@ -245,29 +258,37 @@ def _points_in_parentheses(verdict: Verdict) -> str:
     return f" ({_format_points(_lost_points(verdict, verdict.losing[0]))})"
 
 
-def _inconclusive_statement(comparison: Comparison, verdict: Verdict, design: str, basis: str) -> str:
+def _inconclusive_statement(comparison: Comparison, verdict: Verdict, start: str) -> str:
     """State how much is lost at most, if that is little; else that nothing is conclusive, and what would settle it."""
     unclear = verdict.unclear
     shortcut = leans_on(comparison, verdict)
     metric, has_placebo = _METRICS[verdict.metric], verdict.loss.excess is not None
-    start = f"On {verdict.loss.label} tasks ({design})"
+    basis = _basis(comparison, verdict)
     name = classifier_name(comparison, unclear[0]) if len(unclear) == 1 else None
     if verdict.most_lost <= LITTLE:
         most = f"{percent(max(verdict.most_lost, 0.0))}% of its {metric} above chance"
         most += _compared_with(verdict.loss.reference, has_placebo)
         loses = f"{name} loses at most {most}" if name else f"{_none_of(len(unclear))} loses more than {most}"
-        attributed = f", so no more than that is due to {shortcut}" if shortcut else ""
-        return f"{start}, {loses}{attributed} {basis}."
+        attributed = f" Reliance on {shortcut} costs no more than that." if shortcut else ""
+        return f"{start}, {loses}.{attributed} {basis}"
     intervals = [_lost_points(verdict, classifier) for classifier in unclear]
-    given = [interval for interval in intervals if not interval.refused]
-    if not given:
-        return f"{start}, no statement is possible: {intervals[0].refused} {basis}."
-    low, high = min(interval.low for interval in given), max(interval.high for interval in given)
-    loss = f"the loss of {metric} is between {percent(low)} and {percent(high)} points"
-    loss += _compared_with(verdict.loss.reference, has_placebo)
+    available = [interval for interval in intervals if not interval.refused]
+    if not available:
+        return f"{start}, no statement is possible without a {verdict.covers} interval: {intervals[0].refused}."
+    low, high = min(interval.low for interval in available), max(interval.high for interval in available)
+    loss = _loss_between(low, high, f" of {metric}", verdict.loss.reference, has_placebo)
     question = f"{name or any_of(len(unclear))} {f'relies on {shortcut}' if shortcut else f'loses any {metric}'}"
+    if low > 0 or high < 0:  # conclusive only without the correction
+        unanswered = f"{start}, the data does not show whether {question}, after Holm's correction."
+        return f"{unanswered} Without the correction, {loss}. {basis}"
     settled = _settling_sentence(verdict.needed, comparison.medium, verdict.covers)
-    return f"{start}, the data does not show whether {question}: {loss} {basis}.{settled}"
+    return f"{start}, the data does not show whether {question}. {_capitalized(loss)}. {basis}{settled}"
+
+
+def _loss_between(low: float, high: float, of_metric: str, reference: str, has_placebo: bool) -> str:
+    """State the bounds of a loss and what it is measured against."""
+    against = "beyond that on a placebo" if has_placebo else f"compared with {reference} tasks"
+    return f"the loss{of_metric} {against} is between {percent(low)} and {percent(high)} points"
 
 
 def _settling_sentence(needed: Needed | None, medium: str | None, covers: str) -> str:
@@ -292,7 +313,8 @@ def would_settle(needed: Needed | None, medium: str | None, covers: str) -> str:
     if needed.tasks is not None:
         more = counted(int(float(f"{needed.tasks:.2g}")), "more task")
     else:
-        more = f"{needed.data:.1f} times the {'classes' if covers == 'classes' else f'{nouns(medium)} per class'}"
+        items = "classes" if covers == "classes" else f"{nouns(medium)} per class"
+        more = f"{needed.data:.1f} times as many {items}"
     return f"About {more} would settle it"
 
 
@@ -301,11 +323,11 @@ def _floor_and_ceiling_remarks(comparison: Comparison, selected: Sequence[Verdic
     for verdict in selected:
         at_chance, at_ceiling, reference = verdict.at_chance, verdict.at_ceiling, verdict.loss.reference
         if at_chance and (verdict.losing or verdict.gaining or verdict.unclear):
-            names = f"{classifier_names(comparison, at_chance)} {_agree(at_chance, 'is', 'are')}"
+            names = f"{_capitalized(classifier_names(comparison, at_chance))} {_agree(at_chance, 'is', 'are')}"
             tasks = f"{reference} tasks ({comparison.design_name(verdict.block.design)})"
             yield f"{names} at chance on {tasks}, so {_no_skill_to_lose(at_chance)}."
         if at_ceiling:
-            names = f"{classifier_names(comparison, at_ceiling)} {_agree(at_ceiling, 'is', 'are')}"
+            names = f"{_capitalized(classifier_names(comparison, at_ceiling))} {_agree(at_ceiling, 'is', 'are')}"
             yield f"{names} near 100% on {reference} tasks, where every interval is too narrow."
 
 
@@ -347,6 +369,12 @@ def _none_of(count: int) -> str:
     return "neither classifier" if count == 2 else f"none of the {counted(count, 'classifier')}"
 
 
+def _capitalized(phrase: str) -> str:
+    """Write a phrase as the start of a sentence; names of classifiers keep their case."""
+    first, _, rest = phrase.partition(" ")
+    return f"{first.capitalize()} {rest}" if first in ("all", "both", "the") and rest else phrase
+
+
 def _no_skill_to_lose(classifiers: Sequence[Classifier]) -> str:
     return f"{_agree(classifiers, 'it has', 'they have')} no skill to lose"
 
@@ -358,7 +386,7 @@ def _these_only(medium: str | None) -> str:
 
 def _compared_with(reference: str, has_placebo: bool) -> str:
     """Write what a loss is measured against, as the end of a clause."""
-    return " beyond the loss on a placebo" if has_placebo else f", compared with {reference} tasks"
+    return ", beyond the loss on a placebo" if has_placebo else f", compared with {reference} tasks"
 
 
 def classifier_names(comparison: Comparison, classifiers: Sequence[Classifier]) -> str:
@@ -462,7 +490,7 @@ def axis_sentence(
     context: str = "context",
     would_tell: Needed | None = None,
 ) -> str:
-    """State what an axis shows, in one or two sentences.
+    """State what an axis shows, in a few short sentences.
 
     Args:
         axis: axis with everything but its verdict
@@ -472,11 +500,11 @@ def axis_sentence(
         would_tell: what would settle the question if nothing is conclusive
     """
     if axis.reference is None:
-        chance = f"; guessing gives {percent(axis.chance['acc'])}%" if "acc" in axis.chance else ""
+        chance = f" Guessing gives {percent(axis.chance['acc'])}%." if "acc" in axis.chance else ""
         accuracy = axis.estimates["accuracy"]
         return (
             f"On {axis.way}-way {axis.shot}-shot random tasks, its accuracy is {_format_percent(accuracy['acc'])} on "
-            f"average and {_format_percent(accuracy['wacc'])} on the worst class of a task{chance}."
+            f"average and {_format_percent(accuracy['wacc'])} on the worst class of a task.{chance}"
         )
     tasks = _TASKS.get(axis.name, f"{axis.name} tasks")
     lost, share = axis.lost(metric), axis.estimates["skill_lost"][metric]
@@ -485,28 +513,28 @@ def axis_sentence(
     has_placebo = "excess" in axis.estimates
     compared = _compared_with(axis.reference.sampler, has_placebo)
     shortcut = _RELIED_ON.get(axis.axis, "").format(context=context.replace("_", " ")) if axis.is_shuffled else ""
-    scope = f" (sampler interval, {_these_only(medium)})" if lost.covers == "sampler" else ""
+    basis = f" Basis: the sampler interval, {_these_only(medium)}." if lost.covers == "sampler" else ""
     skill = f"of its {_METRICS[metric]} above chance"
     if axis.conclusion == "+":
-        start = f"It relies on {shortcut}: on" if shortcut else "On"
+        relies = f"It relies on {shortcut}. " if shortcut else ""
         points = _format_points(lost)
-        return f"{start} {tasks}, it loses {_format_percent(share)} {skill} ({points}){compared}{scope}."
+        return f"{relies}On {tasks}, it loses {_format_percent(share)} {skill} ({points}){compared}.{basis}"
     if axis.conclusion == "-":
         gain = _format_points(lost.negated())
-        compared = " beyond the gain on a placebo" if has_placebo else compared
-        return f"On {tasks}, it does better, not worse: it gains {gain}{compared}{scope}."
+        compared = ", beyond the gain on a placebo" if has_placebo else compared
+        return f"On {tasks}, it does better, not worse: it gains {gain}{compared}.{basis}"
     question = f"whether it relies on {shortcut}" if shortcut else f"whether it loses any {_METRICS[metric]} on {tasks}"
     if math.isnan(lost.low + lost.high):
         return f"The data does not show {question}: {lost.refused}."
-    loss = f"the loss is between {percent(lost.low)} and {percent(lost.high)} points{compared}{scope}"
+    loss = _loss_between(lost.low, lost.high, "", axis.reference.sampler, has_placebo)
     if lost.low > 0 or lost.high < 0:  # conclusive only without the correction
         corrected = "After Holm's correction for all losses of the comparison"
-        return f"{corrected}, the data does not show {question}. Without the correction, {loss}."
+        return f"{corrected}, the data does not show {question}. Without the correction, {loss}.{basis}"
     if _loses_little(axis):
         most = f"{percent(max(axis.at_most or 0.0, 0.0))}% {skill}"
-        return f"On {tasks}, it loses at most {most}{compared}{scope}."
+        return f"On {tasks}, it loses at most {most}{compared}.{basis}"
     settled = _settling_sentence(would_tell if lost.mean > 0 else None, medium, lost.covers)
-    return f"The data does not show {question}: {loss}.{settled}"
+    return f"The data does not show {question}. {_capitalized(loss)}.{basis}{settled}"
 
 
 def card_sentences(card: Card) -> list[str]:
@@ -523,21 +551,21 @@ def card_sentences(card: Card) -> list[str]:
     losing = [axis for axis in card.stresses if axis.conclusion == "+"]
     share = {axis.name: axis.estimates["skill_lost"][card.metric] for axis in losing}
     losing.sort(key=lambda axis: -share[axis.name].mean)
-    basis = f"({level(card.level)} {_card_intervals(card)})"
+    basis = f"{level(card.level)} {_card_intervals(card)}"
     if losing:
         shares = [f"{axis.name} ({_format_percent(share[axis.name])})" for axis in losing]
-        sentences.append(f"It conclusively loses accuracy above chance on {listed(shares)} {basis}.")
+        sentences.append(f"It conclusively loses accuracy above chance on {listed(shares)}. Basis: {basis}.")
     gaining = [axis for axis in card.stresses if axis.conclusion == "-"]
     unclear = [axis.name for axis in card.stresses if axis.conclusion == "0" and not _loses_little(axis)]
     little = [axis.name for axis in card.stresses if axis.conclusion == "0" and _loses_little(axis)]
     if little:
-        sentences.append(f"It loses at most {LITTLE:g}% of its accuracy above chance on {listed(little)} {basis}.")
+        sentences.append(f"It loses at most {LITTLE:g}% of its accuracy above chance on {listed(little)} ({basis}).")
     if unclear:
         sentences.append(
-            f"The data does not show whether it loses any {_METRICS[card.metric]} on {listed(unclear)} {basis}."
+            f"The data does not show whether it loses any {_METRICS[card.metric]} on {listed(unclear)} ({basis})."
         )
     if gaining:
-        sentences.append(f"It does better, not worse, on {listed([axis.name for axis in gaining])} {basis}.")
+        sentences.append(f"It does better, not worse, on {listed([axis.name for axis in gaining])} ({basis}).")
     if card.missing:
         sentences.append(f"Not measured, for the reasons below: {listed([axis.name for axis in card.missing])}.")
     return sentences[:5]

@@ -115,9 +115,9 @@ def _reliance_sentence(comparison: Comparison, verdict: Verdict, focus: Classifi
     with_skill = sum(map(len, (verdict.losing, verdict.gaining, verdict.unclear)))
     others = len(verdict.losing) - 1
     as_others = f", as {_others_do(others, with_skill - 1)}" if others else ""
-    points = f"{percent(lost.mean)} points {bounds(lost)} of accuracy"
-    relies = f"{classifier_name(comparison, focus)} relies on {leans_on(comparison, verdict)}{as_others}"
-    return f"{relies}; this costs it {points} on {verdict.loss.label} tasks."
+    name, points = classifier_name(comparison, focus), f"{percent(lost.mean)} points {bounds(lost)} of accuracy"
+    relies = f"{name} relies on {leans_on(comparison, verdict)}{as_others}."
+    return f"{relies} This costs {name} {points} on {verdict.loss.label} tasks."
 
 
 def _others_do(count: int, total: int) -> str:

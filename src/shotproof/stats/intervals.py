@@ -155,7 +155,7 @@ class Estimate:
         if count == 1:
             return cls(mean, None, "one task has no variance: evaluate at least two")
         if math.sqrt(variance) <= ROUNDING * max(1.0, abs(mean)):
-            return cls(mean, None, f"all {count} tasks have the same value: there is no variance to estimate")
+            return cls(mean, None, f"all {count} tasks have the same value, so there is no variance to estimate")
         mean_variance = variance / (count - 1)
         return cls(mean, Spread(mean_variance, 2 * mean_variance**2 / (count - 1)))
 
@@ -235,7 +235,7 @@ class Estimate:
 
 
 def sampler_interval(values: npt.ArrayLike, level: float = 0.95) -> Interval:
-    """Compute Student's t interval of the mean over tasks: it covers new tasks from the same items, no more."""
+    """Compute Student's t interval of the mean over tasks, which is valid for new tasks from the same items only."""
     return Estimate.over_tasks(values).interval("sampler", level)
 
 
@@ -252,7 +252,7 @@ def gap_interval(
 
 
 def meanings(medium: str | None) -> dict[Covers, str]:
-    """Describe in one sentence what each interval covers, in the words for such items.
+    """Describe in one sentence what each interval is valid for, in the words for such items.
 
     Example:
         >>> meanings("sound")["images"]

@@ -35,7 +35,7 @@ class Triple:
 
     @property
     def signs(self) -> list[Conclusion]:
-        """In the paper's order, with that at the best number of queries last where it is known."""
+        """Return the conclusions in the paper's order; that at the best number of queries is last, if known."""
         best = [] if self.at_best is None else [self.at_best]
         return [self.closed, self.open, self.paired, *best]
 
@@ -70,7 +70,7 @@ class Triples:
 
     @property
     def inverted(self) -> list[Triple]:
-        """Return the pairs whose common comparison contradicts one on tasks without replacement."""
+        """Return the pairs whose usual comparison (closed, direct) contradicts one on tasks without replacement."""
         return [triple for triple in self.pairs if triple.inverted]
 
 
