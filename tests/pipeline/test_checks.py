@@ -115,7 +115,7 @@ def refusal(world: Path, *changes: tuple[str, str], dry_run: bool = True) -> str
         ),
         (
             [('"fewstab"', '{ name = "hardest", like = "random", seeds = [1] }')],
-            "[tasks], sampler 'hardest', like: 'random' has no tasks of 1 shot and seed 1",
+            "[tasks], sampler 'hardest', like: 'random' has no tasks with 1 shot and seed 1",
         ),
         (
             [('"fewstab"', '{ name = "iid", like = "random" }')],
@@ -154,7 +154,7 @@ def refusal(world: Path, *changes: tuple[str, str], dry_run: bool = True) -> str
         ([('root = "world"', 'root = "wrld"')], "[catalog]: "),
         (
             [('root = "world"', 'file = "contexts.parquet"\nlayout = "folder"')],
-            "[catalog]: expected no layout beside file",
+            "[catalog]: expected either layout or file",
         ),
     ],
 )

@@ -97,7 +97,7 @@ START = '[catalog]\nroot = "a"\n'
     [
         ("", "experiment.toml: .*section 'catalog'"),
         ("[catalog]\n", r"experiment.toml, \[catalog\]: expected root"),
-        ('[catalog]\nroot = "a"\nfile = "b"\nlayout = "folder"\n', "expected no layout beside file"),
+        ('[catalog]\nroot = "a"\nfile = "b"\nlayout = "folder"\n', "expected either layout or file"),
         (
             f'{START}[tasks]\nfiles = ["a.parquet", "b/a.parquet"]\n',
             "files: expected each once, found 'a.parquet' twice",
@@ -106,8 +106,8 @@ START = '[catalog]\nroot = "a"\n'
         ('[catalog]\nfile = "a"\nlable = "b"\n', "unknown key 'lable'"),
         (f"{START}[task]\n", "experiment.toml: unknown section 'task': did you mean 'tasks'"),
         (f"{START}[tasks]\nshot = [1]\n", "unknown key 'shot': did you mean 'shots'"),
-        (f"{START}[tasks]\nworkers = 2\n", r"unknown key 'workers': it is workers in \[runtime\]"),
-        (f'{START}[features]\ndevice = "cpu"\n', r"it is device in \[runtime\]"),
+        (f"{START}[tasks]\nworkers = 2\n", r"unknown key 'workers': it belongs in \[runtime\]"),
+        (f'{START}[features]\ndevice = "cpu"\n', r"unknown key 'device': it belongs in \[runtime\]"),
         (
             f'{START}[features]\nstages = "some"\n[tasks]\nsamplers = ["random"]\n',
             r"\[features\], stages: expected all or a list of whole numbers from 1 to .*, at least one, found 'some'",
@@ -138,7 +138,10 @@ START = '[catalog]\nroot = "a"\n'
         (f'{START}[tasks]\nsamplers = ["random", "random"]\n', "samplers: expected each once, found 'random' twice"),
         (f'{START}[tasks]\nsamplers = [{{ name = "random", shot = 1 }}]\n', "unknown key 'shot': did you mean 'shots'"),
         (f'{START}[tasks]\nsamplers = [{{ name = "fewstab", suport = 1 }}]\n', "no option 'suport': did you mean"),
-        (f'{START}[tasks]\nsamplers = ["random", {{ name = "hardest", like = "randm" }}]\n', "no like 'randm'"),
+        (
+            f'{START}[tasks]\nsamplers = ["random", {{ name = "hardest", like = "randm" }}]\n',
+            "no earlier sampler 'randm'",
+        ),
         (f'{START}[tasks]\nsamplers = [{{ name = "hardest", encoder = "lite" }}]\n', "no encoder 'lite'"),
         (
             f'{START}[attributes]\ndetectors = ["photometric"]\n'

@@ -30,14 +30,14 @@ def test_an_export_does_not_mix_with_other_files(tmp_path: Path) -> None:
     site = read_site(write_run(tmp_path))
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "thesis.txt").write_text("mine")
-    with pytest.raises(InputError, match="holds other files: expected a new folder"):
+    with pytest.raises(InputError, match="other files: expected a new folder"):
         write_site(site, tmp_path / "out")
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="does not exist: expected the folder of a run"):
+    with pytest.raises(InputError, match="does not exist: expected a run folder"):
         read_site(tmp_path / "nowhere")
-    with pytest.raises(InputError, match="has no run in it"):
+    with pytest.raises(InputError, match="contains no run"):
         read_site(tmp_path)
     catalog = make_catalog(tmp_path)
     catalog.write(tmp_path / "catalog.parquet")

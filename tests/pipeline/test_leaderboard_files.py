@@ -127,7 +127,7 @@ def test_a_folder_of_other_files_is_not_replaced(folder: Path, tmp_path: Path) -
 
 
 def test_what_is_no_folder_of_classifiers_is_told(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no folder"):
+    with pytest.raises(InputError, match="is not a folder"):
         sp.leaderboard(tmp_path / "nowhere")
     with pytest.raises(InputError, match="no classifier"):
         sp.leaderboard(tmp_path)

@@ -97,14 +97,20 @@ def test_the_scores_are_those_of_evaluating_by_hand(done: tuple[Path, Study]) ->
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        (('on = ["pixels"]', 'on = "pixel"'), "[evaluate], method 'ncc', on: 'pixel' is none of the encoders of [fea"),
+        (
+            ('on = ["pixels"]', 'on = "pixel"'),
+            "[evaluate], method 'ncc', on: 'pixel' is not among the encoders of [fea",
+        ),
         (('on = ["pixels"]', "on = 1"), "[evaluate], method 'ncc', on: expected a list of text or"),
-        (('on = ["pixels"]', "shots = [3]"), "[evaluate], method 'ncc', shots: there are no tasks of 3 shots: expec"),
+        (('on = ["pixels"]', "shots = [3]"), "[evaluate], method 'ncc', shots: there are no tasks with 3 shots: expec"),
         (
             ('on = ["pixels"]', "shots = [0]"),
             "[evaluate], method 'ncc', shots: expected a list of whole numbers from 1 to 1,000,000",
         ),
-        (('on = "nets/anil-1.model"', 'on = "anil-1.model"'), "[evaluate], method 'anil', on: 'anil-1.model' is none"),
+        (
+            ('on = "nets/anil-1.model"', 'on = "anil-1.model"'),
+            "[evaluate], method 'anil', on: 'anil-1.model' is not among",
+        ),
         (('"model:nets/dn4.model", ', '"model:nets/dn4.model", on = "pixels", '), "[evaluate], method 'model:"),
         (('on = ["pixels"]', 'on = ["pixels", "pixels"]'), "[evaluate], method 'ncc', on: expected each once"),
         (
@@ -126,7 +132,7 @@ def test_tasks_that_no_method_is_evaluated_on_are_refused(folder: Path) -> None:
     of_one = ", shots = [1] }"
     ends = ('on = ["pixels"]', 'on = "model:nets/first.model"')
     changes = [(f"{end} }}", f"{end}{of_one}") for end in ends]
-    expected = "[tasks], shots: no method is evaluated on tasks of 4 shots: expected one in [evaluate]"
+    expected = "[tasks], shots: no method is evaluated on tasks with 4 shots"
     assert_refused(write_experiment(folder, EXPERIMENT, *changes, ("shots = [1, 2]", "shots = [1, 2, 4]")), expected)
 
 

@@ -63,7 +63,7 @@ def test_other_options_write_the_experiment_anew_unless_its_user_has_changed_it(
     assert again.draws[0].tasks == 30
     path = tmp_path / "out" / "experiment.toml"
     path.write_text(path.read_text().replace("query = 15", "query = 4"))
-    with pytest.raises(InputError, match=r"was changed by hand, and these flags would write it anew.* -o OTHER"):
+    with pytest.raises(InputError, match=r"was edited by hand, and these flags would overwrite it.*--output"):
         start_experiment(tmp_path / "shapes", tmp_path / "out", StartOptions(("pixels",), tasks=40))
     assert "query = 4" in path.read_text()
 
@@ -72,7 +72,7 @@ def test_the_experiment_of_another_folder_is_refused_with_both_roots(tmp_path: P
     for name in ("A", "B"):
         ShapesWorld(classes=6, items=4, size=24).write(tmp_path / name / "pics")
     start_experiment(tmp_path / "A" / "pics", tmp_path / "pics-results")  # interrupted before its first file
-    with pytest.raises(InputError, match=r"belongs to .*A/pics, and this is .*B/pics: choose another folder, -o OTHER"):
+    with pytest.raises(InputError, match=r"belongs to .*A/pics, but this is .*B/pics: .*--output"):
         start_experiment(tmp_path / "B" / "pics", tmp_path / "pics-results")
 
 
@@ -133,5 +133,5 @@ def test_a_folder_of_sounds_runs_a_sound_experiment(tmp_path: Path) -> None:
 def test_splits_without_a_test_split_need_an_experiment_of_ones_own(tmp_path: Path) -> None:
     for split in ("train", "val"):
         ShapesWorld(classes=3, items=2, size=24).write(tmp_path / "shapes" / split)
-    with pytest.raises(InputError, match="has the splits train, val and none called test"):
+    with pytest.raises(InputError, match="has the splits train, val but none named test"):
         start_experiment(tmp_path / "shapes", tmp_path / "out")

@@ -65,17 +65,17 @@ def test_all_that_a_folder_claims_is_computed_again(folder: Path) -> None:
         str(folder / "card.json"),
         [str(folder / f"results-{name}.parquet") for name in ("hardest", "random")],
     )
-    assert found.verified["the counts come out again on every task"] == tuple(results)
-    assert found.verified["the card comes out again from the counts, with its intervals and ranks"] == (card,)
-    assert len(found.verified["every task keeps the definition of its sampler"]) == 2
+    assert found.verified["the counts were reproduced on every task"] == tuple(results)
+    assert found.verified["the card was reproduced from the counts, with its intervals and ranks"] == (card,)
+    assert len(found.verified["every task satisfies the definition of its sampler"]) == 2
 
 
 def test_a_sample_leaves_the_intervals_and_says_so(folder: Path) -> None:
     found = verify(folder, sample=4)
     assert found.conclusion == "verified"
-    assert len(found.verified["the counts come out again on 4 tasks of each set"]) == 2
+    assert len(found.verified["the counts were reproduced on 4 tasks of each set"]) == 2
     assert list(found.unchecked) == [
-        "the card's intervals, ranks and baselines: with --sample, no interval is computed again"
+        "the card's intervals, ranks and baselines: intervals are not recomputed with --sample"
     ]
     told = invoke(folder, "--sample", 2)
     assert told.exit_code == 0
@@ -134,7 +134,7 @@ def test_a_results_file_that_names_another_sampler_is_wrong(folder: Path) -> Non
 
 def test_what_was_not_computed_again_is_not_said_to_hold(folder: Path, tmp_path: Path) -> None:
     results, tasks = folder / "results-random.parquet", folder / "tasks-random.parquet"
-    reason = "the features are not there: give them beside it"
+    reason = "the features are missing: pass them as well"
     found = verify([results, tasks])
     assert (found.conclusion, found.open) == ("not verified", (reason,))
     told = invoke(results, tasks)
@@ -155,7 +155,7 @@ def test_results_on_other_features_are_not_computed_again(folder: Path) -> None:
     catalog = sp.Catalog.read(folder / "catalog.parquet")
     others = sp.Features.from_array(catalog.items, np.ones((len(catalog), 2)))
     (reason,) = verify([folder / "results-random.parquet", folder / "tasks-random.parquet", others]).open
-    assert reason.endswith(f"are not there: give them beside it (there are: {others.digest})")
+    assert reason.endswith(f"are missing: pass them as well (found: {others.digest})")
 
 
 def test_transforms_that_results_name_are_applied_again(tmp_path: Path) -> None:
@@ -173,14 +173,14 @@ def test_a_card_alone_is_not_verified_by_agreeing_with_itself(tmp_path: Path) ->
     found = verify(tmp_path / "card.json")
     assert all("excess" in problem for problem in found.problems)
     card = replace(drawn_card(), axes=drawn_card().axes[:1])
-    assert verify(card).open == ("no task sets are there to hold it against: give them beside it",)
+    assert verify(card).open == ("the task sets to check it against are missing: pass them as well",)
 
 
 def test_a_card_alone_is_computed_again_on_features(folder: Path) -> None:
     tasks = [folder / f"tasks-{name}.parquet" for name in ("random", "hardest")]
     found = verify([folder / "card.json", *tasks, folder / "features.parquet"])
     assert found.conclusion == "verified"
-    assert "the accuracies of the card come out again on every task" in found.verified
+    assert "the accuracies of the card were reproduced on every task" in found.verified
 
 
 def test_methods_that_adapt_a_model_are_computed_again(drawn_networks: Path) -> None:
@@ -189,10 +189,10 @@ def test_methods_that_adapt_a_model_are_computed_again(drawn_networks: Path) -> 
     results = sp.evaluate(tasks, methods="finetune(steps=1)", catalog=catalog, model=model, allow_seen=True)
     assert verify([results, tasks, catalog, model]).conclusion == "verified"
     assert verify([results, tasks]).open == (
-        "method 'finetune(steps=1)' adapts a model: give the model and the catalog",
+        "method 'finetune(steps=1)' adapts a model: pass the model and the catalog",
     )
     (reason,) = verify([results, tasks, catalog, drawn_networks / "second.model"]).open
-    assert reason.startswith(f"the model with digest {sp.Model.read(model).digest} is not there: give it beside")
+    assert reason.startswith(f"the model with digest {sp.Model.read(model).digest} is missing: pass it as well")
 
 
 @pytest.mark.strangers
@@ -204,7 +204,7 @@ def test_code_that_results_name_is_not_imported_unless_it_is_trusted(folder: Pat
     table = rows.set_column(0, "method", pa.array([f"{code}:head"] * len(rows)))
     lie = sp.Results(pa.concat_tables([table, results.rows_of("knn")]), results.record)
     found = verify([lie, folder / "tasks-random.parquet", folder / "features.parquet"])
-    assert found.open == (f"method '{code}:head' runs code of your own; give --trust (in Python, trust=True)",)
+    assert found.open == (f"method '{code}:head' runs custom code: allow it with --trust (in Python, trust=True)",)
     assert found.conclusion == "not verified"
     assert not (tmp_path / "imported").exists()
 
@@ -218,7 +218,7 @@ def test_no_model_is_read_because_results_name_it(folder: Path, tmp_path: Path) 
     )
     found = verify([lie, folder / "tasks-random.parquet", folder / "features.parquet"])
     assert found.open == (
-        f"method 'model:{tmp_path / 'secret'}' is a model's own head: give the model and the catalog",
+        f"method 'model:{tmp_path / 'secret'}' is the head of a model: pass the model and the catalog",
     )
 
 
@@ -242,17 +242,17 @@ def test_a_bundle_is_verified_with_its_tasks(tmp_path: Path) -> None:
 def test_every_other_kind_of_file_is_refused_with_what_to_do_with_it(folder: Path, tmp_path: Path) -> None:
     for name in ("x.model", "experiment.toml", "x.npz", "run.json", "page.html"):
         (tmp_path / name).write_text("x")
-    alone = "nothing to check: expected task sets, results, .* only what these are held against"
+    alone = "nothing to check: expected task sets, results, .* only used to check these"
     expected = {
         folder / "features.parquet": alone,
         folder / "catalog.parquet": alone,
         tmp_path / "x.model": alone,
         tmp_path / "x.npz": alone,
-        tmp_path / "experiment.toml": "holds nothing that can be checked: expected task sets, results, a card",
-        tmp_path / "run.json": "is the record of a run: give the folder that it is in",
-        tmp_path / "page.html": "holds nothing that can be checked: expected task sets, results, a card",
+        tmp_path / "experiment.toml": "contains nothing that can be checked: expected task sets, results, a card",
+        tmp_path / "run.json": "is the manifest of a run: pass its folder",
+        tmp_path / "page.html": "contains nothing that can be checked: expected task sets, results, a card",
         tmp_path / "missing.parquet": "does not exist",
-        tmp_path: "has no run in it",
+        tmp_path: "contains no run",
     }
     for path, told in expected.items():
         with pytest.raises(InputError, match=told):
@@ -260,4 +260,4 @@ def test_every_other_kind_of_file_is_refused_with_what_to_do_with_it(folder: Pat
     with pytest.raises(InputError, match="nothing to check"):
         verify([])
     refused = invoke(folder / "tasks-random.parquet")
-    assert "expected the catalog that the tasks were drawn from" in str(refused.exception)
+    assert "catalog.parquet that the tasks were drawn from" in str(refused.exception)

@@ -110,7 +110,7 @@ def start_experiment(
         if existing != _build_tables(root, catalog(), base, StartOptions.of(existing)):
             raise InputError(
                 f"{path} was edited by hand, and these flags would overwrite it: edit the file and run it without "
-                "flags, or choose another folder, -o OTHER"
+                "flags, or choose another folder with --output"
             )
     with contextlib.nullcontext() if dry_run else new_folder(folder):
         content = _build_tables(root, catalog(), base, options.spelled_from(base))

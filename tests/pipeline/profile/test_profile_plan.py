@@ -43,7 +43,7 @@ def test_what_the_data_cannot_give_is_named_with_the_reason(tmp_path: Path) -> N
     plan = plan_profile(ProfileOptions(write_catalog(tmp_path), encoder="pixels"), tmp_path)
     assert names(plan) == ["random", "hardest", "random"]
     assert set(reasons(plan)) == {"fewstab", "contexts", "semantic"}
-    assert "give attributes.parquet" in reasons(plan)["fewstab"]
+    assert "add attributes.parquet" in reasons(plan)["fewstab"]
     assert "--context-column" in reasons(plan)["contexts"]
     assert "--class-distances FILE" in reasons(plan)["semantic"]
 
@@ -60,7 +60,7 @@ def test_classes_too_small_for_five_shots_have_as_many_as_they_have_items_for(tm
     plan = plan_profile(options, tmp_path)
     assert plan.file.tasks.shots == (3,)
     assert plan.file.tasks.draws[0].shots == (1, 3)
-    assert "shots: 3 in place of 5, since class 'class 0' has 40 items and 37 are queries" in plan.told
+    assert "shots: 3 instead of 5, because class 'class 0' has 40 items and 37 are queries" in plan.notes
     with pytest.raises(InputError, match=r"has 40 items, and 40 queries leave it none to learn from: .*--query 39"):
         plan_profile(replace(options, query=40), tmp_path)
 
@@ -79,7 +79,7 @@ def test_contexts_are_offered_by_name(tmp_path: Path) -> None:
     file = write_catalog(tmp_path, camera=camera, light=light, width=list(range(200)))
     plan = plan_profile(ProfileOptions(file, encoder="pixels", query=3), tmp_path)
     assert "context(context_column='camera')" in [str(draw) for draw in plan.file.tasks.draws]
-    assert "contexts: column 'camera'; light look like contexts too (--context-column)" in plan.told
+    assert "contexts: column 'camera'; others that look like contexts: light (--context-column)" in plan.notes
     asked = plan_profile(ProfileOptions(file, encoder="pixels", query=3, context_column="light"), tmp_path)
     assert reasons(asked)["contexts"].startswith("column 'light': 5 ways need 5 classes with a light")
 
@@ -137,7 +137,7 @@ def test_a_quick_profile_has_a_tenth_of_the_tasks(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"data": Path("nowhere")}, "nowhere does not exist: expected a data folder, a catalog or a run's folder"),
+        ({"data": Path("nowhere")}, "nowhere does not exist: expected a data folder, a catalog or a run folder"),
         ({"encoder": "pixels", "features": Path("x.npz")}, "expected one of encoder, features and model"),
         ({"encoder": "lite9"}, "unknown encoder 'lite9': did you mean 'lite0'"),
         ({"encoder": "pixels", "method": "cosin"}, "unknown method 'cosin': did you mean 'cosine'"),
@@ -146,7 +146,7 @@ def test_a_quick_profile_has_a_tenth_of_the_tasks(tmp_path: Path) -> None:
         ({"encoder": "pixels", "context_column": "camra"}, "the catalog has no column 'camra'"),
         (
             {"attributes": (Path("a"),), "detectors": ("photometric",)},
-            "expected either files of attributes or detectors",
+            "expected either attributes files or detectors",
         ),
     ],
 )

@@ -67,7 +67,7 @@ def test_a_dry_run_tells_and_writes_nothing(experiment: Path) -> None:
     lines: list[str] = []
     run(experiment, dry_run=True, tell=lines.append)
     assert not (experiment.parent / "out").exists()
-    assert lines[:2] == ["would make   catalog.parquet", "would make   attributes.parquet"]
+    assert lines[:2] == ["would write  catalog.parquet", "would write  attributes.parquet"]
     run(experiment)
     assert sorted(run(experiment, dry_run=True).reused) == FILES
 
@@ -110,7 +110,7 @@ def test_a_finished_run_is_compared_without_an_evaluation(experiment: Path) -> N
 def test_files_are_named_if_asked(experiment: Path) -> None:
     lines: list[str] = []
     run(experiment, verbose=True, tell=lines.append)
-    assert "making       catalog.parquet" in lines
+    assert "writing      catalog.parquet" in lines
     again: list[str] = []
     run(experiment, verbose=True, tell=again.append)
     assert sorted(up_to_results([line.split()[-1] for line in again if line.startswith("up to date")])) == FILES
@@ -122,12 +122,12 @@ def test_a_folder_belongs_to_one_experiment_on_one_data_set(finished: Path) -> N
     text = finished.read_text()
     finished.write_text(text.replace('root = "world"', 'root = "other"'))
     for dry_run in (True, False):
-        with pytest.raises(InputError, match=r"belongs to .* on .*world, and this is .* on .*other: .* -o OTHER"):
+        with pytest.raises(InputError, match=r"belongs to .* on .*world, but this is .* on .*other: .*--output"):
             run(finished, dry_run=dry_run)
     (finished.parent / "second.toml").write_text(text)
-    with pytest.raises(InputError, match=r"belongs to .*experiment.toml on .*, and this is .*second.toml on .*world"):
+    with pytest.raises(InputError, match=r"belongs to .*experiment.toml on .*, but this is .*second.toml on .*world"):
         run(finished.parent / "second.toml")
-    with pytest.raises(InputError, match=r"belongs to .*experiment.toml on .*world, and this is shotproof profile on"):
+    with pytest.raises(InputError, match=r"belongs to .*experiment.toml on .*world, but this is shotproof profile on"):
         profile(finished.parent / "world", finished.parent / "out", encoder="pixels", query=4)
     assert bytes_of(finished.parent / "out") == there
     finished.write_text(text.replace("tasks = 12", "tasks = 6"))  # a change of the same experiment

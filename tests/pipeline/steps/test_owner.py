@@ -28,7 +28,7 @@ def test_other_data_another_experiment_and_another_command_are_refused_with_both
     }.items():
         with pytest.raises(InputError) as error:
             other.require(known, tmp_path / "out")
-        assert f"belongs to shotproof run on {tmp_path / 'data'}, and {told}" in str(error.value)
+        assert f"belongs to shotproof run on {tmp_path / 'data'}, but {told}" in str(error.value)
 
 
 def test_the_experiment_that_a_command_has_written_may_be_run_by_its_file(tmp_path: Path) -> None:
